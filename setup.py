@@ -1,0 +1,89 @@
+"""What answerd is called, what it needs and what it installs. Settings of the tools stand in pyproject.toml.
+
+A range begins at the oldest release that the test command has been run with and ends before the next major one;
+requirements.txt pins the exact releases of the last run. RUNTIME and EXTRAS stay literals: a test reads them without
+running this file.
+"""
+
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+RUNTIME = [
+    "gevent>=26.9,<27",  # the server's loop; the listener builds on its WSGIServer
+    "greenlet>=3.5,<4",  # what gevent's loop switches between; the listener names its types
+    "httptools>=0.9,<0.10",  # llhttp, which parses requests
+    "bottle>=0.13.4,<0.14",  # the two apps
+    "orjson>=3.13,<4",  # request bodies
+    "peewee>=4.5,<5",  # the SQLite store
+    "inotify_simple>=2.0.1,<3",  # change notification of the file store
+    "tomli>=2.3.2,<2.4",  # TOML 1.0, compiled; later ones read TOML 1.1, which installers do not
+    "PyYAML>=6.0.3,<7",  # YAML at node level, through libyaml
+    "docopt-ng>=0.9,<0.10",  # the command line
+    "tqdm>=4.70,<5",  # progress of long checks and imports on a terminal
+]
+
+EXTRAS = {
+    "validators": [
+        "pykickstart>=3.78,<4",
+    ],
+    "test": [
+        "hypothesis>=6.170,<7",
+        "import-linter>=2.16,<3",
+        "locust>=2.47,<3",
+        "mypy>=2.4,<3",
+        "packaging>=26",
+        "psutil>=7.2,<8",
+        "pykickstart>=3.78,<4",
+        "pytest>=9.2,<10",
+        "ruamel.yaml>=0.19,<0.20",
+        "ruff>=0.17.5,<0.18",
+        "schemathesis>=4.32,<5",
+        "tomlkit>=0.15.2,<0.16",
+        "types-docopt",
+        "types-gevent",
+        "types-psutil",
+        "types-PyYAML",
+        "types-tqdm",
+    ],
+    "loadtest": [
+        "locust>=2.47,<3",
+        "matplotlib>=3.11,<4",
+    ],
+}
+
+HERE = Path(__file__).resolve().parent
+
+
+def version() -> str:
+    """The package's version, read as text: importing the package would need what it depends on."""
+    found = re.search(r'^__version__ = "([^"]+)"$', (HERE / "answerd" / "__init__.py").read_text("utf-8"), re.MULTILINE)
+    if found is None:
+        raise SystemExit('setup.py: answerd/__init__.py has no line __version__ = "..."')
+    return found.group(1)
+
+
+def readme() -> str:
+    """The text for the package's page; a source tree without a README still installs."""
+    path = HERE / "README.md"
+    return path.read_text("utf-8") if path.exists() else ""
+
+
+setup(
+    name="answerd",
+    version=version(),
+    description="Hands out unattended-install answer documents over HTTP",
+    long_description=readme(),
+    long_description_content_type="text/markdown",
+    author="the answerd authors",
+    license="MIT",
+    license_files=["LICENSE"],
+    python_requires=">=3.11",
+    packages=find_packages(include=["answerd", "answerd.*"]),
+    package_data={"answerd": ["py.typed"], "": ["*.json"]},
+    install_requires=RUNTIME,
+    extras_require=EXTRAS,
+    entry_points={"console_scripts": ["answerd = answerd.cli:main"]},
+    zip_safe=False,
+)

@@ -1,0 +1,267 @@
+"""scripts/serve and scripts/test in a checkout of their own, with a stand-in for Python that installs nothing.
+
+What they are tested for is when they make the environment, when they leave it alone, what they say when something is
+missing, and what they start. That a real pip can install the package is seen by running them.
+"""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+
+PYTHON = r"""#!/bin/bash
+# Stands in for an interpreter: notes what is asked of it and does what the scripts count on.
+echo "python $*" >>"$NOTES"
+case "$*" in
+    "-c import sys; sys.exit(sys.version_info < (3, 11))") exit "${TOO_OLD:-0}" ;;
+    "-c import ensurepip"*) exit "${NO_ENSUREPIP:-0}" ;;
+    "-c import pip"*) exit "${NO_PIP:-0}" ;;
+    --version) echo "Python ${VERSION:-3.11.2}" ;;
+    "-m venv"*) mkdir -p "${!#}/bin" "${!#}/lib/python3.11/site-packages" && cp "$0" "${!#}/bin/python" ;;
+    "-m pip install"*)
+        if [[ ${PIP:-} == killed ]]; then
+            while read -r key value; do [[ $key != PPid: ]] || kill -KILL "$value" $PPID; done </proc/$PPID/status
+        fi
+        if [[ ${PIP:-} == refuses ]]; then exit 1; fi
+        printf '#!/bin/bash\necho "answerd $* pid=$$ in ${SERVICE_ANSWERS_DIR-nowhere}" >>"$NOTES"\n' >"${0%/*}/answerd"
+        printf '#!/bin/bash\necho "lint-imports" >>"$NOTES"\n' >"${0%/*}/lint-imports"
+        chmod +x "${0%/*}/answerd" "${0%/*}/lint-imports"
+        ;;
+    "-m ruff"*) exit "${RUFF:-0}" ;;
+    "-m mypy"*) exit "${MYPY:-0}" ;;
+    "-m pytest"*) echo "settings ${!SERVICE_@}" >>"$NOTES" ;;
+esac
+"""
+
+
+@dataclass
+class Sandbox:
+    """A copy of the scripts in a path with a blank in it, and what their runs did."""
+
+    root: Path
+    environ: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def checkout(self) -> Path:
+        return self.root / "a checkout"
+
+    @property
+    def notes(self) -> list[str]:
+        path = self.root / "notes"
+        return path.read_text("utf-8").splitlines() if path.exists() else []
+
+    @property
+    def installs(self) -> int:
+        return sum(note.startswith("python -m pip install") for note in self.notes)
+
+    @property
+    def environments(self) -> int:
+        return sum(note.startswith("python -m venv") for note in self.notes)
+
+    def popen(self, script: str, *arguments: str, **environ: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [self.checkout / "scripts" / script, *arguments],
+            cwd=self.root,
+            env={"PATH": f"{self.root / 'bin'}", "NOTES": str(self.root / "notes"), **environ},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, script: str, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
+        with self.popen(script, *arguments, **environ) as process:
+            out, err = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(script, process.returncode, out, err)
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    """A checkout without an environment, and a PATH on which ``python3.11`` is the stand-in."""
+    made = Sandbox(tmp_path)
+    shutil.copytree(CHECKOUT / "scripts", made.checkout / "scripts")
+    for name in ("setup.py", "requirements.txt"):
+        shutil.copy(CHECKOUT / name, made.checkout)
+    (tmp_path / "bin").mkdir()
+    tools = "bash cat chmod cp cut dirname env flock id kill mkdir readlink rm sed sha256sum"
+    for tool in tools.split():
+        found = shutil.which(tool)
+        if found:
+            (tmp_path / "bin" / tool).symlink_to(found)
+    python = tmp_path / "bin" / "python3.11"
+    python.write_text(PYTHON, "utf-8")
+    python.chmod(0o755)
+    return made
+
+
+def test_the_first_run_installs_and_the_second_does_not(sandbox: Sandbox) -> None:
+    assert sandbox.run("serve").returncode == 0
+    assert (sandbox.environments, sandbox.installs) == (1, 1)
+    assert sandbox.run("serve").returncode == 0
+    assert (sandbox.environments, sandbox.installs) == (1, 1)
+    assert sum(note.startswith("answerd serve") for note in sandbox.notes) == 2
+
+
+def test_the_service_takes_the_place_of_the_script(sandbox: Sandbox) -> None:
+    """A signal to the script's process id reaches the service."""
+    with sandbox.popen("serve") as process:
+        process.communicate(timeout=60)
+    assert f"pid={process.pid} " in sandbox.notes[-1]
+
+
+def test_the_service_answers_from_the_examples(sandbox: Sandbox) -> None:
+    sandbox.run("serve", SERVICE_ANSWERS_DIR="  ")
+    assert sandbox.notes[-1].endswith(f"in {sandbox.checkout}/examples/answers")
+
+
+def test_a_directory_of_the_caller_wins(sandbox: Sandbox) -> None:
+    sandbox.run("serve", SERVICE_ANSWERS_DIR="mine")
+    assert sandbox.notes[-1].endswith("in mine")
+
+
+def test_a_directory_of_the_environment_file_wins_over_the_examples(sandbox: Sandbox) -> None:
+    (sandbox.root / "env").write_text("SERVICE_ANSWERS_DIR=/srv/mine\n", "utf-8")
+    sandbox.run("serve", SERVICE_ENV_FILE="env")
+    assert sandbox.notes[-1].endswith("in nowhere")
+
+
+@pytest.mark.parametrize(
+    ("environ", "base"),
+    [
+        pytest.param({}, "http://127.0.0.1:8000", id="nothing set"),
+        pytest.param({"SERVICE_LISTEN_ADDR": " 0.0.0.0:9001 "}, "http://127.0.0.1:9001", id="another port"),
+        pytest.param({"SERVICE_LISTEN_ADDR": "192.0.2.1:80"}, "http://192.0.2.1:80", id="one address"),
+        pytest.param({"SERVICE_LISTEN_ADDR": "[::]:8000"}, "http://[::1]:8000", id="all of IPv6"),
+        pytest.param({"SERVICE_LISTEN_ADDR": "127.0.0.1:0"}, "http://127.0.0.1:PORT", id="a free port"),
+        pytest.param({"SERVICE_TLS_CERT": "crt", "SERVICE_TLS_KEY": "key"}, "https://127.0.0.1:8000", id="TLS"),
+        pytest.param({"SERVICE_ENV_FILE": "env"}, "http://127.0.0.1:7000", id="environment file"),
+    ],
+)
+def test_two_curl_lines_ask_where_the_service_listens(sandbox: Sandbox, environ: dict[str, str], base: str) -> None:
+    (sandbox.root / "env").write_text('#SERVICE_LISTEN_ADDR=:1\nexport SERVICE_LISTEN_ADDR = "0.0.0.0:7000"\n', "utf-8")
+    lines = [line for line in sandbox.run("serve", **environ).stdout.splitlines() if line.startswith("  curl ")]
+    assert len(lines) == 2
+    assert [f"'{base}/" in line for line in lines] == [True, True]
+
+
+def test_the_curl_lines_never_show_the_token(sandbox: Sandbox) -> None:
+    out = sandbox.run("serve", SERVICE_ANSWER_TOKEN="correct-horse-battery").stdout
+    assert out.count("Bearer $SERVICE_ANSWER_TOKEN") == 2
+    assert "correct-horse" not in out
+
+
+@pytest.mark.parametrize("name", ["setup.py", "requirements.txt"])
+def test_a_change_of_what_is_needed_installs_again_into_the_same_environment(sandbox: Sandbox, name: str) -> None:
+    sandbox.run("serve")
+    with (sandbox.checkout / name).open("a", encoding="utf-8") as stream:
+        stream.write("# changed\n")
+    sandbox.run("serve")
+    assert (sandbox.environments, sandbox.installs) == (1, 2)
+
+
+def test_the_environment_of_the_tests_does_for_the_service_too(sandbox: Sandbox) -> None:
+    sandbox.run("test")
+    sandbox.run("serve")
+    assert sandbox.installs == 1
+
+
+def test_an_installation_that_was_cut_off_begins_anew(sandbox: Sandbox) -> None:
+    assert sandbox.run("serve", PIP="killed").returncode == -9
+    assert sandbox.run("serve").returncode == 0
+    assert (sandbox.environments, sandbox.installs) == (2, 2)
+
+
+def test_what_pip_refused_leaves_the_environment_as_it_was(sandbox: Sandbox) -> None:
+    sandbox.run("serve")
+    requirements = sandbox.checkout / "requirements.txt"
+    before = requirements.read_text("utf-8")
+    requirements.write_text(before + "# changed\n", "utf-8")
+    refused = sandbox.run("serve", PIP="refuses")
+    assert refused.returncode == 1
+    assert "pip could not install" in refused.stderr
+    requirements.write_text(before, "utf-8")
+    assert sandbox.run("serve").returncode == 0
+    assert (sandbox.environments, sandbox.installs) == (1, 2)
+
+
+def test_a_checkout_that_was_moved_gets_a_new_environment(sandbox: Sandbox) -> None:
+    sandbox.run("serve")
+    (sandbox.root / "elsewhere").mkdir()
+    shutil.move(sandbox.checkout, sandbox.root / "elsewhere")
+    moved = Sandbox(sandbox.root / "elsewhere")
+    environ = {"PATH": str(sandbox.root / "bin"), "NOTES": str(sandbox.root / "notes")}
+    assert moved.run("serve", **environ).returncode == 0
+    assert sandbox.environments == 2
+
+
+def test_of_two_runs_at_the_same_time_one_installs(sandbox: Sandbox) -> None:
+    runs = [sandbox.popen("serve"), sandbox.popen("serve")]
+    for process in runs:
+        process.communicate(timeout=60)
+    assert [process.returncode for process in runs] == [0, 0]
+    assert (sandbox.environments, sandbox.installs) == (1, 1)
+
+
+def test_without_ensurepip_the_pip_beside_python_is_used(sandbox: Sandbox) -> None:
+    assert sandbox.run("serve", NO_ENSUREPIP="1").returncode == 0
+    assert any(note.startswith("python -m venv --without-pip") for note in sandbox.notes)
+
+
+@pytest.mark.parametrize("script", ["serve", "test"])
+def test_without_ensurepip_and_pip_it_names_the_package_to_install(sandbox: Sandbox, script: str) -> None:
+    done = sandbox.run(script, NO_ENSUREPIP="1", NO_PIP="1")
+    assert done.returncode == 1
+    assert "apt install python3-venv" in done.stderr
+    assert not (sandbox.checkout / ".venv").exists()
+
+
+@pytest.mark.parametrize("script", ["serve", "test"])
+def test_a_python_that_is_too_old_is_named(sandbox: Sandbox, script: str) -> None:
+    done = sandbox.run(script, TOO_OLD="1", VERSION="3.9.2")
+    assert done.returncode == 1
+    assert "Python 3.11 or newer is needed; python3.11 is Python 3.9.2" in done.stderr
+
+
+def test_no_python_at_all_is_said(sandbox: Sandbox) -> None:
+    (sandbox.root / "bin" / "python3.11").unlink()
+    done = sandbox.run("serve")
+    assert done.returncode == 1
+    assert "no python3 is on PATH" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can write everywhere")
+def test_a_checkout_that_cannot_be_written_is_named(sandbox: Sandbox) -> None:
+    sandbox.checkout.chmod(0o555)
+    done = sandbox.run("serve")
+    assert done.returncode == 1
+    assert f"cannot write in {sandbox.checkout}" in done.stderr
+
+
+def test_the_test_command_runs_every_stage_and_ends_as_the_first_that_failed(sandbox: Sandbox) -> None:
+    done = sandbox.run("test", RUFF="3", MYPY="4")
+    assert done.returncode == 3
+    stages = [line.split("  ")[0] for line in done.stdout.splitlines()[-4:]]
+    assert stages == ["ruff check", "mypy", "lint-imports", "pytest"]
+    assert "python -m pytest" in [note.strip() for note in sandbox.notes]
+
+
+def test_arguments_of_the_test_command_go_to_pytest_alone(sandbox: Sandbox) -> None:
+    assert sandbox.run("test", "-k", "listener", RUFF="3").returncode == 0
+    assert "python -m pytest -k listener" in sandbox.notes
+
+
+def test_the_tests_do_not_see_the_settings_of_the_caller(sandbox: Sandbox) -> None:
+    sandbox.run("test", SERVICE_LOG="off", SERVICE_STORE="sqlite")
+    assert sandbox.notes[-1].strip() == "settings"
+
+
+def test_the_service_command_takes_no_arguments(sandbox: Sandbox) -> None:
+    done = sandbox.run("serve", "files")
+    assert done.returncode == 1
+    assert "takes no arguments" in done.stderr
+    assert sandbox.notes == []
