@@ -1,0 +1,35 @@
+"""Why a request gets no answer: one family of errors, each with a sentence for the person at the console.
+
+The core raises these; each application maps them to its own statuses in one table. Nothing here knows HTTP.
+"""
+
+from __future__ import annotations
+
+
+class AnswerError(Exception):
+    """No answer, and why. ``reason`` is one plain line, fit for an installer's console."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class NotClaimed(AnswerError):
+    """Nothing claims the request and no default may answer it."""
+
+
+class BrokenDocument(AnswerError):
+    """A document that would be part of the answer is broken, so there is none."""
+
+
+class CannotFill(AnswerError):
+    """A placeholder cannot be filled from this request: the fact is missing or unusable."""
+
+    def __init__(self, reason: str, label: str, *, missing: bool) -> None:
+        super().__init__(reason)
+        self.label = label
+        self.missing = missing
+
+
+class EmptyAnswer(AnswerError):
+    """The answer is nothing but white space, which several installers would take for success."""

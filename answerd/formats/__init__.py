@@ -1,0 +1,70 @@
+"""The formats: their extensions, families, order, content types, and the URL segments that ask for them (SPEC 4).
+
+One table each, and code reads the table. To add a format: its family's module, and its line here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from answerd.formats import json, text, toml, xml, yaml
+from answerd.formats.family import Family
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A document's extension, the family that reads it and the Content-Type of its answers."""
+
+    extension: str
+    family: Family
+    content_type: str
+
+
+def _formats(family: object, content_type: str, *extensions: str) -> tuple[Format, ...]:
+    return tuple(Format(extension, cast(Family, family), content_type) for extension in extensions)
+
+
+FORMATS: dict[str, Format] = {
+    one.extension: one
+    for one in (
+        *_formats(toml, "text/plain; charset=utf-8", "toml"),
+        *_formats(yaml, "text/yaml; charset=utf-8", "yaml", "yml"),
+        *_formats(json, "application/json", "json", "ign"),
+        *_formats(xml, "application/xml; charset=utf-8", "xml", "autoyast", "unattend"),
+        *_formats(text, "text/plain; charset=utf-8", "ks", "preseed", "seed", "cfg", "ipxe"),
+    )
+}
+"""Every format by its extension, in the format order that decides ties."""
+
+ALL_EXTENSIONS: tuple[str, ...] = tuple(FORMATS)
+"""What a request that names no alias accepts."""
+
+
+def _aliases(table: dict[str, str]) -> dict[str, tuple[str, ...]]:
+    return {alias: tuple(extensions.split()) for aliases, extensions in table.items() for alias in aliases.split()}
+
+
+ALIASES: dict[str, tuple[str, ...]] = _aliases(
+    {
+        "proxmox pve toml": "toml",
+        "debian preseed": "preseed seed",
+        "rhel centos fedora alma rocky kickstart ks": "ks",
+        "ubuntu autoinstall cloudinit nocloud yaml yml": "yaml yml",
+        "flatcar coreos ignition ign": "ign json",
+        "suse opensuse autoyast": "autoyast xml",
+        "windows unattend": "unattend xml",
+        "json": "json ign",
+        "xml": "xml",
+        "cfg": "cfg",
+        "ipxe": "ipxe",
+    }
+)
+"""A path segment (lower-cased) and the extensions it restricts a request to, in their order of preference."""
+
+
+def split_extension(name: str) -> tuple[str, str | None]:
+    """``node.KS`` is ``("node", "ks")``; a name whose extension is no format is ``(name, None)``."""
+    stem, dot, extension = name.rpartition(".")
+    known = extension.lower()
+    return (stem, known) if dot and known in FORMATS else (name, None)

@@ -1,0 +1,147 @@
+"""The one shape that every family of formats has, and what passes between a family and the rest.
+
+A family knows how to read, merge and write one kind of tree. It knows nothing of machines, groups, requests or
+where a text came from. Adding a format is one module of this shape and one line in the registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from answerd.formats.template import Template, TemplateReader
+
+Tree = Any
+"""A family's own parsed form. Opaque to everyone else, and never changed once it is made: layers share parts."""
+
+
+class ParseError(ValueError):
+    """A text that is not of its format. ``str()`` is one line, with line and column (from 1) where known."""
+
+    def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
+        place = position(line, column)
+        super().__init__(f"{place}: {reason}" if place else reason)
+        self.reason, self.line, self.column = reason, line, column
+
+
+class MergeError(ValueError):
+    """Two layers that cannot be laid over one another. ``str()`` is one line naming the place."""
+
+
+def position(line: int | None, column: int | None = None) -> str:
+    """``line 3, column 5``, or as much of it as is known."""
+    if line is None:
+        return ""
+    return f"line {line}" if column is None else f"line {line}, column {column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The value of one control key as a document spells it: text, bool, list or map of texts; and its place.
+
+    A value that the family's spelling cannot mean (a number in TOML) stays as it is, for the reader to refuse.
+    """
+
+    value: object
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlFault:
+    """What is wrong with the control key ``key`` before its value is even looked at."""
+
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenControl:
+    """The control keys of one document, as spelled: ``answerd.formats.control`` gives them their meaning."""
+
+    values: Mapping[str, Written] = field(default_factory=dict)
+    faults: tuple[ControlFault, ...] = ()
+
+
+Path = tuple[str, ...]
+"""The keys from the root to a value, as ``unset`` names them."""
+
+Lookup = Callable[[str], str | None]
+"""The first value of a label (case-folded), or None where the request has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A place in a prepared answer that each request fills: a template, and how its text is written there.
+
+    ``write`` gets the filled text and returns what stands in the document, escaped so that it can never change the
+    document's structure.
+    """
+
+    template: Template
+    write: Callable[[str], str]
+
+
+class Prepared:
+    """An answer cut at its placeholders: what is constant is bytes, what a request fills is a `Hole`."""
+
+    __slots__ = ("pieces", "static")
+
+    def __init__(self, fragments: list[str | Hole]) -> None:
+        pieces: list[bytes | Hole] = []
+        constant: list[str] = []
+        for fragment in fragments:
+            if isinstance(fragment, str):
+                constant.append(fragment)
+            else:
+                pieces += ["".join(constant).encode(), fragment]
+                constant = []
+        pieces.append("".join(constant).encode())
+        self.pieces: tuple[bytes | Hole, ...] = tuple(piece for piece in pieces if piece != b"")
+        self.static: bytes | None = b"".join(self.pieces) if not self.holes else None  # type: ignore[arg-type]
+
+    @property
+    def holes(self) -> tuple[Hole, ...]:
+        """The holes, in the order in which they stand in the answer."""
+        return tuple(piece for piece in self.pieces if isinstance(piece, Hole))
+
+    def fill(self, lookup: Lookup) -> bytes:
+        """The answer for one request. Raises `answerd.errors.CannotFill` naming the label that fails."""
+        if self.static is not None:
+            return self.static
+        return b"".join(
+            [
+                piece if isinstance(piece, bytes) else piece.write(piece.template.fill(lookup)).encode()
+                for piece in self.pieces
+            ]
+        )
+
+
+class Family(Protocol):
+    """What the core asks of a family. All trees are immutable values: a merge shares parts, it never edits."""
+
+    @property
+    def name(self) -> str:
+        """What the log calls the family."""
+
+    def parse(self, text: str) -> Tree:
+        """The tree of a text (no byte order mark). Raises `ParseError`."""
+
+    def control(self, tree: Tree) -> tuple[WrittenControl, Tree]:
+        """The control keys as written, and the tree without them."""
+
+    def placeholders(self, tree: Tree, reader: TemplateReader) -> Tree:
+        """The tree with each string value that holds placeholders replaced by its `Template`.
+
+        ``reader(text)`` gives the template, or the plain text where it holds none; it collects problems itself.
+        Map keys are never templates.
+        """
+
+    def unset(self, tree: Tree, path: Path) -> Tree:
+        """The tree without what ``path`` names; the same tree where it names nothing."""
+
+    def merge(self, lower: Tree, upper: Tree) -> Tree:
+        """``upper`` laid over ``lower``. Raises `MergeError` where the two cannot be one document."""
+
+    def prepare(self, tree: Tree) -> Prepared:
+        """The text of the tree, cut at its placeholders."""

@@ -1,0 +1,206 @@
+"""The JSON family: plain trees that keep key order and the text of every number (Ignition, Agama).
+
+The standard json module reads; a number becomes a `NumberText`, because ``1.0`` and a 20-digit integer must leave as
+they came. The writer is our own, so that an answer can be cut at its placeholders. What I-JSON (RFC 7493) calls
+unsafe is refused rather than guessed at: a key twice, NaN and Infinity, a lone surrogate.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from numbers import Number
+from typing import Any, NoReturn
+
+from answerd.errors import CannotFill
+from answerd.formats import plain
+from answerd.formats.family import Hole, ParseError, Path, Prepared, Tree, WrittenControl
+from answerd.formats.template import Placeholder, Template, TemplateReader
+
+name = "json"
+
+_DEEPEST = 100
+"""Levels of nesting that are read. A real Ignition config has 6; recursion ends near 900."""
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\]",:]+', re.DOTALL)
+_COLON = re.compile(r"\s*:")
+_ANY_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPES = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_NO_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
+_INDENT = "  "
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+
+
+@dataclass(frozen=True, slots=True)
+class NumberText:
+    """A number as the document writes it. Two are equal when their texts are."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Number.register(NumberText)  # a reader that refuses numbers (SPEC 5) sees that it is one
+
+
+class _RefusedError(ValueError):
+    """Something that the standard module reads and this family does not; `_refuse` finds out what and where."""
+
+
+def parse(text: str) -> Tree:
+    """A plain tree with numbers as `NumberText`; the top may be any value. Raises `ParseError` with line and column."""
+    if not text.strip(" \t\r\n"):
+        raise ParseError("it is empty", 1, 1)
+    _refuse_lone_surrogates(text)
+    try:
+        tree = _DECODER.decode(text)
+        _refuse_depth(tree, _DEEPEST)
+    except json.JSONDecodeError as error:
+        raise ParseError(error.msg, error.lineno, error.colno) from None
+    except (_RefusedError, RecursionError):
+        _refuse(text)
+    return tree
+
+
+def _map(pairs: list[tuple[str, Any]]) -> plain.Map:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        raise _RefusedError
+    return read
+
+
+def _no_constant(_text: str) -> NoReturn:
+    raise _RefusedError
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_map, parse_float=NumberText, parse_int=NumberText, parse_constant=_no_constant
+)
+
+
+def _refuse_depth(value: Any, left: int) -> None:
+    if not isinstance(value, dict | list):
+        return
+    if not left:
+        raise _RefusedError
+    for below in value.values() if isinstance(value, dict) else value:
+        _refuse_depth(below, left - 1)
+
+
+def _refuse_lone_surrogates(text: str) -> None:
+    """No text that UTF-8 cannot hold comes in: it would break the log line or the answer that shows it."""
+    if not _ANY_SURROGATE.search(text):
+        return
+    for escape in _ESCAPES.finditer(text):
+        if escape["lone"]:
+            reason = f"a text holds the lone surrogate {escape[0]}, which is no character"
+            raise ParseError(reason, *_place(text, escape))
+
+
+def _refuse(text: str) -> NoReturn:
+    """The `ParseError` for a text that the standard module has read, or in which it went too deep."""
+    open_maps: list[set[str] | None] = []
+    for token in _TOKEN.finditer(text):
+        first = token[0][0]
+        if first in "{[":
+            open_maps.append(set() if first == "{" else None)
+            if len(open_maps) > _DEEPEST:
+                raise ParseError(f"it is nested more than {_DEEPEST} levels deep", *_place(text, token))
+        elif first in "}]":
+            open_maps.pop()
+        elif first == '"' and open_maps and open_maps[-1] is not None and _COLON.match(text, token.end()):
+            key = json.loads(token[0])
+            if key in open_maps[-1]:
+                raise ParseError(f"the key {key!r} stands twice in one object", *_place(text, token))
+            open_maps[-1].add(key)
+        elif token[0] in _NO_NUMBERS:
+            raise ParseError(f"{token[0]} is no JSON number", *_place(text, token))
+    raise ParseError("it cannot be read")
+
+
+def _place(text: str, found: re.Match[str]) -> tuple[int, int]:
+    """Line and column, from 1."""
+    start = found.start()
+    return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+
+
+def control(tree: Tree) -> tuple[WrittenControl, Tree]:
+    """The control keys at the top of an object; anything else has none."""
+    return plain.take_control(tree) if isinstance(tree, dict) else (WrittenControl(), tree)
+
+
+def placeholders(tree: Tree, reader: TemplateReader) -> Tree:
+    """Templates in string values, in arrays too."""
+    return plain.placeholders(tree, reader)
+
+
+def unset(tree: Tree, path: Path) -> Tree:
+    """The tree without the value at ``path``; the same tree where there is none."""
+    return plain.unset(tree, path) if isinstance(tree, dict) else tree
+
+
+def merge(lower: Tree, upper: Tree) -> Tree:
+    """Objects merge key by key; any other value replaces what lies below, at the top too."""
+    return plain.merge(lower, upper) if isinstance(lower, dict) and isinstance(upper, dict) else upper
+
+
+def prepare(tree: Tree) -> Prepared:
+    """The tree as JSON, indented by two blanks, with a newline at its end. Texts stay Unicode."""
+    return Prepared([*_value(tree, "\n"), "\n"])
+
+
+def _value(value: object, line: str) -> Iterator[str | Hole]:
+    """A value whose further lines begin with ``line``: a newline and the indentation."""
+    if isinstance(value, str):
+        yield _quoted(value)
+    elif isinstance(value, dict):
+        yield from _members(value, line)
+    elif isinstance(value, list):
+        yield from _elements(value, line)
+    elif isinstance(value, Template):
+        yield '"'
+        for part in value.parts:
+            yield _escape(part) if isinstance(part, str) else Hole(Template((part,)), partial(_fill, part))
+        yield '"'
+    else:
+        yield _CONSTANTS[value] if value is None or isinstance(value, bool) else str(value)
+
+
+_CONSTANTS = {None: "null", True: "true", False: "false"}
+
+
+def _members(members: plain.Map, line: str) -> Iterator[str | Hole]:
+    before = "{"
+    for key, value in members.items():
+        yield f"{before}{line}{_INDENT}{_quoted(key)}: "
+        yield from _value(value, line + _INDENT)
+        before = ","
+    yield f"{line}}}" if members else "{}"
+
+
+def _elements(elements: list[Any], line: str) -> Iterator[str | Hole]:
+    before = "["
+    for element in elements:
+        yield f"{before}{line}{_INDENT}"
+        yield from _value(element, line + _INDENT)
+        before = ","
+    yield f"{line}]" if elements else "[]"
+
+
+def _escape(text: str) -> str:
+    """A text as it stands between the quotes of a JSON string."""
+    return _quoted(text)[1:-1]
+
+
+def _fill(placeholder: Placeholder, text: str) -> str:
+    if _SURROGATE.search(text):
+        reason = f"the value of {placeholder.label!r} holds a lone surrogate, which is no character"
+        raise CannotFill(reason, placeholder.label, missing=False)
+    return _escape(text)

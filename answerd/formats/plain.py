@@ -1,0 +1,54 @@
+"""Trees of plain maps, lists and scalars, as TOML and JSON have them: control keys, merge, unset, placeholders.
+
+A plain tree is dict, list, str and whatever scalars the family reads; a `Template` may stand where a str stood.
+Nothing here edits a tree it is given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from answerd.formats.control import CONTROL_KEYS
+from answerd.formats.family import Path, Written, WrittenControl
+from answerd.formats.template import TemplateReader
+
+Map = dict[str, Any]
+
+
+def take_control(tree: Map) -> tuple[WrittenControl, Map]:
+    """The control keys at the top of a map, and the map without them."""
+    written = {key: Written(tree[key]) for key in CONTROL_KEYS if key in tree}
+    if not written:
+        return WrittenControl(), tree
+    return WrittenControl(written), {key: value for key, value in tree.items() if key not in written}
+
+
+def merge(lower: Map, upper: Map) -> Map:
+    """Maps merge key by key; any other value is replaced whole. The lower keys come first, in their order."""
+    merged = dict(lower)
+    for key, value in upper.items():
+        below = merged.get(key)
+        merged[key] = merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def unset(tree: Map, path: Path) -> Map:
+    """The map without the value at ``path``; the same map where there is none."""
+    key, rest = path[0], path[1:]
+    if key not in tree:
+        return tree
+    if not rest:
+        return {other: value for other, value in tree.items() if other != key}
+    below = tree[key]
+    if not isinstance(below, dict):
+        return tree
+    return {**tree, key: unset(below, rest)}
+
+
+def placeholders(tree: Any, reader: TemplateReader) -> Any:
+    """The tree with every string value read by ``reader``; keys are left alone."""
+    if isinstance(tree, dict):
+        return {key: placeholders(value, reader) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [placeholders(value, reader) for value in tree]
+    return reader(tree) if type(tree) is str and "{{" in tree else tree

@@ -1,0 +1,146 @@
+"""The XML family: AutoYaST profiles, unattend.xml and their like, merged element by element (SPEC 8).
+
+What an element is and how a text becomes one is `answerd.formats.xml_tree`; what a layer means, `xml_merge`; how
+control keys are spelled, `xml_control`. Here they are one family, and a tree becomes an answer.
+``docs/xml.md`` says what is kept and what is not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from answerd.errors import CannotFill
+from answerd.formats.family import Hole, MergeError, Path, Prepared, Tree, WrittenControl
+from answerd.formats.template import Placeholder, Template, TemplateReader
+from answerd.formats.xml_control import META, holding, read_meta, without
+from answerd.formats.xml_merge import merged
+from answerd.formats.xml_tree import Document, Element, Instruction, Shape, Text, read, shape
+
+name = "xml"
+
+_INDENT = "  "
+_IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+_IN_ATTRIBUTE = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+)
+_NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot hold in any spelling (production 2, Char)."""
+
+
+def parse(text: str) -> Tree:
+    """A `Document`. Raises `ParseError` with line and column."""
+    return read(text)
+
+
+def control(tree: Tree) -> tuple[WrittenControl, Tree]:
+    """What ``<answer-meta>`` below the root says, and the document without it."""
+    root: Element = tree.root
+    metas = [child for child in root.elements() if child.name == META]
+    if not metas:
+        return WrittenControl(), tree
+    kept = [item for item in root.content if not isinstance(item, Element) or item.name != META]
+    return read_meta(metas), replace(tree, root=holding(root, kept))
+
+
+def placeholders(tree: Tree, reader: TemplateReader) -> Tree:
+    """Templates in texts and attribute values; never in names, nor before the root."""
+    return replace(tree, root=_read_placeholders(tree.root, reader))
+
+
+def _read_placeholders(element: Element, reader: TemplateReader) -> Element:
+    content: list[Element | Text | Instruction] = []
+    for item in element.content:
+        if isinstance(item, Element):
+            content.append(_read_placeholders(item, reader))
+        else:
+            content.append(Text(_template(item.value, reader), item.cdata) if isinstance(item, Text) else item)
+    attributes = {label: _template(value, reader) for label, value in element.attributes.items()}
+    return Element(element.name, attributes, tuple(content), element.line)
+
+
+def _template(value: str | Template, reader: TemplateReader) -> str | Template:
+    return reader(value) if isinstance(value, str) and "{{" in value else value
+
+
+def unset(tree: Tree, path: Path) -> Tree:
+    """The document without what ``path`` names below its root: all siblings of that name."""
+    root = without(tree.root, path)
+    return tree if root is tree.root else replace(tree, root=root)
+
+
+def merge(lower: Tree, upper: Tree) -> Tree:
+    """Root over root; of declaration, doctype and each instruction the upper one where it has one."""
+    if lower.root.name != upper.root.name:
+        raise MergeError(f"the root elements differ: <{upper.root.name}> cannot be laid over <{lower.root.name}>")
+    return Document({**lower.around, **upper.around}, merged(lower.root, upper.root, f"<{lower.root.name}>"))
+
+
+def prepare(tree: Tree) -> Prepared:
+    """The document: elements on lines of their own, texts exactly as they are."""
+    around = sorted(tree.around.items(), key=lambda item: item[0] != "xml")  # the declaration can only be first
+    return Prepared(
+        [
+            *(f"{source}\n" for kind, sources in around if kind[0] != ">" for source in sources),
+            *_element(tree.root, "\n", verbatim=False),
+            "\n",
+            *(f"{source}\n" for kind, sources in around if kind[0] == ">" for source in sources),
+        ]
+    )
+
+
+def _element(element: Element, line: str, *, verbatim: bool) -> Iterator[str | Hole]:
+    """An element whose further lines begin with ``line``: a newline and the indentation.
+
+    ``verbatim``: every white space inside counts, because it stands in mixed content or under ``xml:space``.
+    """
+    yield f"<{element.name}"
+    for label, value in element.attributes.items():
+        yield f' {label}="'
+        yield from _value(value, _IN_ATTRIBUTE)
+        yield '"'
+    if not element.content:
+        yield "/>"
+        return
+    yield ">"
+    space = element.attributes.get("xml:space")
+    verbatim = space == "preserve" or (verbatim and space != "default")
+    if verbatim or shape(element) is not Shape.ELEMENTS:
+        mixed = verbatim or shape(element) is Shape.MIXED
+        for item in element.content:
+            yield from _item(item, line, verbatim=mixed)
+    else:
+        for child in element.elements():
+            yield line + _INDENT
+            yield from _element(child, line + _INDENT, verbatim=False)
+        yield line
+    yield f"</{element.name}>"
+
+
+def _item(item: Element | Text | Instruction, line: str, *, verbatim: bool) -> Iterator[str | Hole]:
+    if isinstance(item, Element):
+        yield from _element(item, line, verbatim=verbatim)
+    elif isinstance(item, Instruction):
+        yield item.source
+    elif item.cdata and isinstance(item.value, str):
+        yield f"<![CDATA[{item.value.replace(']]>', ']]]]><![CDATA[>')}]]>"
+    else:
+        yield from _value(item.value, _IN_TEXT)
+
+
+def _value(value: str | Template, escapes: dict[int, str]) -> Iterator[str | Hole]:
+    for part in (value,) if isinstance(value, str) else value.parts:
+        if isinstance(part, str):
+            yield part.translate(escapes)
+        else:
+            yield Hole(Template((part,)), partial(_fill, part, escapes))
+
+
+def _fill(placeholder: Placeholder, escapes: dict[int, str], text: str) -> str:
+    wrong = _NO_CHARACTER.search(text)
+    if wrong:
+        reason = f"the value of {placeholder.label!r} holds {wrong[0]!a}, which XML cannot hold"
+        raise CannotFill(reason, placeholder.label, missing=False)
+    return text.translate(escapes)

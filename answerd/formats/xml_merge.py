@@ -1,0 +1,170 @@
+"""One XML element laid over another: which children are the same one, what a list is (SPEC 8).
+
+Knows nothing of control keys or of how a tree is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from answerd.formats.family import MergeError
+from answerd.formats.template import Template
+from answerd.formats.xml_tree import Element, Instruction, Shape, Text, shape
+
+TELLING = ("name", "id", "key", "alias", "pass", "processorArchitecture")
+"""The attributes that tell siblings of one name apart."""
+
+_LIST_ATTRIBUTE = "type"
+"""AutoYaST's ``config:type="list"``, in whatever prefix: the content is a list."""
+
+Attributes = Mapping[str, str | Template]
+
+
+def merged(lower: Element, upper: Element, place: str) -> Element:
+    """``upper`` laid over ``lower``, the same element; ``place`` says where they are. Raises `MergeError`."""
+    attributes = {**lower.attributes, **upper.attributes}
+    return replace(lower, attributes=attributes, content=_content(lower, upper, attributes, place))
+
+
+def _content(
+    lower: Element, upper: Element, attributes: Attributes, place: str
+) -> tuple[Element | Text | Instruction, ...]:
+    above, below = shape(upper), shape(lower)
+    if above is Shape.EMPTY:
+        return lower.content
+    if _is_list(attributes) or not {above, below} <= {Shape.ELEMENTS, Shape.MIXED}:
+        return upper.content
+    if Shape.MIXED in (above, below):
+        which = "both layers" if above is below else "the lower layer" if below is Shape.MIXED else "the upper layer"
+        raise MergeError(
+            f"{place}: in {which} it holds text between elements (or a processing instruction), into which "
+            "nothing can be merged: put text of its own over it, or unset it first"
+        )
+    return _Children(lower, upper, place).merged()
+
+
+def _is_list(attributes: Attributes) -> bool:
+    """``type="list"`` in any prefix, or ``t="list"``, which is how AutoYaST of SLE 15 SP3 and newer writes it."""
+    return attributes.get("t") == "list" or any(
+        value == "list" and label.rpartition(":")[2] == _LIST_ATTRIBUTE for label, value in attributes.items()
+    )
+
+
+class _Children:
+    """The children of two elements, brought together name by name. Positions count elements only."""
+
+    def __init__(self, lower: Element, upper: Element, place: str) -> None:
+        self.lower, self.upper, self.place = lower, upper, place
+        self.below, self.above = lower.elements(), upper.elements()
+        self.replaced: dict[int, tuple[Element, ...]] = {}
+        self.paired: set[int] = set()
+        self.lists: list[tuple[Element, list[Element], list[int]]] = []
+
+    def merged(self) -> tuple[Element | Text | Instruction, ...]:
+        """The lower content with what pairs merged in its place, then what is new in the upper one's order."""
+        below_by_name, above_by_name = _by_name(self.below), _by_name(self.above)
+        for name, above in above_by_name.items():
+            below = below_by_name.get(name, [])
+            if len(above) == 1 and len(below) == 1:
+                if not _differ(self.below[below[0]], self.above[above[0]]):
+                    self.pair(below[0], above[0])
+                continue
+            told_below, list_below = _by_telling(self.below, below)
+            told_above, list_above = _by_telling(self.above, above)
+            self.pair_told(told_below, told_above)
+            self.replace_list(list_below, list_above)
+        self.refuse_interleaved()
+        content: list[Element | Text | Instruction] = []
+        at = 0
+        for item in self.lower.content:
+            if isinstance(item, Element):
+                content += self.replaced.get(at, (item,))
+                at += 1
+            else:
+                content.append(item)
+        return (*content, *(child for at, child in enumerate(self.above) if at not in self.paired))
+
+    def pair(self, below: int, above: int) -> None:
+        """Merge two children into the lower one's place."""
+        lower, upper = self.below[below], self.above[above]
+        self.replaced[below] = (merged(lower, upper, f"{self.place} {_shown(lower)}"),)
+        self.paired.add(above)
+
+    def pair_told(self, below: list[int], above: list[int]) -> None:
+        """Pair siblings that carry telling attributes; one without a partner stays to be added."""
+        partners: dict[int, int] = {}
+        for at in above:
+            upper = self.above[at]
+            found = [other for other in below if _same(self.below[other], upper)]
+            if len(found) > 1:
+                several = " and ".join(_shown(self.below[other]) for other in found)
+                raise MergeError(f"{self.place}: {_shown(upper)} pairs with more than one element below it: {several}")
+            if found and found[0] in partners:
+                both = f"{_shown(self.above[partners[found[0]]])} and {_shown(upper)}"
+                raise MergeError(f"{self.place}: {both} both pair with {_shown(self.below[found[0]])} below them")
+            if found:
+                partners[found[0]] = at
+                self.pair(found[0], at)
+
+    def replace_list(self, below: list[int], above: list[int]) -> None:
+        """Siblings that nothing tells apart are a list: the upper one stands where the lower one began."""
+        self.lists += [(self.upper, self.above, above)] if above else []
+        if not below or not above:
+            return
+        self.paired.update(above)
+        lone = self.above[above[0]]
+        if len(above) == 1 and not lone.attributes and shape(lone) is Shape.EMPTY:
+            return
+        self.lists.append((self.lower, self.below, below))
+        self.replaced.update(dict.fromkeys(below, ()))
+        self.replaced[below[0]] = tuple(self.above[at] for at in above)
+
+    def refuse_interleaved(self) -> None:
+        """A list that others stand in the midst of loses its order, unless all of them are added together."""
+        for parent, children, list_of in self.lists:
+            span = range(list_of[0], list_of[-1] + 1)
+            added_together = parent is self.upper and not self.paired.intersection(span)
+            if len(span) > len(list_of) and not added_together:
+                others = sorted({_shown(children[at]) for at in span if at not in list_of})
+                raise MergeError(
+                    f"{self.place}: the list of {_shown(children[list_of[0]])} has {', '.join(others)} in its midst, "
+                    "an order that a merge cannot keep: put its elements together, or give each a name or an id"
+                )
+
+
+def _by_name(elements: list[Element]) -> dict[str, list[int]]:
+    positions: dict[str, list[int]] = {}
+    for at, element in enumerate(elements):
+        positions.setdefault(element.name, []).append(at)
+    return positions
+
+
+def _by_telling(elements: list[Element], positions: list[int]) -> tuple[list[int], list[int]]:
+    """Those that carry a telling attribute, and those that carry none."""
+    told = [at for at in positions if any(label in elements[at].attributes for label in TELLING)]
+    return told, [at for at in positions if at not in told]
+
+
+def _same(lower: Element, upper: Element) -> bool:
+    """Whether two siblings are one: they share a telling attribute, and all that they share are equal."""
+    return bool(_shared(lower, upper)) and not _differ(lower, upper)
+
+
+def _differ(lower: Element, upper: Element) -> bool:
+    """Whether a telling attribute that both carry has two values."""
+    return any(lower.attributes[label] != upper.attributes[label] for label in _shared(lower, upper))
+
+
+def _shared(lower: Element, upper: Element) -> list[str]:
+    return [label for label in TELLING if label in lower.attributes and label in upper.attributes]
+
+
+def _shown(element: Element) -> str:
+    """The element's tag with what tells it apart: ``<component name="Shell">``."""
+    told = [
+        f' {label}="{element.attributes[label] if isinstance(element.attributes[label], str) else "{{…}}"}"'
+        for label in TELLING
+        if label in element.attributes
+    ]
+    return f"<{element.name}{''.join(told)}>"

@@ -1,0 +1,244 @@
+"""The XML tree: elements in their order, text as written, and how expat reads them.
+
+Knows XML's grammar; knows nothing of layers, control keys or answers.
+
+The tree is read with expat itself, the parser under xmltodict, not with xmltodict. xmltodict puts children into a
+dict by name: it loses the order of differently named siblings (``a b a`` becomes ``a a b``), puts the text of mixed
+content into one string, strips white space that an AutoYaST script needs, tells neither CDATA nor places, and lets an
+undefined ``&entity;`` vanish where a doctype names a DTD. What it would lose had to be refused; this tree keeps it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NoReturn
+from xml.parsers import expat
+
+from answerd.formats.family import ParseError
+from answerd.formats.template import Template
+
+WHITE = " \t\r\n"
+"""The white space of XML; a no-break space is text."""
+
+_DEEPEST = 100
+"""Levels of elements that are read. A real unattend.xml has 8; recursion ends near 900."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A run of text; ``cdata`` where it stands in a CDATA section. A filled value may be a `Template`."""
+
+    value: str | Template
+    cdata: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A processing instruction among an element's children, as written."""
+
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element: its name as written (prefix included), attributes and content, all in their order."""
+
+    name: str
+    attributes: Mapping[str, str | Template]
+    content: tuple[Element | Text | Instruction, ...]
+    line: int = field(default=0, compare=False)
+
+    def elements(self) -> list[Element]:
+        """The child elements."""
+        return [item for item in self.content if isinstance(item, Element)]
+
+    def text(self) -> str:
+        """The plain text, templates and children left out, without white space around it."""
+        runs = [item.value for item in self.content if isinstance(item, Text) and isinstance(item.value, str)]
+        return "".join(runs).strip(WHITE)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A root element and what stands around it.
+
+    ``around`` maps a kind to its texts as written: ``xml`` (the declaration), ``doctype``, ``?target`` and a comment's
+    own text before the root, ``>target`` for a processing instruction after it.
+    """
+
+    around: Mapping[str, tuple[str, ...]]
+    root: Element
+
+
+class Shape(Enum):
+    """What an element holds. White space alone is nothing, unless it is CDATA or ``xml:space="preserve"``."""
+
+    EMPTY = "nothing"
+    TEXT = "text"
+    ELEMENTS = "elements"
+    MIXED = "text and elements mixed"
+
+
+def shape(element: Element) -> Shape:
+    """The shape of an element's content. A processing instruction among it counts as mixed: it has a place to keep."""
+    has_elements = has_text = False
+    for item in element.content:
+        if isinstance(item, Element):
+            has_elements = True
+        elif isinstance(item, Instruction):
+            return Shape.MIXED
+        elif item.cdata or isinstance(item.value, Template) or item.value.strip(WHITE):
+            has_text = True
+    if has_elements:
+        return Shape.MIXED if has_text else Shape.ELEMENTS
+    kept = element.content and element.attributes.get("xml:space") == "preserve"
+    return Shape.TEXT if has_text or kept else Shape.EMPTY
+
+
+_PREDEFINED = frozenset({"lt", "gt", "amp", "apos", "quot"})
+_REFERENCE = re.compile(r"&([^\s;&#<]+);")
+_QUOTED = r""""[^"]*"|'[^']*'"""
+_COMMENT = r"<!--.*?-->"
+_BEFORE_ROOT = re.compile(
+    rf"(?P<instruction><\?(?P<target>[^\s?]+).*?\?>)|(?P<comment>{_COMMENT})"
+    rf"|(?P<doctype><!DOCTYPE(?:{_QUOTED}|\[(?:{_QUOTED}|{_COMMENT}|<\?.*?\?>|[^\]])*+\]|[^>\[])*+>)",
+    re.DOTALL,
+)
+"""The parts of a prolog that expat has found well-formed."""
+
+
+def read(text: str) -> Document:
+    """The tree of a text. Raises `ParseError` with line and column.
+
+    No entity is ever expanded but XML's own five, and nothing is fetched.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    reader = _Reader(text)
+    document = reader.read()
+    if reader.leads_elsewhere:
+        # Where a doctype points to declarations elsewhere, expat lets references to them vanish without a word.
+        # Read without the doctype they are what they are here: undefined.
+        start, end = reader.doctype_span
+        _Reader(text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]).read()
+    return document
+
+
+class _Reader:
+    """One text on its way through expat."""
+
+    def __init__(self, text: str) -> None:
+        self.source = text
+        self.around: dict[str, tuple[str, ...]] = {}
+        self.doctype_span = (0, 0)
+        self.leads_elsewhere = False
+        self.root: Element | None = None
+        self.open: list[tuple[str, dict[str, str], list[Element | Text | Instruction], int]] = []
+        self.runs: list[str] = []
+        self.in_cdata = False
+        parser = self.parser = expat.ParserCreate("utf-8")  # the text is decoded already, whatever it declares
+        parser.buffer_text = True
+        parser.specified_attributes = True  # no defaults out of a doctype
+        parser.XmlDeclHandler = self.declaration
+        parser.StartDoctypeDeclHandler = self.doctype
+        parser.EntityDeclHandler = self.entity
+        parser.StartElementHandler = self.start
+        parser.EndElementHandler = self.end
+        parser.CharacterDataHandler = self.runs.append
+        parser.StartCdataSectionHandler = lambda: self.switch_cdata(True)
+        parser.EndCdataSectionHandler = lambda: self.switch_cdata(False)
+        parser.ProcessingInstructionHandler = self.instruction
+
+    def read(self) -> Document:
+        """The document. Raises `ParseError`."""
+        if not self.source.strip(WHITE):
+            raise ParseError("it is empty", 1, 1)
+        try:
+            self.parser.Parse(self.source.encode(), True)
+        except expat.ExpatError as error:
+            raise self.fault(error) from None
+        except UnicodeEncodeError as error:
+            raise ParseError(f"it holds the lone surrogate {error.object[error.start]!a}") from None
+        assert self.root is not None  # noqa: S101 - expat finds a root, or it has raised
+        return Document(self.around, self.root)
+
+    def fault(self, error: expat.ExpatError) -> ParseError:
+        """What expat found, naming the entity or the open element where it knows only that there is one."""
+        reason = expat.ErrorString(error.code) or "not well-formed"
+        rest = "\n".join(self.source.split("\n")[error.lineno - 1 :])[error.offset :]
+        if error.code == expat.errors.codes[expat.errors.XML_ERROR_UNDEFINED_ENTITY]:
+            name = next((name for name in _REFERENCE.findall(rest) if name not in _PREDEFINED), "")
+            reason = f"the entity &{name}; is not defined, and none is ever read from a DTD"
+        elif self.open and error.code == expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]:
+            reason = f"the tag does not close <{self.open[-1][0]}> of line {self.open[-1][3]}"
+        return ParseError(reason, error.lineno, error.offset + 1)
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Stop at the place where the parser is."""
+        raise ParseError(reason, self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1)
+
+    def declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
+        """Documents are UTF-8 (SPEC 3) and answers too: another name in the declaration would be a lie in both."""
+        if encoding and encoding.lower() not in ("utf-8", "utf8"):
+            self.refuse(f"it declares the encoding {encoding}, but documents are UTF-8: save it as UTF-8 and say so")
+
+    def doctype(self, _name: str, system: str | None, _public: str | None, has_subset: bool) -> None:
+        """A doctype is kept as written; what it points to, or declares itself, is not read."""
+        self.leads_elsewhere = bool(system or has_subset)
+
+    def entity(self, name: str, is_parameter: bool, *_declared: object) -> NoReturn:
+        """Its own entities a document cannot keep: a merge would have to expand them."""
+        self.refuse(f"the doctype declares the entity {'%' if is_parameter else '&'}{name}; which is never expanded")
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        """An element opens."""
+        if self.open:
+            self.close_run()
+        elif self.root is None:
+            self.read_prolog(self.source.encode()[: self.parser.CurrentByteIndex].decode())
+        if len(self.open) == _DEEPEST:
+            self.refuse(f"<{name}> is nested more than {_DEEPEST} levels deep")
+        self.open.append((name, attributes, [], self.parser.CurrentLineNumber))
+
+    def end(self, _name: str) -> None:
+        """An element closes."""
+        self.close_run()
+        name, attributes, content, line = self.open.pop()
+        element = Element(name, attributes, tuple(content), line)
+        if self.open:
+            self.open[-1][2].append(element)
+        else:
+            self.root = element
+
+    def switch_cdata(self, inside: bool) -> None:
+        """A CDATA section begins or ends."""
+        self.close_run()
+        self.in_cdata = inside
+
+    def close_run(self) -> None:
+        """The text that has come in becomes one `Text`: comments and expat's own pieces do not divide it."""
+        if self.runs:
+            self.open[-1][2].append(Text("".join(self.runs), self.in_cdata))
+            self.runs.clear()
+
+    def instruction(self, target: str, data: str) -> None:
+        """A processing instruction inside or after the root; those before it stand in the prolog."""
+        source = f"<?{target} {data}?>" if data else f"<?{target}?>"
+        if self.open:
+            self.close_run()
+            self.open[-1][2].append(Instruction(source))
+        elif self.root is not None:
+            self.around[f">{target}"] = (*self.around.get(f">{target}", ()), source)
+
+    def read_prolog(self, prolog: str) -> None:
+        """What stands before the root, by kind."""
+        for part in _BEFORE_ROOT.finditer(prolog):
+            if part["target"]:
+                kind = "xml" if part["target"] == "xml" else f"?{part['target']}"
+            elif part["doctype"]:
+                kind, self.doctype_span = "doctype", part.span()
+            else:
+                kind = part["comment"]
+            self.around[kind] = (*self.around.get(kind, ()), part[0])

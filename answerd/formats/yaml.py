@@ -1,0 +1,142 @@
+"""The YAML family: cloud-init, autoinstall and whatever else reads YAML. Layers merge as nodes, never as values.
+
+What a scalar means is the consumer's affair, under YAML 1.1 or 1.2: ``0644``, ``yes`` and ``1.10`` leave as they came.
+`yaml_reading` and `yaml_writing` know the syntax; this room what the rest asks of a tree. Of the comments only those
+that open the document outlive a merge; anchors and directives (``%YAML``) do not.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from answerd.formats.control import CONTROL_KEYS
+from answerd.formats.family import Path, Prepared, Tree, Written, WrittenControl, position
+from answerd.formats.template import Template, TemplateReader
+from answerd.formats.yaml_nodes import BOOLEAN, NON_SPECIFIC, NULL, STRING, Mapping, Node, Scalar, Sequence, scalar_tag
+from answerd.formats.yaml_reading import read
+from answerd.formats.yaml_writing import write
+
+name = "yaml"
+
+_OPENING_COMMENTS = re.compile(r"(?:#[^\r\n]*(?:\r\n|\r|\n|\Z))+")
+_TELLING_COMMENT = re.compile(r"^(?:#cloud-config|##[ \t]*template:)", re.MULTILINE)
+_TRUE = ("true", "yes", "on")
+
+
+class Document(NamedTuple):
+    """One layer, or several merged: the comment lines that open it (each with its newline), and what it holds.
+
+    ``root`` is None where nothing but comments stands in the text.
+    """
+
+    opening: str
+    root: Node | None
+
+
+def parse(text: str) -> Tree:
+    """The nodes of a text and the comment lines from its very first line on. Raises `ParseError`."""
+    opening = _OPENING_COMMENTS.match(text)
+    lines = opening[0].splitlines() if opening else ()
+    root = read(text)
+    if isinstance(root, Scalar) and not (root.text or root.style or root.tag):
+        root = None  # a mere "---"
+    return Document("".join(f"{line}\n" for line in lines), root)
+
+
+def control(tree: Tree) -> tuple[WrittenControl, Tree]:
+    """The control keys at the top of the document, numbers and dates by their text."""
+    root = tree.root
+    if not isinstance(root, Mapping):
+        return WrittenControl(), tree
+    found = {key: root.pairs[STRING, key][1] for key in CONTROL_KEYS if (STRING, key) in root.pairs}
+    if not found:
+        return WrittenControl(), tree
+    written = {
+        key: Written(_truth(value) if key == "template" else _texts(value), position(value.line, value.column))
+        for key, value in found.items()
+    }
+    rest = {key: pair for key, pair in root.pairs.items() if key[0] != STRING or key[1] not in found}
+    return WrittenControl(written), tree._replace(root=root._replace(pairs=rest))
+
+
+def _truth(value: Node) -> object:
+    if isinstance(value, Scalar) and scalar_tag(value) == BOOLEAN:
+        return str(value.text).lower() in _TRUE
+    return _texts(value)
+
+
+def _texts(node: Node) -> object:
+    """A control key's value: texts, lists and maps of texts, None for null. A key that is a collection is none."""
+    if isinstance(node, Sequence):
+        return [_texts(item) for item in node.items]
+    if isinstance(node, Mapping):
+        return {_texts(key) if isinstance(key, Scalar) else (): _texts(value) for key, value in node.pairs.values()}
+    return None if scalar_tag(node) == NULL else node.text
+
+
+def placeholders(tree: Tree, reader: TemplateReader) -> Tree:
+    """Templates in string values: quoted, block or plain ones that YAML reads as text. Keys are left alone."""
+    return tree if tree.root is None else tree._replace(root=_placeholders(tree.root, reader))
+
+
+def _placeholders(node: Node, reader: TemplateReader) -> Node:
+    if isinstance(node, Mapping):
+        pairs = {key: (written, _placeholders(value, reader)) for key, (written, value) in node.pairs.items()}
+        return node._replace(pairs=pairs)
+    if isinstance(node, Sequence):
+        return node._replace(items=tuple(_placeholders(item, reader) for item in node.items))
+    if isinstance(node.text, Template) or "{{" not in node.text or scalar_tag(node) != STRING:
+        return node
+    text = reader(node.text)
+    if text == node.text:
+        return node
+    tag = None if node.tag == NON_SPECIFIC else node.tag  # PyYAML would take a quoted number after "!" for a number
+    return node._replace(text=text, style=node.style or '"', tag=tag)
+
+
+def unset(tree: Tree, path: Path) -> Tree:
+    """The document without what ``path`` names, keys by their text; the same document where it names nothing."""
+    if not isinstance(tree.root, Mapping):
+        return tree
+    root = _unset(tree.root, path)
+    return tree if root is tree.root else tree._replace(root=root)
+
+
+def _unset(node: Mapping, path: Path) -> Mapping:
+    step, rest = path[0], path[1:]
+    changed = False
+    pairs = {}
+    for key, (written, value) in node.pairs.items():
+        kept: Node | None = value
+        if isinstance(written, Scalar) and written.text == step:
+            kept = (_unset(value, rest) if isinstance(value, Mapping) else value) if rest else None
+        changed = changed or kept is not value
+        if kept is not None:
+            pairs[key] = (written, kept)
+    return node._replace(pairs=pairs) if changed else node
+
+
+def merge(lower: Tree, upper: Tree) -> Tree:
+    """Maps merge key by key; any other value is replaced whole, style and all. A document of comments is nothing."""
+    tells = bool(_TELLING_COMMENT.search(upper.opening)) or not _TELLING_COMMENT.search(lower.opening)
+    opening = upper.opening if upper.opening and tells else lower.opening
+    if lower.root is None or upper.root is None:
+        return Document(opening, lower.root if upper.root is None else upper.root)
+    return Document(opening, _merge(lower.root, upper.root))
+
+
+def _merge(lower: Node, upper: Node) -> Node:
+    if not (isinstance(lower, Mapping) and isinstance(upper, Mapping)):
+        return upper
+    pairs = dict(lower.pairs)
+    for key, (written, value) in upper.pairs.items():
+        below = pairs.get(key)
+        pairs[key] = (written, value) if below is None else (below[0], _merge(below[1], value))
+    flow = (lower.flow or not lower.pairs) and (upper.flow or not upper.pairs)  # no block fits between brackets
+    return upper._replace(pairs=pairs, flow=flow, tag=upper.tag or lower.tag)
+
+
+def prepare(tree: Tree) -> Prepared:
+    """The opening comments and the document in block style, with what stood between brackets still there."""
+    return Prepared([tree.opening, *(write(tree.root) if tree.root is not None else ())])

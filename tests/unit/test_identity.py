@@ -1,0 +1,214 @@
+"""Names: what may be one, when two are the same machine, where MAC addresses stand (SPEC 3, 6)."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from answerd.identity import (
+    IDENTIFIER_LENGTH,
+    Kind,
+    find_macs,
+    identifier_fault,
+    identity,
+    mac_digits,
+    match_form,
+    shown,
+    without_pxelinux_prefix,
+)
+
+UUID = "12345678-1234-5678-9abc-def012345678"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("98:FA:9B:50:D8:10", "98-fa-9b-50-d8-10"),
+        ("98fa.9b50.d810", "98fa9b50d810"),
+        ("STRASSE-1", "straße 1"),
+        ("Ärzte_7", "ÄRZTE.7"),
+        ("ﬀ", "FF"),
+        ("VMware-56 4d x", "vmware-564dx"),
+        ("192.168.1.11", " 192.168.1.11 "),
+        ("2001:DB8:0:0:0:0:0:1", "2001:db8::1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("0:0:0:0:0:ffff:192.0.2.1", "192.0.2.1"),
+        ("fe80::1%eth0", "fe80::1"),
+        ("00:11:22:33:44:55:66:77", "00-11-22-33-44-55-66-77"),  # an EUI-64, not an IPv6 address
+    ],
+)
+def test_two_spellings_of_one_name_are_one_identity(one: str, other: str) -> None:
+    assert identity(one) == identity(other) != ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("192.168.1.11", "192.168.11.1"),
+        ("192.168.1.11", "192168111"),
+        ("2001:db8::1", "2001db81"),
+        ("2001:db8::1", "2001:db8:1::"),
+        ("node1", "node12"),
+        ("node1", "nodé1"),
+        ("1.2.3.4", "1.2.3.4.5"),
+    ],
+)
+def test_two_names_are_two_identities(one: str, other: str) -> None:
+    assert identity(one) != identity(other)
+
+
+@pytest.mark.parametrize("text", ["", "---", "::-", " ", "\u0301"])
+def test_a_text_without_letter_or_digit_has_no_identity(text: str) -> None:
+    assert identity(text) == ""
+
+
+@given(st.text())
+def test_an_identity_is_its_own_identity_and_never_raises(text: str) -> None:
+    assert identity(identity(text)) == identity(text)
+    assert identity(text) == identity(text.swapcase().swapcase()) or not text.isascii()
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        "a",
+        "0",
+        "-a",
+        "_a",
+        ":a",
+        "A" * IDENTIFIER_LENGTH,
+        "98:fa:9b:50:d8:10",
+        "2001:db8::1",
+        "node.1",
+        "groupsx",
+        "proxmox",
+        "a.",
+    ],
+)
+def test_an_identifier_may_be(identifier: str) -> None:
+    assert identifier_fault(Kind.MACHINE, identifier) is None
+
+
+@pytest.mark.parametrize(
+    ("identifier", "words"),
+    [
+        ("", "empty"),
+        ("A" * (IDENTIFIER_LENGTH + 1), "200"),
+        (".a", "dot"),
+        ("a b", "ASCII"),
+        ("é", "ASCII"),
+        ("a/b", "ASCII"),
+        ("a\n", "ASCII"),
+        ("a\\b", "ASCII"),
+        ("...", "dot"),
+        ("-.-", "letter or digit"),
+        ("::", "letter or digit"),
+        ("_", "letter or digit"),
+        ("groups", "reserved"),
+        ("GROUPS", "reserved"),
+        ("Default", "reserved"),
+    ],
+)
+def test_an_identifier_may_not_be(identifier: str, words: str) -> None:
+    assert words in (identifier_fault(Kind.MACHINE, identifier) or "")
+
+
+def test_only_machines_have_reserved_names() -> None:
+    assert identifier_fault(Kind.GROUP, "default") is None
+    assert identifier_fault(Kind.GROUP, "Groups") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "macs"),
+    [
+        ("98:fa:9b:50:d8:10", ["98:fa:9b:50:d8:10"]),
+        ("98-FA-9B-50-D8-10", ["98-FA-9B-50-D8-10"]),
+        ("98fa9b50d810", ["98fa9b50d810"]),
+        ("98fa.9b50.d810", ["98fa.9b50.d810"]),
+        ("x=98:fa:9b:50:d8:10,98:fa:9b:50:d8:11;", ["98:fa:9b:50:d8:10", "98:fa:9b:50:d8:11"]),
+        ("52:54:00:ab:cd:ef-install.conf", ["52:54:00:ab:cd:ef"]),
+        ("node-525400abcdef.ks", ["525400abcdef"]),
+        ("52:54:00:ab:cd:ef:eno1", ["52:54:00:ab:cd:ef"]),
+        ("eno1-52-54-00-ab-cd-ef", ["52-54-00-ab-cd-ef"]),
+        ("00000000-52:54:00:ab:cd:ef", []),
+        ("98:fa-9b:50-d8:10", []),
+        ("98:fa:9b:50:d8:1", []),
+        ("098:fa:9b:50:d8:10", []),
+        ("98:fa:9b:50:d8:100", []),
+        ("98fa9b50d8100", []),
+        ("a98fa9b50d810", []),
+        ("98:fa:9b:50:d8:10:11", []),
+        ("01-98-fa-9b-50-d8-10", []),
+        ("80:00:00:48:fe:80:00:00:00:00:00:00:f4:52:14:03:00:7b:cb:a1", []),
+        ("00:11:22:33:44:55:66:77", []),
+        ("98fa.9b50.d810.1234", []),
+        ("1234.98fa.9b50.d810", []),
+        ("98fa.9b50.d810.11", []),
+        ("98f.a9b50.d810", []),
+        (UUID, []),
+        (UUID.upper(), []),
+        (UUID.replace("-", ""), []),
+        ("uuid=" + UUID + "&", []),
+        ("98:fa:9b:50:d8:10-1234", []),
+        ("aa-98:fa:9b:50:d8:10", ["98:fa:9b:50:d8:10"]),  # a pair beside it, but by another separator
+        ("98:fa:9b:50:d8:zz", []),
+        ("９８fa9b50d810", []),  # full-width digits are no octet
+    ],
+)
+def test_mac_addresses_are_found_where_they_stand_alone(text: str, macs: list[str]) -> None:
+    assert list(find_macs(text.encode())) == macs
+
+
+@given(st.binary(max_size=80), st.sampled_from([":", "-", "", "."]), st.binary(max_size=80))
+def test_a_mac_address_between_blanks_is_found_in_any_bytes(before: bytes, separator: str, after: bytes) -> None:
+    width = 4 if separator == "." else 2
+    mac = separator.join("0a1b2c3d4e5f"[at : at + width] for at in range(0, 12, width))
+    assert mac in list(find_macs(before + b" " + mac.encode() + b" " + after))
+
+
+@pytest.mark.parametrize(
+    "unit", [b"a", b"aa:", b"aa-", b"aaaa.", b"aaa:", b"525400abcdef ", b"aa:bb:cc:dd:ee:ff "], ids=repr
+)
+def test_a_megabyte_is_searched_in_bounded_time(unit: bytes) -> None:
+    started = time.process_time()
+    for _ in find_macs(unit * (1_048_576 // len(unit))):
+        pass
+    assert time.process_time() - started < 3
+
+
+@pytest.mark.parametrize("text", ["98:FA:9b:50:d8:10", "98-fa-9b-50-d8-10", "98fa.9b50.d810", "98FA9B50D810"])
+def test_the_digits_of_a_mac_address(text: str) -> None:
+    assert mac_digits(text) == "98fa9b50d810"
+
+
+@pytest.mark.parametrize("text", ["", "98fa9b50d81", "98:fa-9b:50:d8:10", "98fa9b50d810 ", "98.fa.9b.50.d8.10"])
+def test_what_is_no_mac_address_has_no_digits(text: str) -> None:
+    assert mac_digits(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("01-52-54-00-ab-cd-ef", "52-54-00-ab-cd-ef"),
+        ("01-525400abcdef", "525400abcdef"),
+        ("01-node", None),
+        ("02-52-54-00-ab-cd-ef", None),
+        ("52-54-00-ab-cd-ef", None),
+    ],
+)
+def test_pxelinux_puts_a_prefix_before_a_mac_address_only(text: str, bare: str | None) -> None:
+    assert without_pxelinux_prefix(text) == bare
+
+
+@pytest.mark.parametrize(
+    ("text", "form"), [("PowerEdge R620", "poweredger620"), ("Ä-1", "ä1"), ("192.168.1.1", "19216811")]
+)
+def test_the_form_that_patterns_compare(text: str, form: str) -> None:
+    assert match_form(text) == form
+
+
+def test_a_name_shown_to_a_person_cannot_steer_the_terminal() -> None:
+    assert shown("a\x1b[2J\nb\udcffé") == "a\\x1b[2J\\nb\\udcffé"

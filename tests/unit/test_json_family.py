@@ -1,0 +1,174 @@
+"""The JSON family: what is read, refused, merged and written. Answers are judged by the standard json module."""
+
+from __future__ import annotations
+
+import json as standard
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from answerd.errors import CannotFill
+from answerd.formats import json
+from answerd.formats.control import read_control
+from answerd.formats.family import ParseError
+from answerd.formats.template import TemplateReader
+from answerd.identity import Kind
+
+
+def served(*layers: str, **facts: str) -> str:
+    """The answer of these layers, lowest first, without control keys."""
+    tree: Any = None
+    for position, text in enumerate(layers):
+        _, above = json.control(json.parse(text))
+        above = json.placeholders(above, TemplateReader())
+        tree = json.merge(tree, above) if position else above
+    return json.prepare(tree).fill(facts.get).decode()
+
+
+def exact(text: str) -> Any:
+    """Parsed by the standard module with key order and number text visible."""
+    return standard.loads(text, parse_int=Decimal, parse_float=Decimal, object_pairs_hook=list)
+
+
+NUMBERS = ["1.0", "1e3", "1E+03", "-0", "-0.0", "0", "12345678901234567890123", "1.10", "1e400", "0.1000", "9" * 5000]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number[:24])
+def test_a_number_leaves_as_it_came(number: str) -> None:
+    answer = served(f'{{"kept": {number}, "list": [{number}]}}', '{"other": 1}')
+    assert f'"kept": {number},' in answer
+    assert answer.count(number) >= 2
+
+
+def test_maps_merge_arrays_replace_and_the_lower_order_comes_first() -> None:
+    lower = '{"z": {"a": 1, "b": [1, 2]}, "y": 1, "scalar": 1, "map": {"x": 1}}'
+    upper = '{"new": null, "y": true, "z": {"c": "t", "b": [3]}, "scalar": {"m": 1}, "map": "s"}'
+    wanted = '{"z": {"a": 1, "b": [3], "c": "t"}, "y": true, "scalar": {"m": 1}, "map": "s", "new": null}'
+    assert exact(served(lower, upper)) == exact(wanted)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "wanted"),
+    [
+        ("[1, 2]", "[3]", [3]),
+        ('{"a": 1}', '"text"', "text"),
+        ("null", '{"a": false}', {"a": False}),
+        ("{}", "{}", {}),
+        ('{"a": []}', '{"b": {}}', {"a": [], "b": {}}),
+    ],
+    ids=["array over array", "text over object", "object over null", "nothing over nothing", "empty values stay"],
+)
+def test_any_value_may_be_the_whole_document(lower: str, upper: str, wanted: object) -> None:
+    assert standard.loads(served(lower, upper)) == wanted
+
+
+def test_the_answer_is_indented_unicode_and_ends_with_a_newline() -> None:
+    answer = served('{"a": {"é": ["\\u2028", "\\ud83d\\ude00"]}, "e": [], "o": {}}')
+    wanted = '{\n  "a": {\n    "é": [\n      "\u2028",\n      "😀"\n    ]\n  },\n  "e": [],\n  "o": {}\n}\n'
+    assert answer == wanted
+
+
+REFUSED = {
+    "empty": ("", 1, 1, "empty"),
+    "only white space": (" \n ", 1, 1, "empty"),
+    "cut short": ('{"a": [1,\n 2', 2, 3, "delimiter"),
+    "trailing comma": ('{"a": 1,}', 1, 9, "property name"),
+    "text after the document": ('{"a": 1}\n{"b": 2}', 2, 1, "Extra data"),
+    "a comment": ('{\n// no\n"a": 1}', 2, 1, "property name"),
+    "a line break in a text": ('{"a": "b\nc"}', 1, 9, "control character"),
+    "NaN": ('{"NaN": "NaN",\n "b": NaN}', 2, 7, "NaN is no JSON number"),
+    "minus infinity": ("[-Infinity]", 1, 2, "-Infinity is no JSON number"),
+    "a key twice": ('{"a": {"b": 1},\n "c": 2, "a": 3}', 2, 10, "the key 'a' stands twice"),
+    "a key twice, spelled differently": ('[{"a": 1, "\\u0061": 2}]', 1, 11, "the key 'a' stands twice"),
+    "a key twice below": ('{"a": {"b": "b", "x": ["b"],\n"b": 2}}', 2, 1, "the key 'b' stands twice"),
+    "101 levels": ("[" * 101 + "]" * 101, 1, 101, "more than 100 levels"),
+    "100,000 levels": ('{"a":' * 100_000, 1, 501, "more than 100 levels"),
+    "a lone high surrogate": ('{"a":\n "\\\\x\\ud800"}', 2, 6, r"lone surrogate \ud800"),
+    "a lone low surrogate in a key": ('{"\\uDFFF": 1}', 1, 3, r"lone surrogate \uDFFF"),
+    "surrogates the wrong way round": ('"\\ude00\\ud83d"', 1, 2, r"lone surrogate \ude00"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "column", "reason"), REFUSED.values(), ids=REFUSED)
+def test_what_is_refused_and_where(text: str, line: int, column: int, reason: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        json.parse(text)
+    assert reason in str(caught.value)
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+def test_100_levels_are_read_and_written() -> None:
+    text = '{"a":' * 100 + "1" + "}" * 100
+    assert standard.loads(served(text, "{}")) == standard.loads(text)
+
+
+def test_an_escaped_backslash_before_u_is_no_surrogate() -> None:
+    text = r'{"a": "C:\\ud800", "b": "\ud83d\ude00"}'
+    assert standard.loads(served(text)) == standard.loads(text)
+
+
+def test_control_keys_are_taken_from_the_top_only() -> None:
+    text = (
+        '{"extends": "base", "members": ["a1"], "match": {"serial": ["7*"]}, "unset": ["x.y"],'
+        '"template": false, "in": {"extends": "kept"}}'
+    )
+    written, left = json.control(json.parse(text))
+    meaning = read_control(written, Kind.GROUP)
+    assert (meaning.extends, meaning.members, meaning.unset, meaning.template, meaning.problems) == (
+        "base",
+        ("a1",),
+        (("x", "y"),),
+        False,
+        (),
+    )
+    assert left == {"in": {"extends": "kept"}}
+
+
+def test_a_document_that_is_no_object_has_no_control_keys() -> None:
+    written, left = json.control(json.parse('["extends"]'))
+    assert (written.values, left) == ({}, ["extends"])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"members": [7]}', "the number 7"),
+        ('{"members": 525400112233}', "the number 525400112233"),
+        ('{"match": {"serial": 1.0}}', "the number 1.0"),
+        ('{"extends": null}', "nothing"),
+        ('{"template": "false"}', "the text 'false'"),
+    ],
+    ids=["a member", "all members", "a pattern", "extends", "template"],
+)
+def test_a_control_key_of_the_wrong_type_is_a_problem_that_names_the_value(text: str, problem: str) -> None:
+    written, _ = json.control(json.parse(text))
+    (found,) = read_control(written, Kind.GROUP).problems
+    assert problem in found
+
+
+def test_unset_takes_away_and_ignores_what_is_not_there() -> None:
+    tree = json.parse('{"a": {"b": 1, "c": 2}, "l": [{"b": 1}]}')
+    assert json.unset(tree, ("a", "b")) == json.parse('{"a": {"c": 2}, "l": [{"b": 1}]}')
+    assert json.unset(tree, ("l", "b")) == tree
+    assert json.unset(json.parse("[1]"), ("a",)) == json.parse("[1]")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['"', "\\", "</script>", "a\\u0041", "{", "}", ", ", "  led and trailed  ", "é😀\u2028", "null", "x" * 10_240],
+    ids=lambda value: ascii(value)[:16],
+)
+def test_a_filled_value_is_only_ever_its_own_text(value: str) -> None:
+    answer = served('{"a": ["<{{ serial }}>"], "b": "{{ serial }}{{serial}}"}', serial=value)
+    assert standard.loads(answer) == {"a": [f"<{value}>"], "b": value * 2}
+
+
+def test_keys_are_never_templates_and_literal_braces_can_be_written() -> None:
+    answer = served('{"{{ serial }}": "{{ \\"{{\\" }} x }}"}', serial="no")
+    assert standard.loads(answer) == {"{{ serial }}": "{{ x }}"}
+
+
+def test_a_value_with_a_lone_surrogate_cannot_be_filled() -> None:
+    with pytest.raises(CannotFill, match="'serial'"):
+        served('{"a": "{{ serial }}"}', serial="a\ud800")

@@ -1,0 +1,136 @@
+"""The text family: directives taken out, layers one after another, nothing else changed (SPEC 5, 8)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from answerd.formats import text
+from answerd.formats.control import Control, read_control
+from answerd.identity import Kind
+
+
+def merged(*layers: str) -> str:
+    trees = [text.control(text.parse(layer))[1] for layer in layers]
+    tree = trees[0]
+    for upper in trees[1:]:
+        tree = text.merge(tree, upper)
+    answer = text.prepare(tree).static
+    assert answer is not None
+    return answer.decode()
+
+
+def control_of(layer: str, kind: Kind = Kind.GROUP) -> Control:
+    return read_control(text.control(text.parse(layer))[0], kind)
+
+
+@pytest.mark.parametrize(
+    ("layers", "answer"),
+    [
+        (["a\n", "b\n"], "a\nb\n"),
+        (["a", "b"], "a\nb"),
+        (["a\r\n", "b\r\n"], "a\r\nb\r\n"),
+        (["a\n\n", "\nb"], "a\n\n\nb"),
+        (["", "b\n"], "b\n"),
+        (["a\n", ""], "a\n"),
+        (["a", "", "b"], "a\nb"),
+        (["# answer: extends x\na\n", "b\n"], "a\nb\n"),
+        (["a\n# answer: extends x", "b\n"], "a\nb\n"),
+        (["a\n// answer: extends x\r\nb\n"], "a\nb\n"),
+        (["  #answer:extends x\na\n"], "a\n"),
+        (["#!ipxe\na\n", "#!ipxe\nb\n"], "#!ipxe\na\nb\n"),
+        (["#!/bin/sh\na\n", "#!ipxe\nb\n"], "#!ipxe\na\nb\n"),
+        (["#!ipxe\na\n", "b\n"], "#!ipxe\na\nb\n"),
+        (["a\n", "#!ipxe"], "#!ipxe\na\n"),
+        (["# answer: member A\n#!ipxe\na\n", "b"], "#!ipxe\na\nb"),
+        (["a\n#!ipxe\n", "b"], "a\n#!ipxe\nb"),
+        (["\n#!ipxe\n"], "\n#!ipxe\n"),
+        (["#!ipxe\r\na\r\n", "b"], "#!ipxe\r\na\r\nb"),
+        (["# a comment\n## answer: extends x\nx # answer: extends y\n"], None),
+    ],
+)
+def test_layers_are_laid_one_after_another(layers: list[str], answer: str | None) -> None:
+    assert merged(*layers) == ("".join(layers) if answer is None else answer)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_a_text_without_directives_is_unchanged(document: str) -> None:
+    if "answer:" not in document:
+        assert merged(document) == document
+
+
+@given(st.lists(st.text(alphabet="ab \n#!\r"), min_size=1, max_size=4))
+def test_no_line_is_lost(layers: list[str]) -> None:
+    lines = [line for layer in layers for line in layer.split("\n") if line and not line.startswith("#!")]
+    assert [line for line in merged(*layers).split("\n") if line and not line.startswith("#!")] == lines
+
+
+@pytest.mark.parametrize(
+    ("directive", "expected"),
+    [
+        ("extends base", {"extends": "base"}),
+        ("extends\tbase", {"extends": "base"}),
+        ("extends 'base'", {"extends": "base"}),
+        ("member A1, B-2", {"members": ("a1", "b2")}),
+        ("member A1 B2\n# answer: member C3", {"members": ("a1", "b2", "c3")}),
+        ("template off", {"template": False}),
+        ("template on", {"template": True}),
+    ],
+)
+def test_a_directive_is_a_control_key(directive: str, expected: dict[str, object]) -> None:
+    control = control_of(f"# answer: {directive}\n")
+    assert control.problems == ()
+    assert {key: getattr(control, key) for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("directive", "criteria"),
+    [
+        ('match serial=7ABC* product="PowerEdge R6*"', {"serial": ["7abcx"], "product": ["poweredger62"]}),
+        ("match serial=A serial=B Serial=C", {"serial": ["a", "b", "c"]}),
+        ("match serial=A\n// answer: match product=B", {"serial": ["a"], "product": ["b"]}),
+        ("match x='a=b'", {"x": ["ab"]}),
+    ],
+)
+def test_match_is_read_with_shell_quoting(directive: str, criteria: dict[str, list[str]]) -> None:
+    control = control_of(f"# answer: {directive}\n")
+    assert control.problems == ()
+    assert {one.label for one in control.match} == criteria.keys()
+    for criterion in control.match:
+        for value in criteria[criterion.label]:
+            assert criterion.holds([value])
+        assert not criterion.holds(["zz"])
+
+
+@pytest.mark.parametrize(
+    ("directive", "words", "claims_known"),
+    [
+        ("extend base", "unknown directive 'answer: extend'", True),
+        ("Extends base", "unknown directive", True),
+        ("", "unknown directive", True),
+        ("extends", "one group", True),
+        ("extends a b", "one group", True),
+        ("extends a\n# answer: extends b", "second", True),
+        ("extends 'a", "line 1", True),
+        ("member", "empty", False),
+        ("member , ,", "empty", False),
+        ("member --", "no letter or digit", False),
+        ("match", "empty", False),
+        ("match a=b\n# answer: match", "empty", False),
+        ("match serial", "label=pattern", False),
+        ("match serial=", "empty pattern", False),
+        ("match serial=--", "punctuation", False),
+        ("match =x", "labels", False),
+        ("match serial='x", "quotation", False),
+        ("unset a.b", "no meaning in a text document", True),
+        ("template maybe", "'off' or 'on'", True),
+        ("template", "'off' or 'on'", True),
+    ],
+)
+def test_a_directive_that_cannot_be_meant_is_a_problem(directive: str, words: str, claims_known: bool) -> None:
+    control = control_of(f"# answer: {directive}\n")
+    assert len(control.problems) == 1
+    assert words in control.problems[0]
+    assert control.claims_known == claims_known
+    assert "line " in control.problems[0]

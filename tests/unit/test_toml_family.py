@@ -1,0 +1,188 @@
+"""The TOML family: what is written reads back the same, whatever it holds (SPEC 8)."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from answerd.formats import toml
+from answerd.formats.family import ParseError
+from answerd.formats.template import TemplateReader
+
+text = st.text(st.characters(exclude_categories=["Cs"]))
+zones = st.sampled_from([None, datetime.UTC, datetime.timezone(datetime.timedelta(hours=-9, minutes=-30))])
+scalars = st.one_of(
+    text,
+    st.integers(),
+    st.floats(),
+    st.booleans(),
+    st.datetimes(timezones=zones),
+    st.dates(),
+    st.times(),
+)
+values = st.recursive(
+    scalars, lambda below: st.lists(below, max_size=4) | st.dictionaries(text, below, max_size=4), max_leaves=12
+)
+tables = st.dictionaries(text, values, max_size=5)
+
+
+def written(tree: Any) -> str:
+    answer = toml.prepare(tree).static
+    assert answer is not None
+    return answer.decode()
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equality that tells types apart, the order of keys in a table aside, and lets NaN be NaN."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float):
+        return (math.isnan(one) and math.isnan(other)) or (one == other and math.copysign(1, one) == math.copysign(1, other))
+    if isinstance(one, datetime.datetime):
+        return bool(one == other and one.utcoffset() == other.utcoffset())
+    return bool(one == other)
+
+
+@given(tables)
+@settings(max_examples=300, deadline=None)
+def test_what_is_written_reads_back_the_same(tree: dict[str, Any]) -> None:
+    assert same(toml.parse(written(tree)), tree)
+
+
+@given(tables, tables)
+@settings(deadline=None)
+def test_merging_keeps_everything_and_replaces_all_but_tables(lower: dict[str, Any], upper: dict[str, Any]) -> None:
+    merged = toml.merge(lower, upper)
+    assert list(merged) == [*lower, *(key for key in upper if key not in lower)]
+    for key, value in merged.items():
+        if key not in upper:
+            assert same(value, lower[key])
+        elif isinstance(upper[key], dict) and isinstance(lower.get(key), dict):
+            assert same(value, toml.merge(lower[key], upper[key]))
+        else:
+            assert same(value, upper[key])
+
+
+@given(tables)
+@settings(deadline=None)
+def test_a_layer_over_itself_or_nothing_is_itself(tree: dict[str, Any]) -> None:
+    assert same(toml.merge(tree, tree), tree)
+    assert same(toml.merge({}, tree), tree)
+    assert same(toml.merge(tree, {}), tree)
+
+
+@given(tables, tables, tables)
+@settings(max_examples=50, deadline=None)
+def test_merging_never_edits_a_layer(one: dict[str, Any], two: dict[str, Any], three: dict[str, Any]) -> None:
+    before = written(one), written(two)
+    toml.merge(toml.merge(one, two), three)
+    for key in list(one):
+        toml.unset(one, (key,))
+    assert (written(one), written(two)) == before
+
+
+@given(text)
+@settings(deadline=None)
+def test_a_value_can_never_change_the_structure(value: str) -> None:
+    document = toml.parse('a = "x{{ v }}y"\nb = ["{{ v }}", {c = "{{ v }}"}]\n[t]\nd = "{{ v }}"\n[[r]]\ne = "{{ v }}"\n')
+    tree = toml.placeholders(document, TemplateReader())
+    answer = b"".join(
+        piece if isinstance(piece, bytes) else piece.write(value).encode() for piece in toml.prepare(tree).pieces
+    )
+    assert tomllib.loads(answer.decode()) == {
+        "a": f"x{value}y",
+        "b": [value, {"c": value}],
+        "t": {"d": value},
+        "r": [{"e": value}],
+    }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "i = 0x1f",
+        "i = 9223372036854775808123",
+        "i = -0",
+        "f = 1e400",
+        "f = -0.0",
+        "f = 6.02e+23",
+        "f = inf",
+        "f = -inf",
+        "f = nan",
+        "d = 1979-05-27T07:32:00.999999-07:00",
+        "d = 1979-05-27 07:32:00Z",
+        "d = 0001-01-01",
+        "t = 07:32:00.5",
+        's = "\\u0000\\u001f\\u007f\\u0080\\u2028\\U0001F600\\"\\\\"',
+        "s = '''\n\"\"\"'\n'''",
+        '"" = 1',
+        '"a.b"."c\\"d\\n" = 1',
+        "ключ = 1" if False else '"ключ" = 1',
+        "a = []",
+        "a = [[], [{}], {}]",
+        "a = [{b = 1}, 2]",
+        "a = {}",
+        "[a]\n[a.b]\n[a.b.c]",
+        "[a.b.c]\nx = 1\n[a]\ny = 2",
+        "[[a]]\n[[a]]\nx = 1\n[[a.b]]\n[a.c]",
+        "[[a]]\n[a.b]\nc = 1\n[[a]]",
+        "a = [{b = [{c = 1}]}, {}]",
+        "x = 1\n[t]\n[[t.u]]\n[z]\n",
+    ],
+)
+def test_nasty_documents_survive(line: str) -> None:
+    tree = toml.parse(line)
+    assert same(toml.parse(written(tree)), tree)
+
+
+def test_the_order_of_keys_survives_as_far_as_toml_can_say_it() -> None:
+    assert written(toml.parse("z = 1\nb = 2\n[y]\nc = 1\na = 2\n[x]\n")) == "z = 1\nb = 2\n\n[y]\nc = 1\na = 2\n\n[x]\n"
+
+
+@pytest.mark.parametrize(
+    ("document", "place"),
+    [
+        ("a = 1\nb = = 2", "line 2, column 5"),
+        ("a = 1\na = 2", "line 2"),
+        ("a = [1,", "line 1"),
+        ("a = '\x00'", "line 1"),
+        ("[a]\n[a]", "line 2"),
+    ],
+)
+def test_a_fault_has_its_line(document: str, place: str) -> None:
+    with pytest.raises(ParseError, match=place):
+        toml.parse(document)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "a = " + "[" * 100_000,
+        "a = " + "[" * 200 + "]" * 200,
+        "[" + ".".join("a" * 500) + "]",
+        "a = " + "9" * 10_000,
+        "a = 2020-02-30",
+        "a = 25:00:00",
+    ],
+)
+def test_what_only_a_hostile_document_holds_is_a_parse_error(document: str) -> None:
+    with pytest.raises(ParseError):
+        toml.parse(document)
+
+
+def test_unset_takes_a_key_away_and_nothing_else() -> None:
+    tree = toml.parse('[a]\nb = 1\nc = 2\n"d.e".f = 3\n[x]\n')
+    assert toml.unset(tree, ("a", "b")) == {"a": {"c": 2, "d.e": {"f": 3}}, "x": {}}
+    assert toml.unset(tree, ("a", "d.e", "f")) == {"a": {"b": 1, "c": 2, "d.e": {}}, "x": {}}
+    for missing in (("q",), ("a", "q"), ("a", "b", "c"), ("a", "d", "e")):
+        assert toml.unset(tree, missing) == tree

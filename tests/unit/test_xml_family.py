@@ -1,0 +1,426 @@
+"""The XML family: what is read, refused, merged and written. Answers are judged by xml.etree."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answerd.errors import CannotFill
+from answerd.formats import xml
+from answerd.formats.control import read_control
+from answerd.formats.family import MergeError, ParseError
+from answerd.formats.template import TemplateReader
+from answerd.identity import Kind
+
+
+def served(*layers: str, **facts: str) -> str:
+    """The answer of these layers, lowest first, their ``unset`` applied, without control keys."""
+    tree: Any = None
+    for text in layers:
+        written, above = xml.control(xml.parse(text))
+        above = xml.placeholders(above, TemplateReader())
+        if tree is not None:
+            for path in read_control(written, Kind.GROUP).unset:
+                tree = xml.unset(tree, path)
+        tree = above if tree is None else xml.merge(tree, above)
+    return xml.prepare(tree).fill(facts.get).decode()
+
+
+def seen(text: str) -> Any:
+    """A document as xml.etree sees it, white space around elements apart."""
+
+    def value(element: ET.Element) -> Any:
+        text = element.text or ""
+        return (
+            element.tag,
+            element.attrib,
+            text if len(element) == 0 else text.strip(),
+            [value(child) for child in element],
+        )
+
+    return value(ET.fromstring(text.encode()))
+
+
+MERGES = {
+    "a text replaces": ("<r><a>1</a><b>2</b></r>", "<r><b>3</b></r>", "<r><a>1</a><b>3</b></r>"),
+    "elements merge, new ones come last": (
+        "<r><a><x>1</x></a><b/></r>",
+        "<r><c/><a><y>2</y></a></r>",
+        "<r><a><x>1</x><y>2</y></a><b/><c/></r>",
+    ),
+    "attributes merge": ('<r k="1" v="1"/>', '<r v="2" w="3"/>', '<r k="1" v="2" w="3"/>'),
+    "text over elements": ("<r><a><x/></a></r>", "<r><a>t</a></r>", "<r><a>t</a></r>"),
+    "elements over text": ("<r><a>t</a></r>", "<r><a><x/></a></r>", "<r><a><x/></a></r>"),
+    "an empty element leaves what lies below": (
+        '<r><a k="1">t</a><b><x/></b></r>',
+        '<r><a k="2"/><b>\n  </b></r>',
+        '<r><a k="2">t</a><b><x/></b></r>',
+    ),
+    "an empty CDATA element is empty too": ("<r><a>t</a></r>", "<r><a><![CDATA[]]></a></r>", "<r><a>t</a></r>"),
+    "white space in CDATA is text": ("<r><a>t</a></r>", "<r><a><![CDATA[ ]]></a></r>", "<r><a> </a></r>"),
+    "white space that is preserved is text": (
+        "<r><a>t</a></r>",
+        '<r><a xml:space="preserve"> </a></r>',
+        '<r><a xml:space="preserve"> </a></r>',
+    ),
+    "a no-break space is text": ("<r><a>t</a></r>", "<r><a>\u00a0</a></r>", "<r><a>\u00a0</a></r>"),
+    "single elements with another name are two": (
+        '<r><u name="a">1</u></r>',
+        '<r><u name="b">2</u></r>',
+        '<r><u name="a">1</u><u name="b">2</u></r>',
+    ),
+    "single elements need no telling attribute": (
+        "<r><u><x>1</x></u></r>",
+        '<r><u id="7"><y>2</y></u></r>',
+        '<r><u id="7"><x>1</x><y>2</y></u></r>',
+    ),
+    "siblings pair by the attributes both carry": (
+        '<r><s pass="one"><x>1</x></s><s pass="two" name="n"><x>2</x></s></r>',
+        '<r><s pass="two"><y>3</y></s><s pass="three"/></r>',
+        '<r><s pass="one"><x>1</x></s><s pass="two" name="n"><x>2</x><y>3</y></s><s pass="three"/></r>',
+    ),
+    "all that both carry must be equal": (
+        '<r><c name="a" processorArchitecture="x86">1</c><c name="a" processorArchitecture="amd64">2</c></r>',
+        '<r><c processorArchitecture="amd64" name="a">3</c></r>',
+        '<r><c name="a" processorArchitecture="x86">1</c><c name="a" processorArchitecture="amd64">3</c></r>',
+    ),
+    "another attribute tells nothing": (
+        '<r><c lang="a">1</c><c lang="b">2</c></r>',
+        '<r><c lang="b">3</c></r>',
+        '<r><c lang="b">3</c></r>',
+    ),
+    "repeated siblings are a list, replaced in its place": (
+        "<r><p>1</p><p>2</p><z/></r>",
+        "<r><p>3</p><p>4</p><p>5</p></r>",
+        "<r><p>3</p><p>4</p><p>5</p><z/></r>",
+    ),
+    "one over many is a list": ("<r><p>1</p><p>2</p></r>", "<r><p>3</p></r>", "<r><p>3</p></r>"),
+    "many over one is a list": ("<r><p>1</p></r>", "<r><p>3</p><p>4</p></r>", "<r><p>3</p><p>4</p></r>"),
+    "an empty element leaves a list": ("<r><p>1</p><p>2</p></r>", "<r><p/></r>", "<r><p>1</p><p>2</p></r>"),
+    "a list beside named siblings": (
+        '<r><p name="a">1</p><p>2</p><p>3</p></r>',
+        '<r><p name="a">4</p><p>5</p></r>',
+        '<r><p name="a">4</p><p>5</p></r>',
+    ),
+    "a typed list is replaced whole": (
+        '<r xmlns:config="u"><l config:type="list"><e><k>1</k><v>1</v></e></l></r>',
+        '<r xmlns:config="u"><l config:type="list"><e><k>2</k></e></l></r>',
+        '<r xmlns:config="u"><l config:type="list"><e><k>2</k></e></l></r>',
+    ),
+    "a typed list in any prefix, typed by one layer": (
+        '<r xmlns:t="u"><l t:type="list"><e><k>1</k></e></l></r>',
+        "<r><l><e><v>2</v></e></l></r>",
+        '<r xmlns:t="u"><l t:type="list"><e><v>2</v></e></l></r>',
+    ),
+    "a list in the short spelling of newer AutoYaST profiles": (
+        '<r><l t="list"><e><k>1</k></e></l></r>',
+        '<r><l t="list"><e><v>2</v></e></l></r>',
+        '<r><l t="list"><e><v>2</v></e></l></r>',
+    ),
+    "an empty typed list leaves the list": (
+        '<r><l type="list"><e/></l></r>',
+        '<r><l type="list"/></r>',
+        '<r><l type="list"><e/></l></r>',
+    ),
+    "order of different siblings is kept where nothing touches it": (
+        "<r><a>1</a><b><x/></b><a>2</a></r>",
+        "<r><b><y/></b></r>",
+        "<r><a>1</a><b><x/><y/></b><a>2</a></r>",
+    ),
+    "order of different siblings is kept where all are new": (
+        "<r><z/></r>",
+        "<r><a>1</a><b/><a>2</a></r>",
+        "<r><z/><a>1</a><b/><a>2</a></r>",
+    ),
+    "prefixed names compare as written": (
+        '<r xmlns:p="u"><p:a>1</p:a><a>2</a></r>',
+        '<r xmlns:p="u"><p:a>3</p:a></r>',
+        '<r xmlns:p="u"><p:a>3</p:a><a>2</a></r>',
+    ),
+    "namespaces of both roots": (
+        '<r xmlns="u"><a/></r>',
+        '<r xmlns="u" xmlns:p="v"><a p:k="1"/></r>',
+        '<r xmlns="u" xmlns:p="v"><a p:k="1"/></r>',
+    ),
+    "unset takes content away": (
+        '<r><a k="1"><x>1</x><y>2</y></a><b><x/></b></r>',
+        "<r><answer-meta><unset>a/x</unset><unset>b</unset><unset>a/@k</unset><unset>no/such</unset></answer-meta></r>",
+        "<r><a><y>2</y></a></r>",
+    ),
+    "unset takes all siblings of a name, or those an attribute tells": (
+        '<r>\n <s pass="one"/>\n <s pass="t/wo"/>\n <l>\n  <e/>\n  <e/>\n </l>\n</r>',
+        "<r><answer-meta><unset>s[@pass=\"t/wo\"]</unset><unset>l/e</unset></answer-meta></r>",
+        '<r><s pass="one"/><l/></r>',
+    ),
+    "mixed content replaces and is replaced": (
+        "<r><a>t</a><b>x<i/>y</b></r>",
+        "<r><a>x<i/>y</a><b>t</b></r>",
+        "<r><a>x<i/>y</a><b>t</b></r>",
+    ),
+}
+
+
+@pytest.mark.parametrize(("lower", "upper", "wanted"), MERGES.values(), ids=MERGES)
+def test_two_layers(lower: str, upper: str, wanted: str) -> None:
+    assert seen(served(lower, upper)) == seen(wanted)
+
+
+UNMERGEABLE = {
+    "roots": ("<a/>", "<b/>", ["<a>", "<b>"]),
+    "one pairs with two": (
+        '<r><g><c name="A" id="1"/><c name="A" id="2"/></g></r>',
+        '<r><g><c name="A"/></g></r>',
+        ["<r> <g>", '<c name="A"> pairs with', '<c name="A" id="1"> and <c name="A" id="2">'],
+    ),
+    "two pair with one": (
+        '<r><c name="A"/></r>',
+        '<r><c name="A" id="1"/><c name="A" id="2"/></r>',
+        ['<c name="A" id="1"> and <c name="A" id="2"> both pair with <c name="A">'],
+    ),
+    "elements into mixed": ("<r><p>hello <b/> there</p></r>", "<r><p><b>x</b></p></r>", ["<r> <p>", "lower layer"]),
+    "mixed into elements": ("<r><p><b/></p></r>", "<r><p>a<b/></p></r>", ["<p>", "upper layer"]),
+    "mixed into mixed": ('<r><p name="n">a<b/></p></r>', "<r><p>a<b/></p></r>", ['<p name="n">', "both layers"]),
+    "an instruction among elements": ("<r><p><?x y?><b/></p></r>", "<r><p><b/></p></r>", ["<p>", "instruction"]),
+    "an interleaved list over a list": (
+        "<r><dt/><dd/></r>",
+        "<r><dt>1</dt><dd>1</dd><dt>2</dt><dd>2</dd></r>",
+        ["<r>", "the list of <dt>", "<dd>"],
+    ),
+    "a list over an interleaved list": ("<r><a/><b/><a/></r>", "<r><a>1</a></r>", ["<r>", "list of <a>", "<b>"]),
+    "a new list around a known element": ("<r><b/></r>", "<r><a/><b/><a/></r>", ["<r>", "list of <a>", "<b>"]),
+}
+
+
+@pytest.mark.parametrize(("lower", "upper", "named"), UNMERGEABLE.values(), ids=UNMERGEABLE)
+def test_layers_that_cannot_be_merged_name_the_elements(lower: str, upper: str, named: list[str]) -> None:
+    with pytest.raises(MergeError) as caught:
+        served(lower, upper)
+    assert [part for part in named if part not in str(caught.value)] == []
+    assert "\n" not in str(caught.value)
+
+
+BILLION_LAUGHS = (
+    '<!DOCTYPE r [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>\n<r>&b;&b;&b;&b;</r>'
+)
+REFUSED = {
+    "empty": ("", 1, 1, "empty"),
+    "only white space": ("\n \n", 1, 1, "empty"),
+    "a tag not closed": ("<r>\n  <a>\n</r>", 3, 3, "does not close <a> of line 2"),
+    "two roots": ("<r/>\n<s/>", 2, 1, "junk"),
+    "an attribute twice": ('<r>\n<a k="1" k="2"/></r>', 2, 10, "duplicate attribute"),
+    "no XML": ("lang en_US\n", 1, 1, "syntax error"),
+    "an entity of HTML": ("<r>\n<a>caf&eacute;</a></r>", 2, 7, "&eacute;"),
+    "an entity of HTML in an attribute": ('<r>&amp;<a k="&amp;&nbsp;"/></r>', 1, 9, "&nbsp;"),
+    "an entity of a DTD elsewhere": ('<!DOCTYPE r SYSTEM "x.dtd">\n<r>&foo;</r>', 2, 4, "&foo;"),
+    "an entity of a DTD elsewhere in an attribute": ('<!DOCTYPE r PUBLIC "p" "x.dtd">\n<r k="&foo;"/>', 2, 1, "&foo;"),
+    "an entity of a parameter entity": ('<!DOCTYPE r [\n%more;\n]>\n<r k="&foo;"/>', 4, 1, "&foo;"),
+    "an entity declared": ('<!DOCTYPE r [\n<!ENTITY foo "x">]><r/>', 2, 14, "declares the entity &foo;"),
+    "an external entity": ('<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>\n<r>&x;</r>', 1, 52, "&x;"),
+    "a parameter entity": ('<!DOCTYPE r [<!ENTITY % p SYSTEM "http://127.0.0.1/x">%p;]><r/>', 1, 54, "%p;"),
+    "a billion laughs": (BILLION_LAUGHS, 1, 25, "&a;"),
+    "another encoding": ('<?xml version="1.0" encoding="ISO-8859-1"?><r/>', 1, 1, "ISO-8859-1"),
+    "a declaration that is not first": ('\n<?xml version="1.0"?><r/>', 2, 1, "not at start"),
+    "a control character": ("<r>\n\x01</r>", 2, 1, "invalid token"),
+    "a reference to none": ("<r>&#0;</r>", 1, 4, "invalid character number"),
+    "101 levels": ("<a>" * 101 + "</a>" * 101, 1, 301, "<a> is nested more than 100 levels"),
+    "a namesake in a comment before the doctype": (
+        '<!--<!DOCTYPE r SYSTEM "x">-->\n<!DOCTYPE r SYSTEM "x">\n<r k="&foo;"/>',
+        3,
+        1,
+        "&foo;",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "column", "reason"), REFUSED.values(), ids=REFUSED)
+def test_what_is_refused_and_where(text: str, line: int, column: int, reason: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        xml.parse(text)
+    assert reason in str(caught.value)
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+PROLOG = (
+    '<?xml version="1.0" encoding="utf-8" standalone="yes"?>\n'
+    "<!-- kept -->\n"
+    '<?xml-stylesheet href="a.xsl"?>\n'
+    '<!DOCTYPE profile PUBLIC "-//x" "http://127.0.0.1/a\'b>.dtd" [<!-- ]> don\'t --><!ELEMENT profile ANY>]>\n'
+)
+
+
+def test_what_stands_before_the_root_survives_from_the_layer_that_has_it() -> None:
+    answer = served(PROLOG + "<profile><a/></profile>\n<?end now?><!-- gone -->", "<profile><b/></profile>")
+    assert answer.startswith(PROLOG + "<profile>\n")
+    assert answer.endswith("</profile>\n<?end now?>\n")
+    assert "gone" not in answer
+
+
+def test_of_each_part_before_the_root_the_upper_layer_prevails() -> None:
+    upper = '<?xml version="1.0"?><!DOCTYPE profile><?other x?><profile/>'
+    lines = served(PROLOG + "<profile/>", upper).splitlines()
+    assert lines == [
+        '<?xml version="1.0"?>',
+        "<!-- kept -->",
+        '<?xml-stylesheet href="a.xsl"?>',
+        "<!DOCTYPE profile>",
+        "<?other x?>",
+        "<profile/>",
+    ]
+
+
+def test_a_declaration_that_only_the_upper_layer_has_comes_first() -> None:
+    answer = served("<!DOCTYPE r><r><a/></r>", '<?xml version="1.0"?><r/>')
+    assert answer.startswith('<?xml version="1.0"?>\n<!DOCTYPE r>\n<r>')
+
+
+def test_line_ends_are_one_newline_and_a_carriage_return_by_reference_survives() -> None:
+    answer = served("<?xml version='1.0'?>\r\n<!-- a\r\nb\rc -->\r\n<r>\r\n<a>1\r\n2&#13;\n</a></r>")
+    assert answer == "<?xml version='1.0'?>\n<!-- a\nb\nc -->\n<r>\n  <a>1\n2&#13;\n</a>\n</r>\n"
+
+
+def test_the_answer_is_indented_and_control_leaves_no_gap() -> None:
+    answer = served('<r>\n\n\n<answer-meta extends="x"/>\n\n<a k="1"><b>t</b>\n<!-- gone --><c></c></a>\n</r>')
+    assert answer == '<r>\n  <a k="1">\n    <b>t</b>\n    <c/>\n  </a>\n</r>\n'
+
+
+def test_a_root_that_held_only_control_keys_is_empty() -> None:
+    assert served("<r>\n  <answer-meta/>\n</r>") == "<r/>\n"
+
+
+SCRIPT = "\n#!/bin/sh\n\techo \"$A\" && cat <<E > /x\n  it's\nE\n\n"
+TEXTS = {
+    "a script in CDATA": f"<source><![CDATA[{SCRIPT}]]></source>",
+    "CDATA between lines": "<source>\n<![CDATA[ a ]]>\n</source>",
+    "CDATA with its end in two": "<source><![CDATA[a]]]]><![CDATA[>b]]></source>",
+    "a comment inside": "<source>a<!-- no -->b</source>",
+    "white space only": "<source>  </source>",
+    "long": f"<source>{'x ' * 10_000}</source>",
+    "long in CDATA": f"<source><![CDATA[{'& ' * 10_000}]]></source>",
+    "references": "<source>&lt;&gt;&amp;&quot;&apos;&#9;&#x1F600;&#133;]]&gt;</source>",
+    "an attribute": '<source k=" a&#10;b&#9;&quot;&lt;&gt;\' "/>',
+    "mixed": "<source>\n a <b> c <i> </i> </b>\n <b/> d\n</source>",
+    "an instruction": "<source>a <?x y?> b</source>",
+    "preserved": '<source xml:space="preserve">\n <b>\n  <c/>\n </b>\n</source>',
+}
+
+
+def every_text(document: str) -> list[Any]:
+    """All that xml.etree sees, white space included."""
+    return [(e.tag, e.attrib, e.text or "", e.tail or "") for e in ET.fromstring(document.encode()).iter()]
+
+
+@pytest.mark.parametrize("source", TEXTS.values(), ids=TEXTS)
+def test_texts_survive_exactly_alone_and_in_a_merge(source: str) -> None:
+    answer = served(f'<r><answer-meta extends="x"/>{source}</r>', "<r><z/></r>")
+    start, end = answer.index("<source"), answer.index("\n  <z/>")
+    assert every_text(answer[start:end]) == every_text(source)
+
+
+def test_a_script_stays_in_its_cdata_section() -> None:
+    assert f"<![CDATA[{SCRIPT}]]>" in served(f"<r><s><![CDATA[{SCRIPT}]]></s></r>", "<r><z/></r>")
+
+
+def test_a_default_below_a_preserved_space_is_indented_again() -> None:
+    source = '<r xml:space="preserve"> <a xml:space="default"><b/><c/></a></r>'
+    assert '> <a xml:space="default">\n' in served(source)
+
+
+VALUES = ['"', "'", "&amp;", "<b>", "]]>", "a\\", "{{ x }}", "  led and trailed  ", "é😀\u2028\u00a0", "x" * 10_240]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: ascii(value)[:16])
+def test_a_filled_value_is_only_ever_its_own_text(value: str) -> None:
+    source = '<r><a k="{{ x }}">[{{ x }}]</a><b><![CDATA[<&{{ x }}&>]]></b></r>'
+    assert seen(served(source, x=value)) == (
+        "r",
+        {},
+        "",
+        [("a", {"k": value}, f"[{value}]", []), ("b", {}, f"<&{value}&>", [])],
+    )
+
+
+@pytest.mark.parametrize("value", ["\ufffe", "a\uffff", "\ud800"], ids=ascii)
+def test_a_value_that_xml_cannot_hold_is_named(value: str) -> None:
+    with pytest.raises(CannotFill, match="'serial'"):
+        served("<r>{{ serial }}</r>", serial=value)
+    with pytest.raises(CannotFill, match="'serial'"):
+        served('<r a="{{ serial }}"/>', serial=value)
+
+
+def test_a_placeholder_may_stand_anywhere_in_a_long_text() -> None:
+    source = "<r>" + "".join(f"<a>{'x' * length}{{{{ serial }}}}</a>" for length in range(8170, 8200, 3)) + "</r>"
+    assert [len(child.text or "") for child in ET.fromstring(served(source, serial="12"))] == list(range(8172, 8202, 3))
+
+
+def test_a_comment_does_not_divide_a_placeholder() -> None:
+    assert served("<r>{{ <!-- which? -->serial }}</r>", serial="12") == "<r>12</r>\n"
+
+
+def test_names_and_what_stands_before_the_root_are_never_templates() -> None:
+    answer = served('<?pi {{ x }}?><r>{{ "{{" }} x }}</r>')
+    assert answer == "<?pi {{ x }}?>\n<r>{{ x }}</r>\n"
+
+
+def meaning(text: str) -> Any:
+    return read_control(xml.control(xml.parse(text))[0], Kind.GROUP)
+
+
+def test_control_keys_are_read_from_answer_meta() -> None:
+    read = meaning(
+        '<r><answer-meta extends="base" template=" false " xmlns="">'
+        "<member>\n52:54:00:11:22:33 </member><member>7ABC123</member>"
+        '<match manufacturer="Dell Inc." dmi.system.serial="7*"/><match Manufacturer="HP"/>'
+        "<unset>general/mode</unset><unset>a[@name='x.y/z']/@k</unset></answer-meta></r>"
+    )
+    assert (read.problems, read.extends, read.template) == ((), "base", False)
+    assert read.members == ("525400112233", "7abc123")
+    assert [(one.label, len(one.patterns)) for one in read.match] == [("manufacturer", 2), ("dmi.system.serial", 1)]
+    assert read.unset == (("general", "mode"), ("a[@name='x.y/z']", "@k"))
+
+
+def test_answer_meta_counts_below_the_root_only() -> None:
+    document = xml.parse('<r><a><answer-meta extends="x"/></a></r>')
+    written, left = xml.control(document)
+    assert (dict(written.values), left) == ({}, document)
+
+
+CONTROL_FAULTS = {
+    "a second one": ('<answer-meta/>\n<answer-meta extends="x"/>', "one <answer-meta>, this is another (line 2)", True),
+    "extends in both": ('<answer-meta extends="a"/><answer-meta extends="b"/>', "extends: stands twice", True),
+    "an unknown attribute": ('<answer-meta extend="x"/>', "no attribute 'extend'", True),
+    "members as an attribute": ('<answer-meta members="a"/>', "members: <answer-meta> has no attribute", False),
+    "an unknown element": ("<answer-meta><memebr>a</memebr></answer-meta>", "no <memebr>; there are member,", True),
+    "members as an element": ("<answer-meta><members>a</members></answer-meta>", "members: <answer-meta> has", False),
+    "text": ("<answer-meta>a</answer-meta>", "holds text 'a'", True),
+    "an empty member": ("<answer-meta><member/></answer-meta>", "members holds ''", False),
+    "a member with elements": ("<answer-meta><member><a/></member></answer-meta>", "members: <member> holds", False),
+    "a match of nothing": ("<answer-meta><match/></answer-meta>", "match: <match> names no label", False),
+    "a match with text": ('<answer-meta><match a="b">c</match></answer-meta>', "match: <match> takes", False),
+    "an empty pattern": ('<answer-meta><match a=""/></answer-meta>', "match has an empty pattern", False),
+    "template": ('<answer-meta template="no"/>', "template must be true or false, not the text 'no'", True),
+    "a slash too many": ("<answer-meta><unset>/a//b</unset></answer-meta>", "'/a//b' is no path", True),
+    "a path below an attribute": ("<answer-meta><unset>@a/b</unset></answer-meta>", "'@a/b' is no path", True),
+    "an empty unset": ("<answer-meta><unset/></answer-meta>", "'' is no path", True),
+}
+
+
+@pytest.mark.parametrize(("meta", "reason", "claims_known"), CONTROL_FAULTS.values(), ids=CONTROL_FAULTS)
+def test_a_fault_in_answer_meta_is_a_problem_with_its_line(meta: str, reason: str, claims_known: bool) -> None:
+    read = meaning(f"<r>{meta}</r>")
+    assert [problem for problem in read.problems if reason in problem and "(line " in problem]
+    assert read.claims_known is claims_known
+
+
+def test_unset_of_what_is_not_there_is_the_same_document() -> None:
+    document = xml.parse("<r>\n <a><b/></a></r>")
+    assert xml.unset(document, ("a", "c", "d")) is document
+    assert xml.unset(document, ("a", "@k")) is document
+
+
+def test_the_example_of_the_documentation_is_without_problems() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "xml.md").read_text(encoding="utf-8")
+    read = meaning(page.partition("```xml\n")[2].partition("```")[0])
+    assert (read.problems, len(read.members), len(read.match), len(read.unset[0])) == ((), 2, 2, 3)
