@@ -1,0 +1,1 @@
+"""The core: which documents answer a request, laid over one another and filled. Pure functions over a catalogue."""

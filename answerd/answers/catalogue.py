@@ -1,0 +1,269 @@
+"""The answer set, indexed: what a request needs is a look-up, however many documents there are (SPEC 7).
+
+A catalogue is never edited: `Catalogue.changed` makes a new one beside it, which shares every document that did not
+change, parsed or not. Machine documents are parsed when first needed; groups at once, because only their content
+tells what they claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from answerd.answers.selectors import SelectorIndex
+from answerd.documents import Document, Key, RawDocument
+from answerd.errors import BrokenDocument
+from answerd.formats.control import Criterion
+from answerd.identity import Kind, identity, shown
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+_FILED_BETWEEN_PAUSES = 500
+"""Documents filed between two pauses: 2 to 3 ms."""
+
+Name = tuple[str, str]
+"""An identity and a format: at most one document of a kind may have both."""
+
+
+def no_pause() -> None:
+    """For who has nobody waiting: go on at once."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class GroupClaim:
+    """What a group claims. ``document`` is the group as it is now, readable or not."""
+
+    document: Document
+    members: tuple[str, ...]
+    match: tuple[Criterion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """All documents of one moment. Its mappings are for reading; see `changed`.
+
+    ``unreadable`` are the groups that have not been readable since the start, which might claim anything.
+    ``unlisted`` says which part of the store could not even be listed, for the same reason.
+    """
+
+    documents: Mapping[RawDocument, Document] = field(default_factory=dict)
+    machines: Mapping[str, tuple[Document, ...]] = field(default_factory=dict)
+    groups: Mapping[Name, tuple[Document, ...]] = field(default_factory=dict)
+    defaults: Mapping[str, tuple[Document, ...]] = field(default_factory=dict)
+    claims: Mapping[Document, GroupClaim] = field(default_factory=dict)
+    members: Mapping[str, tuple[GroupClaim, ...]] = field(default_factory=dict)
+    selectors: SelectorIndex[GroupClaim] = field(default_factory=SelectorIndex)
+    unreadable: tuple[Document, ...] = ()
+    unlisted: tuple[str, ...] = ()
+
+    def changed(
+        self,
+        added: Iterable[RawDocument],
+        removed: Iterable[RawDocument] = (),
+        unlisted: tuple[str, ...] = (),
+        pause: Callable[[], None] = no_pause,
+    ) -> Catalogue:
+        """A catalogue without ``removed`` and with ``added``. Costs what changed, plus copies of the indexes.
+
+        ``pause`` is called between slices of a few milliseconds, so that a server can answer requests meanwhile.
+        """
+        return _Change(self, pause).made(added, removed, unlisted)
+
+    def group(self, name: str, extension: str) -> Document:
+        """The group that ``extends`` names. Raises `BrokenDocument` when there is none, or two."""
+        found = self.groups.get((identity(name), extension), ())
+        if not found:
+            raise BrokenDocument(f'unknown group "{name}" ({extension})')
+        self.refuse_twins(found)
+        return found[0]
+
+    def extended_by(self, document: Document) -> Document | None:
+        """The group that a document is laid over by name; None when it names none. Raises `BrokenDocument`."""
+        name = document.control.extends
+        if name is None:
+            return None
+        if (identity(name), document.key.format) not in self.groups:
+            raise BrokenDocument(unknown_group_problem(document))
+        return self.group(name, document.key.format)
+
+    def chain(self, group: Document) -> tuple[Document, ...]:
+        """A group below the groups that it extends, lowest first.
+
+        Raises `BrokenDocument` naming the document at fault: one that is broken, missing, or in a cycle.
+        """
+        chain, passed = [group], {group}
+        while True:
+            refuse_broken(group)
+            parent = self.extended_by(group)
+            if parent is None:
+                return tuple(reversed(chain))
+            if parent in passed:
+                raise BrokenDocument(cycle_problem(chain[chain.index(parent) :]))
+            group = parent
+            chain.append(group)
+            passed.add(group)
+
+    def refuse_twins(self, documents: Iterable[Document]) -> None:
+        """Raises `BrokenDocument` when ``documents``, of one identity, hold two of one format."""
+        for twins in twins_of(documents):
+            raise BrokenDocument(twin_problem(twins))
+
+    def twin_free(self, document: Document) -> None:
+        """Raises `BrokenDocument` when another document has its identity and format."""
+        self.refuse_twins(one for one in self._namesakes(document) if one.key.format == document.key.format)
+
+    def _namesakes(self, document: Document) -> tuple[Document, ...]:
+        if document.key.kind is Kind.MACHINE:
+            return self.machines.get(document.identity, ())
+        if document.key.kind is Kind.GROUP:
+            return self.groups.get((document.identity, document.key.format), ())
+        return self.defaults.get(document.key.format, ())
+
+
+def refuse_broken(document: Document) -> None:
+    """Raises `BrokenDocument` with the first thing that is wrong with a document by itself."""
+    for problem in document.problems:
+        raise BrokenDocument(f"{document.key}: {problem}")
+
+
+def twins_of(documents: Iterable[Document]) -> Iterator[tuple[Document, ...]]:
+    """Of documents of one kind and identity, those that share a format."""
+    by_format: dict[str, list[Document]] = {}
+    for document in documents:
+        by_format.setdefault(document.key.format, []).append(document)
+    for twins in by_format.values():
+        if len(twins) > 1:
+            yield tuple(sorted(twins, key=lambda one: (one.key.identifier, one.raw.source)))
+
+
+def twin_problem(twins: tuple[Document, ...]) -> str:
+    """Why two documents for one key or identity are none: the sentence names both."""
+    first = twins[0].key
+    names = [shown(twin.raw.source) or f'"{shown(twin.key.identifier)}"' for twin in twins]
+    same = "one key" if len({twin.key for twin in twins}) == 1 else "one identity and format"
+    return f"{first}: {len(twins)} documents for {same}: {' and '.join(names)}"
+
+
+def unknown_group_problem(document: Document) -> str:
+    """Why a document that names a group cannot be laid over it."""
+    return f'{document.key}: extends unknown group "{document.control.extends}"'
+
+
+def cycle_problem(cycle: Sequence[Document]) -> str:
+    """Why groups that extend one another in a circle are none: told from the one that sorts first, all listed."""
+    first = min(range(len(cycle)), key=lambda at: cycle[at].key)
+    turned = [*cycle[first:], *cycle[: first + 1]]
+    names = " -> ".join(shown(one.key.identifier) for one in turned)
+    return f"{turned[0].key}: is in a cycle of extends: {names}"
+
+
+class _Change:
+    """The making of one catalogue from another: copies of its indexes, edited, then given away."""
+
+    def __init__(self, before: Catalogue, pause: Callable[[], None]) -> None:
+        self.before = before
+        self.pause = pause
+        self.documents = dict(before.documents)
+        self.machines = dict(before.machines)
+        self.groups = dict(before.groups)
+        self.defaults = dict(before.defaults)
+        self.claims = dict(before.claims)
+        self.members = dict(before.members)
+        self.lapsed: dict[tuple[Key, str], GroupClaim] = {}
+
+    def made(
+        self, added: Iterable[RawDocument], removed: Iterable[RawDocument], unlisted: tuple[str, ...]
+    ) -> Catalogue:
+        groups_changed = False
+        for count, raw in enumerate(removed):
+            groups_changed |= raw.key.kind is Kind.GROUP
+            self._remove(raw)
+            self._pause_after(count, raw)
+        for count, raw in enumerate(added):
+            groups_changed |= raw.key.kind is Kind.GROUP
+            self._add(raw)
+            self._pause_after(count, raw)
+        before = self.before
+        return Catalogue(
+            documents=self.documents,
+            machines=self.machines,
+            groups=self.groups,
+            defaults=self.defaults,
+            claims=self.claims,
+            members=self.members,
+            selectors=_selector_index(self.claims) if groups_changed else before.selectors,
+            unreadable=_without_claim(self.groups, self.claims) if groups_changed else before.unreadable,
+            unlisted=unlisted,
+        )
+
+    def _pause_after(self, count: int, raw: RawDocument) -> None:
+        # A group is parsed here, a machine is only filed.
+        if count % _FILED_BETWEEN_PAUSES == 0 or raw.key.kind is Kind.GROUP:
+            self.pause()
+
+    def _remove(self, raw: RawDocument) -> None:
+        document = self.documents.pop(raw, None)
+        if document is None:
+            return
+        kind = raw.key.kind
+        if kind is Kind.MACHINE:
+            _drop(self.machines, document.identity, document)
+        elif kind is Kind.GROUP:
+            _drop(self.groups, (document.identity, raw.key.format), document)
+            claim = self.claims.pop(document, None)
+            if claim:
+                self.lapsed[raw.key, raw.source] = claim
+                for member in claim.members:
+                    _drop(self.members, member, claim)
+        else:
+            _drop(self.defaults, raw.key.format, document)
+
+    def _add(self, raw: RawDocument) -> None:
+        document = Document(raw)
+        self.documents[raw] = document
+        kind = raw.key.kind
+        if kind is Kind.MACHINE:
+            if document.identity:
+                _append(self.machines, document.identity, document)
+        elif kind is Kind.GROUP:
+            _append(self.groups, (document.identity, raw.key.format), document)
+            claim = self._claim(document)
+            if claim:
+                self.claims[document] = claim
+                for member in claim.members:
+                    _append(self.members, member, claim)
+        else:
+            _append(self.defaults, raw.key.format, document)
+
+    def _claim(self, document: Document) -> GroupClaim | None:
+        """What a group claims; when it cannot be read, what its last readable version claimed, if there was one."""
+        if document.content.readable:
+            return GroupClaim(document, document.control.members, document.control.match)
+        lapsed = self.lapsed.get((document.key, document.raw.source))
+        return GroupClaim(document, lapsed.members, lapsed.match) if lapsed else None
+
+
+def _selector_index(claims: Mapping[Document, GroupClaim]) -> SelectorIndex[GroupClaim]:
+    """The claims that rest on ``match`` alone."""
+    return SelectorIndex((claim, claim.match) for claim in claims.values() if claim.match and not claim.members)
+
+
+def _without_claim(
+    groups: Mapping[Name, tuple[Document, ...]], claims: Mapping[Document, GroupClaim]
+) -> tuple[Document, ...]:
+    without = [group for namesakes in groups.values() for group in namesakes if group not in claims]
+    return tuple(sorted(without, key=lambda group: (group.key, group.raw.source)))
+
+
+def _append(index: dict[_K, tuple[_V, ...]], key: _K, value: _V) -> None:
+    index[key] = (*index.get(key, ()), value)
+
+
+def _drop(index: dict[_K, tuple[_V, ...]], key: _K, value: _V) -> None:
+    rest = tuple(one for one in index.get(key, ()) if one is not value)
+    if rest:
+        index[key] = rest
+    else:
+        index.pop(key, None)

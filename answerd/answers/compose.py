@@ -1,0 +1,74 @@
+"""Layers to an answer that only waits to be filled: merge, serialise, cut at the placeholders (SPEC 8, 9).
+
+The work is done once per stack of layers. Its result stays with the stack's top document, beside the layers it was
+made of, so it is dropped by itself when any of them is replaced.
+"""
+
+from __future__ import annotations
+
+from answerd.documents import Document
+from answerd.errors import BrokenDocument, EmptyAnswer
+from answerd.formats.family import MergeError, Prepared, Tree
+
+Layers = tuple[Document, ...]
+
+
+def prepared_answer(layers: Layers) -> Prepared:
+    """The answer of a stack, lowest layer first, ready to be filled. Raises `BrokenDocument`, `EmptyAnswer`."""
+    top = layers[-1]
+    cached = top.prepared
+    # Documents compare by being the same object, so equal tuples are the same versions of the same documents.
+    if cached is not None and cached[0] == layers:
+        return cached[1]
+    prepared = _prepare(layers)
+    if prepared.static is not None and is_blank(prepared.static):
+        raise EmptyAnswer(f"the answer of {_named(layers)} is empty")
+    top.prepared = (layers, prepared)
+    return prepared
+
+
+def is_blank(answer: bytes) -> bool:
+    """Whether an answer is nothing but white space, Unicode's included."""
+    # All but a few answers show by their first byte that they are not, and need no decoding.
+    begins_blank = answer[:1] <= b" " or answer[:1] >= b"\x80"
+    return begins_blank and not answer.decode().strip()
+
+
+def _prepare(layers: Layers) -> Prepared:
+    top = layers[-1]
+    if len(layers) == 1 and top.content.verbatim:
+        return Prepared([top.text])
+    return top.family.prepare(_merged(layers))
+
+
+def _merged(layers: Layers) -> Tree:
+    """The tree of a stack. That of a chain of groups is kept with its top group: many machines stand on it."""
+    height = next((at for at in range(len(layers), 1, -1) if _is_kept(layers[:at])), 1)
+    kept = layers[height - 1].merged
+    tree = kept[1] if height > 1 and kept else layers[0].content.tree
+    for at in range(height, len(layers)):
+        top = layers[at]
+        tree = _laid_over(tree, top, layers[at - 1])
+        if top.is_shared:
+            top.merged = (layers[: at + 1], tree)
+    return tree
+
+
+def _is_kept(layers: Layers) -> bool:
+    kept = layers[-1].merged
+    # Documents compare by being the same object, so equal tuples are the same versions of the same documents.
+    return kept is not None and kept[0] == layers
+
+
+def _laid_over(lower: Tree, top: Document, below: Document) -> Tree:
+    """A document over the layers below it, of which ``below`` is the highest. Raises `BrokenDocument`."""
+    for path in top.control.unset:
+        lower = top.family.unset(lower, path)
+    try:
+        return top.family.merge(lower, top.content.tree)
+    except MergeError as error:
+        raise BrokenDocument(f"{top.key} cannot be laid over {below.key}: {error}") from None
+
+
+def _named(layers: Layers) -> str:
+    return " over ".join(str(layer.key) for layer in reversed(layers))

@@ -1,0 +1,231 @@
+"""What is wrong with an answer set before anybody asks (SPEC 12).
+
+Sorted, stable sentences, each naming kind, identifier and format. What a request would bring is no concern here.
+
+Problems are filed by what they come from: a document by itself, a name that two documents have, a cycle of groups. So
+those of a changed set follow from those of the set before by looking again at what the change touches, and at nothing
+else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from answerd.answers.catalogue import Catalogue, Name, no_pause, twin_problem, twins_of
+from answerd.documents import Document, RawDocument
+from answerd.errors import BrokenDocument
+from answerd.identity import Kind, identity
+
+_Place = TypeVar("_Place")
+
+_BETWEEN_PAUSES = 20
+"""Documents looked at between two calls of ``pause``: at most some milliseconds even where each must be parsed."""
+
+_FullName = tuple[Kind, str, str]
+"""Kind, identity and format: at most one document may have all three."""
+
+
+def load_problems(catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> list[str]:
+    """Every problem of the set, sorted and each once. Parses what is not parsed yet.
+
+    ``pause`` is called now and then, so that a server can answer requests meanwhile.
+    """
+    return ProblemIndex.of(catalogue, pause).listed()
+
+
+@dataclass(frozen=True, slots=True)
+class _Cycle:
+    """Groups that extend one another in a circle, and the sentence that says so."""
+
+    groups: tuple[Name, ...]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemIndex:
+    """The problems of one catalogue. Never edited: `after` makes the index of the next catalogue beside it.
+
+    ``extending`` files the documents with ``extends`` under the group they name, because its coming or going is their
+    problem.
+    """
+
+    catalogue: Catalogue
+    of_documents: Mapping[Document, tuple[str, ...]]
+    of_names: Mapping[_FullName, tuple[str, ...]]
+    cycles: Mapping[Name, _Cycle]
+    extending: Mapping[Name, Mapping[Document, None]]
+
+    @classmethod
+    def of(cls, catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> ProblemIndex:
+        """The index of a catalogue from nothing: every document is looked at, and parsed where it was not yet."""
+        return cls(Catalogue(), {}, {}, {}, {}).after(catalogue, pause=pause)
+
+    def after(
+        self,
+        catalogue: Catalogue,
+        added: Iterable[RawDocument] | None = None,
+        removed: Iterable[RawDocument] = (),
+        pause: Callable[[], None] = no_pause,
+    ) -> ProblemIndex:
+        """The index of a catalogue that was made of this one's.
+
+        ``added`` and ``removed`` are what they differ in, given to `Catalogue.changed`; where ``added`` is None they
+        are found by comparison, which takes about a millisecond for 10,000 documents.
+        """
+        before = self.catalogue
+        if added is None:
+            added = catalogue.documents.keys() - before.documents.keys()
+            removed = before.documents.keys() - catalogue.documents.keys()
+        update = _Update(self, catalogue, pause)
+        update.take_away([before.documents[raw] for raw in removed])
+        update.take_in([catalogue.documents[raw] for raw in added])
+        return update.made()
+
+    def sentences(self) -> frozenset[str]:
+        """Every problem, each once."""
+        found = set(self.catalogue.unlisted)
+        for filed in (self.of_documents, self.of_names):
+            for sentences in filed.values():
+                found.update(sentences)
+        found.update(cycle.sentence for cycle in self.cycles.values())
+        return frozenset(found)
+
+    def listed(self) -> list[str]:
+        """Every problem, each once and sorted."""
+        return sorted(self.sentences())
+
+
+class _Update:
+    """The making of one index from another: copies of its files, edited, then given away."""
+
+    def __init__(self, before: ProblemIndex, catalogue: Catalogue, pause: Callable[[], None]) -> None:
+        self.catalogue = catalogue
+        self.pause = pause
+        self.of_documents = dict(before.of_documents)
+        self.of_names = dict(before.of_names)
+        self.cycles = dict(before.cycles)
+        self.extending: dict[Name, Mapping[Document, None]] = dict(before.extending)
+        self.own: dict[Name, dict[Document, None]] = {}  # the files of ``extending`` that are copies already
+        self.changed: dict[Document, None] = {}
+        self.names: set[_FullName] = set()
+
+    def take_away(self, documents: list[Document]) -> None:
+        for document in documents:
+            self.of_documents.pop(document, None)
+            self.names.add(_full_name(document))
+            if extended := _extended(document):
+                self._file_of(extended).pop(document, None)
+
+    def take_in(self, documents: list[Document]) -> None:
+        for count, document in enumerate(documents):
+            self.changed[document] = None
+            self.names.add(_full_name(document))
+            if extended := _extended(document):
+                self._file_of(extended)[document] = None
+            if count % _BETWEEN_PAUSES == 0:
+                self.pause()
+
+    def made(self) -> ProblemIndex:
+        groups = [(one, extension) for kind, one, extension in self.names if kind is Kind.GROUP]
+        for group in groups:
+            self.changed.update(self.extending.get(group, {}))
+        for count, document in enumerate(self.changed):
+            self._look_at(document)
+            if count % _BETWEEN_PAUSES == 0:
+                self.pause()
+        for name in self.names:
+            _file(self.of_names, name, tuple(_of_twins(self.catalogue, name)))
+        self._follow(groups)
+        for extended, file in self.own.items():
+            if not file:
+                self.extending.pop(extended)
+        return ProblemIndex(self.catalogue, self.of_documents, self.of_names, self.cycles, self.extending)
+
+    def _look_at(self, document: Document) -> None:
+        _file(self.of_documents, document, tuple(_of_document(self.catalogue, document)))
+
+    def _file_of(self, extended: Name) -> dict[Document, None]:
+        """The documents that extend a group, for editing."""
+        file = self.own.get(extended)
+        if file is None:
+            file = self.own[extended] = dict(self.extending.get(extended, {}))
+            self.extending[extended] = file
+        return file
+
+    def _follow(self, groups: list[Name]) -> None:
+        """Cycles anew: one that is new or gone leads through a group that changed."""
+        for group in groups:
+            cycle = self.cycles.get(group)
+            for name in cycle.groups if cycle else ():
+                del self.cycles[name]
+        for group in groups:
+            if group not in self.cycles:
+                found = _cycle_through(self.catalogue, group)
+                for name in found.groups if found else ():
+                    self.cycles[name] = found  # type: ignore[assignment]
+
+
+def _file(files: dict[_Place, tuple[str, ...]], place: _Place, sentences: tuple[str, ...]) -> None:
+    if sentences:
+        files[place] = sentences
+    else:
+        files.pop(place, None)
+
+
+def _full_name(document: Document) -> _FullName:
+    return document.key.kind, document.identity, document.key.format
+
+
+def _extended(document: Document) -> Name | None:
+    """The name of the group that a document is laid over."""
+    extended = document.control.extends
+    return None if extended is None else (identity(extended), document.key.format)
+
+
+def _of_document(catalogue: Catalogue, document: Document) -> Iterator[str]:
+    for problem in document.problems:
+        yield f"{document.key}: {problem}"
+    extended = _extended(document)
+    if extended is not None and extended not in catalogue.groups:
+        yield f'{document.key}: extends unknown group "{document.control.extends}"'
+
+
+def _of_twins(catalogue: Catalogue, name: _FullName) -> Iterator[str]:
+    kind, one, extension = name
+    if kind is Kind.MACHINE:
+        namesakes = catalogue.machines.get(one, ())
+    elif kind is Kind.GROUP:
+        namesakes = catalogue.groups.get((one, extension), ())
+    else:
+        namesakes = catalogue.defaults.get(extension, ())
+    for twins in twins_of(document for document in namesakes if document.key.format == extension):
+        yield twin_problem(twins)
+
+
+def _cycle_through(catalogue: Catalogue, start: Name) -> _Cycle | None:
+    """The cycle that a group stands in, told from the name that sorts first. A group that leads into one is in none."""
+    trail: dict[Name, Document] = {}
+    name: Name | None = start
+    while name is not None and name not in trail:
+        group = _only(catalogue, name)
+        if group is None:
+            return None
+        trail[name] = group
+        name = _extended(group)
+    if name != start:
+        return None
+    cycle = list(trail.values())
+    first = min(range(len(cycle)), key=lambda at: cycle[at].key)
+    turned = [*cycle[first:], *cycle[: first + 1]]
+    names = " -> ".join(one.key.identifier for one in turned)
+    return _Cycle(tuple(trail), f"{turned[0].key}: is in a cycle of extends: {names}")
+
+
+def _only(catalogue: Catalogue, name: Name) -> Document | None:
+    """The one group of a name; None where there is none, or two."""
+    try:
+        return catalogue.group(*name)
+    except BrokenDocument:
+        return None

@@ -1,0 +1,104 @@
+"""Facts to an answer: select, compose, fill. The server, ``render``, ``check`` and the admin API all come here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.compose import is_blank, prepared_answer
+from answerd.answers.select import Question, Selection, select
+from answerd.documents import Document
+from answerd.errors import EmptyAnswer, NotClaimed
+from answerd.facts import Facts
+from answerd.formats import FORMATS, Format
+from answerd.formats.family import Lookup
+
+NO_INSTANCE = "nocloud"
+"""The ``instance-id`` of a machine that nothing names (SPEC 7)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer. ``side_file`` names NoCloud's file that was made up, where it was; then ``body`` may be empty."""
+
+    body: bytes
+    selection: Selection
+    format: Format
+    side_file: str | None = None
+
+    @property
+    def composition(self) -> str:
+        """How it came about: ``format=toml machine=98fa9b50d810 group=rack-a``, for the log and the admin API."""
+        parts = [f"format={self.format.family.name}"]
+        selection = self.selection
+        if selection.machine:
+            parts.append(f"machine={selection.machine.key.identifier}")
+        if selection.group:
+            parts.append(f"group={selection.group.key.identifier}")
+        if selection.default:
+            parts.append("default")
+        if self.side_file:
+            parts.append(f"nocloud={self.side_file}")
+        return " ".join(parts)
+
+
+def resolve(
+    catalogue: Catalogue,
+    facts: Facts,
+    extensions: tuple[str, ...] | None = None,
+    assumed: Collection[Document] = (),
+) -> Answer:
+    """The answer to a request. Raises `answerd.errors.AnswerError` with the reason when there is none.
+
+    ``extensions`` overrides the formats that the request's path asks for. The ``match`` of a document in ``assumed``
+    counts as holding.
+    """
+    acceptable = facts.extensions if extensions is None else extensions
+    side_file = facts.side_file
+    if side_file is not None:
+        try:
+            return _answer(select(catalogue, Question(facts, acceptable, assumed, only_naming="file")), facts)
+        except NotClaimed:
+            return _side_file(catalogue, facts, side_file, acceptable, assumed)
+    return _answer(select(catalogue, Question(facts, acceptable, assumed)), facts)
+
+
+def _answer(selection: Selection, facts: Facts) -> Answer:
+    body = prepared_answer(selection.layers).fill(_lookup(selection, facts))
+    if is_blank(body):
+        raise EmptyAnswer("the answer is empty once its placeholders are filled")
+    return Answer(body, selection, FORMATS[selection.layers[-1].key.format])
+
+
+def _lookup(selection: Selection, facts: Facts) -> Lookup:
+    """Values for placeholders: ``machine`` and ``group`` tell the selection, the rest what the request says."""
+    own = {
+        "machine": selection.machine.key.identifier if selection.machine else None,
+        "group": selection.group.key.identifier if selection.group else None,
+    }
+    return lambda label: own[label] if label in own else facts.first(label)
+
+
+def _side_file(
+    catalogue: Catalogue,
+    facts: Facts,
+    side_file: str,
+    extensions: tuple[str, ...],
+    assumed: Collection[Document],
+) -> Answer:
+    """What cloud-init gets for a side file that no document names: enough to go on, where user-data is there."""
+    question = Question(facts.asking_for_user_data(), extensions, assumed)
+    user_data = _answer(select(catalogue, question), question.facts)
+    selection = user_data.selection
+    body = b""
+    if side_file == "meta-data":
+        named = selection.machine.key.identifier if selection.machine else selection.claimed_by
+        body = f"instance-id: {_quoted(named or NO_INSTANCE)}\n".encode()
+    return Answer(body, selection, user_data.format, side_file)
+
+
+def _quoted(text: str) -> str:
+    """A text as a YAML scalar between double quotes, in which any character can be told by its number."""
+    signs = (f"\\{sign}" if sign in '"\\' else sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in text)
+    return f'"{"".join(signs)}"'

@@ -1,0 +1,187 @@
+"""Which documents answer a request: SPEC 7, step by step.
+
+Raises instead of guessing: a claim by a broken document is never passed on to the next best claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from answerd.answers.catalogue import Catalogue, GroupClaim, refuse_broken, twin_problem, twins_of
+from answerd.answers.selectors import holds
+from answerd.documents import Document
+from answerd.errors import BrokenDocument, NotClaimed
+from answerd.facts import Facts
+from answerd.formats.control import Criterion
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The documents of one answer. ``layers`` are all of them, lowest first.
+
+    ``claimed_by`` is the value, as the request sent it, by which a machine or a group's ``members`` claimed it.
+    """
+
+    layers: tuple[Document, ...]
+    machine: Document | None = None
+    group: Document | None = None
+    default: Document | None = None
+    claimed_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a catalogue.
+
+    ``extensions`` are the formats that may answer, in the order that decides ties. The ``match`` of a document in
+    ``assumed`` counts as holding (``check`` renders machines that nobody has asked for). With ``only_naming`` set,
+    only documents whose ``match`` names that label may claim (NoCloud's side files).
+    """
+
+    facts: Facts
+    extensions: tuple[str, ...]
+    assumed: Collection[Document] = ()
+    only_naming: str | None = None
+
+    def holds_for(self, document: Document, match: Sequence[Criterion]) -> bool:
+        """Whether a document's ``match`` lets it claim the request."""
+        if self.only_naming and all(criterion.label != self.only_naming for criterion in match):
+            return False
+        return document in self.assumed or holds(match, self.facts)
+
+
+def select(catalogue: Catalogue, question: Question) -> Selection:
+    """The documents that answer. Raises `NotClaimed` or `BrokenDocument`, with the reason for the console."""
+    if catalogue.unlisted:
+        raise BrokenDocument(f"any group might claim this request: {catalogue.unlisted[0]}")
+    machine = _best_machine(catalogue, question)
+    if machine:
+        return _with_its_group(catalogue, question, machine)
+    claim, by_members = _best_group(catalogue, question, question.extensions)
+    if not by_members:
+        _refuse_unreadable_groups(catalogue, question)
+    if claim:
+        layers = _checked_chain(catalogue, claim.document)
+        sent = _sent_by_a_member(claim, question.facts) if by_members else None
+        return Selection(layers, group=claim.document, claimed_by=sent)
+    return _default(catalogue, question)
+
+
+def _best_machine(catalogue: Catalogue, question: Question) -> Document | None:
+    """The machine document that claims the request with most criteria; ties by identifier, then format order."""
+
+    def rank(document: Document) -> tuple[int, str, int]:
+        key = document.key
+        return -len(document.control.match), key.identifier, question.extensions.index(key.format)
+
+    claims = sorted(claims_by_identity(catalogue, question), key=rank)
+    for document in claims:
+        if not document.content.readable:
+            refuse_broken(document)
+    best = next((one for one in claims if question.holds_for(one, one.control.match)), None)
+    if best:
+        refuse_broken(best)
+    return best
+
+
+def claims_by_identity(catalogue: Catalogue, question: Question) -> Iterator[Document]:
+    """Machine documents whose identity is exactly one that the request carries.
+
+    A look-up per identity of the request, so the cost does not depend on how many machines there are. Equality, never
+    a substring: ``node1`` must not answer for ``node12``. Raises `BrokenDocument` when two have one identity.
+    """
+    for one in question.facts.identities:
+        namesakes = catalogue.machines.get(one)
+        if namesakes:
+            acceptable = [
+                document
+                for document in namesakes
+                if document.key.format in question.extensions and not document.is_named_like_an_alias
+            ]
+            for twins in twins_of(acceptable):
+                raise BrokenDocument(twin_problem(twins))
+            yield from acceptable
+
+
+def _with_its_group(catalogue: Catalogue, question: Question, machine: Document) -> Selection:
+    """A machine's document over the group that it names, else the best group of its format that claims it."""
+    sent = question.facts.identities.get(machine.identity)
+    extended = catalogue.extended_by(machine)
+    if extended:
+        return Selection((*catalogue.chain(extended), machine), machine=machine, group=extended, claimed_by=sent)
+    claim, by_members = _best_group(catalogue, question, (machine.key.format,))
+    if not by_members:
+        _refuse_unreadable_groups(catalogue, question)
+    if claim is None:
+        return Selection((machine,), machine=machine, claimed_by=sent)
+    layers = _checked_chain(catalogue, claim.document)
+    return Selection((*layers, machine), machine=machine, group=claim.document, claimed_by=sent)
+
+
+def _best_group(
+    catalogue: Catalogue, question: Question, extensions: tuple[str, ...]
+) -> tuple[GroupClaim | None, bool]:
+    """The best claim by a group, and whether it is through ``members``, which beats any claim by ``match`` alone."""
+    named = (
+        claim
+        for one in question.facts.identities
+        for claim in catalogue.members.get(one, ())
+        if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match)
+    )
+    best = _best(named, extensions)
+    if best:
+        return best, True
+    matching = (
+        claim
+        for claim in catalogue.selectors.holding(question.facts)
+        if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match)
+    )
+    return _best(matching, extensions), False
+
+
+def _best(claims: Iterable[GroupClaim], extensions: tuple[str, ...]) -> GroupClaim | None:
+    """More criteria win; ties by name, then format order."""
+
+    def rank(claim: GroupClaim) -> tuple[int, str, int]:
+        key = claim.document.key
+        return -len(claim.match), key.identifier, extensions.index(key.format)
+
+    return min(claims, key=rank, default=None)
+
+
+def _sent_by_a_member(claim: GroupClaim, facts: Facts) -> str | None:
+    return next((sent for one, sent in facts.identities.items() if one in claim.members), None)
+
+
+def _checked_chain(catalogue: Catalogue, group: Document) -> tuple[Document, ...]:
+    catalogue.twin_free(group)
+    return catalogue.chain(group)
+
+
+def _refuse_unreadable_groups(catalogue: Catalogue, question: Question) -> None:
+    """A group nobody could ever read might have claimed this request; the answer without it may be wrong."""
+    for group in catalogue.unreadable:
+        if group.key.format in question.extensions:
+            problem = next(iter(group.problems), "cannot be read")
+            raise BrokenDocument(f"{group.key} might claim this request but cannot be read: {problem}")
+
+
+def _default(catalogue: Catalogue, question: Question) -> Selection:
+    """The default document of the first acceptable format that has one. Raises `NotClaimed` when none has."""
+    for extension in question.extensions:
+        defaults = catalogue.defaults.get(extension)
+        if defaults and not question.only_naming:
+            catalogue.refuse_twins(defaults)
+            default = defaults[0]
+            refuse_broken(default)
+            extended = catalogue.extended_by(default)
+            below = catalogue.chain(extended) if extended else ()
+            return Selection((*below, default), group=extended, default=default)
+    raise NotClaimed(_unclaimed(question))
+
+
+def _unclaimed(question: Question) -> str:
+    facts = question.facts
+    formats = " or ".join(question.extensions) if facts.alias else "any format"
+    return f"no document claims {facts.described}, and there is no default in {formats}"

@@ -1,0 +1,193 @@
+"""The catalogue: changing one is the same as building it anew, and never edits the one before (SPEC 7, DESIGN)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.problems import load_problems
+from answerd.answers.resolve import resolve
+from answerd.documents import Key, RawDocument
+from answerd.errors import AnswerError, BrokenDocument
+from answerd.facts import Facts, Request
+from answerd.formats import toml
+from answerd.identity import Kind
+
+TEXTS = [
+    'x = "1"\n',
+    'extends = "a"\nx = "2"\n',
+    'extends = "b"\nx = "3"\n',
+    'members = ["m1"]\nx = "4"\n',
+    'members = ["m2"]\nmatch.serial = "s*"\nx = "5"\n',
+    'match.serial = "s1"\nx = "6"\n',
+    'match = {serial = "*", product = "p"}\nx = "7"\n',
+    "members = [",
+    "match = {}\n",
+    "members = 7\n",
+    'x = "{{ serial }}"\n',
+    'x = "{{ nonsense nonsense }}"\n',
+]
+KEYS = [
+    *(Key(Kind.GROUP, name, "toml") for name in ("a", "b", "B")),
+    *(Key(Kind.MACHINE, name, extension) for name in ("m1", "m2", "M-1") for extension in ("toml", "ks")),
+    Key(Kind.DEFAULT, "", "toml"),
+]
+TARGETS = [f"{path}?mac={mac}&serial={serial}&product=p" for path in ("/", "/pve") for mac in ("m1", "m2", "m3") for serial in ("s1", "t")]
+
+steps = st.lists(st.tuples(st.sampled_from(KEYS), st.none() | st.sampled_from(TEXTS)), max_size=12)
+
+
+def answers(catalogue: Catalogue) -> list[str]:
+    """What the set answers to a few requests, and what is wrong with it."""
+    said = []
+    for target in TARGETS:
+        path, _, query = target.partition("?")
+        try:
+            answer = resolve(catalogue, Facts(Request(path, query)))
+            said.append(f"{answer.composition} {answer.body.decode()}")
+        except AnswerError as error:
+            said.append(f"{type(error).__name__} {error.reason}")
+    return [*said, *load_problems(catalogue)]
+
+
+def is_readable(key: Key, text: str) -> bool:
+    return bool(Catalogue().changed([RawDocument(key, text)]).documents.popitem()[1].content.readable)  # type: ignore[attr-defined]
+
+
+class History:
+    """A set of documents that changes, and the catalogues of each of its moments."""
+
+    def __init__(self) -> None:
+        self.stored: dict[Key, RawDocument] = {}
+        self.catalogue = Catalogue()
+
+    def put(self, key: Key, text: str | None) -> None:
+        before = self.stored.pop(key, None)
+        after = RawDocument(key, text) if text is not None else None
+        if after:
+            self.stored[key] = after
+        self.catalogue = self.catalogue.changed([after] if after else [], [before] if before else [])
+
+
+@given(steps)
+@settings(max_examples=150, deadline=None)
+def test_changing_step_by_step_is_building_from_scratch(changes: list[tuple[Key, str | None]]) -> None:
+    history = History()
+    for key, text in changes:
+        # What a group that was readable keeps claiming is the one thing that depends on what was before.
+        if key.kind is Kind.GROUP and text is not None and not is_readable(key, text):
+            history.put(key, None)
+        history.put(key, text)
+    assert answers(history.catalogue) == answers(Catalogue().changed(history.stored.values()))
+
+
+@given(steps, st.randoms())
+@settings(max_examples=60, deadline=None)
+def test_nothing_depends_on_the_order_of_documents(changes: list[tuple[Key, str | None]], random: Any) -> None:
+    stored = [RawDocument(key, text) for key, text in dict(changes).items() if text is not None]
+    one = answers(Catalogue().changed(stored))
+    random.shuffle(stored)
+    assert answers(Catalogue().changed(stored)) == one
+
+
+@given(steps)
+@settings(max_examples=60, deadline=None)
+def test_an_old_catalogue_answers_as_before(changes: list[tuple[Key, str | None]]) -> None:
+    history = History()
+    kept = []
+    for key, text in changes:
+        history.put(key, text)
+        kept.append((history.catalogue, answers(history.catalogue)))
+    for catalogue, said in kept:
+        assert answers(catalogue) == said
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that the TOML family is given to parse from now on."""
+    texts: list[str] = []
+    parse = toml.parse
+
+    def note(text: str) -> Any:
+        texts.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(toml, "parse", note)
+    return texts
+
+
+def raw(name: str, text: str, kind: Kind = Kind.MACHINE) -> RawDocument:
+    return RawDocument(Key(kind, name, "toml"), text)
+
+
+def test_what_did_not_change_is_not_parsed_again(parsed: list[str]) -> None:
+    machines = [raw(f"m{number}", f"x = {number}\n") for number in range(50)]
+    group = raw("g", 'members = ["m1"]\n', Kind.GROUP)
+    catalogue = Catalogue().changed([*machines, group])
+    load_problems(catalogue)
+    assert len(parsed) == 51
+    parsed.clear()
+    catalogue = catalogue.changed([raw("m1", "x = -1\n")], [machines[1]])
+    load_problems(catalogue)
+    answers(catalogue)
+    assert parsed == ["x = -1\n"]
+
+
+def test_machines_are_parsed_when_they_are_first_needed(parsed: list[str]) -> None:
+    catalogue = Catalogue().changed([raw(f"m{number}", f"x = {number}\n") for number in range(50)])
+    assert parsed == []
+    resolve(catalogue, Facts(Request(query="mac=m7")))
+    assert parsed == ["x = 7\n"]
+
+
+def test_an_answer_is_composed_once(parsed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    merges = []
+    merge = toml.merge
+    monkeypatch.setattr(toml, "merge", lambda lower, upper: merges.append(1) or merge(lower, upper))
+    catalogue = Catalogue().changed([raw("g", "y = 1\n", Kind.GROUP), raw("m1", 'extends = "g"\n')])
+    for _ in range(3):
+        assert resolve(catalogue, Facts(Request(query="mac=m1"))).body == b"y = 1\n"
+    assert len(merges) == 1
+
+
+def test_an_answer_is_composed_anew_when_a_group_below_it_changes() -> None:
+    group = raw("g", "y = 1\n", Kind.GROUP)
+    catalogue = Catalogue().changed([group, raw("m1", 'extends = "g"\n')])
+    request = Facts(Request(query="mac=m1"))
+    assert resolve(catalogue, request).body == b"y = 1\n"
+    after = catalogue.changed([raw("g", "y = 2\n", Kind.GROUP)], [group])
+    assert resolve(after, request).body == b"y = 2\n"
+    assert resolve(catalogue, request).body == b"y = 1\n"
+
+
+def test_a_chain_of_thousands_of_groups_is_no_trouble() -> None:
+    depth = 1_200
+    groups = [raw(f"g{n}", f'extends = "g{n + 1}"\nk{n} = 1\n', Kind.GROUP) for n in range(depth - 1)]
+    groups.append(raw(f"g{depth - 1}", "last = 1\n", Kind.GROUP))
+    catalogue = Catalogue().changed([*groups, raw("m1", 'extends = "g0"\n')])
+    lines = resolve(catalogue, Facts(Request(query="mac=m1"))).body.decode().splitlines()
+    assert (lines[0], lines[-1], len(lines)) == ("last = 1", "k0 = 1", depth)
+
+
+def test_a_cycle_of_thousands_of_groups_is_a_problem_and_no_trouble() -> None:
+    names = [f"g{number:04}" for number in range(3_000)]
+    pairs: Iterable[tuple[str, str]] = zip(names, [*names[1:], names[0]], strict=True)
+    catalogue = Catalogue().changed(raw(name, f'extends = "{after}"\n', Kind.GROUP) for name, after in pairs)
+    problems = load_problems(catalogue)
+    assert len(problems) == 1
+    assert problems[0].startswith('group "g0000" (toml): is in a cycle of extends: g0000 -> g0001')
+    with pytest.raises(BrokenDocument, match="cycle"):
+        catalogue.chain(catalogue.group("g1500", "toml"))
+
+
+def test_the_pause_is_called_between_slices() -> None:
+    pauses: list[int] = []
+    Catalogue().changed(
+        [raw(f"m{number}", "") for number in range(2_000)], pause=lambda: pauses.append(1)
+    )
+    assert 2 <= len(pauses) <= 20

@@ -1,0 +1,269 @@
+"""Facts: labels and identities that a request carries (SPEC 6)."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from answerd.facts import Facts, Request, facts_of
+
+FORM = [("content-type", "application/x-www-form-urlencoded")]
+
+
+def facts(target: str = "/", body: bytes | str = b"", **more: Any) -> Facts:
+    path, _, query = target.partition("?")
+    return Facts(Request(path, query, body=body.encode() if isinstance(body, str) else body, **more))
+
+
+LABELS: dict[str, tuple[dict[str, Any], dict[str, list[str]]]] = {
+    "the path, its last segment and each segment": (
+        {"target": "/boot/52%3A54/node%201.ks/"},
+        {"path": ["boot/52:54/node 1.ks"], "file": ["node 1.ks"], "segment": ["boot", "52:54", "node 1.ks"]},
+    ),
+    "empty segments are none": ({"target": "//a///b//"}, {"file": ["b"], "segment": ["a", "b"]}),
+    "the root has no path": ({"target": "/"}, {"path": [], "file": [], "segment": []}),
+    "a slash that is escaped does not part segments": ({"target": "/a%2Fb"}, {"segment": ["a/b"]}),
+    "query, percent-decoded, plus is a blank": (
+        {"target": "/?Product=Blade%209000+X%20%26%2B&serial=%C3%A9"},
+        {"product": ["Blade 9000 X &+"], "serial": ["é"]},
+    ),
+    "a plus in a path is a plus": ({"target": "/a+b"}, {"file": ["a+b"]}),
+    "unset settings of iPXE say nothing": ({"target": "/?undef=&x&a=1"}, {"undef": [], "x": [], "a": ["1"]}),
+    "an equals sign in a value": ({"target": "/?a=b=c"}, {"a": ["b=c"]}),
+    "labels are case-insensitive and values keep their order, each once": (
+        {"target": "/?MAC=b&mac=a&Mac=b&mac=B"},
+        {"mac": ["b", "a", "B"]},
+    ),
+    "anaconda's headers": (
+        {
+            "headers": [
+                ("x-rhn-provisioning-mac-0", "eno0 52:54:00:ab:cd:ef"),
+                ("x-rhn-provisioning-mac-1", " eno1  52:54:00:ab:cd:f0 "),
+                ("x-system-serial-number", "VMware-56 4d x"),
+                ("x-other", "y"),
+            ]
+        },
+        {"mac": ["52:54:00:ab:cd:ef", "52:54:00:ab:cd:f0"], "serial": ["VMware-56 4d x"], "x-other": []},
+    ),
+    "query before headers before body": (
+        {
+            "target": "/?mac=q",
+            "headers": [("x-rhn-provisioning-mac-0", "e h")],
+            "body": '{"mac": "b"}',
+        },
+        {"mac": ["q", "h", "b"]},
+    ),
+    "JSON by full path and by leaf": (
+        {"body": '{"a": {"B": {"Serial": "S"}}, "serial": "T"}'},
+        {"a.b.serial": ["S"], "serial": ["S", "T"], "b": [], "a": []},
+    ),
+    "array indexes are in the path and never the leaf": (
+        {"body": '{"nics": [{"mac": "m0"}, {"mac": "m1"}], "tags": ["x", ["y"]]}'},
+        {
+            "nics.0.mac": ["m0"],
+            "nics.1.mac": ["m1"],
+            "mac": ["m0", "m1"],
+            "tags.0": ["x"],
+            "tags": ["x", "y"],
+            "tags.1.0": ["y"],
+            "0": [],
+        },
+    ),
+    "an array at the top": ({"body": '["x", {"y": "z"}]'}, {"0": ["x"], "1.y": ["z"], "y": ["z"]}),
+    "numbers as they were sent, booleans by name": (
+        {"body": '{"a": 1.10, "b": 1e3, "c": 123456789012345678901234567890, "d": true, "e": false, "f": 0}'},
+        {
+            "a": ["1.10"],
+            "b": ["1e3"],
+            "c": ["123456789012345678901234567890"],
+            "d": ["true"],
+            "e": ["false"],
+            "f": ["0"],
+        },
+    ),
+    "null and empty texts give nothing": ({"body": '{"a": null, "b": "", "c": {}, "d": []}'}, {"a": [], "b": [], "c": [], "d": []}),
+    "content decides: JSON that curl calls a form": ({"body": '{"a": "b=c&d"}', "headers": FORM}, {"a": ["b=c&d"]}),
+    "a form": (
+        {"body": "mac=52%3A54&product=Blade+9000%20%26%20Co&x=\r\n", "headers": FORM},
+        {"mac": ["52:54"], "product": ["Blade 9000 & Co"], "x": []},
+    ),
+    "a form with a charset and a newline at its end": (
+        {"body": "a=1\n", "headers": [("content-type", "Application/X-WWW-Form-Urlencoded; charset=UTF-8")]},
+        {"a": ["1"]},
+    ),
+    "what looks like a form and is not sent as one says nothing": (
+        {"body": "a=1", "headers": [("content-type", "text/plain")]},
+        {"a": []},
+    ),
+    "JSON with a byte order mark": ({"body": "\ufeff" + '{"a": "1"}'}, {"a": ["1"]}),
+    "JSON with a lone surrogate keeps the rest": ({"body": '{"junk": "\\ud800", "a": "1"}'}, {"a": ["1"]}),
+    "NaN is not JSON": ({"body": '{"a": "1", "b": NaN}'}, {"a": []}),
+    "a text that is not UTF-8 in the query": ({"target": "/?a=%ff"}, {"a": ["\ufffd"]}),
+    "the peer is the connection's": (
+        {"target": "/?peer=10.0.0.1&user_agent=x", "peer": "192.0.2.7", "headers": [("user-agent", "Wget")]},
+        {"peer": ["192.0.2.7"], "user_agent": ["Wget"]},
+    ),
+    "a body's own peer is nobody's, at any depth": (
+        {"body": '{"peer": "10.0.0.1", "x": {"PEER": "10.0.0.2", "user_agent": "u"}}', "peer": "192.0.2.7"},
+        {"peer": ["192.0.2.7"], "user_agent": [], "x.peer": ["10.0.0.2"]},
+    ),
+    "machine and group are nobody's to say": (
+        {"target": "/?machine=m&group=g", "body": '{"group": "g", "machine": {"serial": "s"}}'},
+        {"machine": [], "group": [], "machine.serial": ["s"], "serial": ["s"]},
+    ),
+    "a form's own peer": ({"body": "peer=10.0.0.1&a=1", "headers": FORM}, {"peer": [], "a": ["1"]}),
+}
+
+
+@pytest.mark.parametrize(("request_parts", "expected"), LABELS.values(), ids=LABELS.keys())
+def test_labels(request_parts: dict[str, Any], expected: dict[str, list[str]]) -> None:
+    found = facts(**request_parts)
+    assert {label: list(found.values(label)) for label in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("parts", "carried"),
+    [
+        ({"target": "/?a=7"}, {"7"}),
+        ({"target": "/x/node1.ks"}, {"x", "node1ks", "node1"}),
+        ({"target": "/node1.txt"}, {"node1txt"}),
+        ({"target": "/node1.KS"}, {"node1ks", "node1"}),
+        ({"target": "/01-52-54-00-ab-cd-ef"}, {"01525400abcdef", "525400abcdef"}),
+        ({"target": "/01-52-54-00-ab-cd-ef.ipxe"}, {"525400abcdef"}),
+        ({"target": "/?m=01-52-54-00-ab-cd-ef"}, {"01525400abcdef", "525400abcdef"}),
+        ({"target": "/52%3A54%3a00:ab:cd:ef-install.conf"}, {"525400abcdef"}),
+        ({"target": "/?x=macs%3D52:54:00:ab:cd:ef,98fa.9b50.d810"}, {"525400abcdef", "98fa9b50d810"}),
+        ({"peer": "192.0.2.7"}, {"192.0.2.7"}),
+        ({"peer": "2001:db8::1"}, {"2001:db8::1"}),
+        ({"headers": [("x-system-serial-number", "A-1")]}, {"a1"}),
+        ({"headers": [("x-rhn-provisioning-mac-0", "eth0 98:fa:9b:50:d8:10")]}, {"98fa9b50d810"}),
+        ({"body": '{"a": "node", "n": 12345, "f": 1234.5}'}, {"node", "12345", "12345"}),
+        ({"body": '["mac is 98:fa:9b:50:d8:10."]'}, {"98fa9b50d810"}),
+        ({"body": '{"m": "98\\u003afa:9b:50:d8:10"}'}, {"98fa9b50d810"}),
+        ({"body": '{"m": "x\\n98:fa:9b:50:d8:10"}'}, {"98fa9b50d810"}),
+        ({"body": b"\xff\xfe\x00 98-fa-9b-50-d8-10 \x80"}, {"98fa9b50d810"}),
+        ({"body": "m=98%3Afa%3A9b%3A50%3Ad8%3A10&h=N-1", "headers": FORM}, {"98fa9b50d810", "n1"}),
+        ({"body": "m=01-52-54-00-ab-cd-ef", "headers": FORM}, {"525400abcdef"}),
+        ({"identities": ["My-Node", "x"]}, {"mynode", "x"}),
+    ],
+)
+def test_a_request_carries_identities(parts: dict[str, Any], carried: set[str]) -> None:
+    assert carried <= facts(**parts).identities.keys()
+
+
+@pytest.mark.parametrize(
+    ("parts", "absent"),
+    [
+        ({"target": "/proxmox/Debian/x"}, {"proxmox", "debian"}),
+        ({"target": "/?node1"}, {"node1"}),
+        ({"target": "/?peer=10.0.0.9&user_agent=mozilla"}, {"10.0.0.9", "mozilla"}),
+        ({"body": '{"peer": "10.0.0.9"}'}, {"10.0.0.9"}),
+        ({"headers": [("user-agent", "mozilla"), ("x-other", "other")]}, {"mozilla", "other"}),
+        ({"body": '{"v": "1.0", "s": "abc", "n": 123, "t": true}'}, {"10", "abc", "123", "true"}),
+        ({"body": '{"name": {"key": 1}}'}, {"name", "key"}),
+        ({"target": "/?u=12345678-1234-5678-9abc-def012345678"}, {"def012345678"}),
+        ({"body": "serial=%2C98fa9b50d8", "headers": FORM}, {"2c98fa9b50d8"}),
+        ({"body": "node-seven"}, {"nodeseven"}),
+        ({"target": "/01-52-54-00-ab-cd-ef-99"}, {"525400abcdef"}),
+    ],
+)
+def test_a_request_does_not_carry(parts: dict[str, Any], absent: set[str]) -> None:
+    assert not absent & facts(**parts).identities.keys()
+
+
+def test_an_alias_counts_in_any_position_and_case_and_the_first_decides() -> None:
+    assert facts("/x/Debian/pve").alias == "debian"
+    assert facts("/x/debian/pve").extensions == ("preseed", "seed")
+    assert facts("/seed/x").alias is None
+    assert facts("/x?proxmox=proxmox").alias is None
+    assert facts("/x/node.ks").alias is None
+    assert facts("/d%65bian").alias == "debian"
+
+
+@pytest.mark.parametrize(
+    ("target", "side_file"),
+    [
+        ("/ubuntu/meta-data", "meta-data"),
+        ("/nocloud/x/vendor-data", "vendor-data"),
+        ("/yml/?mac=1&file=network-config", "network-config"),
+        ("/ubuntu/user-data", None),
+        ("/seed/meta-data", None),
+        ("/pve/meta-data", None),
+        ("/ubuntu/meta-data/x", None),
+    ],
+)
+def test_nocloud_side_files(target: str, side_file: str | None) -> None:
+    assert facts(target).side_file == side_file
+
+
+@pytest.mark.parametrize(
+    ("target", "asked"),
+    [
+        ("/ubuntu/n1/meta-data", ("user-data", "ubuntu/n1/user-data")),
+        ("/ubuntu/?mac=1&file=meta-data", ("ubuntu", "ubuntu")),
+    ],
+)
+def test_the_same_request_for_user_data(target: str, asked: tuple[str, str]) -> None:
+    other = facts(target).asking_for_user_data()
+    assert (other.first("file"), other.first("path")) == asked
+    assert "user-data" in other.values("file")
+    assert "meta-data" not in other.values("file")
+
+
+@pytest.mark.parametrize(
+    ("parts", "described"),
+    [
+        ({"target": "/?serial=S&mac=M"}, "mac=M"),
+        ({"target": "/?serial=S"}, "serial=S"),
+        ({"target": "/98fa9b50d810"}, "mac=98fa9b50d810"),
+        ({"peer": "192.0.2.7"}, "peer=192.0.2.7"),
+        ({}, "a request that names no machine"),
+    ],
+)
+def test_who_asks_is_told_by_the_best_name(parts: dict[str, Any], described: str) -> None:
+    assert facts(**parts).described == described
+
+
+def test_who_asks_is_told_briefly() -> None:
+    assert len(facts("/", json.dumps({"mac": "x" * 500_000})).described) < 200
+
+
+HOSTILE = {
+    "half a million numbers": b"[" + b",".join([b"1"] * 500_000) + b"]",
+    "a long name over many values": b'{"' + b"k" * 500_000 + b'":[' + b",".join([b"1"] * 250_000) + b"]}",
+    "a thousand levels of long names": (b'{"' + b"k" * 900 + b'":') * 1000 + b"1" + b"}" * 1000,
+    "a million brackets": b"[" * 1_000_000,
+    "a million brackets after an escape": b'["\\u0041",' + b"[" * 1_000_000,
+    "an integer of a million digits": b"1" * 1_000_000,
+    "a fraction of a million digits": b'{"a":1.' + b"1" * 1_000_000 + b"}",
+    "many names": json.dumps({f"k{n}": n for n in range(60_000)}).encode(),
+    "many backslashes": b'["' + b"\\\\" * 500_000 + b'"]',
+    "lone surrogates": b"[" + b",".join([b'"\\ud800"'] * 100_000) + b"]",
+    "a form of ampersands": b"a=1&" * 250_000,
+    "a million blanks": b" " * 1_000_000,
+    "bytes": bytes(range(256)) * 4096,
+}
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_body_is_no_error_and_not_slow(body: bytes) -> None:
+    started = time.process_time()
+    found = facts(body=body, headers=FORM)
+    assert found.identities is not None
+    assert sum(len(label) for label in found.labels) < 3_000_000
+    assert found.described
+    assert time.process_time() - started < 4
+
+
+def test_a_late_value_of_a_huge_body_still_has_its_name() -> None:
+    found = facts(body=b'{"pad": [' + b",".join([b"1"] * 400_000) + b'], "serial": "S-12345"}')
+    assert found.first("serial") == "S-12345"
+    assert "s12345" in found.identities
+
+
+def test_a_machine_that_says_nothing_but_its_name() -> None:
+    assert list(facts_of(["98:fa:9b:50:d8:10"]).identities) == ["98fa9b50d810"]
+    assert not facts_of(["98:fa:9b:50:d8:10"]).labels
