@@ -1,0 +1,42 @@
+"""The loader: a store's changes become the next catalogue, and everything that did not change is kept.
+
+Split in two so that a server can look at the store in a thread and build between two requests: `look` waits for
+files or the database and touches nothing else, `take` computes and waits for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.store import Changes, Store
+
+
+class Loader:
+    """The answer set in force. ``catalogue`` is replaced in one assignment, never edited."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.catalogue = Catalogue()
+
+    def look(self) -> Changes | None:
+        """What changed in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""
+        return self.store.changes()
+
+    def take(self, changes: Changes, pause: Callable[[], None] = no_pause) -> None:
+        """Put changes in force. ``pause`` is called between slices of a few milliseconds."""
+        self.catalogue = self.catalogue.changed(changes.added, changes.removed, changes.unlisted, pause)
+
+    def refresh(self) -> bool:
+        """`look` and `take` at once; whether anything changed. Raises `answerd.store.StoreError`."""
+        changes = self.look()
+        if changes is not None:
+            self.take(changes)
+        return changes is not None
+
+
+def loaded(store: Store) -> Catalogue:
+    """The catalogue of a store as it is now, for a command that looks once. Raises `answerd.store.StoreError`."""
+    loader = Loader(store)
+    loader.refresh()
+    return loader.catalogue

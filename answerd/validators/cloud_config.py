@@ -1,0 +1,263 @@
+"""YAML answers: cloud-config, Ubuntu autoinstall and NoCloud's metadata; any other YAML is judged as well-formed only.
+
+The text is read to nodes and no further: no Python object is built from it, an alias is never expanded. The
+autoinstall keys are those of Ubuntu's autoinstall reference manual (subiquity, 2025): in version 1 the installer passes
+over a key that it does not know, so a mistyped section is silently not there. Here it is a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import yaml
+
+from answerd.validators.verdict import Report, hint
+
+HEADER = "#cloud-config"
+TEMPLATE_HEADER = "## template:"
+"""May stand above ``#cloud-config``; cloud-init then fills the text before it reads it."""
+
+_MAP, _LIST, _TEXT, _INT, _NULL = (f"tag:yaml.org,2002:{name}" for name in ("map", "seq", "str", "int", "null"))
+_TAG_NAMES = {_MAP: "a mapping", _LIST: "a list", _TEXT: "a string", _INT: "a whole number", _NULL: "null"}
+
+AUTOINSTALL_KEYS: Mapping[str, tuple[str, ...]] = {
+    "version": (_INT,),
+    "interactive-sections": (_LIST,),
+    "early-commands": (_LIST,),
+    "locale": (_TEXT, _NULL),
+    "refresh-installer": (_MAP,),
+    "keyboard": (_MAP,),
+    "source": (_MAP,),
+    "network": (_MAP,),
+    "proxy": (_TEXT, _NULL),
+    "apt": (_MAP,),
+    "storage": (_MAP,),
+    "identity": (_MAP,),
+    "active-directory": (_MAP,),
+    "ubuntu-pro": (_MAP,),
+    "ssh": (_MAP,),
+    "codecs": (_MAP,),
+    "drivers": (_MAP,),
+    "oem": (_MAP,),
+    "snaps": (_LIST,),
+    "debconf-selections": (_TEXT,),
+    "packages": (_LIST,),
+    "kernel": (_MAP,),
+    "kernel-crash-dumps": (_MAP,),
+    "timezone": (_TEXT,),
+    "updates": (_TEXT,),
+    "shutdown": (_TEXT,),
+    "late-commands": (_LIST,),
+    "error-commands": (_LIST,),
+    "reporting": (_MAP,),
+    "user-data": (_MAP,),
+    "zdevs": (_LIST,),
+}
+"""Key to the YAML types its value may have."""
+
+SECTION_KEYS: Mapping[str, Mapping[str, bool]] = {
+    "refresh-installer": {"update": False, "channel": False},
+    "keyboard": {"layout": True, "variant": False, "toggle": False},
+    "identity": {"username": True, "hostname": True, "password": True, "realname": False, "groups": False},
+    "kernel-crash-dumps": {"enabled": True},
+    "active-directory": {"admin-name": False, "domain-name": False},
+    "ubuntu-pro": {"token": False},
+}
+"""Sections whose schema allows no other keys, to their keys and whether each is required."""
+
+CHOICES: Mapping[str, tuple[str, ...]] = {"updates": ("security", "all"), "shutdown": ("reboot", "poweroff")}
+
+DEPTH_LIMIT = 100
+"""Of nested collections. libyaml composes by recursion in C without a limit: 200,000 brackets end the process."""
+
+Node = yaml.Node
+
+
+def judge(text: str, report: Report) -> bool:
+    """Judge a YAML text; tells whether its first line is ``#cloud-config``, so that cloud-init may judge it too."""
+    first, second = ([*text.splitlines(), "", ""])[:2]
+    is_cloud_config, is_template = first.rstrip() == HEADER, first.startswith(TEMPLATE_HEADER)
+    has_header = is_cloud_config or (is_template and second.rstrip() == HEADER)
+    try:
+        root = _compose(text)
+    except _Unreadable as unreadable:
+        if is_template:
+            report.note(f"a template that is no YAML before cloud-init has filled it ({unreadable}): not judged")
+            return False
+        report.refuse(f"not YAML that can be read: {unreadable}", line=unreadable.line)
+        root = None
+    report.judged_by("YAML syntax")
+    if root is None:
+        return is_cloud_config and not report.refused
+    _judge_duplicates(root, report)
+    if has_header and not isinstance(root, yaml.MappingNode) and root.tag != _NULL:
+        report.refuse("a cloud-config must be a mapping at its top", line=_line(root))
+    if isinstance(root, yaml.MappingNode):
+        _judge_top(dict(_items(root)), has_header, report)
+    return is_cloud_config
+
+
+class _Unreadable(Exception):
+    """No YAML, and why; ``line`` counts from 1, where known."""
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+def _compose(text: str) -> Node | None:
+    """The one document's nodes; None for an empty text. Raises ``_Unreadable``."""
+    loader_class = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader = loader_class(text)
+    try:
+        if _depth(text, loader_class) > DEPTH_LIMIT:
+            raise _Unreadable(f"nested deeper than {DEPTH_LIMIT}")
+        node: Node | None = loader.get_single_node()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        what = "several documents in one stream" if "expected a single document" in str(error) else error.problem
+        raise _Unreadable(str(what), mark.line + 1 if mark else None) from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise _Unreadable(" ".join(str(error).split())) from None
+    finally:
+        loader.dispose()
+    return node
+
+
+def _depth(text: str, loader_class: type[yaml.SafeLoader]) -> int:
+    """How deep collections are nested, counted from the events, which are not nested themselves."""
+    depth = deepest = 0
+    for event in yaml.parse(text, Loader=loader_class):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            deepest = max(deepest, depth)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if deepest > DEPTH_LIMIT:
+            break
+    return deepest
+
+
+def _line(node: Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _items(node: yaml.MappingNode) -> Iterator[tuple[str, Node]]:
+    """Keys that are plain words, with their values; ``<<`` and keys that are collections are passed over."""
+    for key, value in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            yield str(key.value), value
+
+
+def _judge_duplicates(root: Node, report: Report) -> None:
+    """A key twice in one mapping; PyYAML and cloud-init silently take the last."""
+    waiting, seen = [root], {id(root)}
+    while waiting:
+        node = waiting.pop()
+        children: list[Node] = []
+        if isinstance(node, yaml.MappingNode):
+            names: set[tuple[str, str]] = set()
+            for key, value in node.value:
+                children += (key, value)
+                if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+                    if (key.tag, key.value) in names:
+                        report.refuse(f"the key {key.value!r} is there twice in one mapping", line=_line(key))
+                    names.add((key.tag, key.value))
+        elif isinstance(node, yaml.SequenceNode):
+            children = list(node.value)
+        for child in children:
+            if id(child) not in seen:
+                seen.add(id(child))
+                waiting.append(child)
+
+
+def _judge_top(items: dict[str, Node], has_header: bool, report: Report) -> None:
+    if "autoinstall" in items:
+        _judge_autoinstall(items["autoinstall"], report)
+        report.judged_by("Ubuntu autoinstall keys")
+        if not has_header:
+            report.warn(f"the first line is not {HEADER!r}: cloud-init passes over user-data without it", line=1)
+    elif has_header:
+        report.judged_by("cloud-config shape")
+        misplaced = [key for key in items if key in AUTOINSTALL_KEYS and key.endswith("-commands")]
+        if misplaced:
+            report.warn(f"{misplaced[0]}: a key of autoinstall, but not under 'autoinstall:'", misplaced[0])
+    elif "instance-id" in items or "local-hostname" in items:
+        _judge_metadata(items, report)
+    elif network := _network_config(items):
+        _judge_network(network, report)
+
+
+def _judge_autoinstall(node: Node, report: Report) -> None:
+    where = "autoinstall"
+    if not isinstance(node, yaml.MappingNode):
+        report.refuse(f"{where}: must be a mapping", where, _line(node))
+        return
+    items = dict(_items(node))
+    version = items.get("version")
+    if version is None and "<<" not in items:
+        report.refuse(f"{where}.version is missing: it must be 1", f"{where}.version", _line(node))
+    elif version is not None and (version.tag != _INT or version.value != "1"):
+        report.refuse(f"{where}.version: must be the number 1", f"{where}.version", _line(version))
+    for key, value in items.items():
+        if key not in AUTOINSTALL_KEYS and key != "<<":
+            known = hint(key, AUTOINSTALL_KEYS)
+            report.refuse(f"{where}.{key}: not an autoinstall key{known}", f"{where}.{key}", _line(value))
+        elif key not in ("version", "<<"):
+            _judge_section(key, value, f"{where}.{key}", report)
+
+
+def _judge_section(key: str, node: Node, where: str, report: Report) -> None:
+    types = AUTOINSTALL_KEYS[key]
+    if node.tag not in types:
+        report.refuse(f"{where}: must be {' or '.join(_TAG_NAMES[tag] for tag in types)}", where, _line(node))
+        return
+    if key in CHOICES and node.value not in CHOICES[key]:
+        report.refuse(f"{where}: must be {' or '.join(CHOICES[key])}, not {node.value!r}", where, _line(node))
+    if key in SECTION_KEYS and isinstance(node, yaml.MappingNode):
+        _judge_section_keys(node, SECTION_KEYS[key], where, report)
+    if key.endswith("-commands"):
+        for item in node.value:
+            if item.tag not in (_TEXT, _LIST):
+                message = f"{where}: a command is a string or a list of strings; quote it"
+                report.refuse(message, where, _line(item))
+
+
+def _judge_section_keys(node: yaml.MappingNode, keys: Mapping[str, bool], where: str, report: Report) -> None:
+    items = dict(_items(node))
+    for name, value in items.items():
+        if name not in keys and name != "<<":
+            message = f"{where}.{name}: not a key of this section{hint(name, keys)}"
+            report.refuse(message, f"{where}.{name}", _line(value))
+    for name, required in keys.items():
+        if required and name not in items and "<<" not in items:
+            report.refuse(f"{where}.{name} is missing", f"{where}.{name}", _line(node))
+
+
+def _judge_metadata(items: Mapping[str, Node], report: Report) -> None:
+    """NoCloud's meta-data: without an instance-id cloud-init takes the datasource for none."""
+    report.judged_by("NoCloud meta-data shape")
+    identifier = items.get("instance-id")
+    if identifier is None:
+        report.warn("instance-id is missing: cloud-init may take the machine for one it has already set up",
+                    "instance-id")
+    elif not isinstance(identifier, yaml.ScalarNode) or not identifier.value:
+        report.refuse("instance-id: must be a word that is not empty", "instance-id", _line(identifier))
+
+
+def _network_config(items: Mapping[str, Node]) -> dict[str, Node] | None:
+    """The mapping that states a network configuration's version, if this is one: at the top or under ``network``."""
+    inner = items.get("network")
+    if isinstance(inner, yaml.MappingNode) and len(items) == 1:
+        return dict(_items(inner))
+    marks = {"ethernets", "bonds", "bridges", "vlans", "wifis", "renderer", "config"}
+    return dict(items) if "version" in items and marks & set(items) else None
+
+
+def _judge_network(items: Mapping[str, Node], report: Report) -> None:
+    report.judged_by("NoCloud network-config shape")
+    version = items.get("version")
+    if version is None or version.tag != _INT or version.value not in ("1", "2"):
+        report.refuse("version: a network-config states version 1 or 2", "version", _line(version) if version else None)
+    elif version.value == "1" and not isinstance(items.get("config"), yaml.SequenceNode):
+        report.refuse("config: a network-config of version 1 has a list of it", "config", _line(version))

@@ -1,0 +1,240 @@
+"""JSON answers: well-formed, and the Ignition shape where the document has an ``ignition`` key.
+
+The facts are those of Ignition's configuration specifications 2.0 to 2.4 and 3.0 to 3.6. What the specification
+forbids is a finding; a key it does not know is a warning, as Ignition itself passes over it. Sources are read as text,
+never fetched.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from answerd.validators.verdict import Report, hint
+
+NEWEST_MINOR: Mapping[int, int] = {2: 4, 3: 6}
+"""Major version of the specification to its newest minor that is known here."""
+
+SCHEMES: Mapping[int, tuple[str, ...]] = {
+    2: ("data", "http", "https", "s3", "tftp", "gs", "oem"),
+    3: ("data", "http", "https", "s3", "tftp", "gs", "arn"),
+}
+"""Of a source's URL."""
+
+MODE_LIMIT = 0o7777
+
+TOP_LEVEL: Mapping[int, frozenset[str]] = {
+    2: frozenset({"ignition", "storage", "systemd", "passwd", "networkd"}),
+    3: frozenset({"ignition", "storage", "systemd", "passwd", "kernelArguments"}),
+}
+KNOWN_KEYS: Mapping[str, frozenset[str]] = {
+    "ignition": frozenset({"version", "config", "timeouts", "security", "proxy"}),
+    "storage": frozenset({"disks", "raid", "filesystems", "files", "directories", "links", "luks"}),
+    "systemd": frozenset({"units"}),
+    "passwd": frozenset({"users", "groups"}),
+    "kernelArguments": frozenset({"shouldExist", "shouldNotExist"}),
+}
+ENTRY_KEYS: Mapping[str, frozenset[str]] = {
+    "storage.files": frozenset(
+        {"filesystem", "path", "overwrite", "contents", "append", "mode", "user", "group"}
+    ),
+    "storage.directories": frozenset({"filesystem", "path", "overwrite", "mode", "user", "group"}),
+    "storage.links": frozenset({"filesystem", "path", "overwrite", "user", "group", "target", "hard"}),
+    "systemd.units": frozenset({"name", "enabled", "enable", "mask", "contents", "dropins"}),
+}
+REQUIRED: Mapping[str, tuple[str, ...]] = {
+    "storage.disks": ("device",),
+    "storage.raid": ("name", "level"),
+    "storage.files": ("path",),
+    "storage.directories": ("path",),
+    "storage.links": ("path",),
+    "storage.luks": ("name",),
+    "systemd.units": ("name",),
+    "passwd.users": ("name",),
+    "passwd.groups": ("name",),
+}
+"""Lists of objects to the string keys that each entry must have."""
+NODES = ("storage.files", "storage.directories", "storage.links")
+UNIT_TYPES = ("service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice", "scope")
+
+_SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+
+
+class _DuplicateKey(ValueError):
+    pass
+
+
+def judge(text: str, format_extension: str, report: Report) -> bool:
+    """Judge a JSON text; tells whether it is an Ignition config, which ignition-validate may judge too."""
+    report.judged_by("JSON syntax")
+    try:
+        document = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+    except json.JSONDecodeError as error:
+        report.refuse(f"not JSON: {error.msg} (column {error.colno})", line=error.lineno)
+        return False
+    except (_DuplicateKey, RecursionError) as error:
+        report.refuse(f"not JSON: {error if isinstance(error, _DuplicateKey) else 'nested too deeply to be read'}")
+        return False
+    except ValueError as error:  # a number with more digits than Python reads
+        report.refuse(f"not JSON that can be read: {error}")
+        return False
+    if not isinstance(document, dict) or "ignition" not in document:
+        if format_extension == "ign":
+            report.warn("no 'ignition' key: Ignition refuses a config without ignition.version")
+        return False
+    _judge_config(document, report)
+    report.judged_by("Ignition shape")
+    return True
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _DuplicateKey(f"the key {key!r} is there twice in one object")
+        found[key] = value
+    return found
+
+
+def _constant(name: str) -> Any:
+    raise _DuplicateKey(f"{name} is no JSON number")
+
+
+def _judge_config(document: dict[str, Any], report: Report) -> None:
+    major = _version(document["ignition"], report)
+    _unknown(document, "", TOP_LEVEL[major], report)
+    for section, known in KNOWN_KEYS.items():
+        value = document.get(section)
+        if isinstance(value, dict):
+            _unknown(value, section, known, report)
+        elif value is not None and section != "ignition":  # whose version was judged already
+            report.refuse(f"{section}: must be an object", section)
+    for path in REQUIRED:
+        _judge_entries(document, path, report)
+    if major == 3:  # noqa: PLR2004 - in 2.x nodes of different filesystems may share a path
+        _unique_paths(document, report)
+    for path, source in _sources(document, ""):
+        _judge_source(path, source, SCHEMES[major], report)
+
+
+def _version(section: Any, report: Report) -> int:
+    """The major version the config states, 3 where it states none that can be read."""
+    where = "ignition.version"
+    stated = section.get("version") if isinstance(section, dict) else None
+    if not isinstance(stated, str):
+        report.refuse(f"{where} is missing: it must be a string such as \"3.4.0\"", where)
+        return 3
+    parts = _SEMVER.fullmatch(stated)
+    if parts is None or int(parts[1]) not in NEWEST_MINOR:
+        report.refuse(f"{where}: {stated!r} is not a version of the specification: 2.x.y or 3.x.y", where)
+        return 3
+    major, minor = int(parts[1]), int(parts[2])
+    if parts[4]:
+        report.warn(f"{where}: {stated} is experimental, only the Ignition of that moment takes it", where)
+    elif minor > NEWEST_MINOR[major]:
+        report.warn(f"{where}: {stated} is newer than {major}.{NEWEST_MINOR[major]}, the newest known here", where)
+    return major
+
+
+def _unknown(table: Mapping[str, Any], path: str, known: Iterable[str], report: Report) -> None:
+    names = frozenset(known)
+    for key in table:
+        if key not in names:
+            where = f"{path}.{key}" if path else key
+            report.warn(f"{where}: not a key of the specification{hint(key, names)}", where)
+
+
+def _entries(document: Mapping[str, Any], path: str) -> Any:
+    section, _, name = path.partition(".")
+    table = document.get(section)
+    return table.get(name) if isinstance(table, dict) else None
+
+
+def _judge_entries(document: Mapping[str, Any], path: str, report: Report) -> None:
+    entries = _entries(document, path)
+    if entries is None:
+        return
+    if not isinstance(entries, list):
+        report.refuse(f"{path}: must be a list of objects", path)
+        return
+    for place, entry in enumerate(entries):
+        where = f"{path}.{place}"
+        if not isinstance(entry, dict):
+            report.refuse(f"{where}: must be an object", where)
+            continue
+        for name in REQUIRED[path]:
+            if not isinstance(entry.get(name), str) or not entry[name]:
+                report.refuse(f"{where}.{name} is missing: it must be a string", f"{where}.{name}")
+        if path in ENTRY_KEYS:
+            _unknown(entry, where, ENTRY_KEYS[path], report)
+        if path in NODES:
+            _judge_node(entry, where, report)
+        if path == "systemd.units":
+            _judge_unit(entry, where, report)
+
+
+def _judge_node(entry: Mapping[str, Any], where: str, report: Report) -> None:
+    """A file, directory or link: an absolute path, a mode in decimal, ``overwrite`` a boolean."""
+    path, mode = entry.get("path"), entry.get("mode")
+    if isinstance(path, str) and path and not path.startswith("/"):
+        report.refuse(f"{where}.path: {path!r} is not absolute", f"{where}.path")
+    if mode is not None and (isinstance(mode, bool) or not isinstance(mode, int) or not 0 <= mode <= MODE_LIMIT):
+        report.refuse(f"{where}.mode: must be a whole decimal number, 0 to {MODE_LIMIT} (0644 is 420)", f"{where}.mode")
+    if "overwrite" in entry and not isinstance(entry["overwrite"], bool):
+        report.refuse(f"{where}.overwrite: must be true or false", f"{where}.overwrite")
+    contents = entry.get("contents")
+    if "contents" in entry and not isinstance(contents, dict):
+        report.refuse(f"{where}.contents: must be an object with a source", f"{where}.contents")
+    if entry.get("overwrite") is True and where.startswith("storage.files.") and "contents" not in entry:
+        report.refuse(f"{where}.overwrite: needs contents to write", f"{where}.overwrite")
+
+
+def _judge_unit(entry: Mapping[str, Any], where: str, report: Report) -> None:
+    name = entry.get("name")
+    if isinstance(name, str) and name and name.rpartition(".")[2] not in UNIT_TYPES:
+        report.refuse(f"{where}.name: {name!r} has no systemd unit type, such as .service", f"{where}.name")
+    for key in ("enabled", "enable", "mask"):
+        if key in entry and not isinstance(entry[key], bool):
+            report.refuse(f"{where}.{key}: must be true or false", f"{where}.{key}")
+    if "contents" in entry and not isinstance(entry["contents"], str):
+        report.refuse(f"{where}.contents: must be a string", f"{where}.contents")
+
+
+def _unique_paths(document: Mapping[str, Any], report: Report) -> None:
+    seen: dict[str, str] = {}
+    for path in NODES:
+        entries = _entries(document, path)
+        for place, entry in enumerate(entries if isinstance(entries, list) else ()):
+            name = entry.get("path") if isinstance(entry, dict) else None
+            if not isinstance(name, str):
+                continue
+            where = f"{path}.{place}"
+            if name in seen:
+                report.refuse(f"{where}.path: {name} is there already, in {seen[name]}", f"{where}.path")
+            seen.setdefault(name, where)
+
+
+def _sources(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Every ``source`` in the document with its path, in the document's order; no recursion, so any depth."""
+    waiting = [(path, value)]
+    while waiting:
+        where, item = waiting.pop()
+        pairs = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
+        children = [(f"{where}.{key}" if where else str(key), child) for key, child in pairs]
+        if where.rpartition(".")[2] == "source":
+            yield where, item
+        else:
+            waiting.extend(reversed(children))
+
+
+def _judge_source(where: str, source: Any, schemes: tuple[str, ...], report: Report) -> None:
+    if source is None or source == "":
+        return  # as good as absent: an empty file
+    scheme = _SCHEME.match(source) if isinstance(source, str) else None
+    if scheme is None:
+        report.refuse(f"{where}: must be a URL ({', '.join(schemes)})", where)
+    elif scheme[1].lower() not in schemes:
+        report.refuse(f"{where}: Ignition cannot fetch {scheme[1]}: URLs (only {', '.join(schemes)})", where)

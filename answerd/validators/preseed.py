@@ -1,0 +1,69 @@
+"""Debian preseed files: the line grammar of debconf-set-selections (owner, question, type, value).
+
+It knows the grammar, not the questions: which question an installer asks depends on its version and its packages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from answerd.validators.verdict import Report, hint
+
+TYPES = frozenset({"string", "boolean", "select", "multiselect", "note", "text", "password", "error", "title"})
+"""debconf's question types; debconf-set-selections skips a line of another type, with a warning."""
+FLAGS = frozenset({"seen"})
+"""Not types: ``owner question seen false`` sets a flag of the question."""
+
+_SELECTION = re.compile(r"\s*(?P<owner>\S+)\s+(?P<question>\S+)\s+(?P<type>\S+)(?:\s(?P<value>.*))?", re.DOTALL)
+
+
+def judge(text: str, report: Report) -> None:
+    """Judge a preseed text line by line."""
+    for line, selection, goes_on in logical_lines(text, report):
+        if selection.strip() and not selection.lstrip().startswith("#"):
+            _judge_selection(line, selection, goes_on, report)
+    report.judged_by("preseed line grammar")
+
+
+def logical_lines(text: str, report: Report) -> Iterator[tuple[int, str, bool]]:
+    """The lines with their continuations (a backslash at the end) joined.
+
+    Each with the number of its first line, and whether it went on over several.
+    """
+    joined, first = "", 0
+    for line, raw in enumerate(text.split("\n"), 1):
+        content = raw.removesuffix("\r")
+        first = first or line
+        if content.endswith("\\"):
+            if not joined and content.lstrip().startswith("#"):
+                report.warn("a comment that ends in a backslash takes the next line with it", line=line)
+            joined += content[:-1]
+            continue
+        if content != content.rstrip() and content.rstrip().endswith("\\"):
+            report.warn("white space after the backslash: the line does not go on", line=line)
+        yield first, joined + content, bool(joined)
+        joined, first = "", 0
+    if joined:
+        report.warn("the last line ends in a backslash and nothing follows", line=first)
+        yield first, joined, True
+
+
+def _judge_selection(line: int, selection: str, goes_on: bool, report: Report) -> None:
+    parts = _SELECTION.fullmatch(selection)
+    if parts is None:
+        report.refuse("not a preseed line: it must be 'owner question type value'", line=line)
+        return
+    question, type_, value = parts["question"], parts["type"], parts["value"] or ""
+    if type_ in FLAGS:
+        return
+    if type_ not in TYPES:
+        message = f"{question}: {type_!r} is no debconf type, the line is skipped{hint(type_, TYPES)}"
+        report.warn(message, question, line)
+        return
+    if "/" not in question:
+        report.warn(f"{question}: a question has the form template/name", question, line)
+    if value[:1].isspace() and not goes_on:
+        report.warn(f"{question}: only one blank may stand before the value, the rest belong to it", question, line)
+    if type_ == "boolean" and value.strip() not in ("true", "false"):
+        report.warn(f"{question}: a boolean is true or false", question, line)

@@ -1,0 +1,327 @@
+"""The single values of a Proxmox answer: one function a kind, each telling what is wrong with a value, or nothing.
+
+It knows value rules only (the Proxmox installer's sources, pve-installer 9.2.7 and the crate proxmox-installer-types);
+which key has which rule, and since which release, stands in ``proxmox``. No function repeats a value that may be a
+secret in what it says.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import ipaddress
+import math
+import pathlib
+import re
+import zoneinfo
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from answerd.validators.verdict import hint
+
+Check = Callable[[Any], str | None]
+"""Takes a parsed TOML value; returns what is wrong with it as a clause (``must be …``), None when it is right."""
+
+_KEYBOARDS = "de de-ch dk en-gb en-us es fi fr fr-be fr-ca fr-ch hu is it jp lt mk nl no pl pt pt-br se si tr"
+_COUNTRIES = """
+ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bl bm bn bo bq br bs bt bv bw by bz ca
+cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg eh er es et fi fj fk fm fo fr ga
+gb gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie il im in io iq ir is it je jm jo jp
+ke kg kh ki km kn kp kr kw ky kz la lb lc li lk lr ls lt lu lv ly ma mc md me mf mg mh mk ml mm mn mo mp mq mr ms
+mt mu mv mw mx my mz na nc ne nf ng ni nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw py qa re ro rs
+ru rw sa sb sc sd se sg sh si sj sk sl sm sn so sr ss st sv sx sy sz tc td tf tg th tj tk tl tm tn to tr tt tv tw
+tz ua ug um us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw
+"""
+
+KEYBOARDS = tuple(_KEYBOARDS.split())
+COUNTRIES = frozenset(_COUNTRIES.split())
+"""ISO 3166-1 alpha-2, all 249, in the lower case that the installer wants."""
+
+MAILTO_PLACEHOLDER = "mail@example.invalid"
+FQDN_LIMIT = 253
+LABEL_LIMIT = 63
+U32_LIMIT = 2**32 - 1
+SUBSCRIPTION_KEY_LENGTHS = range(11, 33)
+
+_MAIL_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_MAIL = re.compile(rf"[A-Za-z0-9.!#$%&'*+/=?^_`{{|}}~-]+@{_MAIL_LABEL}(?:\.{_MAIL_LABEL})*")
+"""The expression of HTML's ``<input type=email>``."""
+_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?")
+_ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*")
+_MAC = re.compile(r"[0-9A-Fa-f]{2}(?:([:-])[0-9A-Fa-f]{2})(?:\1[0-9A-Fa-f]{2}){4}")
+_PINNED_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{1,20}(?:[:.][0-9]+)?")
+_PINNED_NAME_LENGTHS = range(2, 16)
+_FINGERPRINT = re.compile(r"[0-9A-Fa-f]{64}")
+_SUBSCRIPTION_KEY = re.compile(r"(?:pve[0-9]+|pbs|pmg)[cbsp]-[0-9a-f]{10}")
+_URL = re.compile(r"https?://[^/\s]+\S*", re.IGNORECASE)
+_CRYPT = re.compile(r"\$[A-Za-z0-9,=-]+\$.+|[A-Za-z0-9./]{13}", re.DOTALL)
+
+_TYPE_NAMES: tuple[tuple[type, str], ...] = (
+    (bool, "a boolean"),  # before int, which it is a kind of
+    (str, "a string"),
+    (int, "an integer"),
+    (float, "a number with a fraction"),
+    (dict, "a table"),
+    (list, "an array"),
+)
+
+
+def kind(value: Any) -> str:
+    """What a TOML value is, in TOML's words: ``a string``."""
+    return next((name for type_, name in _TYPE_NAMES if isinstance(value, type_)), "a date or time")
+
+
+def string(value: Any) -> str | None:
+    """Any string."""
+    return None if isinstance(value, str) else f"must be a string, not {kind(value)}"
+
+
+def boolean(value: Any) -> str | None:
+    """``true`` or ``false``, unquoted."""
+    return None if isinstance(value, bool) else f"must be true or false, not {kind(value)}"
+
+
+def strings(value: Any) -> str | None:
+    """An array of strings."""
+    if not isinstance(value, list):
+        return f"must be an array of strings, not {kind(value)}"
+    return next((f"entry {place}: {wrong}" for place, item in enumerate(value, 1) if (wrong := string(item))), None)
+
+
+def one_of(*choices: str) -> Check:
+    """One of these words, in exactly this spelling."""
+
+    def check(value: Any) -> str | None:
+        if wrong := string(value):
+            return wrong
+        if value in choices:
+            return None
+        return f"{value!r} is not one of {', '.join(choices)}{hint(value.lower(), choices)}"
+
+    return check
+
+
+def integer(minimum: int, maximum: int = U32_LIMIT) -> Check:
+    """A whole number in a range; the installer reads these as 32 bits without a sign, a float or a string fails."""
+
+    def check(value: Any) -> str | None:
+        if isinstance(value, bool) or not isinstance(value, int):
+            return f"must be a whole number without quotes, not {kind(value)}"
+        return None if minimum <= value <= maximum else f"must be {minimum} to {maximum}, not {value}"
+
+    return check
+
+
+def number(minimum: float) -> Check:
+    """An integer or a float that is at least this, in GiB."""
+
+    def check(value: Any) -> str | None:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return f"must be a number (GiB), not {kind(value)}"
+        if not math.isfinite(value) or value < minimum:
+            return f"must be at least {minimum:g} GiB, not {value}"
+        return None
+
+    return check
+
+
+def country(value: Any) -> str | None:
+    """An ISO 3166-1 alpha-2 code in lower case."""
+    if wrong := string(value):
+        return wrong
+    if value in COUNTRIES:
+        return None
+    if value.lower() in COUNTRIES:
+        return f"country code {value!r} must be in lower case: {value.lower()!r}"
+    return f"country code {value!r} is not valid (two lower-case letters of ISO 3166, such as 'at')"
+
+
+def mailto(value: Any) -> str | None:
+    """An e-mail address as HTML has it, and not the installer's placeholder."""
+    if wrong := string(value):
+        return wrong
+    if value == MAILTO_PLACEHOLDER:
+        return f"{MAILTO_PLACEHOLDER!r} is the installer's placeholder, which it refuses"
+    return None if _MAIL.fullmatch(value) else f"{value!r} is not an e-mail address"
+
+
+def labels(name: str) -> str | None:
+    """What is wrong with a DNS name's labels: each 1 to 63 letters, digits or ``-``, first and last no ``-``."""
+    if len(name) > FQDN_LIMIT:
+        return f"is longer than {FQDN_LIMIT} characters"
+    for label in name.split("."):
+        if not label:
+            return f"{name!r} has an empty label (a dot at the start, at the end or twice)"
+        if len(label) > LABEL_LIMIT:
+            return f"label {label!r} is longer than {LABEL_LIMIT} characters"
+        if not _LABEL.fullmatch(label):
+            return f"label {label!r} may hold only letters, digits and '-', with no '-' at either end"
+    return None
+
+
+def fqdn(value: str) -> str | None:
+    """A fully-qualified domain name: at least two labels, the first not all digits, no trailing dot."""
+    if wrong := labels(value):
+        return wrong
+    host, _, domain = value.partition(".")
+    if not domain:
+        return f"{value!r} is not fully qualified: it needs a domain, such as '{value}.example.com'"
+    return f"the host name {host!r} must not be all digits" if host.isdigit() else None
+
+
+def domain(value: Any) -> str | None:
+    """The domain a host name from DHCP is put before; empty stands for none."""
+    return string(value) or (labels(value) if value else None)
+
+
+def timezone(value: Any) -> str | None:
+    """Shaped like a zone's name. Whether it exists is ``zone_doubt``'s to say: zone lists differ between versions."""
+    if wrong := string(value):
+        return wrong
+    return None if _ZONE.fullmatch(value) else f"{value!r} is not the name of a time zone, such as 'Europe/Vienna'"
+
+
+@functools.cache
+def canonical_zones() -> frozenset[str]:
+    """The zones of ``zone.tab``, which is the installer's list, from this system or the package tzdata; may be empty.
+
+    Aliases (``US/Eastern``, ``Etc/UTC``) are not in it, and the installer does not take them.
+    """
+    tables: Iterable[Any] = [pathlib.Path(folder) / "zone.tab" for folder in zoneinfo.TZPATH]
+    try:
+        tables = [*tables, importlib.resources.files("tzdata") / "zoneinfo" / "zone.tab"]
+    except ModuleNotFoundError:
+        pass
+    for table in tables:
+        try:
+            rows = table.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError):
+            continue
+        return frozenset(row.split("\t")[2] for row in rows if row.count("\t") > 1 and not row.startswith("#"))
+    return frozenset()
+
+
+@functools.cache
+def _all_zones() -> frozenset[str]:
+    """Aliases too. Read once: it walks the whole zone database."""
+    return frozenset(zoneinfo.available_timezones())
+
+
+def zone_doubt(value: str) -> str | None:
+    """What is doubtful about a zone: that it is an alias, or that nobody here knows it."""
+    zones = canonical_zones()
+    if not zones or value in zones or value == "UTC":
+        return None
+    if value in _all_zones():
+        return f"{value!r} is an alias that the installer does not take: use the zone's own name (or 'UTC')"
+    return f"{value!r} is not a time zone known here{hint(value, zones)}"
+
+
+def address(value: Any) -> str | None:
+    """One IP address, without a prefix."""
+    if wrong := string(value):
+        return wrong
+    return None if _parses(ipaddress.ip_address, value) else f"{value!r} is not an IP address"
+
+
+def cidr(value: Any) -> str | None:
+    """An IP address with its prefix length: ``192.168.1.10/24``."""
+    if wrong := string(value):
+        return wrong
+    if "/" not in value:
+        return f"{value!r} has no prefix length: write {value}/24, say (the 9.2 installer takes it for a single host)"
+    prefix = value.partition("/")[2]
+    if prefix.isascii() and prefix.isdigit() and _parses(ipaddress.ip_interface, value):
+        return None
+    return f"{value!r} is not an IP address with a prefix length, such as '192.168.1.10/24'"
+
+
+def _parses(parse: Callable[[str], object], value: str) -> bool:
+    try:
+        parse(value)
+    except ValueError:
+        return False
+    return True
+
+
+def url(value: Any) -> str | None:
+    """An http or https URL; it is read here, never opened."""
+    if wrong := string(value):
+        return wrong
+    return None if _URL.fullmatch(value) else "must be an http:// or https:// URL"
+
+
+def fingerprint(value: Any) -> str | None:
+    """SHA-256 of a certificate: 64 hex digits, colons between them or not."""
+    if wrong := string(value):
+        return wrong
+    good = _FINGERPRINT.fullmatch(value.replace(":", ""))
+    return None if good else "must be a SHA-256 fingerprint: 64 hex digits, with or without colons"
+
+
+def subscription_key(value: Any) -> str | None:
+    """A Proxmox subscription key; never repeated in the message, it is worth money."""
+    if wrong := string(value):
+        return wrong
+    good = _SUBSCRIPTION_KEY.fullmatch(value) and len(value) in SUBSCRIPTION_KEY_LENGTHS
+    return None if good else "is not shaped like a subscription key (pve2c-0123456789, pbsb-…, pmgs-…)"
+
+
+def globs(value: Any) -> str | None:
+    """A table of udev property to glob pattern, with something in it."""
+    if not isinstance(value, dict):
+        return f"must be a table of udev properties and patterns, not {kind(value)}"
+    if not value:
+        return "is empty: it selects nothing"
+    for key, pattern in value.items():
+        if wrong := string(pattern) or glob(pattern):
+            return f"{key}: {wrong}"
+    return None
+
+
+def glob(pattern: str) -> str | None:
+    """What the installer's globs refuse: a ``[`` without its ``]``, a ``**`` that is not a whole path component."""
+    rest = pattern
+    while "[" in rest:
+        rest = rest.partition("[")[2]
+        inside = rest.removeprefix("!")
+        closing = inside.find("]", 1)  # a ] that comes first belongs to the set
+        if closing < 0:
+            return f"pattern {pattern!r} has a '[' that is never closed"
+        rest = inside[closing + 1 :]
+    if "***" in pattern or any("**" in part and part != "**" for part in pattern.split("/")):
+        return f"pattern {pattern!r}: '**' must stand alone between slashes; use one '*'"
+    return None
+
+
+def pinned_names(value: Any) -> str | None:
+    """A table of MAC address to the name its interface gets; names are unique."""
+    if not isinstance(value, dict):
+        return f"must be a table of MAC addresses and names, not {kind(value)}"
+    for mac, name in value.items():
+        if not _MAC.fullmatch(mac):
+            return f"{mac!r} is not a MAC address"
+        if wrong := string(name):
+            return f"{mac}: {wrong}"
+        if not (len(name) in _PINNED_NAME_LENGTHS and _PINNED_NAME.fullmatch(name)):
+            return f"{name!r} is not an interface name: 2 to 15 letters, digits or '_', a letter first"
+    return _twice(value.values())
+
+
+def disks(value: Any) -> str | None:
+    """An array of disk names, each once."""
+    return strings(value) or ("an empty disk name" if "" in value else _twice(value))
+
+
+def _twice(names: Iterable[str]) -> str | None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return f"{name!r} is there twice"
+        seen.add(name)
+    return None
+
+
+def looks_hashed(value: str) -> bool:
+    """Whether a string is shaped like crypt(3)'s output."""
+    return _CRYPT.fullmatch(value) is not None

@@ -1,0 +1,68 @@
+"""XML answers (AutoYaST, Windows unattend): well-formed, and nothing in them that names another file.
+
+expat reads the text and nothing else: no DTD, no entity, no file, no network. A DTD with an external subset or with
+entity declarations is refused, because the installer's own parser might follow it.
+"""
+
+from __future__ import annotations
+
+from xml.parsers import expat  # nosec: entities are refused below, and nothing is fetched
+
+from answerd.validators.verdict import Report
+
+
+def judge(text: str, report: Report) -> bool:
+    """Judge an XML text; tells whether it may be handed to a tool, which it may not if it declares entities."""
+    report.judged_by("XML syntax")
+    declared: list[tuple[str, int]] = []
+    if not _parse(text, report, declared):
+        return False
+    for message, line in declared:
+        report.refuse(message, line=line)
+    _check_prefixes(text, report)
+    return not declared
+
+
+def _parse(text: str, report: Report, declared: list[tuple[str, int]]) -> bool:
+    parser = expat.ParserCreate()
+    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+
+    def doctype(_name: str, system: str | None, public: str | None, _internal: int) -> None:
+        if system is not None or public is not None:
+            message = "the DOCTYPE names an external subset: remove it, an answer must stand alone"
+            declared.append((message, parser.CurrentLineNumber))
+
+    def entity(name: str, is_parameter: int, value: str | None, *_where: str | None) -> None:
+        what = "an external entity" if value is None else "an entity"
+        declared.append((f"the DTD declares {what} ({'%' if is_parameter else '&'}{name};): write its text out",
+                         parser.CurrentLineNumber))
+
+    def external(*_where: str | None) -> int:
+        return 1  # passed over, never opened; its declaration is refused
+
+    def declaration(_version: str, encoding: str | None, _standalone: int) -> None:
+        if encoding is not None and encoding.lower() not in ("utf-8", "us-ascii", "ascii"):
+            report.warn(f"declares the encoding {encoding}, but an answer is sent as UTF-8", line=1)
+
+    parser.StartDoctypeDeclHandler = doctype
+    parser.EntityDeclHandler = entity
+    parser.ExternalEntityRefHandler = external
+    parser.XmlDeclHandler = declaration
+    try:
+        parser.Parse(text, True)
+    except expat.ExpatError as error:
+        report.refuse(f"not well-formed: {expat.ErrorString(error.code)} (column {error.offset + 1})",
+                      line=error.lineno)
+        for message, line in declared:
+            report.refuse(message, line=line)
+        return False
+    return True
+
+
+def _check_prefixes(text: str, report: Report) -> None:
+    """``config:type`` without ``xmlns:config`` is well-formed, but AutoYaST would not see the attribute."""
+    parser = expat.ParserCreate(namespace_separator=" ")
+    try:
+        parser.Parse(text, True)
+    except expat.ExpatError as error:
+        report.warn(f"a namespace is wrong: {expat.ErrorString(error.code)}", line=error.lineno)

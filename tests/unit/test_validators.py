@@ -1,0 +1,464 @@
+"""The built-in validators of every format but Proxmox's: what is valid, what is not, and what none of them may do.
+
+Runs without any external tool (``Tools.none()``); those are in test_validator_tools.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from answerd.validators import Finding, Tools, Verdict, kickstart, proxmox, proxmox_values, validate
+from answerd.validators.tools import COMMANDS
+
+EXTENSIONS = ("toml", "yaml", "yml", "json", "ign", "xml", "autoyast", "unattend", "ks", "preseed", "seed", "ipxe")
+NEVER_JUDGED = ("cfg",)
+
+USER_DATA = """\
+#cloud-config
+autoinstall:
+  version: 1
+  identity: {hostname: n1, username: ops, password: $6$x$y}
+  storage: {layout: {name: lvm}}
+  late-commands: ["true", [echo, done]]
+  updates: security
+"""
+IGNITION: dict[str, Any] = {
+    "ignition": {"version": "3.4.0"},
+    "storage": {"files": [{"path": "/etc/hostname", "mode": 420, "contents": {"source": "data:,n1"}}]},
+    "systemd": {"units": [{"name": "a.service", "enabled": True, "contents": "[Service]"}]},
+    "passwd": {"users": [{"name": "core"}]},
+}
+KICKSTART = "lang en_US.UTF-8\nrootpw --lock\n%packages\n@core\n%end\n%post\necho done\n%end\n"
+
+
+def judged(text: str, extension: str) -> Verdict:
+    return validate(text, extension, tools=Tools.none())
+
+
+def paths(findings: tuple[Finding, ...]) -> list[str]:
+    return [finding.path for finding in findings]
+
+
+def ignition(**sections: Any) -> str:
+    return json.dumps(IGNITION | sections)
+
+
+def files(**keys: Any) -> str:
+    return ignition(storage={"files": [{"path": "/a"} | keys]})
+
+
+def autoinstall(text: str) -> str:
+    return f"#cloud-config\nautoinstall:\n  version: 1\n  {text}\n"
+
+
+VALID: list[tuple[str, str, str]] = [
+    ("cloud-config", "yaml", "#cloud-config\nhostname: n1\n"),
+    ("cloud-config of Windows line ends", "yaml", "#cloud-config\r\nhostname: n1\r\n"),
+    ("cloud-config with nothing in it", "yaml", "#cloud-config\n"),
+    ("cloud-config after a byte order mark", "yml", "\ufeff#cloud-config\nhostname: n1\n"),
+    ("autoinstall", "yaml", USER_DATA),
+    ("autoinstall below a template line", "yaml", "## template: jinja\n" + USER_DATA),
+    ("autoinstall with an anchor", "yaml", "#cloud-config\nx: &x {version: 1}\nautoinstall: {<<: *x}\n"),
+    ("NoCloud meta-data", "yaml", 'instance-id: "n1"\nlocal-hostname: n1\n'),
+    ("NoCloud network-config 2", "yml", "version: 2\nethernets: {eth0: {dhcp4: true}}\n"),
+    ("NoCloud network-config 1", "yml", "network:\n  version: 1\n  config: [{type: physical, name: eth0}]\n"),
+    ("any other YAML", "yaml", "- 1\n- !own {a: b}\n"),
+    ("YAML with nothing in it", "yaml", ""),
+    ("a preseed", "preseed", "# comment\n\nd-i\tpasswd/root-login boolean false\nd-i mirror/country string manual\n"),
+    ("a preseed without a value", "seed", "d-i preseed/late_command string\n"),
+    ("a preseed with a flag", "seed", "d-i a/b seen false\n"),
+    ("a preseed that goes on", "seed", "d-i preseed/late_command string \\\n  one ; \\\n  two\n"),
+    ("Ignition", "ign", ignition()),
+    ("Ignition 2", "ign", '{"ignition": {"version": "2.3.0"}, "networkd": {}}'),
+    *[(f"an Ignition source {scheme}", "json", files(contents={"source": f"{scheme}://127.0.0.1/a"}))
+      for scheme in ("http", "https", "s3", "tftp", "gs")],
+    ("an Ignition source by ARN", "ign", files(contents={"source": "arn:aws:s3:::bucket/key"})),
+    ("an Ignition file without a source", "ign", files(contents={"source": None})),
+    ("an Ignition file with its sticky bit", "ign", files(mode=4095)),
+    ("any other JSON", "json", "[1, {}]"),
+    ("XML", "xml", "<profile><a/></profile>"),
+    ("XML with a bare doctype", "autoyast", '<?xml version="1.0"?><!DOCTYPE profile><profile/>'),
+    ("XML with a prefix", "autoyast", '<profile xmlns:config="urn:c"><a config:type="list"/></profile>'),
+    ("XML with a character reference", "unattend", "<a>&#228;&amp;</a>"),
+    ("a kickstart", "ks", KICKSTART),
+    ("a kickstart for what is installed", "ks", "#version=RHEL9\n" + KICKSTART),
+    ("a kickstart of RHEL only", "ks", KICKSTART + "rhsm --organization=1 --activation-key=2\n"),
+    ("iPXE", "ipxe", "#!ipxe\nboot http://127.0.0.1/\n"),
+    ("iPXE of Windows line ends", "ipxe", "#!ipxe\r\nshell\r\n"),
+    ("an extension in upper case", "IPXE", "#!ipxe\n"),
+]
+
+INVALID: list[tuple[str, str, str, str, int | None]] = [
+    ("YAML with an open bracket", "yaml", "a:\n  b: [\n", "", 3),
+    ("two YAML documents", "yaml", "a: 1\n---\nb: 1\n", "", 2),
+    ("a YAML key twice", "yaml", "a:\n  b: 1\n  b: 2\n", "", 3),
+    ("a YAML alias to nothing", "yaml", "a: *b\n", "", 1),
+    ("YAML that is nested without end", "yaml", "[" * 200_000, "", None),
+    ("cloud-config that is a list", "yaml", "#cloud-config\n- a\n", "", 2),
+    ("autoinstall without version", "yaml", "#cloud-config\nautoinstall:\n  locale: C\n", "autoinstall.version", 3),
+    ("autoinstall of version 2", "yaml", "#cloud-config\nautoinstall:\n  version: 2\n", "autoinstall.version", 3),
+    ("autoinstall of a quoted version", "yaml", "#cloud-config\nautoinstall: {version: '1'}\n",
+     "autoinstall.version", 2),
+    ("autoinstall that is a list", "yaml", "#cloud-config\nautoinstall: []\n", "autoinstall", 2),
+    ("an unknown autoinstall key", "yaml", autoinstall("identitty: {}"), "autoinstall.identitty", 4),
+    ("an unknown key without a header", "yaml", "autoinstall:\n  version: 1\n  foo: 1\n", "autoinstall.foo", 3),
+    ("autoinstall packages as a string", "yaml", autoinstall("packages: vim"), "autoinstall.packages", 4),
+    ("autoinstall storage as a list", "yaml", autoinstall("storage: []"), "autoinstall.storage", 4),
+    ("autoinstall updates of no kind", "yaml", autoinstall("updates: none"), "autoinstall.updates", 4),
+    ("autoinstall shutdown of no kind", "yaml", autoinstall("shutdown: halt"), "autoinstall.shutdown", 4),
+    ("an autoinstall command that is a boolean", "yaml", autoinstall("late-commands: [true]"),
+     "autoinstall.late-commands", 4),
+    ("an identity without password", "yaml", autoinstall("identity: {hostname: a, username: b}"),
+     "autoinstall.identity.password", 4),
+    ("an identity with more", "yaml", autoinstall("identity: {hostname: a, username: b, password: c, shell: d}"),
+     "autoinstall.identity.shell", 4),
+    ("a keyboard without layout", "yaml", autoinstall("keyboard: {variant: ''}"), "autoinstall.keyboard.layout", 4),
+    ("meta-data with an empty instance-id", "yaml", "instance-id: ''\nlocal-hostname: a\n", "instance-id", 1),
+    ("network-config of version 3", "yaml", "version: 3\nethernets: {}\n", "version", 1),
+    ("a preseed line of two words", "preseed", "# a\nd-i passwd/root-login\n", "", 2),
+    ("a preseed line of one word, further down", "seed", "d-i a/b string \\\n  x\nd-i\n", "", 3),
+    ("JSON with a comma too many", "json", '{\n"a": 1,\n}', "", 3),
+    ("JSON with a key twice", "json", '{"a": {"b": 1, "b": 2}}', "", None),
+    ("JSON with NaN", "json", '{"a": NaN}', "", None),
+    ("JSON that is nested without end", "json", "[" * 100_000, "", None),
+    ("Ignition without a version", "ign", '{"ignition": {}}', "ignition.version", None),
+    ("Ignition that is a string", "json", '{"ignition": "3.4.0"}', "ignition.version", None),
+    *[(f"Ignition {version!r}", "ign", json.dumps({"ignition": {"version": version}}), "ignition.version", None)
+      for version in ("3.4", "v3.4.0", "4.0.0", "1.0.0", 3, None, "03.4.0")],
+    ("an Ignition path that is relative", "ign", files(path="etc/hostname"), "storage.files.0.path", None),
+    ("an Ignition file without path", "ign", files(path=None), "storage.files.0.path", None),
+    *[(f"an Ignition mode {mode!r}", "ign", files(mode=mode), "storage.files.0.mode", None)
+      for mode in (4096, -1, "0644", 420.5, True)],
+    ("an Ignition source of FTP", "ign", files(contents={"source": "ftp://127.0.0.1/"}),
+     "storage.files.0.contents.source", None),
+    ("a source that only Ignition 2 has", "ign", files(contents={"source": "oem:///a"}),
+     "storage.files.0.contents.source", None),
+    ("an Ignition source that is a path", "ign", files(contents={"source": "/etc/passwd"}),
+     "storage.files.0.contents.source", None),
+    ("an Ignition fragment of no source", "ign", files(append=[{"source": 1}]),
+     "storage.files.0.append.0.source", None),
+    ("Ignition contents as a string", "ign", files(contents="x"), "storage.files.0.contents", None),
+    ("Ignition overwrite as a string", "ign", files(overwrite="yes"), "storage.files.0.overwrite", None),
+    ("Ignition overwrite with nothing", "ign", files(overwrite=True), "storage.files.0.overwrite", None),
+    ("an Ignition path twice", "ign", ignition(storage={"files": [{"path": "/a"}], "links": [{"path": "/a"}]}),
+     "storage.links.0.path", None),
+    ("Ignition files as an object", "ign", ignition(storage={"files": {}}), "storage.files", None),
+    ("an Ignition section as a list", "ign", ignition(storage=[]), "storage", None),
+    ("an Ignition unit without name", "ign", ignition(systemd={"units": [{"enabled": True}]}),
+     "systemd.units.0.name", None),
+    ("an Ignition unit of no type", "ign", ignition(systemd={"units": [{"name": "a"}]}), "systemd.units.0.name", None),
+    ("an Ignition unit enabled by a string", "ign",
+     ignition(systemd={"units": [{"name": "a.service", "enabled": "1"}]}), "systemd.units.0.enabled", None),
+    ("an Ignition user without name", "ign", ignition(passwd={"users": [{}]}), "passwd.users.0.name", None),
+    ("an Ignition config to merge from a file", "ign",
+     ignition(ignition={"version": "3.4.0", "config": {"merge": [{"source": "file:///etc/passwd"}]}}),
+     "ignition.config.merge.0.source", None),
+    ("XML that is not closed", "xml", "<a>\n<b></a>\n", "", 2),
+    ("XML with two roots", "unattend", "<a/>\n<b/>", "", 2),
+    ("XML with an unknown entity", "xml", "<a>&nbsp;</a>", "", 1),
+    ("XML with an external subset", "autoyast", '<!DOCTYPE a SYSTEM "a.dtd">\n<a/>', "", 1),
+    ("XML with a public subset", "autoyast", '<!DOCTYPE a PUBLIC "-//A" "http://127.0.0.1/a.dtd">\n<a/>', "", 1),
+    ("XML with an external entity", "xml", '<!DOCTYPE a [\n<!ENTITY x SYSTEM "file:///etc/passwd">]>\n<a>&x;</a>',
+     "", 2),
+    ("XML with an entity", "xml", '<!DOCTYPE a [<!ENTITY x "y">]>\n<a>&x;</a>', "", 1),
+    ("XML with a parameter entity", "xml", '<!DOCTYPE a [<!ENTITY % x SYSTEM "x.dtd"> %x;]>\n<a/>', "", 1),
+    ("a kickstart with an unknown command", "ks", KICKSTART + "nonsense\n", "", 9),
+    ("a kickstart with an unknown option", "ks", "lang en_US\nclearpart --everything\n", "", 2),
+    ("a kickstart with a section left open", "ks", "lang en_US\n%post\necho\n", "", 3),
+    ("a kickstart with a section of no kind", "ks", "lang en_US\n%nonsense\n%end\n", "", 2),
+    ("a kickstart with a quote left open", "ks", "lang en_US\nrootpw 'x\n", "", None),
+    ("a kickstart that fights itself", "ks", "autopart\npart / --size=1\n", "", 2),
+    ("iPXE after a blank line", "ipxe", "\n#!ipxe\n", "", 1),
+    ("iPXE after a byte order mark", "ipxe", "\ufeff#!ipxe\n", "", 1),
+    ("iPXE with a longer word", "ipxe", "#!ipxescript\n", "", 1),
+    ("iPXE without a line end", "ipxe", "#!ipxe", "", 1),
+    *[(f"{extension} with nothing in it", extension, " \n", "", None)
+      for extension in EXTENSIONS if extension not in ("yaml", "yml")],
+]
+
+DOUBTFUL: list[tuple[str, str, str, str]] = [
+    ("autoinstall without the header", "yaml", "autoinstall: {version: 1}\n", ""),
+    ("autoinstall's commands outside it", "yaml", "#cloud-config\nlate-commands: []\n", "late-commands"),
+    ("meta-data without an instance-id", "yaml", "local-hostname: n1\n", "instance-id"),
+    ("a preseed type that is none", "preseed", "d-i a/b strng x\n", "a/b"),
+    ("a preseed boolean that is none", "preseed", "d-i a/b boolean yes\n", "a/b"),
+    ("a preseed value after two blanks", "preseed", "d-i a/b string  x\n", "a/b"),
+    ("a preseed question without a slash", "preseed", "d-i ab string x\n", "ab"),
+    ("a preseed comment that goes on", "preseed", "# off \\\nd-i a/b string x\n", ""),
+    ("a preseed backslash before a blank", "preseed", "d-i a/b string x \\ \n", ""),
+    ("a preseed that ends in a backslash", "preseed", "d-i a/b string x \\", ""),
+    ("an ign without ignition", "ign", "{}", ""),
+    ("an unknown Ignition section", "ign", ignition(networkd={}), "networkd"),
+    ("an unknown key of an Ignition file", "ign", files(owner="root"), "storage.files.0.owner"),
+    ("an Ignition to come", "ign", ignition(ignition={"version": "3.99.0"}), "ignition.version"),
+    ("an experimental Ignition", "ign", ignition(ignition={"version": "3.5.0-experimental"}), "ignition.version"),
+    ("a prefix without a namespace", "autoyast", '<a config:type="list"/>', ""),
+    ("XML in another encoding", "unattend", '<?xml version="1.0" encoding="utf-16"?><a/>', ""),
+    ("a kickstart command to be dropped", "ks", "#version=RHEL8\ninstall\n", ""),
+    ("a kickstart for an unknown syntax", "ks", "#version=SUSE99\nlang en_US\n", ""),
+]
+
+
+@pytest.mark.parametrize(("extension", "text"), [case[1:] for case in VALID], ids=[case[0] for case in VALID])
+def test_a_good_answer_is_valid(extension: str, text: str) -> None:
+    verdict = judged(text, extension)
+    assert verdict.findings == ()
+    assert verdict.warnings == ()
+    assert verdict.valid
+
+
+@pytest.mark.parametrize(
+    ("extension", "text", "path", "line"), [case[1:] for case in INVALID], ids=[case[0] for case in INVALID]
+)
+def test_a_bad_answer_is_refused_where_it_is_wrong(extension: str, text: str, path: str, line: int | None) -> None:
+    verdict = judged(text, extension)
+    assert [(finding.path, finding.line) for finding in verdict.findings] == [(path, line)]
+    assert not verdict.valid
+    assert verdict.judged
+
+
+@pytest.mark.parametrize(
+    ("extension", "text", "path"), [case[1:] for case in DOUBTFUL], ids=[case[0] for case in DOUBTFUL]
+)
+def test_what_is_doubtful_is_a_warning_and_refuses_nothing(extension: str, text: str, path: str) -> None:
+    verdict = judged(text, extension)
+    assert (paths(verdict.findings), paths(verdict.warnings)) == ([], [path])
+    assert verdict.valid
+
+
+@pytest.mark.parametrize("extension", [*NEVER_JUDGED, "txt"])
+def test_nothing_can_judge_it(extension: str) -> None:
+    verdict = judged("anything", extension)
+    assert not verdict.judged
+    assert not verdict.valid
+    assert verdict.findings == ()
+    assert extension in verdict.notes[0]
+
+
+def test_the_nearest_autoinstall_key_is_named() -> None:
+    (finding,) = judged(autoinstall("late-command: []"), "yaml").findings
+    assert "late-commands" in finding.message
+
+
+def test_a_template_that_is_no_yaml_yet_is_not_judged() -> None:
+    verdict = judged("## template: jinja\n#cloud-config\n{% if v1.region %}\na: 1\n{% endif %}\n", "yaml")
+    assert (verdict.findings, verdict.judged_by) == ((), ())
+    assert verdict.notes
+
+
+def test_a_missing_parser_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pykickstart.version", None)
+    verdict = judged(KICKSTART, "ks")
+    assert not verdict.judged
+    assert "pykickstart" in verdict.notes[0]
+
+
+def test_a_kickstart_is_told_what_the_kindest_syntax_objects_to() -> None:
+    verdict = judged("install\nauth --enableshadow\nnonsense\n", "ks")
+    assert [finding.line for finding in verdict.findings] == [3]
+    assert any("RHEL8" in judge for judge in verdict.judged_by)
+
+
+def test_a_stated_syntax_is_the_only_one_that_counts() -> None:
+    assert judged("#version=F46\ninstall\nlang en_US\n", "ks").valid is False
+    assert judged("#version=RHEL7\ninstall\nlang en_US\n", "ks").valid is True
+
+
+def test_kickstart_errors_are_neither_printed_nor_warned_of(
+    capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    before = list(sys.path)
+    judged("#version=RHEL8\ninstall\nnonsense\nclearpart --x\n", "ks")
+    assert capfd.readouterr() == ("", "")
+    assert list(recwarn) == []
+    assert sys.path == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%include http://127.0.0.1/a",
+        "  %include /etc/passwd",
+        "%ksappend http://127.0.0.1/a",
+        "\t%ksappend x",
+        '"%include" /etc/passwd',
+        '%inc"lude" /etc/passwd',
+        "\\%include /etc/passwd",
+        "\ufeff%ksappend x",
+        "%includes-too /etc/passwd",
+    ],
+)
+def test_a_line_that_names_another_file_is_emptied(line: str) -> None:
+    assert kickstart.without_includes(f"lang C\n{line}\r\nrootpw x") == "lang C\n\r\nrootpw x"
+
+
+@pytest.mark.parametrize("text", ["", "lang C", "a\n\nb\n", "echo %include\n", "# %include x\n", "a\x0cb\n"])
+def test_every_other_line_is_left_as_it_is(text: str) -> None:
+    assert kickstart.without_includes(text) == text
+
+
+@pytest.mark.parametrize("separator", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\r"])
+def test_an_include_behind_an_odd_line_end_is_emptied_too(separator: str) -> None:
+    assert kickstart.without_includes(f"lang C{separator}%ksappend x\nb") == f"lang C{separator}\nb"
+
+
+def test_a_message_is_one_printable_line() -> None:
+    verdict = judged('{"ignition": {"version": "3.0.0\\u001b[2J\\n\\ud800' + "x" * 10_000 + '"}}', "ign")
+    (finding,) = verdict.findings
+    assert finding.message.isprintable()
+    assert len(finding.message) < 1_000
+
+
+@given(text=st.text(st.characters(exclude_categories=()), max_size=200), extension=st.sampled_from(EXTENSIONS))
+def test_no_text_makes_a_validator_fail(text: str, extension: str) -> None:
+    """Including the surrogates that no UTF-8 text can hold."""
+    assert isinstance(judged(text, extension), Verdict)
+
+
+@given(
+    extension=st.sampled_from(EXTENSIONS),
+    words=st.lists(
+        st.sampled_from(
+            [*"[]{}<>&;:,=\"'\\#%!-", "\n", " ", "  ", "autoinstall", "version", "global", "network", "ignition",
+             "#cloud-config\n", "%include", "%post\n", "%end\n", "d-i a/b", "string", "1", "true", "null", "<<", "*a",
+             "&a", "<!DOCTYPE a", "<!ENTITY", "part", "raid", "logvol", "--size=1", "---\n"]
+        ),
+        max_size=25,
+    ),
+)
+def test_no_text_of_a_formats_own_words_makes_a_validator_fail(extension: str, words: list[str]) -> None:
+    assert isinstance(judged("".join(words), extension), Verdict)
+
+
+# What no validator may do: reach the network, open what the answer names.
+
+
+class Trap:
+    """A server that counts who connects, and a file nobody may open: it is a pipe, so that a reader would hang."""
+
+    def __init__(self, folder: Path) -> None:
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.server.getsockname()[1]}/trap"
+        self.canary = folder / "canary"
+        os.mkfifo(self.canary)
+
+    def connections(self) -> int:
+        self.server.setblocking(False)
+        count = 0
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.server.accept()[0].close()
+                count += 1
+        return count
+
+    def answers(self) -> list[tuple[str, str]]:
+        """An answer of each format that names the server and the file wherever it can."""
+        url, canary = self.url, self.canary
+        return [
+            ("ks", f"url --url={url}\nrepo --name=a --baseurl={url}\n%include {url}\n%include {canary}\n"
+                   f"%ksappend {url}\n%ksappend {canary}\n%pre\n%include {canary}\n%end\n"),
+            ("ks", f"lang C\u2028%ksappend {url}\x0b%ksappend {canary}\n'%include' {canary}\n"),
+            ("toml", f'[global]\n[first-boot]\nsource = "from-url"\nurl = "{url}"\n'
+                     f'[post-installation-webhook]\nurl = "{url}"\n'),
+            ("yaml", f"#cloud-config\n#include {url}\nwrite_files: [{{path: {canary}, source: {{uri: '{url}'}}}}]\n"),
+            ("yaml", f"#cloud-config\nautoinstall: {{version: 1, early-commands: ['cat {canary}'], proxy: '{url}'}}\n"),
+            ("yaml", f"a: !!python/object/apply:os.system ['cat {canary}']\n"),
+            ("preseed", f"d-i preseed/include string {url}\nd-i preseed/include string file://{canary}\n"),
+            ("ign", files(contents={"source": url})),
+            ("ign", ignition(ignition={"version": "3.4.0", "config": {"replace": {"source": url}}})),
+            ("xml", f'<!DOCTYPE a SYSTEM "{url}"><a/>'),
+            ("xml", f'<!DOCTYPE a [<!ENTITY x SYSTEM "file://{canary}"> <!ENTITY % y SYSTEM "{url}"> %y;]><a>&x;</a>'),
+            ("autoyast", f'<a xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="file://{canary}"/>'
+                         f'<xi:include href="{url}"/></a>'),
+            ("unattend", f'<?xml-stylesheet href="{url}"?><a xmlns="{url}"/>'),
+            ("ipxe", f"#!ipxe\nchain {url}\n"),
+        ]
+
+
+@pytest.fixture
+def trap(tmp_path: Path) -> Iterator[Trap]:
+    trap = Trap(tmp_path)
+    yield trap
+    trap.server.close()
+
+
+_watched = threading.local()
+
+
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+    """Fails what this thread opens or connects while it is watched; an audit hook can never be taken away again."""
+    log: list[str] | None = getattr(_watched, "log", None)
+    if log is None:
+        return
+    if event in ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system"):
+        log.append(event)
+        raise PermissionError(event)
+    if event == "open" and str(arguments[0]).endswith("canary"):
+        log.append(event)
+        raise PermissionError(event)
+
+
+sys.addaudithook(_watch)
+
+
+@contextlib.contextmanager
+def watched() -> Iterator[list[str]]:
+    log: list[str] = []
+    _watched.log = log
+    try:
+        yield log
+    finally:
+        _watched.log = None
+
+
+def test_no_built_in_validator_reaches_the_network_or_a_file(trap: Trap) -> None:
+    with watched() as log:
+        for extension, text in trap.answers():
+            judged(text, extension)
+    assert log == []
+    assert trap.connections() == 0
+
+
+def test_no_tool_reaches_the_network_or_a_file(trap: Trap) -> None:
+    """The tools that are installed here, one run each; a tool that opened the canary would hang until it is killed."""
+    search_path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    tools = Tools.find(search_path, timeout=20)
+    if not tools.paths:
+        pytest.skip("no external validator is installed")
+    for extension, text in trap.answers():
+        verdict = validate(text, extension, tools=tools)
+        assert not [warning for warning in verdict.warnings if "killed" in warning.message]
+    assert trap.connections() == 0
+
+
+def test_the_trap_catches_who_walks_into_it(trap: Trap) -> None:
+    with watched() as log:
+        with pytest.raises(PermissionError):
+            trap.canary.open()
+        with pytest.raises(PermissionError):
+            socket.create_connection(trap.server.getsockname())
+    assert log == ["open", "socket.getaddrinfo"]
+    socket.create_connection(trap.server.getsockname()).close()
+    assert trap.connections() == 1
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "validators.md").read_text(encoding="utf-8")
+
+
+def test_the_page_names_every_format_program_and_key() -> None:
+    keys = [key.name for table in proxmox.TABLES.values() for key in table if table is not proxmox.TABLES[""]]
+    names = [*EXTENSIONS, *NEVER_JUDGED, *(f"{tool} " for tool in COMMANDS), *keys, *proxmox_values.KEYBOARDS]
+    tables = ("", "global.", "global.fqdn.", "network.", "disk-setup.")
+    assert [name for name in names if not any(f"`{table}{name}" in PAGE for table in tables)] == []
