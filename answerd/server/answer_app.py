@@ -1,0 +1,130 @@
+"""The answer endpoint: a request becomes facts, facts an answer, the answer a response (SPEC 10).
+
+The listener has parsed the request, read its body and refused what is malformed; nothing here parses a document or
+touches a file. Statuses come from one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import bottle
+from gevent import get_hub
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.resolve import resolve
+from answerd.errors import AnswerError, BrokenDocument, CannotFill, EmptyAnswer, NotClaimed
+from answerd.facts import Facts, Request
+from answerd.server.bearer import is_bearer
+from answerd.server.bottle_locals import hold_in_context
+from answerd.server.capture import Recorder
+from answerd.server.request_log import escape
+
+STATUSES: dict[type[AnswerError], int] = {NotClaimed: 404, BrokenDocument: 500, CannotFill: 500, EmptyAnswer: 500}
+"""The status of each reason for not answering."""
+
+METHODS = ("GET", "POST")
+PLAIN_TEXT = "text/plain; charset=utf-8"
+
+LARGE_BODY = 32_768
+"""Bytes above which a body is read in a thread: flattening 1 MB of JSON takes half a second of one core. The largest
+body of a real installer is 4 KB."""
+
+Environ = dict[str, Any]
+
+
+def make_answer_app(
+    catalogue: Callable[[], Catalogue], token: str | None, recorder: Recorder | None = None
+) -> bottle.Bottle:
+    """The application.
+
+    ``catalogue`` gives the answer set in force. ``token``, when set, guards all but ``/health``. ``recorder``, when set,
+    captures each request that was let in, with its outcome.
+    """
+    hold_in_context()
+    app = bottle.Bottle(catchall=False)  # what fails unexpectedly is the listener's to answer, in one line
+
+    def answer() -> bytes:
+        environ = bottle.request.environ
+        if environ["REQUEST_METHOD"] not in METHODS:
+            return _not_allowed(environ)
+        if token is not None and not is_bearer(environ.get("HTTP_AUTHORIZATION"), token):
+            bottle.response.set_header("WWW-Authenticate", "Bearer")
+            return _refuse(environ, 401, "this endpoint needs its bearer token")
+        body = _answer(environ, catalogue)
+        if recorder is not None:
+            _record(environ, recorder)
+        return body
+
+    routes = bottle.Route(app, "/health", "GET", _health), bottle.Route(app, "/", "ANY", answer)
+
+    def match(environ: Environ) -> tuple[bottle.Route, dict[str, str]]:
+        return routes[0 if _asks_for_health(environ) else 1], {}
+
+    # Bottle's router has no rule for every path: one with a newline in it would be 404.
+    app.router.match = match
+    return app
+
+
+def _answer(environ: Environ, catalogue: Callable[[], Catalogue]) -> bytes:
+    if environ["answerd.body_too_large"]:
+        return _refuse(environ, 413, "the body is larger than 1048576 bytes")
+    facts = _facts(environ)
+    try:
+        found = resolve(catalogue(), facts)
+    except AnswerError as error:
+        return _refuse(environ, STATUSES[type(error)], error.reason)
+    environ["answerd.outcome"] = found.composition
+    bottle.response.content_type = found.format.content_type
+    return found.body
+
+
+def _record(environ: Environ, recorder: Recorder) -> None:
+    recorder.record(
+        environ["answerd.peer"],
+        f"{environ['REQUEST_METHOD']} {environ['answerd.target']} {environ['SERVER_PROTOCOL']}",
+        environ["answerd.headers"],
+        environ["answerd.body"],
+        f"{bottle.response.status_code} {environ['answerd.outcome']}",
+    )
+
+
+def _asks_for_health(environ: Environ) -> bool:
+    return environ["answerd.path"] == "/health" and environ["REQUEST_METHOD"] in ("GET", "HEAD")
+
+
+def _health() -> bytes:
+    bottle.response.content_type = PLAIN_TEXT
+    bottle.request.environ["answerd.outcome"] = "health"
+    return b"OK\n"
+
+
+def _facts(environ: Environ) -> Facts:
+    body = environ["answerd.body"]
+    facts = Facts(
+        Request(
+            path=environ["answerd.path"],
+            query=environ["QUERY_STRING"],
+            headers=environ["answerd.headers"],
+            body=body,
+            peer=environ["answerd.peer"],
+        )
+    )
+    if len(body) > LARGE_BODY:
+        get_hub().threadpool.apply(lambda: (facts.identities, facts.labels))
+    return facts
+
+
+def _not_allowed(environ: Environ) -> bytes:
+    bottle.response.set_header("Allow", ", ".join(METHODS))
+    return _refuse(environ, 405, f"only {' and '.join(METHODS)} are answered here")
+
+
+def _refuse(environ: Environ, status: int, reason: str) -> bytes:
+    """An error: one plain line for the installer's console, the same words for the log."""
+    line = escape(reason)
+    environ["answerd.outcome"] = line
+    bottle.response.status = status
+    bottle.response.content_type = PLAIN_TEXT
+    return f"{line}\n".encode()

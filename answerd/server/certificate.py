@@ -1,0 +1,79 @@
+"""The certificate of the answer endpoint: loading it, and the fingerprint that a Proxmox installer pins.
+
+Knows PEM files. Must not know connections: the TLS of one is `tls.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import ssl
+from pathlib import Path
+from typing import NamedTuple
+
+_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
+_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+
+_WORDS = {
+    "KEY_VALUES_MISMATCH": "the key does not belong to the certificate",
+    "NO_CERTIFICATE_ASSIGNED": "the key does not belong to the certificate",
+    "KEY_TYPE_MISMATCH": "the key does not belong to the certificate",
+    "EE_KEY_TOO_SMALL": "the certificate's key is too short to be safe",
+    "CA_MD_TOO_WEAK": "the certificate is signed with a digest that is too weak",
+}
+"""OpenSSL's names for what is wrong with a pair, for an operator."""
+
+
+class CertificateError(Exception):
+    """A certificate and its key cannot be used. One sentence that names the file."""
+
+
+class Certificate(NamedTuple):
+    """A pair ready for use. ``fingerprint`` has the form that ``cert-fingerprint`` of an installer takes."""
+
+    context: ssl.SSLContext
+    fingerprint: str
+
+
+def load_certificate(certificate: str, key: str) -> Certificate:
+    """Load a pair of PEM files; the certificate's may hold its chain, the key's must not be encrypted.
+
+    Raises `CertificateError`.
+    """
+    found = _CERTIFICATE.search(_read("SERVICE_TLS_CERT", certificate))
+    if not found:
+        raise CertificateError(f"SERVICE_TLS_CERT: {certificate} holds no PEM certificate")
+    if not _KEY.search(_read("SERVICE_TLS_KEY", key)):
+        raise CertificateError(f"SERVICE_TLS_KEY: {key} holds no PEM private key")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key, password=_no_password)
+        return Certificate(context, fingerprint(found[0]))
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        raise CertificateError(f"SERVICE_TLS_CERT={certificate} with SERVICE_TLS_KEY={key}: {_reason(error)}") from None
+
+
+def fingerprint(pem: str) -> str:
+    """SHA-256 over the DER of one PEM certificate, as ``AB:CD:…``. Raises ValueError.
+
+    The installer compares nothing else (proxmox-installer-common, ``http.rs``).
+    """
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).digest().hex(":").upper()
+
+
+def _read(setting: str, path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii", errors="replace")
+    except OSError as error:
+        raise CertificateError(f"{setting}: {path} cannot be read: {error.strerror}") from None
+
+
+def _no_password() -> str:
+    # OpenSSL would ask for it on the terminal, and the service would hang at its start.
+    raise ssl.SSLError(0, "the key is encrypted, and a service has nobody to ask for its password")
+
+
+def _reason(error: OSError | ValueError) -> str:
+    name = getattr(error, "reason", None)
+    words = _WORDS.get(name or "") or name or getattr(error, "strerror", None) or str(error)
+    return f"not a PEM pair that can be used ({words})" if words.startswith("[SSL]") else words

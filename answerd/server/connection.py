@@ -1,0 +1,361 @@
+"""One connection: from its accept over one request and one response to its close.
+
+Knows non-blocking reading and writing in callbacks of the event loop, when a greenlet is needed (only while an app
+runs) and how a response is made to arrive. Must not know how connections are accepted or counted; deadlines are kept
+by its listener.
+
+A connection waits as a watcher on its socket and a buffer. Its stations: reading the request, the app, sending the
+response, and lingering where the client may still be sending: closing a socket with unread bytes resets the
+connection, and the client would lose the response. So the sending side is closed first and what arrives is thrown
+away, for a bounded time and amount.
+"""
+
+import ssl
+import struct
+import traceback
+from _socket import MSG_DONTWAIT, MSG_NOSIGNAL, SHUT_WR, SO_LINGER, SOL_SOCKET
+from _socket import socket as Socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from answerd.server.http_parser import Progress, Refusal, Request, RequestReader
+from answerd.server.peer import peer_address, with_port
+from answerd.server.tls import TlsLayer
+from answerd.server.wsgi import Response, environ_of, plain_text, respond
+
+if TYPE_CHECKING:
+    from answerd.server.listener import Listener
+
+READ, WRITE = 1, 2  # events of the loop
+READ_SIZE = 65_536
+DRAIN_SIZE = 262_144
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL
+_drained = bytearray(DRAIN_SIZE)  # where the bytes go that nobody wants
+
+
+class Connection:
+    """Everything known of one client. Its methods run in callbacks of the loop, and `answer` in a greenlet."""
+
+    __slots__ = (
+        "_address",
+        "_drained",
+        "_listener",
+        "_outcome",
+        "_reader",
+        "_response",
+        "_shedding",
+        "_socket",
+        "_tls",
+        "_unsent",
+        "_watched",
+        "_watcher",
+        "closed",
+        "deadline",
+        "holds_place",
+    )
+
+    def __init__(self, listener: "Listener", socket: Socket, address: tuple[Any, ...], deadline: float) -> None:
+        """``deadline``: on the monotonic clock."""
+        self.deadline = deadline
+        self.closed = False
+        self.holds_place = True
+        self._listener = listener
+        self._socket = socket
+        self._address = address
+        self._reader: RequestReader | None = None
+        self._tls: TlsLayer | None = None
+        self._watcher: Any = None
+        self._watched = 0
+        self._response: Response | None = None
+        self._unsent: memoryview | None = None
+        self._shedding = False
+        self._outcome = ""
+        self._drained = 0
+
+    @property
+    def waits_for_first_byte(self) -> bool:
+        """Whether the client has connected and said nothing."""
+        return self._reader is None and self._tls is None
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def read(self) -> None:
+        """There may be something to read."""
+        try:
+            data = self._socket.recv(READ_SIZE, MSG_DONTWAIT)
+        except BlockingIOError:
+            self._watch(READ, self.read)
+            return
+        except OSError:
+            self.cut("the client went away")
+            return
+        try:
+            if not data:
+                self._ended()
+            elif self._listener.tls is None and self._tls is None:
+                self._received(data)
+            else:
+                self._received_ciphertext(data)
+        except Exception as error:
+            self._failed(error)
+
+    def _received(self, data: bytes) -> None:
+        reader = self._reader
+        if reader is None:
+            reader = self._reader = RequestReader(self._listener.limits.max_body)
+        try:
+            progress = reader.receive(data)
+        except Refusal as refusal:
+            self._refuse(refusal)
+            return
+        if progress is Progress.COMPLETE:
+            self._unwatch()
+            self._listener.run(self)
+        else:
+            if progress is Progress.CONTINUE:
+                self._send_at_once(CONTINUE)
+            self._watch(READ, self.read)
+
+    def _received_ciphertext(self, data: bytes) -> None:
+        tls = self._tls
+        if tls is None:
+            context = self._listener.tls
+            if context is None:  # pragma: no cover: the listener never goes back to plain text
+                return
+            tls = self._tls = TlsLayer(context)
+        try:
+            plaintext = tls.receive(data)
+        except ssl.SSLError as error:
+            self._send_at_once(b"")  # the alert
+            self.cut(f"TLS failed: {error.reason or error}")
+            return
+        self._send_at_once(b"")  # the handshake
+        if self._shedding and tls.handshaken:
+            self._send(self._listener.busy)
+        elif plaintext:
+            self._received(plaintext)
+            if tls.ended and self._watched == READ and self._response is None:
+                self._ended()
+        elif tls.ended:
+            self._ended()
+        else:
+            self._watch(READ, self.read)
+
+    def _ended(self) -> None:
+        """The client sends nothing more."""
+        if self._reader is not None:
+            try:
+                self._reader.end()
+            except Refusal as refusal:
+                self._refuse(refusal)
+                return
+        self.close()
+
+    # --- answering -------------------------------------------------------------------------------------------------
+
+    def _refuse(self, refusal: Refusal) -> None:
+        self._outcome = refusal.reason
+        self._send(plain_text(refusal.status, refusal.reason))
+
+    def answer(self) -> None:
+        """Asks the app; in a greenlet, where it may wait for whatever it needs."""
+        listener = self._listener
+        reader = self._reader
+        if reader is None or reader.request is None:  # pragma: no cover: called with a complete request only
+            return
+        request = reader.request
+        environ = environ_of(request, listener.environ, self._peer(request), self._address[1])
+        try:
+            response = respond(listener.application, environ)
+            self._outcome = environ.get("answerd.outcome") or ""
+        except Exception as error:
+            listener.request_log.service(f"an app failed on {request.method} {request.target}: {one_line(error)}")
+            self._outcome = "the service failed unexpectedly"
+            response = plain_text(500, "the service failed unexpectedly, its log says why")
+        try:
+            self._send(response)
+        except Exception as error:
+            self._failed(error)
+
+    # --- sending ---------------------------------------------------------------------------------------------------
+
+    def _send(self, response: Response) -> None:
+        if self.closed:  # cut off while the app ran
+            return
+        self._response = response
+        data = response.head + response.body
+        if self._tls is not None:
+            self._tls.send(data)
+            self._tls.close()
+            data = self._tls.outgoing()
+        # The place is free before the client can know that it was answered, or it would come back to a 503.
+        held = self._listener.free_place(self)
+        try:
+            sent = self._socket.send(data, _FLAGS)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self.cut("the client went away")
+            return
+        if sent == len(data):
+            self._sent()
+        else:
+            if held:
+                self._listener.retake_place(self)
+            self._unsent = memoryview(data)[sent:]
+            self._watch(WRITE, self._go_on_sending)
+
+    def _go_on_sending(self) -> None:
+        unsent = self._unsent
+        if unsent is None:  # pragma: no cover: watched for writing only while there is something
+            return
+        try:
+            sent = self._socket.send(unsent, _FLAGS)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.cut("the client went away")
+            return
+        if sent < len(unsent):
+            self._unsent = unsent[sent:]
+            return
+        self._unsent = None
+        self._listener.free_place(self)
+        self._sent()
+
+    def _send_at_once(self, data: bytes) -> None:
+        """Something small that the socket always has room for; where it has not, the deadline cuts the client off."""
+        if self._tls is not None:
+            if data:
+                self._tls.send(data)
+            data = self._tls.outgoing()
+        if data:
+            try:
+                self._socket.send(data, _FLAGS)
+            except OSError:  # the next read says what is wrong
+                pass
+
+    def _sent(self) -> None:
+        response = self._response
+        if response is not None and not self._shedding:
+            self._log(response.status, self._outcome or _reason_in(response), len(response.body))
+        # Under TLS the client still sends its own goodbye.
+        if self._reader is not None and not self._reader.sent_more and self._tls is None:
+            self.close()
+        else:
+            self._linger()
+
+    def _log(self, status: int | None, outcome: str, sent: int) -> None:
+        reader = self._reader
+        request = reader.request if reader is not None else None
+        method, target, body = "-", "-", 0
+        if request is not None:
+            method, target, body = request.method, request.target, len(request.body)
+        elif reader is not None:
+            method, target = reader.line
+        peer = with_port(self._peer(request), self._address[1])
+        self._listener.request_log.request(peer, method, target, body=body, status=status, outcome=outcome, sent=sent)
+
+    def _peer(self, request: Request | None) -> str:
+        """The address that counts; without a header to read, the connection's own."""
+        trusted = self._listener.trusted_proxies
+        if request is None or not trusted:
+            return peer_address(self._address[0], (), ())
+        forwarded = [value for name, value in request.headers if name == "x-forwarded-for"]
+        return peer_address(self._address[0], forwarded, trusted)
+
+    # --- the end ---------------------------------------------------------------------------------------------------
+
+    def shed(self) -> None:
+        """Told to come back later, at once and without a place; under TLS after the handshake."""
+        self.holds_place = False
+        self._shedding = True
+        if self._listener.tls is None:
+            self._send(self._listener.busy)
+        else:
+            self.read()
+
+    def _linger(self) -> None:
+        try:
+            self._socket.shutdown(SHUT_WR)
+        except OSError:
+            self.close()
+            return
+        self._unwatch()
+        self._reader = self._tls = self._response = None
+        self._listener.linger(self)
+        self._drain()
+
+    def _drain(self) -> None:
+        try:
+            size = self._socket.recv_into(_drained, DRAIN_SIZE, MSG_DONTWAIT)
+        except BlockingIOError:
+            self._watch(READ, self._drain)
+            return
+        except OSError:
+            size = 0
+        self._drained += size
+        if not size or self._drained > self._listener.limits.linger_bytes:
+            self.close()
+        else:
+            self._watch(READ, self._drain)
+
+    def cut(self, reason: str) -> None:
+        """Closed without a response, or in the middle of one, and said in the log."""
+        if self.closed:
+            return
+        sent = 0
+        if self._response is not None and self._unsent is not None:
+            sent = max(0, len(self._response.body) - len(self._unsent))
+            # What the kernel still holds for a client that does not read would stay there.
+            self._socket.setsockopt(SOL_SOCKET, SO_LINGER, _RESET_ON_CLOSE)
+        if self._reader is not None or self._tls is not None:
+            self._log(None, reason, sent)
+        self.close()
+
+    def _failed(self, error: Exception) -> None:
+        """A fault in this service: said in the log, and only this connection ends."""
+        self._listener.request_log.service(f"a connection failed: {one_line(error)}")
+        self.close()
+
+    def close(self) -> None:
+        """Gives back everything it holds. Lost when called twice."""
+        if self.closed:
+            return
+        self.closed = True
+        self._unwatch()
+        self._listener.forget(self)
+        self._socket.close()
+        self._reader = self._tls = self._response = self._unsent = None
+
+    # --- the loop --------------------------------------------------------------------------------------------------
+
+    def _watch(self, events: int, callback: Callable[[], None]) -> None:
+        if self._watched == events and callback == self._watcher.callback:
+            return
+        self._unwatch()
+        self._watcher = self._listener.loop.io(self._socket.fileno(), events)
+        self._watcher.start(callback)
+        self._watched = events
+
+    def _unwatch(self) -> None:
+        if self._watcher is not None:
+            self._watcher.stop()
+            self._watcher.close()
+            self._watcher = None
+            self._watched = 0
+
+
+def one_line(error: BaseException) -> str:
+    """An exception and where it came from, innermost call first, on one line for the log."""
+    calls = [f"{call.name} ({call.filename}:{call.lineno})" for call in traceback.extract_tb(error.__traceback__)]
+    return f"{type(error).__name__}: {error} in {' < '.join(reversed(calls))}"
+
+
+def _reason_in(response: Response) -> str:
+    """Words for the log where the app gave none: an error's body is its reason."""
+    if response.status < 400:  # noqa: PLR2004
+        return "-"
+    return response.body.decode("utf-8", "replace").strip().partition("\n")[0] or "-"

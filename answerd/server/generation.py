@@ -1,0 +1,102 @@
+"""What makes a write by one worker count for the next request of every worker (SPEC 3).
+
+Knows one number in memory that forked processes share, and the loader of its own process. Must not know requests, nor
+what was written.
+
+Polling alone would leave a quarter of a second in which a worker answers from before a write that has been
+acknowledged. So whoever commits a write raises the `Generation`, and every request compares it (80 ns) with the one
+that its process has loaded: only where they differ does it wait for the store.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from gevent import get_hub
+from gevent.lock import RLock
+
+from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.store import Changes, StoreError
+from answerd.store.loader import Loader
+
+_T = TypeVar("_T")
+
+
+class Generation:
+    """A counter shared by the processes of one service. Made once, before forking; raised by one process only."""
+
+    def __init__(self) -> None:
+        self._cell = memoryview(mmap.mmap(-1, 8)).cast("q")
+
+    @property
+    def value(self) -> int:
+        """The number of writes announced so far."""
+        return self._cell[0]
+
+    def bump(self) -> int:
+        """Announces a write that is committed; the new value. One process at a time: the one with the admin
+        listener."""
+        self._cell[0] += 1
+        return self._cell[0]
+
+
+def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:
+    """Runs what waits for a disk in a native thread of gevent's pool, so that the hub goes on answering."""
+    result: _T = get_hub().threadpool.apply(function, arguments)
+    return result
+
+
+class Follower:
+    """The answer set of one process, kept up to date: the only place where its loader looks and takes.
+
+    Made in the worker, after forking. ``lock`` is held while the set changes; readers never take it.
+    """
+
+    def __init__(
+        self,
+        loader: Loader,
+        generation: Generation,
+        pause: Callable[[], None] = no_pause,
+        run: Callable[..., Any] = in_thread,
+    ) -> None:
+        """``pause`` is called between slices of a longer load, so that requests are answered meanwhile; ``run`` runs
+        what waits for the store."""
+        self.loader = loader
+        self._run = run
+        self.lock = RLock()
+        self._generation = generation
+        self._pause = pause
+        self._seen = -1  # nothing: what was loaded before forking may be older than a write since
+
+    def current(self) -> Catalogue:
+        """The answer set for a request: no write that was acknowledged before is missing from it.
+
+        A store that cannot be read at that moment costs no answer: what was loaded stays in force, and `refresh`, which
+        the service calls on its own, tells the reason.
+        """
+        if self._seen != self._generation.value:
+            try:
+                self.refresh()
+            except StoreError:
+                self._seen = self._generation.value
+        return self.loader.catalogue
+
+    def refresh(self) -> bool:
+        """Brings the set up to date with the store; whether anything changed. Raises `answerd.store.StoreError`."""
+        with self.lock:
+            seen = self._generation.value
+            changes: Changes | None = self._run(self.loader.look)
+            if changes is not None:
+                self.loader.take(changes, self._pause)
+            self._seen = seen
+            return changes is not None
+
+    def replace(self, catalogue: Catalogue) -> None:
+        """Puts a set in force that this process has written to the store itself, and announces it to the others.
+
+        Called with ``lock`` held, after the commit and without giving way in between.
+        """
+        self.loader.catalogue = catalogue
+        self._seen = self._generation.bump()

@@ -1,0 +1,351 @@
+"""HTTP requests: bytes in, a request out.
+
+Knows how one request is read from a connection that carries exactly one: where its header ends, what must be refused
+(SPEC 10), how its body is framed, and the limits of each part. llhttp (through httptools) judges the header lines and
+the chunked coding; the request line is read here, because llhttp knows a closed list of methods and the apps answer
+405 to any. Must not know sockets, greenlets, the clock, WSGI or what a path means.
+
+The answer never depends on how the bytes were cut into packets: every rule below fires at a position in the stream,
+and the earliest position wins. A header block is judged as a whole when its last byte is there; a request line, a
+bare line feed and a part over its limit as soon as they are seen.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from urllib.parse import unquote_to_bytes
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+
+MAX_REQUEST_LINE = 8_192  # bytes without its line end (SPEC 10: 414 above)
+MAX_HEADER_BLOCK = 65_536  # bytes of all header lines with their line ends (SPEC 10: 431 above)
+# A chunked body may be cut into chunks of one byte (six bytes on the wire for one of the body); what exceeds that is
+# extensions and trailers, which are read past and must end some time.
+CHUNK_OVERHEAD_PER_BYTE = 5
+CHUNK_OVERHEAD_ALLOWED = 65_536
+CHUNK_OVERHEAD_CHECKED_EVERY = 16_384
+
+# The request line that llhttp is shown in place of the real one, so that no method and no target switches it to
+# another protocol (CONNECT, PRI) or another rule.
+_STAND_IN_LINE = b"POST / HTTP/1.1\r\n"
+# The header that llhttp is shown before a chunked body: what comes after such a body is then never parsed.
+_CHUNKED_HEAD = _STAND_IN_LINE + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+_REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~\x80-\xff]+) HTTP/1\.([01])")
+_EMPTY_LINES = re.compile(rb"\A(?:\r\n)+")
+_ABSOLUTE_TARGET = re.compile(r"[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\]+([^#]*)")
+_NOT_IN_HOST = re.compile(r'[\s/\\?#@"<>]')
+_OVERLONG_LENGTH = re.compile(rb"(?i)(\r\ncontent-length:[ \t]*)[0-9]{19,}([ \t]*\r\n)")
+
+
+class Refusal(Exception):
+    """A request that is refused before any app sees it: the status (400, 414 or 431) and a one-line reason."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+class Progress(Enum):
+    """What a connection needs next to complete its request."""
+
+    MORE = "more bytes"
+    CONTINUE = "more bytes, and the client waits for `100 Continue` before it sends them"
+    COMPLETE = "nothing: the request is there"
+
+
+@dataclass(slots=True)
+class Request:
+    """One request. Text is latin-1 of the bytes on the wire, nothing is percent-decoded.
+
+    ``target`` is in origin form (``/path?query``) whatever form was sent, but for ``*`` and a CONNECT's
+    ``host:port``. ``headers`` are (name in lower case, value without surrounding blanks) in order of arrival, all of
+    them. ``body`` is empty where ``body_too_large``: it was not read, or not to its end.
+    """
+
+    method: str
+    target: str
+    path: str
+    query: str
+    minor_version: int  # of HTTP/1
+    headers: list[tuple[str, str]]
+    body: bytes = b""
+    body_too_large: bool = False
+
+    def decoded_path(self) -> str:
+        """The path percent-decoded, as WSGI's ``PATH_INFO``: latin-1 of the decoded bytes."""
+        return unquote_to_bytes(self.path.encode("latin-1")).decode("latin-1") if "%" in self.path else self.path
+
+
+class RequestReader:
+    """Reads one request from the pieces that `receive` is given, in order.
+
+    ``request`` is None until its header is complete. ``sent_more`` tells whether the client has sent, or may still be
+    sending, more than was read: bytes after the request, or a body nobody wants.
+    """
+
+    __slots__ = ("_body", "_buffer", "_chunks", "_line", "_max_body", "_missing", "_start", "request", "sent_more")
+
+    def __init__(self, max_body: int) -> None:
+        """``max_body``: bytes of a body that is still read; a longer one makes ``request.body_too_large``."""
+        self._max_body = max_body
+        self._buffer: bytes | bytearray = b""
+        self._line: tuple[str, str, int] | None = None  # method, target, minor version
+        self._start = 0  # of the header lines in the buffer
+        self._missing = 0  # bytes of an identity body still to come
+        self._body: bytearray | None = None
+        self._chunks: _ChunkedBody | None = None
+        self.request: Request | None = None
+        self.sent_more = True
+
+    def receive(self, data: bytes) -> Progress:
+        """Takes the next bytes of the stream. Raises `Refusal`; not to be called again after that or COMPLETE."""
+        if self.request is not None:
+            return self._receive_body(self.request, data)
+        if self._buffer:
+            if isinstance(self._buffer, bytes):
+                self._buffer = bytearray(self._buffer)
+            seen = len(self._buffer)
+            self._buffer += data
+        else:
+            seen = 0
+            self._buffer = data
+        if self._line is None and not self._read_request_line(seen):
+            return Progress.MORE
+        return self._read_header_block(max(seen, self._start))
+
+    def end(self) -> None:
+        """Told that the client sends nothing more. Raises `Refusal` where it had begun to."""
+        if self.request is not None:
+            raise Refusal(400, "the body ended before it was complete")
+        if self._buffer:
+            raise Refusal(400, "the request ended before its header was complete")
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything of a request has arrived."""
+        return bool(self._buffer) or self.request is not None
+
+    @property
+    def line(self) -> tuple[str, str]:
+        """Method and target as they were sent, for the log; ``-`` for both as long as they are not known."""
+        return self._line[:2] if self._line is not None else ("-", "-")
+
+    def _read_request_line(self, seen: int) -> bool:
+        if self._buffer.startswith(b"\r\n"):  # empty lines before a request are read past (RFC 9112, 2.2)
+            self._buffer = _EMPTY_LINES.sub(b"", self._buffer, 1)
+            seen = 0
+        buffer = self._buffer
+        line_feed = buffer.find(b"\n", seen)
+        length = (line_feed if line_feed >= 0 else len(buffer)) - 1
+        if length > MAX_REQUEST_LINE:
+            raise Refusal(414, f"the request line is longer than {MAX_REQUEST_LINE} bytes")
+        if line_feed < 0:
+            return False
+        if not buffer.endswith(b"\r", 0, line_feed):
+            raise Refusal(400, "malformed request: a line ends in a bare line feed")
+        match = _REQUEST_LINE.fullmatch(buffer, 0, length)
+        if match is None:
+            raise Refusal(400, "malformed request line: wanted METHOD TARGET HTTP/1.1")
+        method, target, minor_version = match.groups()
+        self._line = (method.decode("ascii"), target.decode("latin-1"), int(minor_version))
+        self._start = line_feed + 1
+        return True
+
+    def _read_header_block(self, seen: int) -> Progress:
+        """Judges the header lines once they are all there; ``seen``: what of the buffer was looked at before."""
+        buffer, start = self._buffer, self._start
+        # From the line feed of the request line on, so that a block without any line has its end too.
+        end = buffer.find(b"\r\n\r\n", max(start - 2, seen - 3), start + MAX_HEADER_BLOCK + 2)
+        looked_at = end if end >= 0 else min(len(buffer), start + MAX_HEADER_BLOCK)
+        first = max(start, seen - 1)
+        if buffer.count(b"\n", first, looked_at) != buffer.count(b"\r\n", max(start, first - 1), looked_at):
+            raise Refusal(400, "malformed header: a line ends in a bare line feed")
+        if end < 0:
+            if len(buffer) >= start + MAX_HEADER_BLOCK + 2:
+                raise Refusal(431, f"the header is longer than {MAX_HEADER_BLOCK} bytes")
+            return Progress.MORE
+        self.request = _request(self._line or ("", "", 0), _header_lines(buffer[start : end + 4]))
+        rest = bytes(buffer[end + 4 :])
+        self._buffer = b""
+        return self._begin_body(self.request, rest)
+
+    def _begin_body(self, request: Request, rest: bytes) -> Progress:
+        length, expect = 0, ""
+        for name, value in request.headers:
+            if name == "content-length":
+                length = int(value.lstrip("0") or "0")  # int() counts leading zeros against its limit of digits
+            elif name == "transfer-encoding":
+                self._chunks = _ChunkedBody(self._max_body)
+            elif name == "expect":
+                expect = value
+        if length > self._max_body:
+            request.body_too_large = True
+            return Progress.COMPLETE
+        if not length and self._chunks is None:
+            self.sent_more = bool(rest)
+            return Progress.COMPLETE
+        self._missing = length
+        progress = self._receive_body(request, rest) if rest else Progress.MORE
+        if progress is Progress.MORE and expect.lower() == "100-continue" and request.minor_version:
+            return Progress.CONTINUE
+        return progress
+
+    def _receive_body(self, request: Request, data: bytes) -> Progress:
+        if self._chunks is not None:
+            return self._receive_chunks(request, self._chunks, data)
+        missing = self._missing
+        if len(data) < missing:
+            if self._body is None:
+                self._body = bytearray()
+            self._body += data
+            self._missing = missing - len(data)
+            return Progress.MORE
+        self.sent_more = len(data) > missing
+        if self.sent_more:
+            data = data[:missing]
+        request.body = bytes(self._body + data) if self._body else data
+        self._body = None
+        return Progress.COMPLETE
+
+    def _receive_chunks(self, request: Request, chunks: "_ChunkedBody", data: bytes) -> Progress:
+        chunks.receive(data)
+        if chunks.too_large:
+            request.body_too_large = True
+        elif not chunks.complete:
+            return Progress.MORE
+        else:
+            request.body = bytes(chunks.body)
+            self.sent_more = chunks.sent_more
+        self._chunks = None
+        return Progress.COMPLETE
+
+
+class _HeaderLines:
+    """llhttp's callbacks for a header block."""
+
+    __slots__ = ("lines",)
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[bytes, bytes]] = []
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.lines.append((name, value))
+
+
+class _ChunkedBody:
+    """llhttp's callbacks for a chunked body, and the parser that calls them."""
+
+    __slots__ = ("_max_body", "_parser", "_received", "_size", "body", "complete", "sent_more", "too_large")
+
+    def __init__(self, max_body: int) -> None:
+        self._max_body = max_body
+        self._size = 0
+        self._received = 0
+        self.body = bytearray()
+        self.complete = False
+        self.too_large = False
+        self.sent_more = False
+        self._parser = HttpRequestParser(self)
+        self._parser.feed_data(_CHUNKED_HEAD)
+
+    def on_body(self, piece: bytes) -> None:
+        self._size += len(piece)
+        self.too_large = self.too_large or self._size > self._max_body
+        if not self.too_large:
+            self.body += piece
+
+    def on_message_complete(self) -> None:
+        self.complete = True
+
+    def receive(self, data: bytes) -> None:
+        position = 0
+        while position < len(data) and not self.complete and not self.too_large:
+            # To the next multiple in the stream, so that it does not matter how the stream was cut.
+            size = CHUNK_OVERHEAD_CHECKED_EVERY - self._received % CHUNK_OVERHEAD_CHECKED_EVERY
+            piece = data[position : position + size]
+            position += len(piece)
+            self._received += len(piece)
+            self._feed(piece)
+            if self._received % CHUNK_OVERHEAD_CHECKED_EVERY == 0 and not self.complete:
+                overhead = self._received - self._size
+                self.too_large |= overhead > CHUNK_OVERHEAD_ALLOWED + CHUNK_OVERHEAD_PER_BYTE * self._size
+        self.sent_more = self.sent_more or position < len(data)
+        if self.too_large:
+            self.body.clear()
+
+    def _feed(self, piece: bytes) -> None:
+        try:
+            self._parser.feed_data(piece)
+        except HttpParserError as error:
+            if self.complete:  # what follows the body is not ours
+                self.sent_more = True
+            elif not self.too_large:  # it was too large before it was malformed
+                raise Refusal(400, f"malformed chunked body: {_reason(error)}") from None
+
+
+def _header_lines(block: bytes | bytearray) -> list[tuple[str, str]]:
+    """The header lines of a complete block (its empty line included) as (lower-case name, value)."""
+    read = _HeaderLines()
+    try:
+        HttpRequestParser(read).feed_data(_STAND_IN_LINE + block)
+    except HttpParserUpgrade:  # an upgrade is offered, never taken
+        pass
+    except HttpParserError as error:
+        if "overflow" in str(error):
+            # Digits beyond 64 bits are a valid length that claims too much, not a malformed one.
+            clamped = _OVERLONG_LENGTH.sub(rb"\g<1>999999999999999999\2", b"\r\n" + block)
+            if len(clamped) < len(block) + 2:
+                return _header_lines(clamped[2:])
+        raise Refusal(400, f"malformed header: {_reason(error)}") from None
+    return [(_name(name), value.decode("latin-1").strip(" \t")) for name, value in read.lines]
+
+
+_known_names: dict[bytes, str] = {}
+_KNOWN_NAMES = 512  # spellings remembered; installers use a few dozen, a hostile client any number
+
+
+def _name(name: bytes) -> str:
+    lowered = _known_names.get(name)
+    if lowered is None:
+        lowered = name.decode("ascii").lower()
+        if len(_known_names) < _KNOWN_NAMES:
+            _known_names[name] = lowered
+    return lowered
+
+
+def _request(line: tuple[str, str, int], headers: list[tuple[str, str]]) -> Request:
+    """The request of a request line and its header lines. Raises `Refusal` for what llhttp lets through."""
+    method, target, minor_version = line
+    target = _origin_form(method, target)
+    hosts = 0
+    for name, value in headers:
+        if name == "host":
+            hosts += 1
+            if _NOT_IN_HOST.search(value):
+                raise Refusal(400, "malformed header: Host is not a host name")
+        elif name == "transfer-encoding" and (value.lower() != "chunked" or not minor_version):
+            raise Refusal(400, "Transfer-Encoding must be exactly chunked, in HTTP/1.1")
+    if hosts != 1 and (minor_version or hosts):
+        raise Refusal(400, "malformed header: Host is given twice" if hosts else "malformed header: Host is missing")
+    path, _, query = target.partition("?")
+    return Request(method, target, path, query, minor_version, headers)
+
+
+def _origin_form(method: str, target: str) -> str:
+    """``/path?query`` of any form of target; a fragment, which no client should send, is dropped."""
+    if target.startswith("/"):
+        return target.partition("#")[0] if "#" in target else target
+    if target == "*" or method == "CONNECT":
+        return target
+    match = _ABSOLUTE_TARGET.match(target)
+    if match is None:
+        raise Refusal(400, "malformed request line: the target is neither a path nor an http URL")
+    rest = match[1]
+    return rest if rest.startswith("/") else "/" + rest
+
+
+def _reason(error: HttpParserError) -> str:
+    """llhttp's words for what is wrong, fit for a plain-text line."""
+    reason = str(error)
+    return reason[:1].lower() + reason[1:].replace("`", "") if reason else "it cannot be parsed"

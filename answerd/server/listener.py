@@ -1,0 +1,410 @@
+"""The listener: accepts connections, admits or sheds them, and keeps their deadlines.
+
+Knows sockets and the event loop, how many connections are in flight and when each must be gone. Must not know what a
+request asks for: the apps behind it are plain WSGI callables. What happens on one connection is `connection.py`, what
+is refused as malformed `http_parser.py`, what an app sees `wsgi.py`.
+
+gevent's ``WSGIServer``, with everything between accept and app replaced: connections are accepted until none is left;
+each waits as a watcher and a buffer; above the limit a ready-made 503 is written at once; and all deadlines are
+equally long, so the connections in order of arrival are the deadlines in order.
+"""
+
+import errno
+import os
+import socket
+from _socket import MSG_DONTWAIT, MSG_NOSIGNAL, SHUT_WR
+from _socket import socket as Socket
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ssl import SSLContext
+from time import monotonic
+from typing import Any
+from wsgiref.types import WSGIApplication
+
+from gevent import get_hub, getcurrent
+from gevent.event import Event
+from gevent.monkey import get_original
+from gevent.pywsgi import WSGIServer
+from greenlet import greenlet
+
+from answerd.server.admission import Admission
+from answerd.server.connection import Connection, one_line
+from answerd.server.peer import Network
+from answerd.server.request_log import RequestLog
+from answerd.server.wsgi import ErrorLines, Response, plain_text
+
+BACKLOG = 4_096  # with the usual 128, a stampede's 503s took seconds (SYN retransmits)
+SEND_BUFFER = 131_072  # bytes the kernel holds for a client that does not read; left to itself it would take 4 MB
+ACCEPT_AT_ONCE = 2_000  # connections accepted before others get a turn; with 500 the queue overflowed in a stampede
+SERVE_AT_ONCE = 32  # fresh connections read before others get a turn
+IDLE_RUNNERS = 64  # greenlets kept for the next request
+SWEEP_SECONDS = 0.1
+CUT_AT_ONCE = 500  # connections closed in one sweep, about 5 ms
+REPORT_SECONDS = 1.0  # a storm of 503s or failed accepts is one line in that time
+PAUSE_SECONDS = 0.05  # without accepting, when the system has no memory for a connection
+SILENT_SECONDS = 1.0  # that a connection without a byte is still waited for while draining
+SHED_UNDER_TLS = 256  # handshakes at a time whose only purpose is to say 503
+_close = get_original("os", "close")  # gevent's waits for the loop's next turn
+_NO_FILES = frozenset({errno.EMFILE, errno.ENFILE})
+_NO_MEMORY = frozenset({errno.ENOBUFS, errno.ENOMEM})
+_CLOSED = frozenset({errno.EBADF, errno.EINVAL, errno.ENOTSOCK})
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one connection may take. Sizes in bytes, times in seconds.
+
+    ``timeout``: from accept to close. ``linger``, ``linger_bytes``: how long, and for how much, a client that still
+    sends after its response is listened to; within ``timeout``. ``max_lingering``: connections that do so at a time.
+    """
+
+    max_body: int = 1_048_576
+    timeout: float = 10.0
+    linger: float = 2.0
+    linger_bytes: int = 8_388_608
+    max_lingering: int = 16_384
+
+
+def bind(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
+    """A listening socket. ``host``: an IPv4 or IPv6 address or a name; ``::`` takes IPv4 too. Raises OSError."""
+    getaddrinfo = get_original("socket", "getaddrinfo")  # gevent's would start threads before the workers are forked
+    family, kind, protocol, _, address = getaddrinfo(host, port, 0, socket.SOCK_STREAM, 0, socket.AI_PASSIVE)[0]
+    bound = socket.socket(family, kind, protocol)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)  # accepted sockets inherit it
+        if reuse_port:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        bound.bind(address)
+        bound.listen(BACKLOG)
+        bound.setblocking(False)
+    except BaseException:
+        bound.close()
+        raise
+    return bound
+
+
+class Listener(WSGIServer):
+    """Serves one listening socket with one application."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        application: WSGIApplication,
+        *,
+        limits: Limits,
+        log: RequestLog,
+        admission: Admission,
+        trusted_proxies: Sequence[Network] = (),
+        tls: SSLContext | None = None,
+    ) -> None:
+        """``sock`` is what `bind` returned. ``tls`` makes the listener speak TLS; assigning to the attribute later
+        (another context, never None) holds for connections that begin after it."""
+        host, port = sock.getsockname()[:2]
+        super().__init__(
+            sock,
+            application,
+            log=None,
+            error_log=ErrorLines(log),
+            environ={
+                "SERVER_NAME": host,  # or it would ask the name service
+                "SERVER_PORT": str(port),
+                "wsgi.url_scheme": "https" if tls is not None else "http",
+                "wsgi.input_terminated": True,
+            },
+        )
+        self.limits = limits
+        self.request_log = log
+        self.admission = admission
+        self.trusted_proxies = tuple(trusted_proxies)
+        self.tls = tls
+        self.hub = get_hub()
+        self.busy: Response = plain_text(
+            503, "the service is at its limit of connections, try again in 2 seconds", "Retry-After: 2\r\n"
+        )
+        self._connections: dict[Connection, None] = {}  # in order of their deadlines
+        self._lingering: dict[Connection, None] = {}
+        self._fresh: deque[Connection] = deque()  # accepted, not yet looked at
+        self._idle_runners: list[greenlet] = []
+        self._sweeper: Any = None
+        self._draining = False
+        self._drained = Event()
+        self._resume: Any = None
+        self._spare_file: int | None = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        self._shed_count = 0
+        self._failed_accepts: dict[str, int] = {}
+        self._report_at = 0.0
+
+    def drain(self, until: float) -> int:
+        """Stops accepting and finishes what is in flight; at ``until`` (monotonic clock) the rest is closed.
+
+        Connections that the kernel has accepted are still served, new ones are refused. A connection that has not
+        sent a byte is waited for `SILENT_SECONDS`. Returns how many had to be closed. Called once, from a greenlet.
+        """
+        self._draining = True
+        self.loop.run_callback(self._accept_last)
+        self._drained.wait(max(0.0, until - monotonic()))
+        left = [*self._connections, *self._lingering]
+        for connection in left:
+            connection.cut("the service ends")
+        self.close()
+        self._stop_sweeper()
+        return len(left)
+
+    def close(self) -> None:
+        """Stops accepting at once and closes the listening socket; what is in flight goes on."""
+        if not self.closed:
+            super().close()
+        self._forget_resume()
+
+    @property
+    def in_flight(self) -> int:
+        """Connections of this process that have not been answered."""
+        return len(self._connections)
+
+    # --- accepting -------------------------------------------------------------------------------------------------
+
+    def _do_read(self) -> None:
+        """Connections can be accepted (the loop calls this, from what gevent's ``start_accepting`` set up)."""
+        try:
+            self._accept(ACCEPT_AT_ONCE)
+        except Exception as error:
+            self.request_log.service(f"accepting failed: {one_line(error)}")
+        self._serve_fresh()
+
+    def _accept(self, at_most: int) -> None:
+        listening = self.socket
+        now = monotonic()
+        for _ in range(at_most):
+            try:
+                descriptor, address = listening._accept()  # type: ignore[attr-defined]
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if not self._accept_failed(error):
+                    return
+                continue
+            self._admit(Socket(self.family, socket.SOCK_STREAM, 0, descriptor), address, now)
+
+    def _accept_last(self) -> None:
+        """Takes over what the kernel has accepted, then lets the address go."""
+        self.stop_accepting()
+        if not self.closed:
+            self._accept(BACKLOG + 1)
+            self.close()
+        self._serve_fresh()
+        self._start_sweeper()
+        self._look_whether_drained()
+
+    def _admit(self, accepted: Socket, address: tuple[Any, ...], now: float) -> None:
+        connection = Connection(self, accepted, address, now + self.limits.timeout)
+        if self._sweeper is None:
+            self._start_sweeper()
+        if self.admission.admit():
+            self._connections[connection] = None
+            self._fresh.append(connection)
+            return
+        self._shed_count += 1
+        if self.tls is not None:
+            if len(self._lingering) >= SHED_UNDER_TLS:
+                connection.holds_place = False
+                connection.close()
+                return
+            self._lingering[connection] = None
+        connection.shed()
+
+    def _serve_fresh(self) -> None:
+        """Reads from new connections; most have sent their request by now, so that they never need a watcher."""
+        fresh = self._fresh
+        for _ in range(min(SERVE_AT_ONCE, len(fresh))):
+            connection = fresh.popleft()
+            if not connection.closed:
+                connection.read()
+        if fresh:
+            self.loop.run_callback(self._serve_fresh)
+
+    def _accept_failed(self, error: OSError) -> bool:
+        """Notes it, and finds a way on; False when there is nothing to accept for now."""
+        if error.errno in _CLOSED:
+            return False
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        self._failed_accepts[reason] = self._failed_accepts.get(reason, 0) + 1
+        self._start_sweeper()
+        if error.errno in _NO_FILES:
+            if self._lingering:
+                next(iter(self._lingering)).close()
+                return True
+            if self._shed_with_spare_file():
+                return True
+        if error.errno in _NO_FILES or error.errno in _NO_MEMORY:
+            self._pause()
+            return False
+        return True  # that one connection was already gone
+
+    def _shed_with_spare_file(self) -> bool:
+        """With no file left, the one kept in reserve makes room to tell a client so."""
+        if self._spare_file is None:
+            return False
+        _close(self._spare_file)
+        self._spare_file = None
+        try:
+            descriptor, _ = self.socket._accept()  # type: ignore[attr-defined]
+            self._say_busy(Socket(self.family, socket.SOCK_STREAM, 0, descriptor))
+        except OSError:
+            return False
+        finally:
+            self._take_spare_file()
+        return True
+
+    def _say_busy(self, accepted: Socket) -> None:
+        """503 without the means to linger: nearly always in time, when the client's request is there already."""
+        try:
+            if self.tls is None:
+                accepted.send(self.busy.head + self.busy.body, MSG_DONTWAIT | MSG_NOSIGNAL)
+            accepted.shutdown(SHUT_WR)
+            accepted.recv(65_536, MSG_DONTWAIT)
+        except OSError:
+            pass
+        accepted.close()
+
+    def _take_spare_file(self) -> None:
+        if self._spare_file is None:
+            try:
+                self._spare_file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                pass
+
+    def _pause(self) -> None:
+        """Stops accepting for a moment: the socket stays ready, and the loop would spin."""
+        self.stop_accepting()
+        self._forget_resume()
+        self._resume = self.loop.timer(PAUSE_SECONDS)
+        self._resume.start(self._go_on_accepting)
+
+    def _forget_resume(self) -> None:
+        if self._resume is not None:
+            self._resume.stop()
+            self._resume.close()
+            self._resume = None
+
+    def _go_on_accepting(self) -> None:
+        self._forget_resume()
+        self._take_spare_file()
+        if not self.closed and not self._draining:
+            self.start_accepting()
+
+    # --- what connections tell -------------------------------------------------------------------------------------
+
+    def free_place(self, connection: Connection) -> bool:
+        """Its place may be taken by another. False if it held none."""
+        if not connection.holds_place:
+            return False
+        connection.holds_place = False
+        self.admission.release()
+        return True
+
+    def retake_place(self, connection: Connection) -> None:
+        """It is not done yet after all."""
+        connection.holds_place = True
+        self.admission.readmit()
+
+    def linger(self, connection: Connection) -> None:
+        """It has been answered; from now on it is only listened to."""
+        self._connections.pop(connection, None)
+        self._lingering.pop(connection, None)
+        connection.deadline = min(connection.deadline, monotonic() + self.limits.linger)
+        if len(self._lingering) >= self.limits.max_lingering:
+            next(iter(self._lingering)).close()
+        self._lingering[connection] = None
+
+    def forget(self, connection: Connection) -> None:
+        """It is being closed."""
+        self.free_place(connection)
+        self._connections.pop(connection, None)
+        self._lingering.pop(connection, None)
+        if self._draining:
+            self._look_whether_drained()
+
+    def _look_whether_drained(self) -> None:
+        if self._draining and self.closed and not self._connections and not self._lingering:
+            self._drained.set()
+
+    # --- running apps ----------------------------------------------------------------------------------------------
+
+    def run(self, connection: Connection) -> None:
+        """Lets a greenlet answer it; returns (to the loop) when that is done or waits for something.
+
+        Greenlets are used again: a new one maps and unmaps 16 KB for its Python frames, and a request that needs that
+        costs half as much again (64 against 42 µs).
+        """
+        runner = self._idle_runners.pop() if self._idle_runners else greenlet(self._run_forever, self.hub)
+        runner.gr_context = None  # context variables of the request before are gone
+        runner.switch(connection)
+
+    def _run_forever(self, connection: Connection) -> None:
+        runner = getcurrent()
+        while True:
+            connection.answer()
+            if len(self._idle_runners) >= IDLE_RUNNERS:
+                return
+            self._idle_runners.append(runner)
+            del connection
+            # A late wake-up that the app left behind is not for us.
+            while not isinstance(switched := self.hub.switch(), Connection):
+                pass
+            connection = switched
+
+    # --- deadlines -------------------------------------------------------------------------------------------------
+
+    def _start_sweeper(self) -> None:
+        if self._sweeper is None:
+            self._sweeper = self.loop.timer(SWEEP_SECONDS, SWEEP_SECONDS)
+            self._sweeper.start(self._sweep)
+
+    def _sweep(self) -> None:
+        """Closes what is over its time and writes the lines that sum up, as long as there is anything to watch."""
+        now = monotonic()
+        overdue = self._overdue(now)
+        for connection in overdue[:CUT_AT_ONCE]:
+            connection.cut("deadline")
+        if len(overdue) > CUT_AT_ONCE:
+            self.loop.run_callback(self._sweep)
+        if now >= self._report_at:
+            self._report(now)
+        self._look_whether_drained()
+        if not (self._connections or self._lingering or self._shed_count or self._failed_accepts or self._draining):
+            self._stop_sweeper()
+
+    def _stop_sweeper(self) -> None:
+        if self._sweeper is not None:
+            self._sweeper.stop()
+            self._sweeper.close()
+            self._sweeper = None
+
+    def _overdue(self, now: float) -> list[Connection]:
+        overdue = [connection for connection in self._lingering if connection.deadline <= now]
+        silent_since = now - SILENT_SECONDS + self.limits.timeout  # the deadline of one accepted so long ago
+        for connection in self._connections:
+            if connection.deadline > now:
+                break
+            overdue.append(connection)
+        if self._draining:
+            overdue += [
+                connection
+                for connection in self._connections
+                if now < connection.deadline <= silent_since and connection.waits_for_first_byte
+            ]
+        return overdue
+
+    def _report(self, now: float) -> None:
+        if self._shed_count:
+            self.request_log.service(f"503 shed {self._shed_count} connections, limit {self.admission.limit}")
+            self._shed_count = 0
+            self._report_at = now + REPORT_SECONDS
+        for reason, count in self._failed_accepts.items():
+            self.request_log.service(f"accept failed: {reason} ({count} times)")
+            self._report_at = now + REPORT_SECONDS
+        self._failed_accepts.clear()

@@ -1,0 +1,71 @@
+"""The address a request came from: the connection's, or what a trusted proxy says it is (SPEC 2).
+
+Knows IP addresses and ``X-Forwarded-For``. Must not know sockets or who asks.
+"""
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+Network = IPv4Network | IPv6Network
+_MAPPED_PREFIX = "::ffff:"
+
+
+def peer_address(connected: str, forwarded_for: Sequence[str], trusted: Sequence[Network]) -> str:
+    """The text of the address that counts as the peer's; IPv4 mapped into IPv6 is shown as IPv4.
+
+    ``connected`` is the connection's own address, ``forwarded_for`` the values of the request's ``X-Forwarded-For``
+    headers in order. Where the connection comes from a trusted proxy, the last entry that is not one counts. An entry
+    that is no address ends the walk; when it ends without such an entry, the connection's own address counts.
+    """
+    if not trusted:
+        return _unmapped(connected)
+    own = _address(connected)
+    if own is None or not _is_trusted(own, trusted):
+        return _unmapped(connected)
+    for entry in reversed(",".join(forwarded_for).split(",")):
+        text = entry.strip()
+        if not text:  # empty members of a list are nothing (RFC 9110, 5.6.1)
+            continue
+        address = _address(_without_port(text))
+        if address is None:
+            break
+        if not _is_trusted(address, trusted):
+            return str(address)
+    return str(own)
+
+
+def with_port(host: str, port: int) -> str:
+    """``host:port``, ``[host]:port`` for IPv6."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _unmapped(text: str) -> str:
+    if ":" not in text:
+        return text
+    address = _address(text)
+    return text if address is None else str(address)
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        address = ip_address(text.partition("%")[0] if text.startswith("fe80:") else text)
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address):
+        if address.scope_id is not None:  # free text, from the client
+            return None
+        return address.ipv4_mapped or address
+    return address
+
+
+def _is_trusted(address: IPv4Address | IPv6Address, trusted: Sequence[Network]) -> bool:
+    return any(address in network for network in trusted)
+
+
+def _without_port(entry: str) -> str:
+    """The address in ``192.0.2.1:8000``, ``[2001:db8::1]:8000``, ``[2001:db8::1]`` or a bare one of either kind."""
+    if entry.startswith("["):
+        host, bracket, port = entry[1:].partition("]")
+        return host if bracket and (not port or (port[0] == ":" and port[1:].isdigit())) else entry
+    host, colon, port = entry.partition(":")
+    return host if colon and port.isdigit() else entry

@@ -1,0 +1,254 @@
+"""The log: one line a request, service lines beside them (SPEC 15).
+
+Knows the shape of a line, how text from outside is escaped, and how lines reach stderr, stdout or a file without ever
+holding up an answer. Must not know what was asked or answered.
+
+Logging a line only appends to a queue. A native thread, which gevent does not know, writes the queue out in batches:
+a pipe that nobody reads or a disk that stalls stops that thread and nothing else. Switching the descriptor to
+non-blocking instead would do so for every other program that shares it, and would not help with a disk. The queue is
+bounded; what does not fit is dropped, counted, and said when lines can be written again.
+"""
+
+import atexit
+import os
+import re
+import stat
+import time
+from collections import deque
+from typing import Final, Literal, Protocol
+
+from gevent.monkey import get_original
+
+Level = Literal["all", "problems", "off"]
+
+MAX_QUEUED: Final = 1_048_576  # characters that wait to be written
+ATOMIC_WRITE: Final = 4_096  # bytes: PIPE_BUF; what several workers write to one pipe in such pieces never mixes
+FILE_WRITE: Final = 65_536  # bytes: one append to a regular file never mixes either
+# Characters at which the parts of a line are cut, so that a line with anything a client can send is one atomic write
+# (a target is latin-1: two bytes a character at most).
+MAX_TARGET: Final = 1_500
+MAX_OUTCOME: Final = 800
+MAX_METHOD: Final = 40
+MAX_SERVICE_TEXT: Final = 3_900
+# Between two batches: a wake-up costs both threads a turn of the interpreter's lock.
+BATCH_SECONDS: Final = 0.01
+CLOSE_SECONDS: Final = 1.0  # that the end of the process waits for a log nobody reads
+FIRST_PROBLEM_STATUS: Final = 400
+
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_STREAMS: Final = {"stdout": 1, "stderr": 2}
+
+# The real ones: gevent's would run in the loop that must not wait.
+_start_thread = get_original("_thread", "start_new_thread")
+_lock = get_original("_thread", "allocate_lock")
+_sleep = get_original("time", "sleep")
+_select = get_original("select", "select")
+
+
+class _Lock(Protocol):
+    def acquire(self) -> bool: ...
+    def release(self) -> None: ...
+
+
+def escape(text: str) -> str:
+    """Text that stays on its line and leaves the terminal alone: control characters, line separators and lone
+    surrogates as ``\\xNN`` or ``\\uNNNN``."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSAFE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"  # noqa: PLR2004
+
+
+class _Reopened:
+    """In the queue: from here on, write to this descriptor."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+
+class RequestLog:
+    """Writes lines to ``stderr``, ``stdout`` or a file that is appended to.
+
+    One object serves all listeners of a process. After a fork the child's has an empty queue and a writer of its own,
+    the parent's is untouched.
+    """
+
+    def __init__(self, destination: str = "stderr", level: Level = "all") -> None:
+        """``level``: ``problems`` drops requests with a status under 400, ``off`` all requests; service lines stay.
+
+        Raises OSError when the file cannot be opened.
+        """
+        self.level = level
+        self._path = None if destination in _STREAMS else destination
+        self._descriptor = _STREAMS[destination] if self._path is None else _open(self._path)
+        self._second = 0
+        self._timestamp = ""
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin)
+        atexit.register(self.close)
+
+    def request(
+        self, peer: str, method: str, target: str, *, body: int, status: int | None, outcome: str, sent: int
+    ) -> None:
+        """One request's line, at its end.
+
+        ``peer`` is ``ip:port``; ``body`` and ``sent`` count bytes of the request's and the response's body;
+        ``status`` is None where no response was begun or it did not get through, and then ``outcome`` says why.
+        """
+        if self.level != "all" and (self.level == "off" or (status is not None and status < FIRST_PROBLEM_STATUS)):
+            return
+        target = _cut(escape(target), MAX_TARGET)
+        outcome = _cut(escape(outcome), MAX_OUTCOME)
+        method = _cut(escape(method), MAX_METHOD)
+        shown = "-" if status is None else status
+        self._append(f"{self._now()} {peer} {method} {target} body={body} {shown} {outcome} bytes={sent}\n")
+
+    def service(self, text: str) -> None:
+        """A line about the service itself."""
+        self._append(f"{self._now()} - {_cut(escape(text), MAX_SERVICE_TEXT)}\n")
+
+    def reopen(self) -> None:
+        """Goes on in the file of that name as it is now (logrotate has moved the old one). Raises OSError, and then
+        the old file stays in use. Nothing to do for stderr and stdout."""
+        if self._path is not None:
+            self._queue.append(_Reopened(_open(self._path)))
+            self._wake_writer()
+
+    def flush(self, timeout: float = CLOSE_SECONDS) -> bool:
+        """Waits (the whole process) until everything logged so far is written or lost; False if it took longer."""
+        until = time.monotonic() + timeout
+        while self._queue or (self._writer_started and not self._writer_sleeps):
+            if time.monotonic() >= until:
+                return False
+            self._wake_writer()
+            _sleep(0.001)
+        return True
+
+    def close(self, timeout: float = CLOSE_SECONDS) -> bool:
+        """The last thing a process does with its log: `flush`. A writer that is stuck ends with the process."""
+        return self.flush(timeout)
+
+    # --- the side of the service -----------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """An empty queue, no writer: at the start, and in a forked child (threads do not survive a fork)."""
+        self._queue: deque[str | _Reopened] = deque()
+        self._queued = 0  # characters ever queued, and written: each counted by one thread only
+        self._written = 0
+        self._overflowed = 0  # lines that found the queue full, and that could not be written
+        self._failed = 0
+        self._reported = 0
+        self._writer_started = False
+        self._writer_sleeps = False
+        self._wake = _lock()
+        self._wake.acquire()
+
+    def _now(self) -> str:
+        second = int(time.time())
+        if second != self._second:
+            self._timestamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))
+            self._second = second
+        return self._timestamp
+
+    def _append(self, line: str) -> None:
+        if self._queued - self._written + len(line) > MAX_QUEUED:
+            self._overflowed += 1
+            return
+        self._queued += len(line)
+        self._queue.append(line)
+        if self._writer_sleeps or not self._writer_started:
+            self._wake_writer()
+
+    def _wake_writer(self) -> None:
+        if not self._writer_started:
+            self._writer_started = True
+            _start_thread(self._write_forever, (self._wake,))
+        self._writer_sleeps = False
+        try:
+            self._wake.release()
+        except RuntimeError:  # it is awake already
+            pass
+
+    # --- the side of the writer, in its own thread -----------------------------------------------------------------
+
+    def _write_forever(self, wake: "_Lock") -> None:
+        while True:
+            wake.acquire()
+            _sleep(BATCH_SECONDS)  # the next lines of a busy service gather
+            self._write_queued(len(self._queue))
+            self._writer_sleeps = True
+            if self._queue:  # appended since
+                self._wake_writer()
+
+    def _write_queued(self, entries: int) -> None:
+        """Writes that many entries of the queue, and how many were lost before as soon as that can be written."""
+        while entries > 0:
+            batch, reopened = self._take(entries)
+            entries -= len(batch) + (reopened is not None)
+            if batch:
+                text = "".join(batch)
+                written = self._write(text.encode("utf-8", "backslashreplace"))
+                self._written += len(text)
+                if not written:
+                    self._failed += len(batch)
+                    continue
+            if reopened is not None:
+                self._descriptor, old = reopened.descriptor, self._descriptor
+                os.close(old)
+            self._report_lost()
+
+    def _take(self, entries: int) -> tuple[list[str], _Reopened | None]:
+        """The next lines, at least one and no more than fit into one atomic write; or a change of file by itself."""
+        limit = FILE_WRITE if _is_regular(self._descriptor) else ATOMIC_WRITE
+        batch: list[str] = []
+        size = 0
+        for _ in range(entries):
+            entry = self._queue[0]
+            if isinstance(entry, _Reopened):
+                if not batch:
+                    self._queue.popleft()
+                    return [], entry
+                break
+            size += len(entry) if entry.isascii() else len(entry.encode("utf-8", "backslashreplace"))
+            if batch and size > limit:
+                break
+            batch.append(entry)
+            self._queue.popleft()
+        return batch, None
+
+    def _report_lost(self) -> None:
+        lost = self._overflowed + self._failed - self._reported
+        if lost:
+            line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} - {lost} log lines were dropped\n"
+            if self._write(line.encode("ascii")):
+                self._reported += lost
+
+    def _write(self, data: bytes) -> bool:
+        """Writes all of it, however long that takes; False when it cannot be written."""
+        while data:
+            try:
+                data = data[os.write(self._descriptor, data) :]
+            except BlockingIOError:  # someone who shares the descriptor made it non-blocking
+                _select([], [self._descriptor], [], 1.0)
+            except OSError:
+                return False
+        return True
+
+
+def _open(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY, 0o640)
+
+
+def _is_regular(descriptor: int) -> bool:
+    try:
+        return stat.S_ISREG(os.fstat(descriptor).st_mode)
+    except OSError:
+        return False
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[:length] + "..."

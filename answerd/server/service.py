@@ -1,0 +1,312 @@
+"""The running service: what can refuse to start is tried first, then one process or several answer (SPEC 2, 15, 16).
+
+Puts the other rooms together. Knows the order in which things start and end; decides nothing about a request.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import time
+from dataclasses import dataclass, field
+
+import gevent
+from gevent.event import Event
+
+from answerd import __version__
+from answerd.answers.problems import load_problems
+from answerd.answers.warming import warm_up
+from answerd.config import Address, Config
+from answerd.server.admission import Admission, raise_file_limit
+from answerd.server.answer_app import make_answer_app
+from answerd.server.answer_set import AnswerSet
+from answerd.server.capture import Recorder
+from answerd.server.certificate import Certificate, CertificateError, load_certificate
+from answerd.server.generation import Generation
+from answerd.server.listener import Limits, Listener, bind
+from answerd.server.peer import with_port
+from answerd.server.processes import hold_signals, log_reopened, supervise, told_to_stop, when_the_parent_is_gone
+from answerd.server.request_log import RequestLog
+from answerd.store import StoreError
+from answerd.store.loader import Loader
+from answerd.store.opening import open_store
+
+FILES_BESIDE_CONNECTIONS = 64
+"""File descriptors kept back for the store, the log, libraries and the event loop."""
+
+LOAD_SECONDS = 1.0
+"""How long the first load may hold back the first accept. A larger set is loaded while ``/health`` answers already;
+other requests wait for it."""
+
+WARM_SECONDS = 10.0
+"""How long the preparation of answers may hold back the line that says the service listens. Requests are answered
+meanwhile; a fleet that waits for the line finds its answers ready."""
+
+
+class StartupError(Exception):
+    """The service cannot start. One line for the operator."""
+
+
+def serve(config: Config) -> int:
+    """Run until a signal ends it. Returns the exit status.
+
+    Raises `StartupError`, `answerd.store.StoreError`: the service cannot start.
+    """
+    if config.workers > 1:
+        hold_signals()
+    try:
+        log = RequestLog(config.log_file, config.log)
+    except OSError as error:
+        raise StartupError(f"SERVICE_LOG_FILE: {config.log_file} cannot be opened: {error.strerror}") from None
+    try:
+        service = _prepare(config, log)
+        return _run_alone(service) if config.workers == 1 else _run_several(service)
+    finally:
+        log.close()
+
+
+@dataclass
+class _Service:
+    """What all processes of the service have in common; made before any is forked."""
+
+    config: Config
+    log: RequestLog
+    loader: Loader
+    limit: int
+    admission: Admission
+    sockets: list[socket.socket]
+    certificate: Certificate | None
+    generation: Generation = field(default_factory=Generation)
+    known_problems: set[str] = field(default_factory=set)
+
+    @property
+    def announcement(self) -> str:
+        """The log line that says where requests are answered."""
+        config = self.config
+        return (
+            f"answerd {__version__} listening on {_bound(self.sockets[0])}, store={self.loader.store.described} "
+            f"workers={config.workers} max_conn={self.limit} timeout={config.timeout_seconds}s log={config.log}"
+        )
+
+    def reload(self) -> None:
+        """SIGHUP: the log file and the certificate, anew; what cannot be opened leaves the old one in use."""
+        log_reopened(self.log)
+        try:
+            self.certificate = _certificate(self.config)
+        except CertificateError as error:
+            self.log.service(f"warning: {error}; the old certificate stays in use")
+
+    def say_fingerprint(self) -> None:
+        """What an installer is told to trust."""
+        if self.certificate is not None:
+            self.log.service(f"TLS certificate fingerprint (SHA-256): {self.certificate.fingerprint}")
+
+
+def _prepare(config: Config, log: RequestLog) -> _Service:
+    """Everything that can refuse to start. Raises `StartupError` and `answerd.store.StoreError`."""
+    loader = Loader(open_store(config))
+    limit, warnings = _connection_limit(config)
+    try:
+        certificate = _certificate(config)
+    except CertificateError as error:
+        raise StartupError(str(error)) from None
+    sockets = _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
+    for warning in (*config.warnings, *warnings, *loader.store.warnings()):
+        log.service(f"warning: {warning}")
+    service = _Service(config, log, loader, limit, Admission(limit, config.workers), sockets, certificate)
+    service.say_fingerprint()
+    return service
+
+
+def _run_alone(service: _Service) -> int:
+    """One worker is one plain process."""
+    return _Process(service, 0).run(announce=True)
+
+
+def _run_several(service: _Service) -> int:
+    """Load once, so that the children share what they only read; then fork them."""
+    try:
+        _load_for_all(service)
+    except _Stopped:
+        service.log.service("stopped while loading")
+        return 0
+    gc.collect()
+    gc.freeze()
+    lifeline, held_open = os.pipe()
+
+    def run_child(index: int) -> int:
+        os.close(held_open)
+        for other, inherited in enumerate(service.sockets):
+            if other != index:
+                inherited.close()
+        return _Process(service, index, lifeline).run(announce=False)
+
+    def stop_accepting() -> None:
+        for listening in service.sockets:
+            listening.close()
+
+    def reload() -> None:
+        service.reload()
+        service.say_fingerprint()
+
+    service.log.service(service.announcement)
+    return supervise(
+        [f"worker {index + 1}" for index in range(service.config.workers)],
+        run_child,
+        service.admission.reset,
+        log=service.log,
+        reload=reload,
+        stop_accepting=stop_accepting,
+        stop_seconds=service.config.timeout_seconds,
+    )
+
+
+def _load_for_all(service: _Service) -> None:
+    """What the children share: the answer set, its answers, its problems. What cannot be done here each does by itself.
+
+    Raises `_Stopped`.
+    """
+    loader = service.loader
+    try:
+        changes = loader.look()
+        if changes is not None:
+            loader.take(changes, _Patience())
+        warm_up(loader.catalogue, _Patience(WARM_SECONDS))
+        service.known_problems = set(load_problems(loader.catalogue, _Patience(WARM_SECONDS)))
+    except (StoreError, TimeoutError):
+        pass
+    for problem in sorted(service.known_problems):
+        service.log.service(f"problem: {problem}")
+
+
+class _Stopped(Exception):
+    """A signal to stop came before the service was up."""
+
+
+class _Patience:
+    """Called between the steps of long work; ends it when it has taken long enough, or when the service is stopped."""
+
+    def __init__(self, seconds: float = float("inf")) -> None:
+        self._until = time.monotonic() + seconds
+
+    def __call__(self) -> None:
+        """Raises TimeoutError, `_Stopped`."""
+        if told_to_stop():
+            raise _Stopped
+        if time.monotonic() > self._until:
+            raise TimeoutError
+
+
+class _Process:
+    """One process that answers: its listener, its answer set, its signals."""
+
+    def __init__(self, service: _Service, index: int, lifeline: int | None = None) -> None:
+        """``index``: which worker this is. ``lifeline``: a pipe that ends with the parent; None where there is none."""
+        self.service = service
+        self.index = index
+        self.lifeline = lifeline
+        self.stopping = Event()
+        self.answers = AnswerSet(
+            service.loader,
+            service.generation,
+            service.log,
+            service.known_problems,
+            reports=index == 0,
+            inherited=lifeline is not None,
+        )
+        service.admission.attach(index)
+        self.listener = Listener(
+            service.sockets[index],
+            make_answer_app(self.answers.current, service.config.answer_token, _recorder(service)),
+            limits=Limits(timeout=service.config.timeout_seconds),
+            log=service.log,
+            admission=service.admission,
+            trusted_proxies=service.config.trusted_proxies,
+            tls=service.certificate.context if service.certificate is not None else None,
+        )
+
+    def run(self, *, announce: bool) -> int:
+        """Answer until told to stop. Returns the exit status."""
+        self._heed_signals()
+        watch = gevent.spawn(self.answers.watch)
+        self.answers.loaded.wait(LOAD_SECONDS)
+        self.listener.start()
+        gevent.wait([self.answers.warm, self.stopping], timeout=WARM_SECONDS, count=1)
+        if announce:
+            self.service.log.service(self.service.announcement)
+        self.stopping.wait()
+        if announce:
+            self.service.log.service("stopping: what is in flight is finished")
+        watch.kill(block=False)
+        self.listener.drain(time.monotonic() + self.service.config.timeout_seconds)
+        if announce:
+            self.service.log.service("stopped")
+        return 0
+
+    def _heed_signals(self) -> None:
+        gevent.signal_handler(signal.SIGTERM, self.stopping.set)
+        gevent.signal_handler(signal.SIGINT, self.stopping.set)
+        gevent.signal_handler(signal.SIGHUP, self._reload)
+        # A supervising parent has blocked them; what came meanwhile is delivered now.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD))
+        if self.lifeline is not None:
+            when_the_parent_is_gone(self.lifeline, self.stopping.set)
+
+    def _reload(self) -> None:
+        """SIGHUP: the log file, the certificate and the store, anew."""
+        service = self.service
+        service.reload()
+        if service.certificate is not None:
+            self.listener.tls = service.certificate.context
+        service.log.service("reloading")
+        if self.lifeline is None:
+            service.say_fingerprint()
+        self.answers.look_soon()
+
+
+def _recorder(service: _Service) -> Recorder | None:
+    directory = service.config.capture_dir
+    return Recorder(directory, service.log) if directory is not None else None
+
+
+def _connection_limit(config: Config) -> tuple[int, list[str]]:
+    """The limit of connections, clamped to what the system lets the processes open, and a warning where it is."""
+    files = raise_file_limit()
+    possible = max(1, files - FILES_BESIDE_CONNECTIONS) * config.workers
+    if config.max_connections <= possible:
+        return config.max_connections, []
+    return possible, [
+        f"SERVICE_MAX_CONNECTIONS={config.max_connections} is more than the limit of open files ({files}) allows: "
+        f"{possible} are admitted"
+    ]
+
+
+def _bind(setting: str, address: Address, count: int) -> list[socket.socket]:
+    """``count`` listening sockets on one address. Raises `StartupError`.
+
+    The first is bound by itself, so that an address that another program holds is an error even where several sockets
+    are to share it.
+    """
+    try:
+        first = bind(address.host, address.port)
+        if count == 1:
+            return [first]
+        port = first.getsockname()[1]
+        first.close()
+        return [bind(address.host, port, reuse_port=True) for _ in range(count)]
+    except OSError as error:
+        raise StartupError(f"{setting}: {address} cannot be bound: {error.strerror or error}") from None
+
+
+def _bound(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return with_port(host, port)
+
+
+def _certificate(config: Config) -> Certificate | None:
+    """The configured certificate with its key, None without. Raises `CertificateError`."""
+    if config.tls_cert is None or config.tls_key is None:
+        return None
+    return load_certificate(config.tls_cert, config.tls_key)

@@ -1,0 +1,165 @@
+"""WSGI without a server: the environ of a request, and the bytes of what an app answers.
+
+Knows PEP 3333 and the keys of its own that the apps read (``answerd.…``, listed at `environ_of`), and what every
+response carries (SPEC 10). Must not know sockets, deadlines or what an app does.
+"""
+
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from io import BytesIO
+from typing import Any, NamedTuple, Protocol
+from wsgiref.types import WSGIApplication
+
+from answerd.server.http_parser import Request
+
+PLAIN_TEXT = "text/plain; charset=utf-8"
+# Headers that the listener decides: every answer has a length and closes its connection.
+_DECIDED_HERE = frozenset({"content-length", "connection", "keep-alive", "transfer-encoding", "date", "server"})
+_NOT_FOR_APPS = frozenset({"content-length", "transfer-encoding"})  # the body has been read: CONTENT_LENGTH is its size
+
+
+class Response(NamedTuple):
+    """An answer ready to be sent. ``body`` is empty for HEAD, ``head`` still tells its length."""
+
+    status: int
+    head: bytes
+    body: bytes
+
+
+class _Log(Protocol):
+    def service(self, text: str) -> None: ...
+
+
+class ErrorLines:
+    """``wsgi.errors``: what an app writes becomes one line of the log for each write."""
+
+    def __init__(self, log: _Log) -> None:
+        self._log = log
+
+    def write(self, text: str) -> int:
+        line = " | ".join(part for part in text.splitlines() if part.strip())
+        if line:
+            self._log.service(line)
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        self.write("".join(lines))
+
+    def flush(self) -> None:
+        pass
+
+
+def environ_of(request: Request, base: dict[str, Any], peer: str, port: int) -> dict[str, Any]:
+    """The environ of a request: ``base`` (what is the same for all) and
+
+    - ``answerd.target``, ``answerd.path``: as sent, in origin form, not percent-decoded (latin-1 of the bytes);
+    - ``answerd.headers``: all headers as (lower-case name, value), also those that a ``HTTP_`` key cannot hold;
+    - ``answerd.body``: bytes; ``answerd.body_too_large``: it was not read, its limit or what it claims is exceeded;
+    - ``answerd.peer``: the address the request came from (SPEC 2), without port.
+
+    An app may set ``answerd.outcome``, the words for the log line.
+    """
+    environ = base.copy()
+    environ["REQUEST_METHOD"] = request.method
+    environ["PATH_INFO"] = request.decoded_path()
+    environ["QUERY_STRING"] = request.query
+    environ["SERVER_PROTOCOL"] = "HTTP/1.1" if request.minor_version else "HTTP/1.0"
+    environ["REMOTE_ADDR"] = peer
+    environ["REMOTE_PORT"] = str(port)
+    environ["answerd.target"] = request.target
+    environ["answerd.path"] = request.path
+    environ["answerd.headers"] = request.headers
+    environ["answerd.body"] = request.body
+    environ["answerd.body_too_large"] = request.body_too_large
+    environ["answerd.peer"] = peer
+    environ["wsgi.input"] = BytesIO(request.body)
+    for name, value in request.headers:
+        key = _KEYS.get(name) or _environ_key(name)
+        if not key:
+            continue
+        if key in environ:
+            environ[key] += ("; " if key == "HTTP_COOKIE" else ", ") + value
+        else:
+            environ[key] = value
+    environ["CONTENT_LENGTH"] = str(len(request.body))
+    return environ
+
+
+# The names nearly every request carries; others are put together each time.
+_KEYS = {
+    name: "HTTP_" + name.upper().replace("-", "_")
+    for name in ("host", "user-agent", "accept", "accept-encoding", "connection", "authorization", "expect")
+} | {"content-type": "CONTENT_TYPE"}
+
+
+def _environ_key(name: str) -> str:
+    """The environ's key, empty where there is none: ``X_A`` would arrive as the same key as ``X-A`` and shadow it."""
+    if "_" in name or name in _NOT_FOR_APPS:
+        return ""
+    return "HTTP_" + name.upper().replace("-", "_")
+
+
+class _StartResponse:
+    """PEP 3333's ``start_response`` of one call; the last one an app makes counts."""
+
+    __slots__ = ("headers", "status", "written")
+
+    def __init__(self) -> None:
+        self.status = ""
+        self.headers: list[tuple[str, str]] = []
+        self.written: list[bytes] = []
+
+    def __call__(self, status: str, headers: list[tuple[str, str]], _: object = None) -> Callable[[bytes], None]:
+        self.status = status
+        self.headers = headers
+        return self.written.append
+
+
+def respond(application: WSGIApplication, environ: dict[str, Any]) -> Response:
+    """Calls the application and puts its answer together. What it raises, and ValueError for a header that cannot be
+    sent, is the caller's to answer."""
+    started = _StartResponse()
+    result = application(environ, started)
+    try:
+        body = b"".join(result)
+    finally:
+        if hasattr(result, "close"):
+            result.close()
+    if not started.status:
+        raise ValueError("the application did not call start_response")
+    if started.written:
+        body = b"".join(started.written) + body
+    head_only = environ["REQUEST_METHOD"] == "HEAD"
+    head = _head(started.status, started.headers, len(body), head_only)
+    return Response(int(started.status[:3]), head, b"" if head_only else body)
+
+
+def plain_text(status: int, reason: str, extra: str = "") -> Response:
+    """One plain-text line: the error that no app was asked about. ``extra``: header lines with their ends."""
+    body = reason.encode("utf-8", "backslashreplace") + b"\n"
+    head = (
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {PLAIN_TEXT}\r\n{extra}"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return Response(status, head.encode("ascii"), body)
+
+
+def _head(status: str, headers: list[tuple[str, str]], length: int, head_only: bool) -> bytes:
+    """The status line and the headers, one line each whatever the app put into them."""
+    lines = [f"HTTP/1.1 {status}"]
+    typed = False
+    for name, value in headers:
+        lowered = name.lower()
+        if lowered == "content-length" and head_only and not length:
+            length = int(value)
+        if lowered in _DECIDED_HERE:
+            continue
+        typed = typed or lowered == "content-type"
+        lines.append(f"{name}: {value}")
+    if not typed:
+        lines.append(f"Content-Type: {PLAIN_TEXT}")
+    lines.append(f"Content-Length: {length}\r\nConnection: close\r\n\r\n")
+    text = "\r\n".join(lines)
+    if text.count("\n") != len(lines) + 2 or text.count("\r") != len(lines) + 2:
+        raise ValueError("a header of the application holds a line end")
+    return text.encode("latin-1")

@@ -1,0 +1,89 @@
+"""Byte streams against the request reader, without a socket: whatever comes, it is refused or understood, never else.
+
+``python fuzz_listener.py 1000000`` runs as many streams as it is told; the tests run a few hundred.
+"""
+
+import sys
+from dataclasses import dataclass
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from answerd.server.http_parser import Progress, Refusal, Request, RequestReader
+
+MAX_BODY = 1_048_576
+
+_REQUEST_LINES = [
+    b"GET / HTTP/1.1\r\n",
+    b"POST /a?b=c HTTP/1.1\r\n",
+    b"GET /a HTTP/1.0\r\n",
+    b"PUT * HTTP/1.1\r\n",
+    b"\r\n",
+]
+_HEADERS = [
+    b"Host: s\r\n",
+    b"Content-Length: 5\r\n",
+    b"Content-Length: 99999999999999999999\r\n",
+    b"Transfer-Encoding: chunked\r\n",
+    b"Transfer-Encoding: gzip, chunked\r\n",
+    b"Expect: 100-continue\r\n",
+    b"Connection: upgrade\r\nUpgrade: h2c\r\n",
+    b"X_A: b\r\n",
+    b" folded\r\n",
+]
+_BODIES = [b"hello", b"5\r\nhello\r\n", b"5;a=b\r\nhello\r\n", b"0\r\n\r\n", b"0\r\nX: y\r\n\r\n", b"FFFFFFFF\r\n"]
+_ODDITIES = [b"\r\n", b"\n", b"\r", b"\0", b" ", b":", b"\xff", b"\t", b"a" * 9_000]
+
+streams = st.lists(
+    st.one_of(
+        st.sampled_from(_REQUEST_LINES),
+        st.sampled_from(_HEADERS),
+        st.sampled_from(_BODIES),
+        st.sampled_from(_ODDITIES),
+        st.binary(max_size=12),
+    ),
+    max_size=14,
+).map(b"".join)
+# Most streams begin like a request, or hardly any would get beyond its first line.
+requests = st.tuples(st.sampled_from(_REQUEST_LINES[:3]), st.just(b"Host: s\r\n"), streams).map(b"".join)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a stream was judged: refused with a status, or a request, or neither yet."""
+
+    status: int = 0
+    request: Request | None = None
+
+
+def judge(pieces: list[bytes], max_body: int = MAX_BODY) -> Outcome:
+    """Feeds the pieces until something is known."""
+    reader = RequestReader(max_body)
+    try:
+        for piece in pieces:
+            if piece and reader.receive(piece) is Progress.COMPLETE:
+                return Outcome(request=reader.request)
+    except Refusal as refusal:
+        if refusal.status not in (400, 414, 431) or not refusal.reason.isprintable():
+            raise AssertionError(f"refused with {refusal.status} {refusal.reason!r}") from refusal
+        return Outcome(status=refusal.status)
+    return Outcome(request=None)
+
+
+def fuzz(examples: int) -> None:
+    """As many streams, each judged whole, in two halves and byte by byte. Raises AssertionError."""
+
+    @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.one_of(requests, streams), st.integers(0, 100))
+    def alike(stream: bytes, percent: int) -> None:
+        cut = len(stream) * percent // 100
+        whole = judge([stream], max_body=16)
+        assert judge([stream[:cut], stream[cut:]], max_body=16) == whole
+        if len(stream) < 400:
+            assert judge([stream[i : i + 1] for i in range(len(stream))], max_body=16) == whole
+
+    alike()
+
+
+if __name__ == "__main__":
+    fuzz(int(sys.argv[1]))

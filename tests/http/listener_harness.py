@@ -1,0 +1,221 @@
+"""A listener with a tiny application in a process of its own, and the raw client that the tests of the listener share.
+
+Run as a program it serves until SIGTERM, then drains, and prints ``drained <connections cut>``. SIGHUP reopens the log.
+"""
+
+# ruff: noqa: PLC0415 (the program must patch before it imports what it tests, the tests must not patch at all)
+
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HOST = "127.0.0.1"
+
+
+def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    """Answers by path; like the apps of the service it judges method, then size, and reads ``answerd.body``."""
+    from gevent import sleep
+
+    path, query = environ["answerd.path"], environ["QUERY_STRING"]
+    plain = [("Content-Type", "text/plain; charset=utf-8")]
+    if environ["REQUEST_METHOD"] not in ("GET", "POST", "HEAD"):
+        start_response("405 Method Not Allowed", [*plain, ("Allow", "GET, POST")])
+        return [b"only GET and POST\n"]
+    if environ["answerd.body_too_large"]:
+        start_response("413 Content Too Large", plain)
+        return [b"the body is too large\n"]
+    if path == "/raise":
+        raise RuntimeError("secret of the stack trace\nsecond line")
+    if path == "/split":
+        start_response("200 OK", [("X-Bad", "a\r\nX-Injected: b")])
+        return [b""]
+    if path == "/environ":
+        shown = {k: v for k, v in environ.items() if isinstance(v, str | list | bool | int)}
+        body = json.dumps(shown | {"input": environ["wsgi.input"].read().decode("latin-1")}).encode()
+    elif path == "/big":
+        body = b"x" * int(query)
+    elif path == "/slow":
+        sleep(float(query))
+        body = b"slow\n"
+    elif path == "/memory":
+        body = str(resident_bytes(os.getpid())).encode()
+    elif path == "/echo":
+        body = environ["answerd.body"]
+    else:
+        environ["answerd.outcome"] = "format=toml default"
+        body = b"hello\n"
+    start_response("200 OK", plain)
+    return [body]
+
+
+def resident_bytes(pid: int) -> int:
+    """Memory of a process that is not shared with others."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return sum(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Private_"))
+
+
+def main(options: dict[str, Any]) -> None:
+    from gevent import monkey
+
+    monkey.patch_all()
+    import gc
+    import ipaddress
+    import resource
+
+    import gevent
+    from gevent.event import Event
+
+    from answerd.server import listener as module
+    from answerd.server.admission import Admission
+    from answerd.server.listener import Limits, Listener, bind
+    from answerd.server.request_log import RequestLog
+
+    log = RequestLog(options.get("log", "stderr"), options.get("level", "all"))
+    tls = None
+    if options.get("certificate"):
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(options["certificate"])
+    limits = Limits(**options.get("limits", {}))
+    listener = Listener(
+        bind(options.get("host", HOST), 0),
+        application,
+        limits=limits,
+        log=log,
+        admission=Admission(options.get("max_connections", 2048)),
+        trusted_proxies=[ipaddress.ip_network(network) for network in options.get("trusted", [])],
+        tls=tls,
+    )
+    if "files" in options:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (options["files"], options["files"]))
+    if "accept_at_once" in options:
+        module.ACCEPT_AT_ONCE = options["accept_at_once"]
+    if options.get("without_spare_file"):
+        listener._spare_file = None
+    ended = Event()
+    gevent.signal_handler(signal.SIGTERM, ended.set)
+    gevent.signal_handler(signal.SIGHUP, log.reopen)
+    gc.freeze()
+    listener.start()
+    print(f"port {listener.address[1]}", flush=True)
+    ended.wait()
+    print(f"drained {listener.drain(time.monotonic() + limits.timeout)}", flush=True)
+    log.close()
+
+
+@dataclass
+class Response:
+    """What a client received. ``status`` is 0 and everything else empty where nothing came."""
+
+    status: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    raw: bytes = b""
+    reset: bool = False
+
+    @classmethod
+    def parse(cls, raw: bytes, reset: bool = False) -> "Response":
+        head, _, body = raw.partition(b"\r\n\r\n")
+        lines = head.decode("latin-1").split("\r\n")
+        if not raw:
+            return cls(reset=reset)
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+        return cls(int(lines[0].split(" ")[1]), headers, body, raw, reset)
+
+
+class Server:
+    """The running process, its log lines as they come."""
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, json.dumps(options)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        assert self.process.stdout
+        first = self.process.stdout.readline()
+        if not first.startswith(b"port "):
+            raise RuntimeError(f"the listener did not start: {self.process.communicate()[1].decode()}")
+        self.port = int(first.split()[1])
+        self.lines: list[str] = []
+        self._arrived = threading.Condition()
+        self._reading = threading.Thread(target=self._read_log, daemon=True)
+        if options.get("read_log", True):
+            self._reading.start()
+
+    def _read_log(self) -> None:
+        assert self.process.stderr
+        for line in self.process.stderr:
+            with self._arrived:
+                self.lines.append(line.decode("utf-8", "surrogateescape").removesuffix("\n"))
+                self._arrived.notify_all()
+
+    def wait_for_line(self, part: str, timeout: float = 5.0) -> str:
+        """The first log line that holds ``part``."""
+        with self._arrived:
+            found = self._arrived.wait_for(lambda: [line for line in self.lines if part in line], timeout)
+        assert found, f"no log line with {part!r} in {self.lines}"
+        return found[0]
+
+    def connect(self, timeout: float = 10.0, source: str = HOST) -> socket.socket:
+        return socket.create_connection((HOST, self.port), timeout, (source, 0))
+
+    def send(self, *pieces: bytes) -> Response:
+        """One request in these pieces, and what comes back until the connection ends."""
+        with self.connect() as client:
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            try:
+                for piece in pieces:
+                    client.sendall(piece)
+            except OSError:
+                pass
+            return receive(client)
+
+    def stop(self, timeout: float = 15.0) -> str:
+        """Ends it by SIGTERM; what it printed then."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        assert self.process.stdout
+        try:
+            rest = self.process.stdout.read().decode()
+            self.process.wait(timeout)
+        finally:
+            self.process.kill()
+        self.process.wait()
+        return rest.strip()
+
+
+def receive(client: socket.socket) -> Response:
+    """Everything until the end of the connection, however it ends."""
+    raw = b""
+    try:
+        while piece := client.recv(65536):
+            raw += piece
+    except ConnectionResetError:
+        return Response.parse(raw, reset=True)
+    return Response.parse(raw)
+
+
+@contextmanager
+def serving(**options: Any) -> Iterator[Server]:
+    server = Server(**options)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

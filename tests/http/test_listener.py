@@ -1,0 +1,608 @@
+"""A listener as a process of its own over real sockets: what every client gets, and what none can do to the others."""
+
+import http.client
+import json
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+
+from answerd.server.admission import Admission, raise_file_limit
+from answerd.server.peer import peer_address, with_port
+from tests.http.listener_harness import HOST, Response, Server, receive, resident_bytes, serving
+
+GET = b"GET / HTTP/1.1\r\nHost: s\r\n\r\n"
+TIMEOUT = 1.0  # seconds, of the listener whose deadlines are watched
+
+
+def post(path: str, body: bytes, *headers: str, length: int | None = None) -> bytes:
+    lines = [f"POST {path} HTTP/1.1", "Host: s", f"Content-Length: {len(body) if length is None else length}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def chunked(path: str, *chunks: bytes) -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+    return head + b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in (*chunks, b""))
+
+
+def environ(server: Server, request: bytes) -> dict[str, object]:
+    shown = json.loads(server.send(request).body)
+    assert isinstance(shown, dict)
+    return shown
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def impatient() -> Iterator[Server]:
+    with serving(limits={"timeout": TIMEOUT}) as running:
+        yield running
+
+
+# --- requests and responses -----------------------------------------------------------------------------------------
+
+
+def test_a_response_has_type_length_and_closes(server: Server) -> None:
+    response = server.send(GET)
+    assert (response.status, response.body) == (200, b"hello\n")
+    assert response.headers == {
+        "content-type": "text/plain; charset=utf-8",
+        "content-length": "6",
+        "connection": "close",
+    }
+
+
+@pytest.mark.parametrize("size", [0, 1, 5_000, 300_000, 1_048_576])
+def test_a_body_arrives_whole_with_a_length_and_in_chunks(server: Server, size: int) -> None:
+    body = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+    assert server.send(post("/echo", body)).body == body
+    pieces = [body[i : i + 50_000] for i in range(0, len(body), 50_000)]
+    assert server.send(chunked("/echo", *pieces)).body == body
+
+
+def test_a_body_of_chunks_of_one_byte_is_not_over_the_limit(server: Server) -> None:
+    body = b"x" * 200_000
+    assert server.send(chunked("/echo", *(b"x" for _ in body))).body == body
+
+
+@pytest.mark.parametrize(
+    "data",
+    [post("/echo", b"x" * 1_048_577), chunked("/echo", b"x" * 1_048_576, b"x"), post("/", b"", length=10**10)],
+    ids=["with a length", "in chunks", "claimed only"],
+)
+def test_a_body_over_the_limit_is_413(server: Server, data: bytes) -> None:
+    response = server.send(data)
+    assert response.status == 413
+    assert not response.reset
+
+
+def test_endless_chunk_extensions_are_over_the_limit(server: Server) -> None:
+    head = chunked("/echo").partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+    assert server.send(head + b"5;" + b"a" * 100_000 + b"\r\nhello\r\n0\r\n\r\n").status == 413
+
+
+def test_another_method_is_405_even_with_a_body_too_large(server: Server) -> None:
+    response = server.send(post("/", b"", length=10**10).replace(b"POST", b"PUT"))
+    assert (response.status, response.headers["allow"]) == (405, "GET, POST")
+
+
+def test_head_gets_the_length_and_no_body(server: Server) -> None:
+    response = server.send(b"HEAD / HTTP/1.1\r\nHost: s\r\n\r\n")
+    assert (response.status, response.headers["content-length"], response.body) == (200, "6", b"")
+
+
+@pytest.mark.parametrize("path", ["/raise", "/split"])
+def test_an_app_that_fails_is_a_500_without_its_stack_trace(server: Server, path: str) -> None:
+    response = server.send(f"GET {path} HTTP/1.1\r\nHost: s\r\n\r\n".encode())
+    assert response.status == 500
+    assert response.body == b"the service failed unexpectedly, its log says why\n"
+    assert "x-injected" not in response.headers
+    server.wait_for_line(f"GET {path}")
+
+
+def test_the_trace_of_a_failed_app_is_one_log_line(server: Server) -> None:
+    server.send(b"GET /raise HTTP/1.1\r\nHost: s\r\n\r\n")
+    line = server.wait_for_line("RuntimeError")
+    assert (
+        " - an app failed on GET /raise: RuntimeError: secret of the stack trace\\x0asecond line in application" in line
+    )
+
+
+def test_a_large_answer_arrives_whole(server: Server) -> None:
+    response = server.send(b"GET /big?5000000 HTTP/1.1\r\nHost: s\r\n\r\n")
+    assert len(response.body) == 5_000_000
+
+
+def test_byte_by_byte_the_answer_is_the_same(server: Server) -> None:
+    for data in (GET, post("/echo", b'{"mac": "x"}'), chunked("/echo", b"hello", b"world")):
+        assert server.send(*[data[i : i + 1] for i in range(len(data))]).raw == server.send(data).raw
+
+
+def test_http_1_0_is_served(server: Server) -> None:
+    assert server.send(b"GET / HTTP/1.0\r\n\r\n").body == b"hello\n"
+    assert server.send(b"POST /echo HTTP/1.0\r\nContent-Length: 5\r\n\r\nhello").body == b"hello"
+
+
+def test_pipelined_bytes_are_ignored(server: Server) -> None:
+    response = server.send(GET + b"GET /second HTTP/1.1\r\nHost: s\r\n\r\n")
+    assert response.raw.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.parametrize(
+    ("request_head", "target", "path_info", "query"),
+    [
+        (b"GET /environ?a=b&c HTTP/1.1", "/environ?a=b&c", "/environ", "a=b&c"),
+        (b"GET http://other:1/environ?a HTTP/1.1", "/environ?a", "/environ", "a"),
+        (b"GET /environ?%0a HTTP/1.1", "/environ?%0a", "/environ", "%0a"),
+        (b"GET /environ?\xc3\xa9 HTTP/1.1", "/environ?\u00c3\u00a9", "/environ", "\u00c3\u00a9"),
+        (b"GET /environ?a#fragment HTTP/1.1", "/environ?a", "/environ", "a"),
+        (b"GET /environ? HTTP/1.1", "/environ?", "/environ", ""),
+    ],
+)
+def test_the_app_sees_the_target_in_origin_form(
+    server: Server, request_head: bytes, target: str, path_info: str, query: str
+) -> None:
+    seen = environ(server, request_head + b"\r\nHost: s\r\n\r\n")
+    assert (seen["answerd.target"], seen["PATH_INFO"], seen["QUERY_STRING"]) == (target, path_info, query)
+
+
+def test_a_header_with_underscores_never_shadows_one_with_dashes(server: Server) -> None:
+    seen = environ(server, b"GET /environ HTTP/1.1\r\nHost: s\r\nX-A: right\r\nX_A: wrong\r\nx-b: 1\r\nX-B: 2\r\n\r\n")
+    assert seen["HTTP_X_A"] == "right"
+    assert seen["HTTP_X_B"] == "1, 2"
+    assert seen["answerd.headers"] == [["host", "s"], ["x-a", "right"], ["x_a", "wrong"], ["x-b", "1"], ["x-b", "2"]]
+
+
+def test_the_app_sees_a_chunked_body_as_a_plain_one(server: Server) -> None:
+    seen = environ(server, chunked("/environ", b"hel", b"lo"))
+    assert (seen["input"], seen["CONTENT_LENGTH"], "HTTP_TRANSFER_ENCODING" in seen) == ("hello", "5", False)
+
+
+def test_header_names_are_case_insensitive(server: Server) -> None:
+    assert server.send(b"POST /echo HTTP/1.1\r\nhOsT: s\r\ncOnTeNt-LeNgTh: 5\r\n\r\nhello").body == b"hello"
+
+
+@pytest.mark.parametrize("spelling", ["100-continue", "100-Continue"])
+def test_expect_is_answered_before_the_body_is_sent(server: Server, spelling: str) -> None:
+    with server.connect() as client:
+        client.sendall(post("/echo", b"", f"Expect: {spelling}", length=5))
+        assert client.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        client.sendall(b"hello")
+        assert receive(client).body == b"hello"
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (post("/echo", b"", "Expect: 100-continue", length=2_000_000), 413),
+        (post("/echo", b"", "Expect: 100-continue"), 200),
+        (post("/echo", b"hello", "Expect: 100-continue").replace(b"HTTP/1.1", b"HTTP/1.0"), 200),
+    ],
+    ids=["a body too large", "no body", "HTTP/1.0"],
+)
+def test_expect_is_not_answered_where_no_body_is_read(server: Server, data: bytes, status: int) -> None:
+    assert server.send(data).status == status
+
+
+# --- a response that meets a client which is still sending ----------------------------------------------------------
+
+
+def http_client_status(server: Server, size: int, headers: dict[str, str] | None = None) -> int:
+    connection = http.client.HTTPConnection(HOST, server.port, timeout=10)
+    try:
+        connection.request("POST", "/echo", body=b"x" * size, headers=headers or {})
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("size", [1_048_577, 3_000_000, 8_000_000])
+def test_a_client_that_sends_on_still_gets_its_413(server: Server, size: int) -> None:
+    assert [http_client_status(server, size) for _ in range(5)] == [413] * 5
+
+
+def test_a_client_that_sends_a_megabyte_after_a_malformed_header_still_gets_its_400(server: Server) -> None:
+    assert http_client_status(server, 1_000_000, {"Transfer-Encoding": "gzip", "Content-Length": "1000000"}) == 400
+
+
+def test_a_client_that_sends_without_end_is_not_listened_to_for_ever(server: Server) -> None:
+    with server.connect() as client:
+        client.sendall(post("/echo", b"", length=10**12))
+        sent, reset = 0, False
+        while sent < 100_000_000 and not reset:
+            try:
+                sent += client.send(b"x" * 65_536)
+            except OSError:
+                reset = True
+        assert reset
+        assert 8_000_000 < sent < 40_000_000
+
+
+# --- deadlines ------------------------------------------------------------------------------------------------------
+
+
+def trickle(server: Server, first: bytes, drop: bytes) -> tuple[float, bytes]:
+    """Sends slowly until it is cut off; the seconds that took, and what came back."""
+    with server.connect() as client:
+        began = time.monotonic()
+        client.sendall(first)
+        client.settimeout(0.05)
+        while time.monotonic() - began < TIMEOUT * 4:
+            try:
+                received = client.recv(1000)
+                return time.monotonic() - began, received
+            except TimeoutError:
+                client.sendall(drop)
+            except ConnectionResetError:
+                return time.monotonic() - began, b""
+    raise AssertionError("never cut off")
+
+
+@pytest.mark.parametrize(
+    ("first", "drop"),
+    [(b"", b""), (b"G", b""), (b"GET / HTTP/1.1\r\n", b"X: y\r\n"), (post("/echo", b"", length=1_000), b"x")],
+    ids=["silent", "one byte", "a slow header", "a slow body"],
+)
+def test_a_slow_sender_is_cut_off_without_a_response(impatient: Server, first: bytes, drop: bytes) -> None:
+    seconds, received = trickle(impatient, first, drop)
+    assert received == b""
+    assert TIMEOUT - 0.1 < seconds < TIMEOUT + 0.8
+
+
+def test_a_cut_off_is_said_in_the_log(impatient: Server) -> None:
+    trickle(impatient, post("/log?slow", b"", length=1_000), b"x")
+    line = impatient.wait_for_line("/log?slow")
+    assert line.endswith("POST /log?slow body=0 - deadline bytes=0")
+
+
+def test_a_slow_reader_is_cut_off_and_its_memory_released(impatient: Server) -> None:
+    before = resident_bytes(impatient.process.pid)
+    clients = []
+    for _ in range(10):
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.settimeout(10)
+        client.connect((HOST, impatient.port))
+        client.sendall(b"GET /big?4000000 HTTP/1.1\r\nHost: s\r\n\r\n")
+        assert client.recv(1)
+        clients.append(client)
+    assert resident_bytes(impatient.process.pid) - before > 30_000_000
+    impatient.wait_for_line("GET /big?4000000 body=0 - deadline", TIMEOUT * 3)
+    assert all(receive(client).reset for client in clients)  # or the kernel would go on holding its part
+    for client in clients:
+        client.close()
+    wait_until(lambda: resident_bytes(impatient.process.pid) - before < 10_000_000)
+
+
+def test_an_app_that_takes_too_long_is_cut_off_too(impatient: Server) -> None:
+    began = time.monotonic()
+    assert impatient.send(b"GET /slow?9 HTTP/1.1\r\nHost: s\r\n\r\n").raw == b""
+    assert time.monotonic() - began < TIMEOUT + 0.8
+
+
+def wait_until(condition: object, timeout: float = 5.0) -> None:
+    assert callable(condition)
+    until = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < until, "it did not come true in time"
+        time.sleep(0.02)
+
+
+def test_idle_connections_cost_a_buffer_and_slow_nobody_down() -> None:
+    count = 2_000
+    with serving(limits={"timeout": 3}, max_connections=5_000) as server:
+        server.send(GET)
+        before = resident_bytes(server.process.pid)
+        raise_file_limit()
+        idle = [server.connect(source=f"127.0.0.{2 + i % 4}") for i in range(count)]
+        for client in idle[: count // 2]:
+            client.sendall(b"GET / HT")
+        assert server.send(GET).status == 200
+        assert (resident_bytes(server.process.pid) - before) / count < 3_000
+        began = time.monotonic()
+        for _ in range(50):
+            assert server.send(GET).status == 200
+        assert (time.monotonic() - began) / 50 < 0.05
+        for client in idle:
+            assert client.recv(1) == b""
+            client.close()
+
+
+# --- admission ------------------------------------------------------------------------------------------------------
+
+
+def test_above_the_limit_clients_get_a_503_at_once_and_service_again_when_there_is_room() -> None:
+    with serving(max_connections=3) as server:
+        held = [server.connect() for _ in range(3)]
+        wait_until(lambda: server.send(GET).status == 503)
+        began = time.monotonic()
+        response = server.send(GET)
+        assert time.monotonic() - began < 0.5
+        assert (response.status, response.headers["retry-after"], response.headers["connection"]) == (503, "2", "close")
+        assert response.headers["content-type"].startswith("text/plain")
+        assert response.headers["content-length"] == str(len(response.body))
+        assert response.body.count(b"\n") == 1
+        assert http_client_status(server, 1_000_000) == 503
+        assert http_client_status(server, 3) == 503
+        with server.connect() as silent:  # it need not even ask
+            assert receive(silent).status == 503
+        held.pop().close()
+        wait_until(lambda: server.send(GET).status == 200)
+        for client in held:
+            client.sendall(GET)
+            assert receive(client).status == 200
+            client.close()
+        assert "limit 3" in server.wait_for_line("503 shed")
+
+
+def test_a_storm_of_503s_is_a_line_a_second() -> None:
+    with serving(max_connections=1) as server, server.connect():
+        wait_until(lambda: server.send(GET).status == 503)
+        until = time.monotonic() + 0.9
+        while time.monotonic() < until:
+            server.send(GET)
+        server.wait_for_line("503 shed")
+        assert len([line for line in server.lines if "503" in line]) <= 2
+
+
+def test_exactly_as_many_clients_as_places_see_no_503() -> None:
+    clients, requests = 8, 150
+    statuses: list[int] = []
+
+    def ask(server: Server) -> None:
+        for _ in range(requests):
+            connection = http.client.HTTPConnection(HOST, server.port, timeout=10)
+            connection.request("GET", "/")
+            response = connection.getresponse()
+            response.read()  # comes back as soon as it has everything, before the connection has ended
+            statuses.append(response.status)
+            connection.close()
+
+    with serving(max_connections=clients) as server:
+        threads = [threading.Thread(target=ask, args=(server,)) for _ in range(clients)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert statuses == [200] * (clients * requests)
+
+
+def test_a_stampede_gets_200_or_503_and_no_reset() -> None:
+    raise_file_limit()
+    with serving(max_connections=50) as server:
+        clients = []
+        for i in range(1_500):
+            client = server.connect(source=f"127.0.0.{2 + i % 8}")
+            client.sendall(GET)
+            clients.append(client)
+        responses = [receive(client) for client in clients]
+        for client in clients:
+            client.close()
+    assert {response.status for response in responses} <= {200, 503}
+    assert not [response for response in responses if response.reset]
+
+
+def test_without_files_left_clients_are_told_and_served_again_later() -> None:
+    with serving(files=60, max_connections=2_000) as server:
+        held = [server.connect() for _ in range(80)]
+        response = server.send(GET)
+        assert response.status in (0, 503)  # written, but there may be no file to linger with
+        assert "Too many open files" in server.wait_for_line("accept failed")
+        for client in held:
+            client.close()
+        wait_until(lambda: server.send(GET).status == 200)
+        assert len([line for line in server.lines if "accept failed" in line]) < 5
+
+
+def test_accepting_that_fails_does_not_spin() -> None:
+    with serving(files=60, max_connections=2_000, without_spare_file=True) as server:
+        held = [server.connect() for _ in range(80)]
+        server.wait_for_line("accept failed")
+        time.sleep(1.2)
+        line = [line for line in server.lines if "accept failed" in line][-1]
+        assert int(line.split("(")[1].split()[0]) < 60
+        for client in held:
+            client.close()
+        wait_until(lambda: server.send(GET).status == 200)
+
+
+def test_workers_share_one_count() -> None:
+    admission = Admission(3, workers=2)
+    admission.attach(1)
+    assert admission.admit()
+    assert admission.admit()
+    admission.attach(0)
+    assert admission.admit()
+    assert not admission.admit()
+    assert admission.in_flight() == 3
+    admission.reset(1)
+    assert admission.in_flight() == 1
+    admission.release()
+    assert admission.in_flight() == 0
+
+
+# --- the peer's address ---------------------------------------------------------------------------------------------
+
+TRUSTED = [ip_network("10.0.0.0/8"), ip_network("2001:db8::/32")]
+
+
+@pytest.mark.parametrize(
+    ("connected", "forwarded", "peer"),
+    [
+        ("192.0.2.1", ["198.51.100.7"], "192.0.2.1"),
+        ("10.0.0.1", [], "10.0.0.1"),
+        ("10.0.0.1", ["198.51.100.7"], "198.51.100.7"),
+        ("10.0.0.1", ["203.0.113.9, 198.51.100.7"], "198.51.100.7"),
+        ("10.0.0.1", ["198.51.100.7, 10.1.1.1"], "198.51.100.7"),
+        ("10.0.0.1", ["203.0.113.9", "198.51.100.7, 10.1.1.1"], "198.51.100.7"),
+        ("10.0.0.1", ["198.51.100.7:4711"], "198.51.100.7"),
+        ("10.0.0.1", ["[2001:db9::7]:4711"], "2001:db9::7"),
+        ("10.0.0.1", ["[2001:db9::7]"], "2001:db9::7"),
+        ("10.0.0.1", ["2001:DB9:0::7"], "2001:db9::7"),
+        ("10.0.0.1", ["::ffff:198.51.100.7"], "198.51.100.7"),
+        ("10.0.0.1", ["198.51.100.7, unknown"], "10.0.0.1"),
+        ("10.0.0.1", ["198.51.100.7, unknown, 10.2.2.2"], "10.0.0.1"),
+        ("10.0.0.1", ["198.51.100.7,,"], "198.51.100.7"),
+        ("10.0.0.1", ["10.3.3.3, 10.2.2.2"], "10.0.0.1"),
+        ("10.0.0.1", ["198.51.100.7:x"], "10.0.0.1"),
+        ("10.0.0.1", ["[2001:db9::7"], "10.0.0.1"),
+        ("10.0.0.1", ["2001:db9::7%x y"], "10.0.0.1"),
+        ("::ffff:10.0.0.1", ["198.51.100.7"], "198.51.100.7"),
+        ("::ffff:192.0.2.1", ["198.51.100.7"], "192.0.2.1"),
+        ("2001:db8::1", ["198.51.100.7"], "198.51.100.7"),
+    ],
+)
+def test_the_peer_is_the_last_address_that_is_no_trusted_proxy(connected: str, forwarded: list[str], peer: str) -> None:
+    assert peer_address(connected, forwarded, TRUSTED) == peer
+
+
+def test_nobody_is_believed_without_trusted_proxies(server: Server) -> None:
+    seen = environ(server, b"GET /environ HTTP/1.1\r\nHost: s\r\nX-Forwarded-For: 198.51.100.7\r\n\r\n")
+    assert seen["answerd.peer"] == HOST
+    assert peer_address("::ffff:192.0.2.1", [], []) == "192.0.2.1"
+
+
+def test_a_trusted_proxy_is_believed_in_environ_and_log() -> None:
+    with serving(trusted=["127.0.0.0/8"]) as server:
+        request = b"GET /environ HTTP/1.1\r\nHost: s\r\nX-Forwarded-For: 203.0.113.9, 198.51.100.7, 127.0.0.9\r\n\r\n"
+        assert environ(server, request)["answerd.peer"] == "198.51.100.7"
+        server.wait_for_line(" 198.51.100.7:")
+
+
+def test_an_ipv6_peer_with_its_port_is_in_brackets() -> None:
+    assert with_port("2001:db8::1", 80) == "[2001:db8::1]:80"
+    assert with_port("192.0.2.1", 80) == "192.0.2.1:80"
+
+
+@pytest.mark.skipif(not socket.has_ipv6 or not Path("/proc/net/if_inet6").exists(), reason="no IPv6 here")
+def test_an_ipv6_listener_takes_ipv4_clients_too() -> None:
+    with serving(host="::") as server:
+        assert environ(server, GET.replace(b"/ ", b"/environ "))["answerd.peer"] == HOST
+        with socket.create_connection(("::1", server.port), 5) as client:
+            client.sendall(GET.replace(b"/ ", b"/environ "))
+            assert json.loads(receive(client).body)["answerd.peer"] == "::1"
+        server.wait_for_line(" [::1]:")
+
+
+# --- TLS ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> str:
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make a certificate with")
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{path}.key", "-out", f"{path}.crt",
+         "-days", "2", "-subj", "/CN=test"],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    path.write_text(Path(f"{path}.key").read_text() + Path(f"{path}.crt").read_text())
+    return str(path)
+
+
+def tls_send(server: Server, data: bytes, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> Response:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.minimum_version = context.maximum_version = version
+    with server.connect() as plain, context.wrap_socket(plain) as client:
+        client.sendall(data)
+        return receive(client)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_tls_is_served_with_the_same_limits(certificate: str, version: ssl.TLSVersion) -> None:
+    with serving(certificate=certificate, limits={"timeout": TIMEOUT}) as server:
+        with server.connect() as stalled:  # a handshake that never goes on holds up nobody
+            stalled.sendall(b"\x16\x03\x01")
+            assert tls_send(server, GET, version).body == b"hello\n"
+            assert tls_send(server, post("/echo", b"x" * 1_000_000), version).body == b"x" * 1_000_000
+            assert tls_send(server, post("/echo", b"x" * 2_000_000), version).status == 413
+            assert len(tls_send(server, b"GET /big?3000000 HTTP/1.1\r\nHost: s\r\n\r\n", version).body) == 3_000_000
+            assert stalled.recv(1) == b""
+        assert server.send(GET).status == 0
+        server.wait_for_line("TLS failed")
+        assert not [line for line in server.lines if "connection failed" in line]
+
+
+def test_tls_clients_above_the_limit_get_their_503(certificate: str) -> None:
+    with serving(certificate=certificate, max_connections=1) as server, server.connect():
+        wait_until(lambda: tls_send(server, GET).status == 503)
+        assert tls_send(server, GET).headers["retry-after"] == "2"
+
+
+# --- the end --------------------------------------------------------------------------------------------------------
+
+
+def test_draining_answers_what_is_in_flight_and_refuses_what_is_new() -> None:
+    server = Server()
+    begun = server.connect()
+    begun.sendall(post("/echo", b"hel", length=5))
+    slow = server.connect()
+    slow.sendall(b"GET /slow?0.5 HTTP/1.1\r\nHost: s\r\n\r\n")
+    idle = server.connect()
+    assert server.send(post("/", b"", length=2_000_000)).status == 413  # it lingered, and is gone
+    began = time.monotonic()
+    server.process.terminate()
+    wait_until(lambda: refused(server.port))
+    begun.sendall(b"lo")
+    assert receive(begun).body == b"hello"
+    assert receive(slow).body == b"slow\n"
+    assert idle.recv(1) == b""
+    assert time.monotonic() - began < 4  # not the deadline of the one that never said a word
+    assert server.stop() == "drained 0"
+    assert server.process.returncode == 0
+    for client in (begun, slow, idle):
+        client.close()
+
+
+def test_draining_ends_at_the_deadline() -> None:
+    server = Server(limits={"timeout": TIMEOUT})
+    with server.connect() as client:
+        client.sendall(b"GET /slow?30 HTTP/1.1\r\nHost: s\r\n\r\n")
+        assert server.send(GET).status == 200
+        began = time.monotonic()
+        server.stop()
+        assert time.monotonic() - began < TIMEOUT + 1
+    assert server.process.returncode == 0
+
+
+def test_connections_in_the_kernels_queue_are_answered_while_draining() -> None:
+    server = Server(accept_at_once=20)
+    clients = []
+    server.process.send_signal(signal.SIGSTOP)
+    try:
+        for _ in range(300):
+            client = server.connect()
+            client.sendall(GET)
+            clients.append(client)
+        server.process.terminate()
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    assert [receive(client).status for client in clients] == [200] * 300
+    for client in clients:
+        client.close()
+    assert server.stop() == "drained 0"
+
+
+def refused(port: int) -> bool:
+    try:
+        socket.create_connection((HOST, port), 1).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -1,0 +1,314 @@
+"""The log: what a line looks like, that nothing can break or forge one, and that writing it never holds anything up."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answerd.server.request_log import MAX_QUEUED, RequestLog, escape
+from tests.http.listener_harness import Server, serving
+
+LINE = re.compile(
+    r"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (?P<peer>\S+) (?P<method>\S+) (?P<target>\S+) body=(?P<body>\d+) "
+    r"(?P<status>\d{3}|-) (?P<outcome>.*) bytes=(?P<sent>\d+)"
+)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[..., list[str]]:
+    """Lines of a log file after this was done to a log."""
+
+    def write(do: Callable[[RequestLog], object], level: Any = "all") -> list[str]:
+        log = RequestLog(str(tmp_path / "log"), level)
+        do(log)
+        assert log.close()
+        return (tmp_path / "log").read_text().split("\n")[:-1]
+
+    return write
+
+
+def ask(log: RequestLog, status: int | None = 200, **parts: Any) -> None:
+    request: dict[str, Any] = {
+        "peer": "192.0.2.7:4711",
+        "method": "POST",
+        "target": "/answer?x=1",
+        "outcome": "format=toml",
+    }
+    log.request(**(request | parts), body=102, status=status, sent=431)
+
+
+def test_a_request_is_one_line_of_its_parts(written: Callable[..., list[str]]) -> None:
+    (line,) = written(ask)
+    match = LINE.fullmatch(line)
+    assert match
+    assert match.groupdict() | {"time": ""} == {
+        "time": "",
+        "peer": "192.0.2.7:4711",
+        "method": "POST",
+        "target": "/answer?x=1",
+        "body": "102",
+        "status": "200",
+        "outcome": "format=toml",
+        "sent": "431",
+    }
+
+
+def test_the_time_is_utc(written: Callable[..., list[str]]) -> None:
+    before = int(time.time())
+    (line,) = written(lambda log: log.service("x"))
+    stamps = [time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(before + i)) for i in range(3)]
+    assert line.removesuffix(" - x") in stamps
+
+
+@pytest.mark.parametrize(
+    ("level", "kept"),
+    [("all", ["200", "404", "-", "service"]), ("problems", ["404", "-", "service"]), ("off", ["service"])],
+)
+def test_a_level_drops_requests_and_never_service_lines(
+    written: Callable[..., list[str]], level: str, kept: list[str]
+) -> None:
+    def log_some(log: RequestLog) -> None:
+        ask(log, 200)
+        ask(log, 404)
+        ask(log, None)
+        log.service("service")
+
+    lines = written(log_some, level)
+    assert [match["status"] if (match := LINE.fullmatch(line)) else line.split(" - ")[1] for line in lines] == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("plain text, \u00e9 and \u65e5", "plain text, \u00e9 and \u65e5"),
+        ("a\nb\r\n", "a\\x0ab\\x0d\\x0a"),
+        ("\0\t\x1b[2J\x7f", "\\x00\\x09\\x1b[2J\\x7f"),
+        ("\x80\x85\x9b", "\\x80\\x85\\x9b"),
+        ("\u2028\u2029", "\\u2028\\u2029"),
+        ("\ud800x\udfff", "\\ud800x\\udfff"),
+    ],
+    ids=["harmless", "line ends", "control characters", "C1", "separators", "lone surrogates"],
+)
+def test_what_could_break_a_line_is_escaped(text: str, escaped: str) -> None:
+    assert escape(text) == escaped
+
+
+def test_nothing_in_a_request_makes_a_second_line(written: Callable[..., list[str]]) -> None:
+    bad = "x\n2026-01-01T00:00:00Z - forged\r\x85\u2028\ud800"
+
+    def log_bad(log: RequestLog) -> None:
+        ask(log, target=bad, method=bad, outcome=bad)
+        log.service(bad)
+
+    lines = written(log_bad)
+    assert len(lines) == 2
+    assert len("\n".join(lines).splitlines()) == 2
+
+
+def test_a_line_is_never_longer_than_an_atomic_write(written: Callable[..., list[str]]) -> None:
+    def log_long(log: RequestLog) -> None:
+        ask(log, target="/\u00ff" * 5_000, outcome="y" * 5_000)
+        log.service("z" * 9_000)
+
+    lines = written(log_long)
+    assert len(lines) == 2
+    assert all(len(line.encode()) < 4_096 for line in lines)
+    match = LINE.fullmatch(lines[0])
+    assert match
+    assert (match["status"], match["sent"]) == ("200", "431")
+
+
+def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        RequestLog(str(tmp_path / "missing" / "log"))
+
+
+def test_a_file_is_appended_to(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("before\n")
+    log = RequestLog(str(path))
+    log.service("after")
+    assert log.close()
+    assert [line.rpartition(" ")[2] for line in path.read_text().splitlines()] == ["before", "after"]
+
+
+def test_reopening_goes_on_in_a_new_file_and_loses_nothing(tmp_path: Path) -> None:
+    path, moved = tmp_path / "log", tmp_path / "log.1"
+    log = RequestLog(str(path))
+    for i in range(500):
+        log.service(f"old {i}")
+    path.rename(moved)
+    log.reopen()
+    for i in range(500):
+        log.service(f"new {i}")
+    assert log.close()
+    assert [line.split(" - ")[1] for line in moved.read_text().splitlines()] == [f"old {i}" for i in range(500)]
+    assert [line.split(" - ")[1] for line in path.read_text().splitlines()] == [f"new {i}" for i in range(500)]
+
+
+def test_reopening_what_cannot_be_opened_keeps_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "log"
+    path.parent.mkdir()
+    log = RequestLog(str(path))
+    path.parent.rename(tmp_path / "moved")
+    with pytest.raises(OSError, match="No such file"):
+        log.reopen()
+    log.service("still here")
+    assert log.close()
+    assert "still here" in (tmp_path / "moved" / "log").read_text()
+
+
+def test_a_log_that_cannot_be_written_loses_lines_and_nothing_else() -> None:
+    log = RequestLog("/dev/full")
+    for _ in range(100):
+        log.service("lost")
+    assert log.close()
+
+
+def test_a_forked_worker_writes_its_own_lines_only(tmp_path: Path) -> None:
+    log = RequestLog(str(tmp_path / "log"))
+    log.service("parent before")
+    child = os.fork()
+    if not child:
+        log.service("child")
+        log.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    log.service("parent after")
+    assert log.close()
+    lines = [line.split(" - ")[1] for line in (tmp_path / "log").read_text().splitlines()]
+    assert sorted(lines) == ["child", "parent after", "parent before"]
+
+
+# --- stderr, in a process of its own --------------------------------------------------------------------------------
+
+PRELUDE = "import os, sys, time\nfrom gevent import monkey; monkey.patch_all()\n"
+PRELUDE += "from answerd.server.request_log import RequestLog\nlog = RequestLog()\n"
+
+
+@pytest.fixture
+def program() -> Iterator[Callable[[str], "subprocess.Popen[bytes]"]]:
+    """Starts a program that has a log on stderr."""
+    running: list[subprocess.Popen[bytes]] = []
+
+    def start(code: str) -> "subprocess.Popen[bytes]":
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-c", PRELUDE + code]
+        running.append(subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment))
+        return running[-1]
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+Start = Callable[[str], "subprocess.Popen[bytes]"]
+
+
+def test_lines_are_there_within_a_moment(program: Start) -> None:
+    process = program("log.service(str(time.time())); sys.stdin.read(); time.sleep(30)")
+    assert process.stderr
+    logged = float(process.stderr.readline().split()[-1])
+    assert time.time() - logged < 0.5
+
+
+def test_no_line_is_lost_at_the_end_of_the_process(program: Start) -> None:
+    process = program("[log.service(str(i)) for i in range(5000)]")
+    lines = process.communicate()[1].decode().splitlines()
+    assert [line.split()[-1] for line in lines] == [str(i) for i in range(5000)]
+
+
+def test_a_full_pipe_holds_up_nothing_and_the_dropped_lines_are_counted(program: Start) -> None:
+    count, text = 4_000, "x" * 1_000
+    process = program(
+        f"began = time.monotonic()\n[log.service({text!r}) for i in range({count})]\n"
+        "print(time.monotonic() - began, flush=True)\ntime.sleep(1)\nlog.service('end'); log.flush(5)"
+    )
+    assert process.stdout
+    assert process.stderr
+    assert float(process.stdout.readline()) < 1.0
+    lines = process.stderr.read().decode().splitlines()
+    dropped = sum(int(found[1]) for line in lines if (found := re.search(r" - (\d+) log lines were dropped$", line)))
+    assert dropped > (count * 1_000 - 2 * MAX_QUEUED) / 1_100
+    assert dropped + sum(text in line for line in lines) + ("end" in lines[-1] or "end" in lines[-2]) == count + 1
+
+
+def test_a_pipe_that_stays_full_does_not_stop_the_process_from_ending(program: Start) -> None:
+    process = program("[log.service('x' * 1000) for i in range(500)]")
+    assert process.wait(10) == 0
+
+
+def test_a_descriptor_that_someone_made_non_blocking_loses_nothing(program: Start) -> None:
+    process = program("os.set_blocking(2, False)\n[log.service('x' * 100) for i in range(4000)]\nlog.flush(10)")
+    assert len(process.communicate()[1].splitlines()) == 4_000
+
+
+def test_lines_of_several_workers_never_mix(program: Start) -> None:
+    process = program(
+        "for letter in 'abc':\n if not os.fork():\n"
+        "  [log.service(letter * (i % 3000)) for i in range(300)]; log.close(10); os._exit(0)\n"
+        "[os.wait() for letter in 'abc']"
+    )
+    assert process.stderr
+    written = b""
+    while piece := os.read(process.stderr.fileno(), 3_000):
+        written += piece
+        time.sleep(0.0005)  # the pipe stays full: a write that is not atomic stops half-way
+    lines = written.decode().splitlines()
+    assert len(lines) == 900
+    assert all(re.fullmatch(r"\S+ - (a*|b*|c*)", line) for line in lines)
+
+
+# --- the listener's use of it ---------------------------------------------------------------------------------------
+
+
+def test_a_client_cannot_forge_a_line() -> None:
+    with serving() as server:
+        server.send(b"GET /\xc2\x85\xe2\x80\xa8?a=%0a2026-01-01T00:00:00Z%20-%20forged HTTP/1.1\r\nHost: s\r\n\r\n")
+        server.send(b"GET /\n2026-01-01T00:00:00Z - forged HTTP/1.1\r\nHost: s\r\n\r\n")
+        server.wait_for_line(" 400 ")
+        assert len(server.lines) == 2
+        assert all(LINE.fullmatch(line) for line in server.lines)
+        assert "\\x85" in server.lines[0]
+
+
+def test_the_authorization_header_and_the_body_are_never_logged() -> None:
+    with serving() as server:
+        head = b"POST /raise HTTP/1.1\r\nHost: s\r\nAuthorization: Bearer hidden-token\r\nContent-Length: 11\r\n\r\n"
+        server.send(head + b"hidden-body")
+        server.wait_for_line("body=11 500")
+        assert "hidden" not in "".join(server.lines)
+
+
+def test_answers_go_on_when_nobody_reads_stderr() -> None:
+    server = Server(read_log=False)
+    try:
+        request = b"GET /" + b"a" * 1_400 + b" HTTP/1.1\r\nHost: s\r\n\r\n"
+        began = time.monotonic()
+        assert {server.send(request).status for _ in range(1_200)} == {200}
+        assert time.monotonic() - began < 10
+    finally:
+        server.stop()
+    assert server.process.returncode == 0
+
+
+def test_sighup_reopens_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    with serving(log=str(path)) as server:
+        server.send(b"GET /first HTTP/1.1\r\nHost: s\r\n\r\n")
+        path.rename(tmp_path / "log.1")
+        server.process.send_signal(signal.SIGHUP)
+        until = time.monotonic() + 5
+        while not path.exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        server.send(b"GET /second HTTP/1.1\r\nHost: s\r\n\r\n")
+    assert "/first" in (tmp_path / "log.1").read_text()
+    assert "/second" in path.read_text()
