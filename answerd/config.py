@@ -231,10 +231,14 @@ def open_env_file(path: str) -> EnvFile:
         return EnvFile(stream.read(), os.fstat(stream.fileno()).st_mode)
 
 
-def read_config(environ: Mapping[str, str], read_file: Callable[[str], EnvFile] = open_env_file) -> Config:
+def read_config(
+    environ: Mapping[str, str], read_file: Callable[[str], EnvFile] = open_env_file, *, to_serve: bool = True
+) -> Config:
     """Build the configuration from environment variables and the file that ``SERVICE_ENV_FILE`` names, if any.
 
-    An empty variable counts as unset, so the file's value, else the default, applies. Raises `ConfigError`.
+    An empty variable counts as unset, so the file's value, else the default, applies. ``to_serve``: whether the service
+    is to start with it; a command that only reads the store is not kept from it by what the admin API lacks. Raises
+    `ConfigError`.
     """
     warnings = list(_unknown_names(environ, "the environment"))
     given: dict[str, tuple[str, Source]] = {}
@@ -250,7 +254,7 @@ def read_config(environ: Mapping[str, str], read_file: Callable[[str], EnvFile] 
     for setting in SETTINGS:
         values[setting.field], sources[setting.name] = _value(setting, given.get(setting.name), path, warnings)
     config = Config(**values, sources=sources, warnings=())
-    for reason in _contradictions(config):
+    for reason in _contradictions(config) if to_serve else ():
         raise ConfigError(reason)
     return Config(**values, sources=sources, warnings=(*warnings, *_risks(config)))
 

@@ -6,18 +6,15 @@ worked out when it is first asked, and only then: most answers need an identity 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-import orjson
-
 from answerd.formats import ALIASES, ALL_EXTENSIONS, split_extension
-from answerd.identity import find_macs, identity, mac_digits, match_form, without_pxelinux_prefix
+from answerd.identity import find_macs, identities_of, identity, mac_digits, match_form, without_pxelinux_prefix
+from answerd.json_body import filed, read_json
 
 OWN_LABELS = frozenset({"peer", "user_agent"})
 """Labels that the service sets: a request's own values for them are ignored."""
@@ -31,31 +28,14 @@ SHORTEST_BODY_IDENTITY = 4
 SIDE_FILES = ("meta-data", "vendor-data", "network-config")
 """What cloud-init asks NoCloud's URL for beside ``user-data`` (SPEC 7)."""
 
-MOST_VALUES = 10_000
-"""Values that one label keeps. An installer sends a dozen; a body of 1 MB may hold half a million."""
-
-PATHS_COST = 1_000_000
-"""What the dotted paths of one body may cost in memory: their characters, and `_PATH_COST` for each. A scalar beyond
-that has its leaf name only. A real body costs about 10,000; without a bound, 1 MB of JSON (one long name over many
-short values) asks for gigabytes."""
-
-_PATH_COST = 64
 _LONGEST_SHOWN = 100
 _YAML_EXTENSIONS = frozenset({"yaml", "yml"})
-_IGNORED = OWN_LABELS | RESERVED_LABELS
+_SET_HERE = OWN_LABELS | RESERVED_LABELS
 _MAC_HEADER = re.compile(r"x-rhn-provisioning-mac-\d+\Z")
 _FORM = "application/x-www-form-urlencoded"
-_NOT_JSON = object()
 
 
-class _NumberText(str):
-    """A JSON number as the request spelled it."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """The parts of a request that can say something, as they came.
 
     ``path`` and ``query`` are undecoded, bytes as Latin-1 characters (what WSGI calls native strings); so are header
@@ -79,7 +59,16 @@ class Facts:
         self.segments = [_decoded(segment) for segment in request.path.split("/") if segment]
         self.alias = next((one for segment in self.segments if (one := segment.lower()) in ALIASES), None)
         self.parameters = list(_parameters(request.query))
-        self._forms: dict[str, tuple[str, ...]] = {}
+        self._json = read_json(request.body) if request.body else None
+        self._is_form = bool(request.body) and self._json is None and _is_sent_as_form(request.headers)
+        # `curl --data-binary @file` sends the newline that ends the file.
+        self._form = list(_parameters(request.body.decode("latin-1").rstrip("\r\n"))) if self._is_form else []
+        self._header_facts = list(_header_facts(request.headers))
+        # Filled when first asked for. (functools.cached_property takes a lock in Python 3.11: 1 µs each time.)
+        self._identities: dict[str, str] | None = None
+        self._early: list[tuple[str, str]] | None = None
+        self._values: dict[str, Sequence[str]] = {}
+        self._forms: dict[str, Sequence[str]] = {}
 
     @property
     def extensions(self) -> tuple[str, ...]:
@@ -88,115 +77,94 @@ class Facts:
 
     def values(self, label: str) -> Sequence[str]:
         """All values of a case-folded label, in order of arrival and each once."""
-        return tuple(self.labels.get(label, ()))
+        values = self._values.get(label)
+        if values is None:
+            values = self._values[label] = list(dict.fromkeys(self._arrivals_of(label)))
+        return values
 
     def first(self, label: str) -> str | None:
         """The value that a placeholder takes."""
-        values = self.labels.get(label)
-        return next(iter(values)) if values else None
+        values = self.values(label)
+        return values[0] if values else None
 
     def forms(self, label: str) -> Sequence[str]:
         """The values of a label as patterns compare them, each once."""
         forms = self._forms.get(label)
         if forms is None:
-            forms = self._forms[label] = tuple(dict.fromkeys(match_form(value) for value in self.labels.get(label, ())))
+            forms = self._forms[label] = list(dict.fromkeys(map(match_form, self.values(label))))
         return forms
 
-    @cached_property
-    def labels(self) -> Mapping[str, dict[str, None]]:
-        """Every label, case-folded, with its values as the keys of a dict."""
-        labels: dict[str, dict[str, None]] = {}
-        for label, value in self._arrivals():
-            if value and label and label not in _IGNORED:
-                values = labels.get(label)
-                if values is None:
-                    labels[label] = {value: None}
-                elif len(values) < MOST_VALUES:
-                    values[value] = None
-        if self.request.peer:
-            labels["peer"] = {self.request.peer: None}
-        for name, value in self.request.headers:
-            if name == "user-agent" and value:
-                labels.setdefault("user_agent", {})[_header_text(value)] = None
-        return labels
+    @property
+    def labels(self) -> Mapping[str, Sequence[str]]:
+        """Every label that has a value, case-folded, with its values. For people: an answer asks for a label or two."""
+        found = filed(self._before_the_body())
+        for label, sent in (self._json.labels() if self._json else filed(self._form)).items():
+            found.setdefault(label, []).extend(sent)
+        labels = {label: list(dict.fromkeys(values)) for label, values in found.items() if label not in _SET_HERE}
+        return labels | {label: values for label in sorted(OWN_LABELS) if (values := self.values(label))}
 
-    def _arrivals(self) -> Iterator[tuple[str, str]]:
-        """Labels, case-folded, and values, in the order of SPEC 6."""
-        if self.segments:
-            yield "path", _decoded(self.request.path.strip("/"))
-            yield "file", self.segments[-1]
-            for segment in self.segments:
-                yield "segment", segment
-        for label, value in self.parameters:
-            yield label.casefold(), value
-        yield from self._header_facts
-        if self._json is not _NOT_JSON:
-            yield from _flattened(self._json)
-            return
-        for label, value in self._form:
-            yield label.casefold(), value
+    def _arrivals_of(self, label: str) -> Iterable[str]:
+        """The values of one label as they arrive: URL, query, headers, body (SPEC 6)."""
+        if label in _SET_HERE:
+            return self._own(label)
+        found = [value for name, value in self._before_the_body() if name == label and value]
+        if self._json:
+            return found + self._json.values(label)
+        return found + [value for name, value in self._form if name.casefold() == label]
 
-    @cached_property
-    def _header_facts(self) -> list[tuple[str, str]]:
-        facts = []
-        for name, value in self.request.headers:
-            if _MAC_HEADER.match(name):
-                words = _header_text(value).split()
-                facts += [("mac", words[min(1, len(words) - 1)])] if words else []
-            elif name == "x-system-serial-number":
-                facts.append(("serial", _header_text(value).strip()))
-        return facts
+    def _own(self, label: str) -> Iterable[str]:
+        """The values of a label that the service sets, or that only the selection may set."""
+        if label == "peer":
+            return [self.request.peer] if self.request.peer else []
+        if label == "user_agent":
+            return [_header_text(value) for name, value in self.request.headers if name == "user-agent" and value]
+        return []
 
-    @cached_property
-    def _json(self) -> Any:
-        return _parsed_json(self.request.body)
+    def _before_the_body(self) -> list[tuple[str, str]]:
+        """Labels, case-folded, and values of URL, query and headers."""
+        if self._early is None:
+            path = _decoded(self.request.path.strip("/"))
+            early = [("path", path), ("file", self.segments[-1])] if self.segments else []
+            early += [("segment", segment) for segment in self.segments]
+            early += [(label.casefold(), value) for label, value in self.parameters]
+            self._early = early + self._header_facts
+        return self._early
 
-    @cached_property
-    def _form(self) -> list[tuple[str, str]]:
-        """The parameters of a body that is sent as a form, and is none of JSON's."""
-        # `curl --data-binary @file` sends the newline that ends the file.
-        return list(_parameters(self.request.body.decode("latin-1").rstrip("\r\n"))) if self._is_form else []
-
-    @cached_property
-    def _is_form(self) -> bool:
-        return self._json is _NOT_JSON and any(
-            name == "content-type" and value.partition(";")[0].strip().lower() == _FORM
-            for name, value in self.request.headers
-        )
-
-    @cached_property
+    @property
     def identities(self) -> Mapping[str, str]:
         """Each identity the request carries, with the text that gave it, as it was sent."""
+        if self._identities is None:
+            self._identities = self._found_identities()
+        return self._identities
+
+    def _found_identities(self) -> dict[str, str]:
         found: dict[str, str] = {}
         for text in self._identifying():
             one = identity(text)
             if one:
                 found.setdefault(one, text)
-        if self._json is not _NOT_JSON and self.request.body:
-            for text in _identifying_texts(self._json):
-                one = identity(text)
-                if len(one) >= SHORTEST_BODY_IDENTITY:
-                    found.setdefault(one, text)
-        for mac in find_macs(self._searched):
+        peer = self.request.peer
+        if peer:
+            found.setdefault(_address_identity(peer), peer)
+        if self._json:
+            texts = self._json.texts(OWN_LABELS)
+            for one, text in zip(identities_of(texts), texts, strict=True):
+                if len(one) >= SHORTEST_BODY_IDENTITY and one not in found:
+                    found[one] = text
+        for mac in find_macs(self._searched(), but_quoted=self._json is not None):
             found.setdefault(identity(mac), mac)
         return found
 
-    def _identifying(self) -> Iterator[str]:
+    def _identifying(self) -> list[str]:
         """The texts whose identity counts however short it is."""
-        yield from self.request.identities
+        texts = [*self.request.identities, *(value for _, value in self._header_facts)]
         for segment in self.segments:
             if segment.lower() not in ALIASES:
                 stem, extension = split_extension(segment)
-                for text in (segment, stem) if extension else (segment,):
-                    yield from _with_and_without_prefix(text)
-        for label, value in (*self.parameters, *self._form):
-            if label.casefold() not in OWN_LABELS:
-                yield from _with_and_without_prefix(value)
-        for _, value in self._header_facts:
-            yield value
-        yield self.request.peer
+                texts += [segment, stem] if extension else [segment]
+        texts += [value for label, value in self.parameters + self._form if label.casefold() not in OWN_LABELS]
+        return texts + [bare for text in texts if (bare := without_pxelinux_prefix(text))]
 
-    @property
     def _searched(self) -> bytes:
         """Everything in which a MAC address may stand: path, query and body, each decoded as what it is."""
         request = self.request
@@ -206,8 +174,8 @@ class Facts:
             # Not as it came: the "2C" of an escaped comma would be the first octet of what follows it.
             parts.append(_decoded(body.decode("latin-1")))
             body = b""
-        elif b"\\" in body and self._json is not _NOT_JSON:
-            parts += _identifying_texts(self._json)
+        elif b"\\" in body and self._json:
+            parts += self._json.texts(OWN_LABELS)
         return "\n".join(parts).encode("utf-8", "replace") + b"\n" + body
 
     @property
@@ -226,7 +194,7 @@ class Facts:
             label, _, value = piece.partition("=")
             asks = _decoded(label).casefold() == "file" and _decoded(value) in SIDE_FILES
             pieces.append(f"{label}=user-data" if asks else piece)
-        return Facts(replace(self.request, path=path, query="&".join(pieces)))
+        return Facts(self.request._replace(path=path, query="&".join(pieces)))
 
     @property
     def described(self) -> str:
@@ -239,6 +207,22 @@ class Facts:
             if mac_digits(one):
                 return f"mac={text}"
         return f"peer={self.request.peer}" if self.request.peer else "a request that names no machine"
+
+
+def _header_facts(headers: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """What Anaconda says of its machine in headers of its own (``inst.ks.sendmac``, ``inst.ks.sendsn``)."""
+    for name, value in headers:
+        if name.startswith("x-"):
+            if _MAC_HEADER.match(name):
+                words = _header_text(value).split()
+                if words:
+                    yield "mac", words[min(1, len(words) - 1)]
+            elif name == "x-system-serial-number":
+                yield "serial", _header_text(value).strip()
+
+
+def _is_sent_as_form(headers: Sequence[tuple[str, str]]) -> bool:
+    return any(name == "content-type" and value.partition(";")[0].strip().lower() == _FORM for name, value in headers)
 
 
 def _decoded(raw: str) -> str:
@@ -267,107 +251,8 @@ def _parameters(query: str) -> Iterator[tuple[str, str]]:
                 yield _decoded(label.replace("+", " ")), _decoded(value.replace("+", " "))
 
 
-def _with_and_without_prefix(text: str) -> Iterator[str]:
-    yield text
-    bare = without_pxelinux_prefix(text)
-    if bare:
-        yield bare
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _parsed_json(body: bytes) -> Any:
-    """The value of a JSON body, its numbers as they were spelled; ``_NOT_JSON`` for anything else."""
-    text = body.removeprefix(b"\xef\xbb\xbf")
-    if not text or text.isspace():
-        return _NOT_JSON
-    try:
-        value = orjson.loads(text)
-        if not _has_float(value):
-            return value
-    except ValueError:
-        # orjson refuses the escape of a lone surrogate, which is junk in a DMI field and no reason to lose the rest.
-        if b"\\u" not in text:
-            return _NOT_JSON
-    try:
-        return json.loads(text, parse_float=_NumberText, parse_int=_NumberText, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        return _NOT_JSON
-
-
-def _has_float(value: Any) -> bool:
-    """Whether a number lost its spelling: orjson reads ``1.10`` and integers over 64 bits as float."""
-    pending = [value]
-    while pending:
-        one = pending.pop()
-        if type(one) is float:
-            return True
-        if type(one) is dict:
-            pending.extend(one.values())
-        elif type(one) is list:
-            pending.extend(one)
-    return False
-
-
-def _scalar_text(value: Any) -> str:
-    """A JSON scalar as a fact's text; nothing for null."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode()
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
-
-
-def _flattened(value: Any) -> Iterator[tuple[str, str]]:
-    """Every scalar under its dotted path and, where that differs, under the last name in it that is no index.
-
-    Names are case-folded. What the paths cost is bounded by `PATHS_COST`.
-    """
-    left = PATHS_COST
-    # The path and leaf name of each open map or list, and its members that are still to come.
-    open_parts: list[tuple[str, str, Iterator[tuple[str | int, Any]]]] = [("", "", _parts(value))]
-    while open_parts:
-        path, leaf, parts = open_parts[-1]
-        for name, one in parts:
-            step = name.casefold() if isinstance(name, str) else str(name)
-            left -= len(path) + len(step) + _PATH_COST
-            below = "" if left < 0 else f"{path}.{step}" if len(open_parts) > 1 else step
-            leaf_below = step if isinstance(name, str) else leaf
-            if isinstance(one, dict | list):
-                open_parts.append((below, leaf_below, _parts(one)))
-                break
-            text = _scalar_text(one)
-            yield below, text
-            if leaf_below != below:
-                yield leaf_below, text
-        else:
-            open_parts.pop()
-
-
-def _parts(value: Any) -> Iterator[tuple[str | int, Any]]:
-    """The members of a map by name, the elements of a list by index; a scalar has none."""
-    if isinstance(value, dict):
-        return iter(value.items())
-    return iter(enumerate(value)) if isinstance(value, list) else iter(())
-
-
-def _identifying_texts(value: Any) -> Iterator[str]:
-    """Every string and number in a JSON value, without the request's own values of the labels that are not its own."""
-    if isinstance(value, dict):
-        value = {key: below for key, below in value.items() if key.casefold() not in OWN_LABELS}
-    pending = [value]
-    while pending:
-        one = pending.pop()
-        if isinstance(one, dict):
-            pending.extend(reversed(one.values()))
-        elif isinstance(one, list):
-            pending.extend(reversed(one))
-        elif one is not None and not isinstance(one, bool):
-            yield _scalar_text(one)
+_address_identity = lru_cache(maxsize=4096)(identity)
+"""The identity of an address: the same racks ask again and again, and to canonicalise one costs 3 µs."""
 
 
 def facts_of(identifiers: Iterable[str]) -> Facts:

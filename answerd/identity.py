@@ -6,7 +6,7 @@ Pure rules of SPEC 3 and 6. Knows nothing of documents, requests or stores.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from ipaddress import IPv6Address, ip_address
 
@@ -65,6 +65,31 @@ def identity(text: str) -> str:
     return match_form(text if text.isascii() else text.casefold())
 
 
+_TO_LOWER = bytes(ord(chr(code).lower()) if code < 128 else code for code in range(256))  # noqa: PLR2004 - ASCII
+_PUNCTUATION = bytes(code for code in range(128) if not chr(code).isalnum() and chr(code) != "\n")
+_ALL_BUT_SEPARATORS = bytes(code for code in range(256) if chr(code) not in ":.\n")
+
+
+def identities_of(texts: Sequence[str]) -> list[str]:
+    """`identity` of each text. Many at once cost a tenth: one translation of all, where all are plain ASCII."""
+    joined = "\n".join(texts)
+    if not joined.isascii() or joined.count("\n") != len(texts) - 1:
+        return [identity(text) for text in texts]
+    lines = joined.encode()
+    found = lines.translate(_TO_LOWER, _PUNCTUATION).decode().split("\n")
+    separators = lines.translate(None, _ALL_BUT_SEPARATORS)
+    # Only a text with the dots or colons of an IP address may be one; the five colons of a MAC address are not enough.
+    if b"..." in separators or b":::::::" in separators:
+        for at, of_text in enumerate(separators.split(b"\n")):
+            if of_text in (b"...", b":::::::"):
+                found[at] = identity(texts[at])
+    if b"::" in lines:
+        for at, text in enumerate(texts):
+            if "::" in text:
+                found[at] = identity(text)
+    return found
+
+
 def match_form(text: str) -> str:
     """``text`` lower-cased, with everything but (Unicode) letters and digits removed: what patterns compare."""
     if text.isascii():
@@ -115,7 +140,7 @@ def without_pxelinux_prefix(text: str) -> str | None:
 # A text is drawn as a map of its characters, so that bytes.find (a memmem) can look for a shape: a regular
 # expression over a 3 KB body costs 60 microseconds, the map and four searches cost 5.
 _SHAPE_OF = bytes(
-    ord("h") if chr(code) in "0123456789abcdefABCDEF" else code if chr(code) in ":-." else 0 for code in range(256)
+    ord("h") if chr(code) in "0123456789abcdefABCDEF" else code if chr(code) in ':-."' else 0 for code in range(256)
 )
 _MAC_SHAPES = tuple(
     (shape, re.compile(run), shape[at : at + 1] if at else b"")
@@ -132,14 +157,21 @@ _WORD_AFTER = re.compile(rb"([:.-])([0-9A-Za-z]+)")
 _LONGEST_WORD = 64
 
 
-def find_macs(data: bytes) -> Iterator[str]:
+_QUOTED_SHAPES = tuple((b'"' + shape + b'"', bytes(len(shape) + 2)) for shape, _, _ in _MAC_SHAPES)
+
+
+def find_macs(data: bytes, *, but_quoted: bool = False) -> Iterator[str]:
     """Every MAC address that stands in ``data``, as it is spelled there (SPEC 6).
 
     Six octets with one separator throughout, or none, or in Cisco's three groups; with no further hex digit
     adjoining, no further two-digit group beside it with the same separator (an InfiniBand address is none) and no
-    group of four or more hex digits beside it (the tail of a UUID is none).
+    group of four or more hex digits beside it (the tail of a UUID is none). ``but_quoted``: without those that are a
+    quoted text by themselves, which who has read the JSON around them has found already.
     """
     shape = data.translate(_SHAPE_OF)
+    if but_quoted:
+        for quoted, blank in _QUOTED_SHAPES:
+            shape = shape.replace(quoted, blank)
     for wanted, groups, separator in _MAC_SHAPES:
         start = shape.find(wanted)
         while start >= 0:

@@ -18,7 +18,7 @@ from answerd.formats.control import Criterion
 from answerd.identity import Kind, identity, shown
 
 _K = TypeVar("_K")
-_V = TypeVar("_V")
+_V = TypeVar("_V", bound="Document | GroupClaim")
 
 _FILED_BETWEEN_PAUSES = 500
 """Documents filed between two pauses: 2 to 3 ms."""
@@ -258,7 +258,13 @@ def _without_claim(
 
 
 def _append(index: dict[_K, tuple[_V, ...]], key: _K, value: _V) -> None:
-    index[key] = (*index.get(key, ()), value)
+    """File a document, or a claim, among its namesakes. Sorted, so that nothing depends on the order of arrival."""
+    index[key] = tuple(sorted((*index.get(key, ()), value), key=_order))
+
+
+def _order(filed: Document | GroupClaim) -> tuple[Key, str]:
+    document = filed.document if isinstance(filed, GroupClaim) else filed
+    return document.key, document.raw.source
 
 
 def _drop(index: dict[_K, tuple[_V, ...]], key: _K, value: _V) -> None:

@@ -13,17 +13,22 @@ from answerd.formats.family import MergeError, Prepared, Tree
 Layers = tuple[Document, ...]
 
 
-def prepared_answer(layers: Layers) -> Prepared:
-    """The answer of a stack, lowest layer first, ready to be filled. Raises `BrokenDocument`, `EmptyAnswer`."""
+def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
+    """The answer of a stack, lowest layer first, ready to be filled.
+
+    Raises `BrokenDocument`, and `EmptyAnswer` unless it ``may_be_blank``: cloud-init takes an empty side file for one
+    that says nothing, all other installers take an empty answer for success.
+    """
     top = layers[-1]
     cached = top.prepared
     # Documents compare by being the same object, so equal tuples are the same versions of the same documents.
     if cached is not None and cached[0] == layers:
-        return cached[1]
-    prepared = _prepare(layers)
-    if prepared.static is not None and is_blank(prepared.static):
+        prepared = cached[1]
+    else:
+        prepared = _prepare(layers)
+        top.prepared = (layers, prepared)
+    if prepared.static is not None and is_blank(prepared.static) and not may_be_blank:
         raise EmptyAnswer(f"the answer of {_named(layers)} is empty")
-    top.prepared = (layers, prepared)
     return prepared
 
 

@@ -58,20 +58,21 @@ def resolve(
     side_file = facts.side_file
     if side_file is not None:
         try:
-            return _answer(select(catalogue, Question(facts, acceptable, assumed, only_naming="file")), facts)
+            question = Question(facts, acceptable, assumed, only_naming="file")
+            return _answer(select(catalogue, question), facts, may_be_blank=True)
         except NotClaimed:
             return _side_file(catalogue, facts, side_file, acceptable, assumed)
     return _answer(select(catalogue, Question(facts, acceptable, assumed)), facts)
 
 
-def _answer(selection: Selection, facts: Facts) -> Answer:
-    body = prepared_answer(selection.layers).fill(_lookup(selection, facts))
-    if is_blank(body):
+def _answer(selection: Selection, facts: Facts, *, may_be_blank: bool = False) -> Answer:
+    body = prepared_answer(selection.layers, may_be_blank=may_be_blank).fill(values_of(selection, facts))
+    if is_blank(body) and not may_be_blank:
         raise EmptyAnswer("the answer is empty once its placeholders are filled")
     return Answer(body, selection, FORMATS[selection.layers[-1].key.format])
 
 
-def _lookup(selection: Selection, facts: Facts) -> Lookup:
+def values_of(selection: Selection, facts: Facts) -> Lookup:
     """Values for placeholders: ``machine`` and ``group`` tell the selection, the rest what the request says."""
     own = {
         "machine": selection.machine.key.identifier if selection.machine else None,

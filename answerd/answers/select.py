@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue, GroupClaim, refuse_broken, twin_problem, twins_of
+from answerd.answers.criteria import rank
+from answerd.answers.near_misses import unclaimed
 from answerd.answers.selectors import holds
 from answerd.documents import Document
 from answerd.errors import BrokenDocument, NotClaimed
@@ -70,12 +72,10 @@ def select(catalogue: Catalogue, question: Question) -> Selection:
 
 def _best_machine(catalogue: Catalogue, question: Question) -> Document | None:
     """The machine document that claims the request with most criteria; ties by identifier, then format order."""
-
-    def rank(document: Document) -> tuple[int, str, int]:
-        key = document.key
-        return -len(document.control.match), key.identifier, question.extensions.index(key.format)
-
-    claims = sorted(claims_by_identity(catalogue, question), key=rank)
+    claims = sorted(
+        claims_by_identity(catalogue, question),
+        key=lambda claim: rank(claim.key, claim.control.match, question.extensions),
+    )
     for document in claims:
         if not document.content.readable:
             refuse_broken(document)
@@ -91,17 +91,16 @@ def claims_by_identity(catalogue: Catalogue, question: Question) -> Iterator[Doc
     A look-up per identity of the request, so the cost does not depend on how many machines there are. Equality, never
     a substring: ``node1`` must not answer for ``node12``. Raises `BrokenDocument` when two have one identity.
     """
-    for one in question.facts.identities:
-        namesakes = catalogue.machines.get(one)
-        if namesakes:
-            acceptable = [
-                document
-                for document in namesakes
-                if document.key.format in question.extensions and not document.is_named_like_an_alias
-            ]
-            for twins in twins_of(acceptable):
-                raise BrokenDocument(twin_problem(twins))
-            yield from acceptable
+    machines = catalogue.machines
+    for one in [one for one in question.facts.identities if one in machines]:
+        acceptable = [
+            document
+            for document in machines[one]
+            if document.key.format in question.extensions and not document.is_named_like_an_alias
+        ]
+        for twins in twins_of(acceptable):
+            raise BrokenDocument(twin_problem(twins))
+        yield from acceptable
 
 
 def _with_its_group(catalogue: Catalogue, question: Question, machine: Document) -> Selection:
@@ -123,10 +122,11 @@ def _best_group(
     catalogue: Catalogue, question: Question, extensions: tuple[str, ...]
 ) -> tuple[GroupClaim | None, bool]:
     """The best claim by a group, and whether it is through ``members``, which beats any claim by ``match`` alone."""
+    members = catalogue.members
     named = (
         claim
-        for one in question.facts.identities
-        for claim in catalogue.members.get(one, ())
+        for one in [one for one in question.facts.identities if one in members]
+        for claim in members[one]
         if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match)
     )
     best = _best(named, extensions)
@@ -142,12 +142,7 @@ def _best_group(
 
 def _best(claims: Iterable[GroupClaim], extensions: tuple[str, ...]) -> GroupClaim | None:
     """More criteria win; ties by name, then format order."""
-
-    def rank(claim: GroupClaim) -> tuple[int, str, int]:
-        key = claim.document.key
-        return -len(claim.match), key.identifier, extensions.index(key.format)
-
-    return min(claims, key=rank, default=None)
+    return min(claims, key=lambda claim: rank(claim.document.key, claim.match, extensions), default=None)
 
 
 def _sent_by_a_member(claim: GroupClaim, facts: Facts) -> str | None:
@@ -178,10 +173,4 @@ def _default(catalogue: Catalogue, question: Question) -> Selection:
             extended = catalogue.extended_by(default)
             below = catalogue.chain(extended) if extended else ()
             return Selection((*below, default), group=extended, default=default)
-    raise NotClaimed(_unclaimed(question))
-
-
-def _unclaimed(question: Question) -> str:
-    facts = question.facts
-    formats = " or ".join(question.extensions) if facts.alias else "any format"
-    return f"no document claims {facts.described}, and there is no default in {formats}"
+    raise NotClaimed(unclaimed(catalogue, question))

@@ -50,7 +50,7 @@ class Notifier:
         self._watched: dict[int, str] = {}
 
     def watch(self, names: Iterable[str]) -> None:
-        """Watch directories, by names below the root (empty: the root itself). Raises OSError when there are too many."""
+        """Watch directories, by names below the root (empty: the root). Raises OSError where there are too many."""
         for name in names:
             self._watched[self._inotify.add_watch(self.root / name, _WATCHED)] = name
 

@@ -37,7 +37,12 @@ KEYS = [
     *(Key(Kind.MACHINE, name, extension) for name in ("m1", "m2", "M-1") for extension in ("toml", "ks")),
     Key(Kind.DEFAULT, "", "toml"),
 ]
-TARGETS = [f"{path}?mac={mac}&serial={serial}&product=p" for path in ("/", "/pve") for mac in ("m1", "m2", "m3") for serial in ("s1", "t")]
+TARGETS = [
+    f"{path}?mac={mac}&serial={serial}&product=p"
+    for path in ("/", "/pve")
+    for mac in ("m1", "m2", "m3")
+    for serial in ("s1", "t")
+]
 
 steps = st.lists(st.tuples(st.sampled_from(KEYS), st.none() | st.sampled_from(TEXTS)), max_size=12)
 
@@ -146,9 +151,14 @@ def test_machines_are_parsed_when_they_are_first_needed(parsed: list[str]) -> No
 
 
 def test_an_answer_is_composed_once(parsed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    merges = []
+    merges: list[int] = []
     merge = toml.merge
-    monkeypatch.setattr(toml, "merge", lambda lower, upper: merges.append(1) or merge(lower, upper))
+
+    def count(lower: Any, upper: Any) -> Any:
+        merges.append(1)
+        return merge(lower, upper)
+
+    monkeypatch.setattr(toml, "merge", count)
     catalogue = Catalogue().changed([raw("g", "y = 1\n", Kind.GROUP), raw("m1", 'extends = "g"\n')])
     for _ in range(3):
         assert resolve(catalogue, Facts(Request(query="mac=m1"))).body == b"y = 1\n"
@@ -187,7 +197,5 @@ def test_a_cycle_of_thousands_of_groups_is_a_problem_and_no_trouble() -> None:
 
 def test_the_pause_is_called_between_slices() -> None:
     pauses: list[int] = []
-    Catalogue().changed(
-        [raw(f"m{number}", "") for number in range(2_000)], pause=lambda: pauses.append(1)
-    )
+    Catalogue().changed([raw(f"m{number}", "") for number in range(2_000)], pause=lambda: pauses.append(1))
     assert 2 <= len(pauses) <= 20

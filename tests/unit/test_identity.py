@@ -155,7 +155,7 @@ def test_only_machines_have_reserved_names() -> None:
         ("98:fa:9b:50:d8:10-1234", []),
         ("aa-98:fa:9b:50:d8:10", ["98:fa:9b:50:d8:10"]),  # a pair beside it, but by another separator
         ("98:fa:9b:50:d8:zz", []),
-        ("９８fa9b50d810", []),  # full-width digits are no octet
+        ("\uff19\uff18fa9b50d810", []),  # full-width digits are no octet
     ],
 )
 def test_mac_addresses_are_found_where_they_stand_alone(text: str, macs: list[str]) -> None:

@@ -1,0 +1,73 @@
+"""How claims compare, and what a ``match`` says and what a request says to it, in words for a person.
+
+Whether a criterion holds is decided where it always is, by `Criterion.holds`; here is only how to tell it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from answerd.documents import Document, Key
+from answerd.facts import Facts
+from answerd.formats.control import Criterion
+from answerd.formats.family import ParseError
+
+LONGEST_VALUE = 60
+"""Characters of a value from a request or a document that a sentence quotes: console lines stay readable."""
+
+MOST_VALUES = 3
+"""Values of one label, or patterns of one criterion, that a sentence quotes."""
+
+
+Rank = tuple[int, str, int]
+"""What decides between claims, least first: minus the number of criteria, the name, the place in the format order."""
+
+
+def rank(key: Key, match: Sequence[Criterion], extensions: Sequence[str]) -> Rank:
+    """The rank of a claim: more criteria win; ties by name (code-point order), then by the order of ``extensions``."""
+    return -len(match), key.identifier, extensions.index(key.format)
+
+
+def shortened(text: str, length: int = LONGEST_VALUE) -> str:
+    """A text from outside, on one line and no longer than a sentence bears."""
+    shown = "".join(sign if sign.isprintable() else "?" for sign in text[: length + 1])
+    return shown if len(text) <= length else f"{shown[:length]}…"
+
+
+def listed(texts: Sequence[str], most: int = MOST_VALUES) -> str:
+    """``a, b, c and 4 more``."""
+    shown = ", ".join(shortened(text) for text in texts[:most])
+    return f"{shown} and {len(texts) - most} more" if len(texts) > most else shown
+
+
+def failing(match: Sequence[Criterion], facts: Facts) -> Criterion | None:
+    """The first criterion of a ``match`` that does not hold for a request; None when all do."""
+    return next((criterion for criterion in match if not criterion.holds(facts.forms(criterion.label))), None)
+
+
+def asks_for(criterion: Criterion, document: Document) -> str:
+    """A criterion as its document spells it: ``serial=7ABC*``, with `` or `` between several patterns."""
+    patterns = _spelled(document).get(criterion.label, [])
+    return f"{shortened(criterion.label)}={' or '.join(listed([one]) for one in patterns[:MOST_VALUES]) or '…'}"
+
+
+def request_has(label: str, facts: Facts) -> str:
+    """What a request says under a label: ``serial is "X1"``, or that it says nothing."""
+    values = facts.values(label)
+    if not values:
+        return f"the request has no {shortened(label)}"
+    return f"the request's {shortened(label)} is {listed([repr(shortened(value)) for value in values])}"
+
+
+def _spelled(document: Document) -> Mapping[str, list[str]]:
+    """The patterns of a document's ``match`` by label, as written; nothing where it cannot be read any more."""
+    try:
+        written, _ = document.family.control(document.family.parse(document.text))
+    except ParseError:
+        return {}
+    value = written.values["match"].value if "match" in written.values else None
+    spelled: dict[str, list[str]] = {}
+    for label, patterns in value.items() if isinstance(value, Mapping) else ():
+        texts = patterns if isinstance(patterns, list) else [patterns]
+        spelled.setdefault(str(label).strip().casefold(), []).extend(str(text) for text in texts)
+    return spelled

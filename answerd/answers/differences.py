@@ -1,0 +1,162 @@
+"""Whose answers differ between two answer sets, and how (``answerd diff``).
+
+Every answer that can be tried without a request is made from both sets, as ``answerd check`` makes them; what only a
+request could fill stays in the answer as its placeholder. Pure: two catalogues are all it takes.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.compose import prepared_answer
+from answerd.answers.resolve import values_of
+from answerd.answers.secrets import masked
+from answerd.answers.select import Question, select
+from answerd.answers.trials import Trial, trials
+from answerd.documents import Document
+from answerd.errors import AnswerError, CannotFill
+from answerd.formats import FORMATS
+from answerd.formats.family import Lookup, Prepared
+from answerd.formats.template import Placeholder, Template
+from answerd.identity import identity
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one set answers: ``text``, or ``reason`` why it does not. ``layers`` names the documents, lowest first."""
+
+    text: str | None
+    reason: str = ""
+    layers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One name in one format that is answered differently. A side is None where its set knows nothing of the name.
+
+    ``name`` is ``98fa9b50d810 (toml)`` or ``default (toml)``.
+    """
+
+    name: str
+    identifier: str
+    format: str
+    before: Side | None
+    after: Side | None
+
+    @property
+    def change(self) -> str:
+        """``new``, ``gone`` or ``changed``."""
+        if self.before is None:
+            return "new"
+        return "gone" if self.after is None else "changed"
+
+    def unified(self, *, show_secrets: bool = False) -> list[str]:
+        """A unified diff without newlines at the ends, the two heading lines left out."""
+        before, after = _shown(self.before), _shown(self.after)
+        if not show_secrets:
+            before, after = masked(before, after, FORMATS[self.format])
+        lines = list(difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm=""))[2:]
+        return lines or ["(secrets have changed places, or white space at the end)"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was compared: how many answers, which differ (sorted), and what could not be tried."""
+
+    compared: int
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...]
+
+
+def compare(before: Catalogue, after: Catalogue, progress: Progress | None = None) -> Comparison:
+    """The answers of two sets, each name in each format once."""
+    tried = [dict(_tried(catalogue)) for catalogue in (before, after)]
+    names = sorted(tried[0].keys() | tried[1].keys())
+    differences = []
+    for count, name in enumerate(names, 1):
+        sides = [_side(catalogue, of.get(name)) for catalogue, of in zip((before, after), tried, strict=True)]
+        if sides[0] is None or sides[1] is None or (sides[0].text, sides[0].reason) != (sides[1].text, sides[1].reason):
+            extension = name[1]
+            of = tried[0].get(name) or tried[1][name]
+            identifier = of.identifier if isinstance(of, Trial) else of.key.identifier
+            shown = f"{identifier or 'default'} ({extension})"
+            differences.append(Difference(shown, identifier, extension, sides[0], sides[1]))
+        if progress:
+            progress(count, len(names))
+    return Comparison(len(names), tuple(differences), tuple(sorted(set(_notes(before, after)))))
+
+
+_Name = tuple[str, str]
+"""An identity, empty for a default, and a format."""
+
+
+def _tried(catalogue: Catalogue) -> Iterator[tuple[_Name, Trial | Document]]:
+    """What is asked of a set, by name. A document that cannot be read stands for itself: its reason is its answer."""
+    for document in catalogue.documents.values():
+        if not (document.content.readable or document.is_shared or document.is_named_like_an_alias):
+            yield (document.identity, document.key.format), document
+    for trial in trials(catalogue):
+        yield (identity(trial.identifier), trial.document.key.format), trial
+
+
+def _side(catalogue: Catalogue, asked: Trial | Document | None) -> Side | None:
+    if asked is None:
+        return None
+    if isinstance(asked, Document):
+        return Side(None, next(iter(asked.problems), "cannot be read"))
+    try:
+        selection = select(catalogue, Question(asked.facts, asked.extensions, (asked.document,)))
+        text = _filled(prepared_answer(selection.layers), values_of(selection, asked.facts))
+    except AnswerError as error:
+        return Side(None, error.reason)
+    return Side(text, layers=tuple(str(layer.key) for layer in selection.layers))
+
+
+def _filled(prepared: Prepared, lookup: Lookup) -> str:
+    """An answer in which a placeholder whose fact is missing stands as it is written, escaped like any value."""
+    pieces = [
+        piece.decode() if isinstance(piece, bytes) else piece.write(_visible(piece.template, lookup))
+        for piece in prepared.pieces
+    ]
+    return "".join(pieces)
+
+
+def _visible(template: Template, lookup: Lookup) -> str:
+    return "".join(part if isinstance(part, str) else _value(part, lookup) for part in template.parts)
+
+
+def _value(placeholder: Placeholder, lookup: Lookup) -> str:
+    try:
+        return placeholder.value(lookup)
+    except CannotFill as error:
+        if not error.missing:
+            raise
+        # A filter with a text is default("…"), and with that nothing is ever missing.
+        return "{{ " + " | ".join([placeholder.label, *(name for name, _ in placeholder.filters)]) + " }}"
+
+
+def _shown(side: Side | None) -> str:
+    if side is None:
+        return ""
+    return f"(no answer: {side.reason})" if side.text is None else side.text
+
+
+def _notes(before: Catalogue, after: Catalogue) -> Iterator[str]:
+    """Groups whose claims only a request can tell, where they are not the same in both sets."""
+    texts = [
+        {document.key: document.text for document in catalogue.documents.values() if document.is_shared}
+        for catalogue in (before, after)
+    ]
+    for catalogue in (before, after):
+        for document in catalogue.documents.values():
+            if not document.is_shared or texts[0].get(document.key) == texts[1].get(document.key):
+                continue
+            if not document.content.readable:
+                yield f"{document.key} cannot be read: {next(iter(document.problems), 'unreadable')}"
+            elif document.control.match and not document.control.members:
+                yield f"{document.key} differs and selects by match: only a request can tell for whom"

@@ -1,0 +1,135 @@
+"""What almost answered: for a request that got nothing, the document that would have if one thing were different.
+
+Computed only when there is no answer, and by look-ups, so that a storm of requests which nothing claims costs little
+more than one that is answered. Selection itself is `answerd.answers.select`; what is told here changes nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.criteria import asks_for, failing, listed, request_has, shortened
+from answerd.documents import Document
+from answerd.errors import AnswerError, CannotFill, NotClaimed
+from answerd.facts import Facts
+from answerd.formats import ALL_EXTENSIONS
+from answerd.formats.control import Criterion
+
+if TYPE_CHECKING:
+    from answerd.answers.select import Question
+
+MOST_IDENTITIES = 4
+"""Identities that a sentence lists; a JSON body carries dozens."""
+
+MOST_LABELS = 500
+"""Labels of a request that are compared with one that it lacks; an installer sends some dozens."""
+
+LONGEST_NAME = 120
+"""Characters of who asked."""
+
+MOST_CHARACTERS = 320
+"""Of what is added to a reason: console lines and log lines are cut at 800."""
+
+
+def unclaimed(catalogue: Catalogue, question: Question) -> str:
+    """Why nothing claims a request: who asked, for which formats, and what came nearest. One line, bounded."""
+    facts = question.facts
+    formats = " or ".join(question.extensions) if facts.alias else "any format"
+    parts = [f"no document claims {shortened(facts.described, LONGEST_NAME)}, and there is no default in {formats}"]
+    if question.only_naming is None:
+        near = nearest_miss(catalogue, question)
+        parts += [near] if near else []
+    seen = list(facts.identities)
+    if len(seen) > 1 or any(sent not in facts.described for sent in facts.identities.values()):
+        parts.append(f"identities seen: {listed(seen, MOST_IDENTITIES)}")
+    return "; ".join(parts)
+
+
+def nearest_miss(catalogue: Catalogue, question: Question) -> str | None:
+    """The document that comes nearest to answering, and what keeps it from it; None when nothing comes near.
+
+    Machine documents before members of groups, in the order in which the request brings its identities; then a default.
+    """
+    misses = [*_machines(catalogue, question), *_members(catalogue, question)] or list(_defaults(catalogue, question))
+    if not misses:
+        return None
+    more = f" ({len(misses) - 1} more like it)" if len(misses) > 1 else ""
+    return shortened(misses[0], MOST_CHARACTERS) + more
+
+
+def told(error: AnswerError, facts: Facts) -> str:
+    """The reason of an error for who must mend it: with what the request has in place of a fact that it lacks, and who
+    asked where the reason does not say so already. One line, bounded; `NotClaimed` has said all that there is."""
+    if isinstance(error, NotClaimed):
+        return error.reason
+    near = missing_fact(error.label, facts) if isinstance(error, CannotFill) and error.missing else None
+    parts = [error.reason, *([near] if near else [])]
+    who = facts.described
+    if facts.request.path != "/" or facts.labels:
+        formats = f" for {' or '.join(facts.extensions)}" if facts.alias else ""
+        parts.append(f"asked{formats} by {shortened(who, LONGEST_NAME)}")
+    return "; ".join(parts)
+
+
+def missing_fact(label: str, facts: Facts) -> str | None:
+    """Of the facts that a request does have, those whose labels resemble one that it lacks."""
+    labels = sorted(facts.labels)[:MOST_LABELS]
+    near = difflib.get_close_matches(label, labels, n=3, cutoff=0.7)
+    ends = [one for one in labels if one.endswith(f".{label}") or label.endswith(f".{one}")]
+    found = list(dict.fromkeys([*near, *ends]))
+    return f"it has {listed(found)}" if found else None
+
+
+def _machines(catalogue: Catalogue, question: Question) -> Iterator[str]:
+    for one in question.facts.identities:
+        elsewhere: dict[str, list[str]] = {}
+        for document in sorted(catalogue.machines.get(one, ()), key=_order):
+            key = document.key
+            if document.is_named_like_an_alias:
+                continue
+            if key.format not in question.extensions:
+                elsewhere.setdefault(key.identifier, []).append(key.format)
+            elif narrowed := _narrowed(document, document.control.match, question.facts):
+                yield f"machine {key.identifier} ({key.format}) {narrowed}"
+        for identifier, formats in elsewhere.items():
+            yield f"machine {identifier} exists as {' and as '.join(formats)}, {_asked(question)}"
+
+
+def _members(catalogue: Catalogue, question: Question) -> Iterator[str]:
+    for one in question.facts.identities:
+        for claim in sorted(catalogue.members.get(one, ()), key=lambda claim: _order(claim.document)):
+            key = claim.document.key
+            named = f"group {key.identifier} has {shortened(one)} as a member"
+            if key.format not in question.extensions:
+                yield f"{named} and exists as {key.format}, {_asked(question)}"
+            else:
+                narrowed = _narrowed(claim.document, claim.match, question.facts)
+                if narrowed:
+                    yield f"{named} but {narrowed}"
+
+
+def _order(document: Document) -> tuple[str, int]:
+    """By name, then format order: what is told must not depend on the order of files or rows."""
+    return document.key.identifier, ALL_EXTENSIONS.index(document.key.format)
+
+
+def _defaults(catalogue: Catalogue, question: Question) -> Iterator[str]:
+    there = [extension for extension in ALL_EXTENSIONS if extension in catalogue.defaults]
+    if there and not set(there) & set(question.extensions):
+        yield f"there is a default as {' and as '.join(there)}, {_asked(question)}"
+
+
+def _asked(question: Question) -> str:
+    asks = "URL asks" if question.extensions == question.facts.extensions else "request asks"
+    return f"this {asks} for {' or '.join(question.extensions)}"
+
+
+def _narrowed(document: Document, match: tuple[Criterion, ...], facts: Facts) -> str | None:
+    """Which criterion keeps a document from claiming a request that names it."""
+    criterion = failing(match, facts)
+    if criterion is None:
+        return None
+    return f"is narrowed by match {asks_for(criterion, document)}, and {request_has(criterion.label, facts)}"

@@ -1,0 +1,266 @@
+"""How an answer came about, or why there is none, told step by step for a person (``answerd render --why``).
+
+Every claim that `answerd.answers.select` looks at is looked at here with the same questions: `Question.holds_for`, the
+`rank` of a claim, the catalogue's indexes. The outcome is not worked out here: it is what `resolve` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from answerd.answers.catalogue import Catalogue, GroupClaim
+from answerd.answers.criteria import Rank, asks_for, rank, request_has, shortened
+from answerd.answers.provenance import needing
+from answerd.answers.resolve import Answer, resolve
+from answerd.answers.select import Question, Selection, select
+from answerd.documents import Document
+from answerd.errors import AnswerError, CannotFill, NotClaimed
+from answerd.facts import Facts
+from answerd.formats.control import Criterion
+
+MOST_MATCHES = 50
+"""Groups that select by ``match`` and do not hold which are told one by one."""
+
+_LOSES_BY = ("it has fewer criteria", "its name comes later", "its format comes later")
+"""Why a claim loses to another, by the first part of their ranks that differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that was considered: under what ``heading``, the sentence, and lines that belong below it."""
+
+    heading: str
+    sentence: str
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """All steps in their order, and what came of them: an answer, or the reason why there is none."""
+
+    steps: tuple[Step, ...]
+    outcome: Answer | AnswerError
+
+    def lines(self) -> list[str]:
+        """For a console: each heading once, its steps aligned below one another."""
+        width = max((len(step.heading) for step in self.steps), default=0)
+        told: list[str] = []
+        before = ""
+        for step in self.steps:
+            heading = step.heading if step.heading != before else ""
+            told.append(f"{heading:{width}}  {step.sentence}".rstrip())
+            told += [f"{'':{width}}    {detail}" for detail in step.details]
+            before = step.heading
+        return told
+
+
+def reasoning(
+    catalogue: Catalogue,
+    facts: Facts,
+    extensions: tuple[str, ...] | None = None,
+    assumed: Collection[Document] = (),
+) -> Reasoning:
+    """The reasoning about one request; takes what `resolve` takes. Never raises `AnswerError`."""
+    acceptable = facts.extensions if extensions is None else extensions
+    outcome: Answer | AnswerError
+    try:
+        outcome = resolve(catalogue, facts, extensions, assumed)
+    except AnswerError as error:
+        outcome = error
+    steps = [*_request(facts), _formats(facts, acceptable, by_name=extensions is not None)]
+    question = Question(facts, acceptable, assumed, "file" if facts.side_file else None)
+    considered = _Considered(catalogue, question)
+    steps += considered.steps
+    if facts.side_file and isinstance(considered.outcome, NotClaimed):
+        steps.append(Step("side file", f"no document names {facts.side_file}: what follows is asked as for user-data"))
+        considered = _Considered(catalogue, Question(facts.asking_for_user_data(), acceptable, assumed))
+        steps += considered.steps
+    steps += _layers(considered.outcome)
+    if isinstance(outcome, CannotFill) and isinstance(considered.outcome, Selection):
+        places = dict.fromkeys(map(str, needing(considered.outcome.layers, outcome.label)))
+        steps += [Step("placeholder", f"{place} needs the fact {outcome.label!r}") for place in places]
+    steps.append(Step("answer", f"none: {outcome.reason}" if isinstance(outcome, AnswerError) else outcome.composition))
+    return Reasoning(tuple(steps), outcome)
+
+
+def _request(facts: Facts) -> Iterator[Step]:
+    if not facts.labels:
+        yield Step("facts", "none: the request says nothing but the names it is asked with")
+    for label, values in facts.labels.items():
+        yield Step("facts", f"{shortened(label)} = {', '.join(shortened(value) for value in values)}")
+    if not facts.identities:
+        yield Step("identities", "none: no machine document and no group's members can claim this request")
+    for one, sent in facts.identities.items():
+        yield Step("identities", one if one == sent else f"{one}, sent as {shortened(sent)}")
+
+
+def _formats(facts: Facts, acceptable: Sequence[str], *, by_name: bool) -> Step:
+    formats = ", ".join(acceptable)
+    if by_name:
+        return Step("formats", f"{formats}: asked for by name")
+    if facts.alias is None:
+        return Step("formats", f"{formats}: no segment of the path asks for one")
+    return Step("formats", f"{formats}: the path segment {facts.alias!r} asks for that")
+
+
+def _layers(outcome: Selection | AnswerError) -> Iterator[Step]:
+    if isinstance(outcome, Selection):
+        for height, layer in enumerate(outcome.layers, 1):
+            removes = [".".join(path) for path in layer.control.unset]
+            details = (f"takes away what lies below it at {', '.join(removes)}",) if removes else ()
+            yield Step("layers", f"{height}. {named(layer)}", details)
+
+
+def named(document: Document) -> str:
+    """A document with where it stands: ``machine "98fa9b50d810" (toml), 98fa9b50d810.toml``."""
+    return f"{document.key}, {document.raw.source}" if document.raw.source else str(document.key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A claim that is considered. ``refused``: why it cannot win, where it cannot."""
+
+    document: Document
+    match: tuple[Criterion, ...]
+    refused: str | None
+
+
+class _Considered:
+    """One question put to a catalogue: what `select` answers, and in ``steps`` each claim it had to look at."""
+
+    def __init__(self, catalogue: Catalogue, question: Question) -> None:
+        self.catalogue = catalogue
+        self.question = question
+        self.facts = question.facts
+        self.steps: list[Step] = []
+        self.outcome: Selection | AnswerError
+        try:
+            self.outcome = select(catalogue, question)
+        except AnswerError as error:
+            self.outcome = error
+        self._consider()
+
+    def _tell(self, heading: str, sentence: str, details: Iterable[str] = ()) -> None:
+        self.steps.append(Step(heading, sentence, tuple(details)))
+
+    def _consider(self) -> None:
+        """The claims in the order in which SPEC 7 considers them."""
+        if self.question.only_naming:
+            self._tell("side file", f"only documents whose match names {self.question.only_naming!r} may claim it")
+        for reason in self.catalogue.unlisted:
+            self._tell("unreadable", f"{reason}: any group might claim this request")
+        machine = self._machines()
+        if machine and machine.control.extends is not None:
+            self._tell("group", f'the machine itself extends "{machine.control.extends}": no other group is looked at')
+            return
+        if not self._groups((machine.key.format,) if machine else self.question.extensions):
+            self._unreadable_groups()
+        if machine is None:
+            self._defaults()
+
+    def _machines(self) -> Document | None:
+        documents = [one for name in self.facts.identities for one in self.catalogue.machines.get(name, ())]
+        claims = [
+            _Claim(one, one.control.match, self._refusal(one, one.control.match, self.question.extensions))
+            for one in documents
+        ]
+        if not claims:
+            self._tell("machine", "no machine document has one of these identities")
+        best = self._judge("machine", claims, self.question.extensions)
+        return best.document if best else None
+
+    def _groups(self, extensions: tuple[str, ...]) -> bool:
+        """Whether a group claims through ``members``; then those that only select are not looked at."""
+        named = [claim for one in self.facts.identities for claim in self.catalogue.members.get(one, ())]
+        by_members = self._judge("group by members", [self._group_claim(one, extensions) for one in named], extensions)
+        selecting = [
+            one
+            for one in self.catalogue.claims.values()
+            if one.match and not one.members and one.document.key.format in extensions
+        ]
+        if by_members:
+            if selecting:
+                self._tell("group by match", "not looked at: a claim through members beats any claim by match alone")
+            return True
+        claims = [self._group_claim(one, extensions) for one in selecting]
+        held_back = [claim for claim in claims if claim.refused]
+        told = [claim for claim in claims if not claim.refused] + held_back[:MOST_MATCHES]
+        best = self._judge("group by match", told, extensions)
+        if len(held_back) > MOST_MATCHES:
+            self._tell("group by match", f"{len(held_back) - MOST_MATCHES} more do not hold")
+        if not (named or claims):
+            self._tell("group", "no group names one of these identities, and none selects by match")
+        elif not best:
+            self._tell("group", "none claims the request")
+        return False
+
+    def _group_claim(self, claim: GroupClaim, extensions: tuple[str, ...]) -> _Claim:
+        return _Claim(claim.document, claim.match, self._refusal(claim.document, claim.match, extensions))
+
+    def _refusal(self, document: Document, match: tuple[Criterion, ...], extensions: Sequence[str]) -> str | None:
+        """Why a document that names the request may not claim it; None when it may."""
+        if document.is_named_like_an_alias:
+            return "its name is a URL segment that asks for a format, so it claims nothing"
+        if document.key.format not in extensions:
+            return f"its format is not one of {', '.join(extensions)}"
+        if not self.question.holds_for(document, match):
+            if self.question.only_naming and all(one.label != self.question.only_naming for one in match):
+                return f"its match does not name {self.question.only_naming!r}"
+            return "its match does not hold"
+        return None
+
+    def _judge(self, heading: str, claims: Sequence[_Claim], extensions: Sequence[str]) -> _Claim | None:
+        """Tell each claim and what became of it; the best of them, whether or not it is sound."""
+        holding = [claim for claim in claims if not claim.refused]
+        best = min(holding, key=lambda claim: _rank(claim, extensions), default=None)
+        for claim in claims:
+            if claim.refused:
+                fate = f"does not claim the request: {claim.refused}"
+            elif best is None or claim is best:
+                fate = "is the best claim" if len(holding) > 1 else "is the only claim"
+            else:
+                fate = f"loses to {best.document.key}: {_loses_by(_rank(claim, extensions), _rank(best, extensions))}"
+            self._tell(heading, f"{named(claim.document)}: {fate}", self._details(claim))
+        return best
+
+    def _details(self, claim: _Claim) -> Iterator[str]:
+        """Each criterion of a claim with what the request has for it, and what is wrong with the document."""
+        for criterion in claim.match:
+            if claim.document in self.question.assumed:
+                verdict = "counts as holding"
+            else:
+                verdict = "holds" if criterion.holds(self.facts.forms(criterion.label)) else "fails"
+            yield f"{asks_for(criterion, claim.document)} {verdict}: {request_has(criterion.label, self.facts)}"
+        for problem in claim.document.problems[:1]:
+            yield f"it is broken, so what it claims gets no answer: {problem}"
+
+    def _unreadable_groups(self) -> None:
+        for group in self.catalogue.unreadable:
+            if group.key.format in self.question.extensions:
+                problem = next(iter(group.problems), "cannot be read")
+                self._tell("unreadable", f"{named(group)} might claim this request: {problem}")
+
+    def _defaults(self) -> None:
+        chosen = self.outcome.default if isinstance(self.outcome, Selection) else None
+        for extension in self.question.extensions:
+            for default in self.catalogue.defaults.get(extension, ()):
+                if default is chosen:
+                    fate = "answers, as nothing else claims the request"
+                elif self.question.only_naming:
+                    fate = "is no answer to a side file"
+                elif chosen or (isinstance(self.outcome, Selection) and self.outcome.group):
+                    fate = "is not needed"
+                else:
+                    fate = "would answer"
+                self._tell("default", f"{named(default)} {fate}")
+        if not any(extension in self.catalogue.defaults for extension in self.question.extensions):
+            self._tell("default", f"there is none in {', '.join(self.question.extensions)}")
+
+
+def _rank(claim: _Claim, extensions: Sequence[str]) -> Rank:
+    return rank(claim.document.key, claim.match, extensions)
+
+
+def _loses_by(loser: Rank, winner: Rank) -> str:
+    return next((why for why, low, high in zip(_LOSES_BY, loser, winner, strict=True) if low != high), "it is its twin")

@@ -1,0 +1,158 @@
+"""Secrets in answers, masked so that a difference can be shown to a reviewer (``answerd diff``).
+
+A secret is what stands under a key that is named like one, in any format; what a kickstart or preseed command takes for
+a password; a crypt(3) hash, a private key, the password in a URL, wherever they stand. Better too much masked than too
+little: what is masked shows by its name, and that it changed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from xml.sax.saxutils import escape
+
+from answerd.formats import Format
+from answerd.formats.family import ParseError
+from answerd.formats.places import MARKINGS, Leaf
+
+SECRET = "(secret)"  # noqa: S105 - what stands in place of one
+CHANGED = "(secret, changed)"
+
+_NAME = (
+    r"password|passphrase|passwd(?!/)|secret|token|private|credential|psk\b"
+    r"|api[-_]?key|subscription[-_]?key|product[-_]?key"
+)
+_NAMED_LIKE_ONE = re.compile(_NAME, re.IGNORECASE)
+_HOLDS_SOME = re.compile(rf"(?=.*(?:{_NAME}))(?!passwd\Z)", re.IGNORECASE)
+"""A map of this name holds secrets only; Ignition's ``passwd`` holds users and their public keys too."""
+
+_TELLS_NOTHING = re.compile(r"(?:true|false|yes|no|on|off|null|none|~|\d{1,2}|)\Z", re.IGNORECASE)
+"""What may stand under such a name and is none: ``lock_passwd: true``."""
+
+_AFTER_KEY = re.compile(r"[=:>]")
+_BLOCK_HEADERS = frozenset({"|", ">", "|-", ">-", "|+", ">+"})
+
+_WORD = rf"[\w./-]*(?:{_NAME})[\w./-]*"
+_VALUE = r"""(?:"[^"\n]*"|'[^'\n]*'|[^\s"',;&<>]+)"""
+_BY_LOOK = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)",
+        r"\$(?:[0-9]|2[abxy]|y|gy|sm3|md5|sha1|argon2\w*|scrypt|pbkdf2[\w-]*)\$[^\s\"'<>:]{8,}",
+        r"grub\.pbkdf2\.[^\s\"'<>]+",
+        r"(?<=://)[^\s/@:\"'<>]+:(?P<value>[^\s/@\"'<>]+)(?=@)",
+        rf"(?i)--(?:{_WORD})(?:=|[ \t]+)(?P<value>{_VALUE})",
+        rf"(?i)(?<![\w./-])(?:{_WORD})[ \t]*[=:][ \t]*(?![\[{{|>])(?P<value>{_VALUE})",
+        rf"(?im)^[ \t]*(?:rootpw|sshpw)(?:[ \t]+--\S+)*[ \t]+(?!--)(?P<value>{_VALUE})",
+        rf"(?im)^[ \t]*\S+[ \t]+(?:{_WORD})[ \t]+(?:password|string|note|select|text)[ \t]+(?P<value>\S[^\r\n]*)",
+        rf"(?im)^[ \t]*set[ \t]+(?:{_WORD})[ \t]+(?P<value>\S[^\r\n]*)",
+    )
+)
+"""Secrets by their look, in any text: private keys, crypt(3) hashes, passwords in URLs, options and settings, what
+kickstart's ``rootpw``, preseed's questions and iPXE's ``set`` name like one. A group is the secret, where there is
+one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A secret's place in a text, ``start`` to ``end``, and what it stands under: a key's path, a line's beginning."""
+
+    start: int
+    end: int
+    under: str
+
+
+def masked(before: str, after: str, format_: Format) -> tuple[str, str]:
+    """Two versions of an answer without their secrets. One that ``before`` has not under the same name is told to
+    have changed, so that a difference stays one."""
+    hidden_before, hidden_after = _secrets(before, format_), _secrets(after, format_)
+    known = {(secret.under, before[secret.start : secret.end]) for secret in hidden_before}
+
+    def tell(secret: Secret) -> str:
+        return SECRET if (secret.under, after[secret.start : secret.end]) in known else CHANGED
+
+    return _replaced(before, hidden_before, lambda _: SECRET), _replaced(after, hidden_after, tell)
+
+
+def _secrets(text: str, format_: Format) -> list[Secret]:
+    """The secrets of a text, in order, none within another."""
+    found = [*_by_name(text, format_), *_by_look(text)]
+    kept: list[Secret] = []
+    for secret in sorted(found, key=lambda one: (one.start, -one.end)):
+        if kept and secret.start < kept[-1].end:
+            if secret.end > kept[-1].end:
+                kept[-1] = Secret(kept[-1].start, secret.end, kept[-1].under)
+        else:
+            kept.append(secret)
+    return kept
+
+
+def _replaced(text: str, secrets: list[Secret], tell: Callable[[Secret], str]) -> str:
+    pieces, done = [], 0
+    for secret in secrets:
+        pieces += [text[done : secret.start], tell(secret)]
+        done = secret.end
+    return "".join([*pieces, text[done:]])
+
+
+def _by_look(text: str) -> Iterator[Secret]:
+    for pattern in _BY_LOOK:
+        for match in pattern.finditer(text):
+            start, end = match.span("value" if "value" in pattern.groupindex else 0)
+            if not _TELLS_NOTHING.match(text[start:end].strip("\"'")):
+                yield Secret(start, end, text[text.rfind("\n", 0, start) + 1 : start].strip())
+
+
+def _by_name(text: str, format_: Format) -> Iterator[Secret]:
+    """Values of a structured answer under keys that are named like secrets."""
+    marking = MARKINGS[format_.family.name]
+    try:
+        leaves = list(marking.leaves(marking.mark(text, 0)))
+    except ParseError:
+        return
+    starts = _line_starts(text)
+    for leaf, after in zip_longest(leaves, leaves[1:]):
+        if leaf.line is not None and leaf.text and _is_secret(leaf):
+            last = after.line if after is not None and after.line is not None else len(starts)
+            end = min(max(last, leaf.line + 1), len(starts))
+            yield from _spelled(text, leaf, starts[leaf.line - 1], starts[end - 1])
+
+
+def _line_starts(text: str) -> list[int]:
+    """Where each line begins, and where the text ends."""
+    return [0, *(found.end() for found in re.finditer("\n", text)), len(text)]
+
+
+def _is_secret(leaf: Leaf) -> bool:
+    names = [step for step in leaf.path if not step.isdecimal()]
+    return (
+        bool(names)
+        and bool(_NAMED_LIKE_ONE.search(names[-1]) or any(_HOLDS_SOME.match(name) for name in names[:-1]))
+        and not _TELLS_NOTHING.match(leaf.text)
+    )
+
+
+def _spelled(text: str, leaf: Leaf, start: int, end: int) -> Iterator[Secret]:
+    """Where a value stands in the lines from its own to the next value's. What is not found as it is spelled, because
+    it is written over several lines, is masked line by line."""
+    under = ".".join(leaf.path)
+    for spelling in dict.fromkeys((leaf.text, _quoted(leaf.text), escape(leaf.text), leaf.text.replace("'", "''"))):
+        at = text.rfind(spelling, start, end)
+        if at >= 0:
+            yield Secret(at, at + len(spelling), under)
+            return
+    flat = "".join(leaf.text.split())
+    for line in re.finditer(r"[^\n]+", text[start:end]):
+        is_first = line.start() == 0
+        said = _AFTER_KEY.split(line[0], maxsplit=1)[-1] if is_first else line[0]
+        word = said.strip().strip("\"'")
+        if word and word not in _BLOCK_HEADERS and (is_first or "".join(word.split()) in flat):
+            at = start + line.end() - len(said) + said.index(word)
+            yield Secret(at, at + len(word), under)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]

@@ -1,0 +1,38 @@
+"""What a person at a terminal sees and a program does not: colours and a bar of progress."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+_COLOURS = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1"}
+
+
+def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:
+    """``text`` in a colour where the stream (standard output) is a terminal that shows it.
+
+    ``NO_COLOR`` set to anything, and ``TERM=dumb``, mean no colours (no-color.org).
+    """
+    stream = sys.stdout if stream is None else stream
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not stream.isatty():
+        return text
+    return f"\033[{_COLOURS[colour]}m{text}\033[0m"
+
+
+def progress(unit: str) -> Callable[[int, int], None] | None:
+    """A bar for a person who waits, told how many of how many are done; None where standard error is no terminal."""
+    if not sys.stderr.isatty():
+        return None
+    from tqdm import tqdm  # noqa: PLC0415 - only a terminal needs it
+
+    bar = tqdm(unit=f" {unit}", leave=False, delay=1)
+
+    def show(done: int, total: int) -> None:
+        bar.total = total
+        bar.update(done - bar.n)
+        if done == total:
+            bar.close()
+
+    return show

@@ -1,0 +1,437 @@
+"""Where the values of a text stand, and which layer each value of a merged tree came from.
+
+Every value of a layer is marked with the layer's number and its line; then the family's own ``unset`` and ``merge``
+carry the marks along, so what is told here can never differ from what a merge does. One small class a family that
+knows how to mark its tree and how to read the marks again. Knows nothing of documents or answers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+from answerd.formats import json as json_family
+from answerd.formats import plain, text, toml, xml, yaml
+from answerd.formats.family import Path, Tree
+from answerd.formats.template import Template
+from answerd.formats.xml_tree import WHITE, Element, Text
+from answerd.formats.yaml_nodes import Mapping, Node, Scalar
+
+Lines = dict[Path, int]
+"""The line, from 1, on which the value of a path begins. A value without a line of its own stands with its parent."""
+
+
+class Leaf(NamedTuple):
+    """One value of a tree that holds no other: a scalar, an empty map or list, an attribute, a line of text.
+
+    ``path``: keys and list positions (from 0) as texts; element names and ``@attribute`` in XML, ``user[2]`` where
+    siblings repeat; the line number in text. ``layer`` and ``line`` (from 1) tell where it came from, None where a
+    merge left nothing to tell it by. ``text`` is the value, unquoted; ``value``, with it, only good for comparing.
+    """
+
+    path: Path
+    layer: int | None
+    line: int | None
+    text: str
+    value: object = None
+
+
+class Marking(Protocol):
+    """What a family's marking can do."""
+
+    def mark(self, source: str, layer: int) -> Tree:
+        """The tree of a text without control keys, every value marked. Raises `ParseError`."""
+
+    def leaves(self, tree: Tree) -> Iterator[Leaf]:
+        """The leaves of a marked tree, merged or not, in their order."""
+
+    def standing(self, answer: str) -> Lines:
+        """The line of each leaf of an answer. Raises `ParseError` for one that is not of its format."""
+
+    def says(self, answer: str) -> object:
+        """What an answer says, comments aside, to compare two. Raises `ParseError`."""
+
+
+class _Structured:
+    """What the families have in common whose text is a tree of values."""
+
+    def mark(self, source: str, layer: int) -> Tree:
+        """The family's own."""
+        raise NotImplementedError
+
+    def leaves(self, tree: Tree) -> Iterator[Leaf]:
+        """The family's own."""
+        raise NotImplementedError
+
+    def standing(self, answer: str) -> Lines:
+        """By parsing it."""
+        return {leaf.path: leaf.line for leaf in self.leaves(self.mark(answer, 0)) if leaf.line is not None}
+
+    def says(self, answer: str) -> object:
+        """The paths and values."""
+        return [(leaf.path, leaf.text, leaf.value) for leaf in self.leaves(self.mark(answer, 0))]
+
+
+class _Mark(NamedTuple):
+    """In place of a plain value that is no map: it is replaced whole, so its path is the one it has in its layer."""
+
+    value: Any
+    layer: int
+    lines: Lines
+
+
+class _Plain(_Structured):
+    """TOML and JSON: `answerd.formats.plain` replaces whatever is no dict, so a mark stands for it."""
+
+    def __init__(self, family: Any, lines: Callable[[str], Lines]) -> None:
+        self.family = family
+        self.lines = lines
+
+    def mark(self, source: str, layer: int) -> Tree:
+        """The tree with a `_Mark` for every value that is no map, and for every empty map."""
+        _, tree = self.family.control(self.family.parse(source))
+        lines = self.lines(source)
+
+        def marked(value: Any) -> Any:
+            if isinstance(value, dict):
+                return _Map({key: marked(below) for key, below in value.items()}, layer, lines)
+            return _Mark(value, layer, lines)
+
+        return marked(tree)
+
+    def leaves(self, tree: Tree) -> Iterator[Leaf]:
+        """A map that merged from several has no mark of its own, its values have."""
+        return _plain_leaves(tree, ())
+
+
+class _Map(plain.Map):
+    """A map as one layer has it; a merge makes a plain one of it."""
+
+    def __init__(self, values: plain.Map, layer: int, lines: Lines) -> None:
+        super().__init__(values)
+        self.layer, self.lines = layer, lines
+
+
+def _plain_leaves(tree: Tree, path: Path) -> Iterator[Leaf]:
+    if isinstance(tree, _Mark):
+        yield from _expanded(tree, tree.value, path)
+    elif tree:
+        for key, below in tree.items():
+            yield from _plain_leaves(below, (*path, key))
+    elif isinstance(tree, _Map):
+        yield Leaf(path, tree.layer, line_of(path, tree.lines), "", "{}")
+    else:
+        yield Leaf(path, None, None, "", "{}")
+
+
+def _expanded(mark: _Mark, value: Any, path: Path) -> Iterator[Leaf]:
+    if isinstance(value, dict) and value:
+        for key, below in value.items():
+            yield from _expanded(mark, below, (*path, key))
+    elif isinstance(value, list) and value:
+        for position, below in enumerate(value):
+            yield from _expanded(mark, below, (*path, str(position)))
+    else:
+        text = "" if isinstance(value, dict | list) else str(value)
+        yield Leaf(path, mark.layer, line_of(path, mark.lines), text, type(value).__name__)
+
+
+def line_of(path: Path, lines: Lines) -> int | None:
+    """The line of a path, or of the nearest of its parents that has one."""
+    for length in range(len(path), -1, -1):
+        line = lines.get(path[:length])
+        if line is not None:
+            return line
+    return None
+
+
+class _Line(int):
+    """A line number that knows its layer: it goes where its node goes."""
+
+    layer: int
+
+    @classmethod
+    def of(cls, line: int, layer: int) -> _Line:
+        one = cls(line)
+        one.layer = layer
+        return one
+
+
+class _Yaml(_Structured):
+    """YAML: nodes know their lines already, and merges never edit a node."""
+
+    def mark(self, source: str, layer: int) -> Tree:
+        """The document, each node's line a `_Line`."""
+        _, tree = yaml.control(yaml.parse(source))
+        return tree if tree.root is None else tree._replace(root=_marked_node(tree.root, layer))
+
+    def leaves(self, tree: Tree) -> Iterator[Leaf]:
+        """The scalars and the empty collections."""
+        return _node_leaves(tree.root, ()) if tree.root is not None else iter(())
+
+
+def _marked_node(node: Node, layer: int) -> Node:
+    line = _Line.of(node.line, layer)
+    if isinstance(node, Scalar):
+        return node._replace(line=line)
+    if isinstance(node, Mapping):
+        pairs = {name: (key, _marked_node(value, layer)) for name, (key, value) in node.pairs.items()}
+        return node._replace(pairs=pairs, line=line)
+    return node._replace(items=tuple(_marked_node(item, layer) for item in node.items), line=line)
+
+
+def _node_leaves(node: Node, path: Path) -> Iterator[Leaf]:
+    if isinstance(node, Scalar):
+        yield Leaf(path, _layer(node.line), node.line, str(node.text), (bool(node.style), node.tag))
+    elif isinstance(node, Mapping):
+        for key, value in node.pairs.values():
+            yield from _node_leaves(value, (*path, str(key.text) if isinstance(key, Scalar) else "(a key of several)"))
+        if not node.pairs:
+            yield Leaf(path, _layer(node.line), node.line, "", "{}")
+    else:
+        for position, item in enumerate(node.items):
+            yield from _node_leaves(item, (*path, str(position)))
+        if not node.items:
+            yield Leaf(path, _layer(node.line), node.line, "", "[]")
+
+
+def _layer(line: int) -> int | None:
+    return line.layer if isinstance(line, _Line) else None
+
+
+class _Word(str):
+    """A text or an attribute's value that knows where it came from."""
+
+    layer: int
+    line: int
+
+    @classmethod
+    def of(cls, value: str, layer: int, line: int) -> _Word:
+        one = cls(value)
+        one.layer, one.line = layer, line
+        return one
+
+
+class _Xml(_Structured):
+    """XML: an element may be of several layers, its texts and attributes each are of one."""
+
+    def mark(self, source: str, layer: int) -> Tree:
+        """The document, its texts and attributes `_Word`, its lines `_Line`."""
+        _, tree = xml.control(xml.parse(source))
+        return replace(tree, root=_marked_element(tree.root, layer))
+
+    def leaves(self, tree: Tree) -> Iterator[Leaf]:
+        """Attributes, texts, and elements that hold neither those nor others."""
+        return _element_leaves(tree.root, (tree.root.name,))
+
+
+def _marked_element(element: Element, layer: int) -> Element:
+    def word(value: str | Template) -> _Word:
+        return _Word.of(str(value), layer, element.line)
+
+    content = tuple(
+        _marked_element(item, layer)
+        if isinstance(item, Element)
+        else Text(word(item.value), item.cdata)
+        if isinstance(item, Text)
+        else item
+        for item in element.content
+    )
+    attributes = {label: word(value) for label, value in element.attributes.items()}
+    return Element(element.name, attributes, content, _Line.of(element.line, layer))
+
+
+def _element_leaves(element: Element, path: Path) -> Iterator[Leaf]:
+    for label, value in element.attributes.items():
+        yield _word_leaf((*path, f"@{label}"), value, str(value))
+    children = element.elements()
+    texts = [item.value for item in element.content if isinstance(item, Text)]
+    said = [one for one in texts if str(one).strip(WHITE)]
+    if said or (texts and not children):
+        yield _word_leaf(path, (said or texts)[0], "".join(map(str, texts)))
+    elif not (children or element.attributes):
+        yield Leaf(path, _layer(element.line), element.line, "")
+    siblings = Counter(child.name for child in children)
+    seen: Counter[str] = Counter()
+    for child in children:
+        seen[child.name] += 1
+        step = f"{child.name}[{seen[child.name]}]" if siblings[child.name] > 1 else child.name
+        yield from _element_leaves(child, (*path, step))
+
+
+def _word_leaf(path: Path, word: object, value: str) -> Leaf:
+    return Leaf(path, word.layer, word.line, value) if isinstance(word, _Word) else Leaf(path, None, None, value)
+
+
+class _Text:
+    """Text: the end of each line is marked, so that whatever becomes of the lines, their marks are on them."""
+
+    def mark(self, source: str, layer: int) -> Tree:
+        """The layer with a mark at the end of each line."""
+        lines = source.split("\n")
+        for at, line in enumerate(lines):
+            if line or at < len(lines) - 1:
+                end = "\r" if line.endswith("\r") else ""
+                lines[at] = f"{line.removesuffix(end)}\0{layer}:{at + 1}{end}"
+        return text.control("\n".join(lines))[1]
+
+    def leaves(self, tree: Tree) -> Iterator[Leaf]:
+        """The lines of the text that the layers make."""
+        static = text.prepare(tree).static or b""
+        lines = static.decode().split("\n")
+        for number, line in enumerate(lines, 1):
+            said, marked, mark = line.removesuffix("\r").rpartition("\0")
+            if marked:
+                layer, _, at = mark.partition(":")
+                yield Leaf((str(number),), int(layer), int(at), said)
+
+    def standing(self, answer: str) -> Lines:
+        """Each line stands on its own."""
+        return {(str(number),): number for number in range(1, answer.count("\n") + 2)}
+
+    def says(self, answer: str) -> object:
+        """Nobody can tell a comment in a script of any language: what is added at the end of a line counts as one."""
+        return answer.count("\n")
+
+
+_OPENS_LONG = re.compile(r"[\]}]|\"\"\"|'''")
+
+
+def toml_lines(source: str) -> Lines:
+    """The lines of a TOML text's keys, tables and, where an array takes several lines, of its elements.
+
+    tomllib tells no places. But a key with its value, and a header, are TOML by themselves, and TOML is read from left
+    to right: the first lines that tomllib takes for a whole are the whole. So each statement is found by asking tomllib
+    whether it is complete; nothing here knows what a string or a number looks like.
+    """
+    rows = source.replace("\r\n", "\n").split("\n")
+    found: Lines = {}
+    arrays: dict[Path, int] = {}
+    table: Path = ()
+    at = 0
+    while at < len(rows):
+        start = at
+        at += 1
+        opening = rows[start].lstrip(" \t")
+        if not opening or opening.startswith("#"):
+            continue
+        tree, at = _statement(rows, start)
+        if tree is None:
+            return found
+        path = _only_path(tree)
+        if opening.startswith("["):
+            table = _opened_table(path, opening.startswith("[["), arrays)
+            found.setdefault(table, start + 1)
+            continue
+        for length in range(1, len(path) + 1):
+            found.setdefault((*table, *path[:length]), start + 1)
+        if at > start + 1:
+            _note_elements(rows[start:at], start, (*table, *path), found)
+    return found
+
+
+def _statement(rows: list[str], start: int) -> tuple[plain.Map | None, int]:
+    """What the statement that begins in a row says, and the row after it; None where it never ends."""
+    for end in range(start, len(rows)):
+        if end == start or _OPENS_LONG.search(rows[end]):
+            try:
+                return tomllib.loads("\n".join(rows[start : end + 1])), end + 1
+            except ValueError:
+                continue
+    return None, len(rows)
+
+
+def _only_path(tree: plain.Map) -> Path:
+    """The one key of a statement, dotted or not."""
+    path: Path = ()
+    below: Any = tree
+    while isinstance(below, dict) and len(below) == 1:
+        key = next(iter(below))
+        path, below = (*path, key), below[key]
+    return path
+
+
+def _opened_table(path: Path, is_element: bool, arrays: dict[Path, int]) -> Path:
+    """The path of a table with the positions of the elements it stands in."""
+    opened: Path = ()
+    for depth, key in enumerate(path, 1):
+        opened = (*opened, key)
+        if is_element and depth == len(path):
+            arrays[opened] = arrays.get(opened, -1) + 1
+        if opened in arrays:
+            opened = (*opened, str(arrays[opened]))
+    return opened
+
+
+def _note_elements(rows: list[str], start: int, path: Path, found: Lines) -> None:
+    """Where the elements of an array that takes several rows begin: an array is whole after each, given its bracket."""
+    noted, begins = 0, None
+    for at, row in enumerate(rows):
+        if begins is None and row.strip() and not row.lstrip().startswith("#"):
+            begins = at
+        try:
+            value: Any = tomllib.loads("\n".join([*rows[: at + 1], *(["]"] if at < len(rows) - 1 else [])]))
+        except ValueError:
+            continue
+        while isinstance(value, dict) and len(value) == 1:
+            value = next(iter(value.values()))
+        if not isinstance(value, list):
+            return
+        for position in range(noted, len(value)):
+            found[(*path, str(position))] = start + 1 + (begins if begins is not None else at)
+        noted, begins = len(value), None
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]",:]+', re.DOTALL)
+
+
+def json_lines(source: str) -> Lines:
+    """The lines of every value of a JSON text that has been found to be one."""
+    found: Lines = {}
+    path: list[str | int] = []
+    line, counted = 1, 0
+    key: str | None = None
+    for token in _TOKEN.finditer(source):
+        line += source.count("\n", counted, token.start())
+        counted = token.start()
+        sign = token[0]
+        if sign in "}]":
+            path.pop()
+        elif sign == ",":
+            if isinstance(path[-1], int):
+                path[-1] += 1
+        elif sign == ":":
+            path[-1] = json.loads(key or '""')
+        elif sign[0] == '"' and path and isinstance(path[-1], str) and _is_key(source, token.end()):
+            key = sign
+        else:
+            found[tuple(str(step) for step in path)] = line
+            if sign in "{[":
+                path.append("" if sign == "{" else 0)
+    return found
+
+
+_COLON = re.compile(r"\s*:")
+
+
+def _is_key(source: str, end: int) -> bool:
+    return _COLON.match(source, end) is not None
+
+
+MARKINGS: dict[str, Marking] = {
+    "toml": _Plain(toml, toml_lines),
+    "json": _Plain(json_family, json_lines),
+    "yaml": _Yaml(),
+    "xml": _Xml(),
+    "text": _Text(),
+}
+"""The marking of each family, by its name."""
+
+TRAILING_COMMENT: dict[str, str] = {"toml": "#", "yaml": "#", "yml": "#", "ks": "#"}
+"""What opens a comment at the end of a line, by extension, in formats that have such comments. In preseed and iPXE it
+would be part of the value."""

@@ -1,0 +1,185 @@
+"""A JSON request body: its scalars in one walk, and the labels they go by when somebody asks (SPEC 6).
+
+Most answers need the identities of a body and two or three of its labels, so the walk only collects names and values;
+dotted paths are made when a label that can be one is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from itertools import repeat
+from typing import Any
+
+import orjson
+
+MOST_VALUES = 10_000
+"""Values that one label keeps. An installer sends a dozen; a body of 1 MB may hold half a million."""
+
+PATHS_COST = 1_000_000
+"""What the dotted paths of one body may cost in memory: their characters, and `_PATH_COST` for each. A scalar beyond
+that has its name only. A real body costs about 10,000; without a bound, 1 MB of JSON (one long name over many short
+values) asks for gigabytes."""
+
+_PATH_COST = 64
+
+
+class NumberText(str):
+    """A JSON number as the request spelled it."""
+
+    __slots__ = ()
+
+
+class JsonBody:
+    """One JSON value. ``scalars`` are its strings, numbers and booleans in order, each with its name.
+
+    A scalar's name is the last key above it that is no array index, empty where there is none. Null and the empty
+    string are nothing.
+    """
+
+    __slots__ = ("_pathed", "_spellings", "scalars", "value")
+
+    def __init__(self, value: Any) -> None:
+        """Raises `_LostSpelling`."""
+        self.value = value
+        self.scalars = _scalars(value)
+        self._spellings: dict[str, set[str]] | None = None
+        self._pathed: dict[str, list[str]] | None = None
+
+    def texts(self, ignored: Collection[str]) -> list[str]:
+        """Every string and number as text, without what stands at the top under one of the ``ignored`` names."""
+        scalars = self.scalars
+        if type(self.value) is dict and any(key.casefold() in ignored for key in self.value):
+            scalars = _scalars({key: one for key, one in self.value.items() if key.casefold() not in ignored})
+        return [
+            one if type(one) is str and one.isascii() else text_of(one) for _, one in scalars if type(one) is not bool
+        ]
+
+    def values(self, label: str) -> list[str]:
+        """The values that go by a case-folded label, as their name or their dotted path, in order."""
+        if "." in label or label.isdigit():
+            return self.labels().get(label, [])
+        if self._spellings is None:
+            self._spellings = _spellings(self.scalars)
+        spelled = self._spellings.get(label)
+        if spelled is None:
+            return []
+        return [text_of(one) for name, one in self.scalars if name in spelled][:MOST_VALUES]
+
+    def labels(self) -> dict[str, list[str]]:
+        """Every label, case-folded, names and dotted paths, with its values in order."""
+        if self._pathed is None:
+            self._pathed = filed(_flattened(self.value))
+        return self._pathed
+
+
+def read_json(body: bytes) -> JsonBody | None:
+    """The value of a body; None for what is not JSON, in whatever way it is not."""
+    text = body.removeprefix(b"\xef\xbb\xbf")
+    if not text or text.isspace():
+        return None
+    try:
+        return JsonBody(orjson.loads(text))
+    except _LostSpelling:
+        pass
+    except ValueError:
+        # orjson refuses the escape of a lone surrogate: junk in a DMI field, and no reason to lose the rest.
+        if b"\\u" not in text:
+            return None
+    try:
+        return JsonBody(json.loads(text, parse_float=NumberText, parse_int=NumberText, parse_constant=_refuse))
+    except (ValueError, RecursionError):
+        return None
+
+
+class _LostSpelling(Exception):
+    """A number was read as float: orjson reads ``1.10`` and integers over 64 bits so, and their text is gone."""
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _scalars(value: Any) -> list[tuple[str, Any]]:
+    """The scalars of a value in order, each with its name. Raises `_LostSpelling`."""
+    found: list[tuple[str, Any]] = []
+    open_parts: list[Iterator[tuple[str, Any]]] = [iter([("", value)])]
+    while open_parts:
+        for name, one in open_parts[-1]:
+            kind = type(one)
+            if kind is dict:
+                open_parts.append(iter(one.items()))
+                break
+            if kind is list:
+                open_parts.append(zip(repeat(name), one))
+                break
+            if kind is float:
+                raise _LostSpelling
+            if one is not None and one != "":
+                found.append((name, one))
+        else:
+            open_parts.pop()
+    return found
+
+
+def text_of(scalar: Any) -> str:
+    """A scalar as a fact's text. A lone surrogate, which no answer could hold, becomes a question mark."""
+    if isinstance(scalar, str):
+        return scalar if scalar.isascii() else scalar.encode("utf-8", "replace").decode()
+    if isinstance(scalar, bool):
+        return "true" if scalar else "false"
+    return str(scalar)
+
+
+def _spellings(scalars: Iterable[tuple[str, Any]]) -> dict[str, set[str]]:
+    """Each name that occurs, case-folded, with its spellings: a body has a hundred scalars and a dozen names."""
+    spellings: dict[str, set[str]] = {}
+    for name in {name for name, _ in scalars}:
+        spellings.setdefault(name.casefold(), set()).add(name)
+    return spellings
+
+
+def filed(named: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
+    """Values by case-folded label, in order."""
+    filed: dict[str, list[str]] = {}
+    by_spelling: dict[str, list[str]] = {}  # a name is folded once: half a megabyte may stand over a list of numbers
+    for label, one in named:
+        values = by_spelling.get(label)
+        if values is None:
+            values = by_spelling[label] = filed.setdefault(label.casefold(), [])
+        if len(values) < MOST_VALUES:
+            values.append(text_of(one))
+    return filed
+
+
+def _flattened(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every scalar under its dotted path and, where that differs, under its name.
+
+    Labels are case-folded. What the paths cost is bounded by `PATHS_COST`.
+    """
+    left = PATHS_COST
+    # The path and name of each open map or list, and its members that are still to come.
+    open_parts: list[tuple[str, str, Iterator[tuple[str | int, Any]]]] = [("", "", _parts(value))]
+    while open_parts:
+        path, leaf, parts = open_parts[-1]
+        for name, one in parts:
+            step = name.casefold() if isinstance(name, str) else str(name)
+            left -= len(path) + len(step) + _PATH_COST
+            below = "" if left < 0 else f"{path}.{step}" if len(open_parts) > 1 else step
+            leaf_below = step if isinstance(name, str) else leaf
+            if isinstance(one, dict | list):
+                open_parts.append((below, leaf_below, _parts(one)))
+                break
+            if one is not None and one != "":
+                yield below, one
+                if leaf_below != below:
+                    yield leaf_below, one
+        else:
+            open_parts.pop()
+
+
+def _parts(value: Any) -> Iterator[tuple[str | int, Any]]:
+    """The members of a map by name, the elements of a list by index; a scalar has none."""
+    if isinstance(value, dict):
+        return iter(value.items())
+    return iter(enumerate(value)) if isinstance(value, list) else iter(())

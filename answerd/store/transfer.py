@@ -1,0 +1,202 @@
+"""Import and export: a directory in the layout of SPEC 3 into the database, and the database into a directory.
+
+Knows what must be true of all documents together before one is taken, and what is skipped and why. Must not know what a
+document means: one that is broken is taken as it is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from answerd.answers.problems import load_problems
+from answerd.documents import Key, RawDocument
+from answerd.formats import FORMATS, split_extension
+from answerd.identity import Kind, identifier_fault, identity
+from answerd.store import StoreError
+from answerd.store.files import FileStore, flat_name, write_atomically
+from answerd.store.loader import loaded
+from answerd.store.sqlite import SqliteStore
+
+_DEEPEST = 2
+"""Directories below the root that the layout knows: ``groups/rack-a/anything.toml``."""
+
+Progress = Callable[[int, int], None]
+"""Told how many documents of how many are done."""
+
+
+def no_progress(done: int, total: int) -> None:
+    """For who is not watching."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSummary:
+    """What an import did.
+
+    ``taken`` documents are stored, ``replaced`` of them in place of one that was there. ``skipped`` are files that are
+    no documents, ``unreadable`` documents whose text nobody can store; both with their name below the directory and
+    why. ``problems`` are those of the answer set as it is now.
+    """
+
+    taken: int
+    replaced: int
+    skipped: tuple[tuple[str, str], ...]
+    unreadable: tuple[tuple[str, str], ...]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSummary:
+    """What an export did: documents ``written``, and those that cannot stand in a directory, with why."""
+
+    written: int
+    skipped: tuple[tuple[str, str], ...]
+
+
+def import_directory(directory: str | Path, store: SqliteStore, progress: Progress = no_progress) -> ImportSummary:
+    """Copies the documents of a directory into the database, in one transaction.
+
+    A document takes the place of the one with its identity and format, whose spelling stays; all others stay too.
+    Raises `StoreError`, and then nothing was imported: the directory or a part of it cannot be listed, two files stand
+    for one identity and format, the database cannot be written.
+    """
+    root = Path(directory)
+    found = _documents_below(root)
+    faults = {raw.source: _name_fault(raw.key) for raw in found}
+    named = sorted((raw for raw in found if not faults[raw.source]), key=lambda one: one.source)
+    _refuse_twins(named)
+    documents = [raw for raw in named if raw.fault is None]
+    unreadable = [(raw.source, raw.fault.removesuffix(f" ({raw.source})")) for raw in named if raw.fault]
+    skipped = [*_no_documents(root), *((source, fault) for source, fault in faults.items() if fault)]
+    with store.writing() as transaction:
+        replaced = transaction.put_all(documents, progress)
+        transaction.commit()
+    problems = load_problems(loaded(store))
+    return ImportSummary(len(documents), replaced, tuple(sorted(skipped)), tuple(unreadable), tuple(problems))
+
+
+def export_directory(
+    store: SqliteStore, directory: str | Path, *, force: bool = False, progress: Progress = no_progress
+) -> ExportSummary:
+    """Writes every document as a file of the flat layout, byte for byte as it is stored.
+
+    The directory is created where it is missing. Raises `StoreError`: it is not empty (with ``force`` that is no
+    hindrance, files of the same names are replaced and all others stay), another file there stands for the same
+    document, or it cannot be written. Each file is replaced at once or not at all.
+    """
+    root = Path(directory)
+    _refuse_full(root, force)
+    files, skipped = {}, []
+    for stored in store.all():
+        fault = _export_fault(stored.key, stored.body)
+        if fault:
+            skipped.append((str(stored.key), fault))
+        else:
+            files[flat_name(stored.key)] = stored
+    if force:
+        _refuse_clashes(root, {name: stored.key for name, stored in files.items()})
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        for count, (name, stored) in enumerate(files.items(), 1):
+            write_atomically(root / name, stored.body)
+            progress(count, len(files))
+    except OSError as error:
+        raise StoreError(f"{error.filename or root} cannot be written: {error.strerror}") from None
+    return ExportSummary(len(files), tuple(skipped))
+
+
+def _documents_below(root: Path) -> tuple[RawDocument, ...]:
+    """Everything in a directory that counts as a document. Raises `StoreError` where a part of it cannot be listed."""
+    try:
+        os.listdir(root)
+    except OSError as error:
+        raise StoreError(f"{root} cannot be read: {error.strerror}") from None
+    changes = FileStore(root).changes()
+    if changes is None:
+        return ()
+    if changes.unlisted:
+        raise StoreError(f"nothing was imported from {root}: {changes.unlisted[0]}")
+    return changes.added
+
+
+def _no_documents(root: Path, below: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """The files that do not count as documents, with why. Hidden ones are not worth a word."""
+    with os.scandir(root) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        name = f"{below}{entry.name}"
+        if entry.name.startswith("."):
+            continue
+        if entry.name.endswith("~"):
+            yield name, "a name that ends in ~ is an editor's backup"
+        elif entry.is_dir():
+            if depth >= _depth_of_documents(name):
+                yield name, "a directory here holds no documents"
+            else:
+                yield from _no_documents(Path(entry.path), f"{name}/", depth + 1)
+        elif split_extension(entry.name)[1] is None:
+            yield name, f"its extension is none of {', '.join(FORMATS)}"
+
+
+def _depth_of_documents(name: str) -> int:
+    """How deep directories may stand that hold documents: a group's own one level deeper than a machine's."""
+    return _DEEPEST if name.partition("/")[0].lower() == "groups" else _DEEPEST - 1
+
+
+def _refuse_twins(documents: list[RawDocument]) -> None:
+    """Raises `StoreError` naming the files that stand for one identity and format."""
+    sources: dict[tuple[Kind, str, str], list[str]] = {}
+    for raw in documents:
+        sources.setdefault(_name(raw.key), []).append(raw.source)
+    twins = [" and ".join(names) for names in sources.values() if len(names) > 1]
+    if twins:
+        raise StoreError(f"nothing was imported: two files for one identity and format: {'; '.join(twins)}")
+
+
+def _name(key: Key) -> tuple[Kind, str, str]:
+    return key.kind, identity(key.identifier), key.format
+
+
+def _name_fault(key: Key) -> str | None:
+    return None if key.kind is Kind.DEFAULT else identifier_fault(key.kind, key.identifier)
+
+
+def _export_fault(key: Key, body: bytes) -> str | None:
+    """Why a document cannot become a file. Another program may have stored what this one would not have."""
+    fault = _name_fault(key)
+    if fault:
+        return fault
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        return "its text is not UTF-8"
+    return None
+
+
+def _refuse_full(root: Path, force: bool) -> None:
+    try:
+        entries = os.listdir(root)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"{root} cannot be read: {error.strerror}") from None
+    if entries and not force:
+        raise StoreError(
+            f"{root} is not empty: choose another directory, or --force to replace files of the same names"
+        )
+
+
+def _refuse_clashes(root: Path, files: dict[str, Key]) -> None:
+    """Raises `StoreError` where a file that would stay stands for a document that would be written under another
+    name."""
+    if not root.exists():
+        return
+    names = {_name(key): name for name, key in files.items()}
+    for raw in _documents_below(root):
+        name = names.get(_name(raw.key))
+        if name is not None and raw.source != name:
+            raise StoreError(
+                f"{root}: {raw.source} is there already and would be a second file beside {name}: remove it"
+            )

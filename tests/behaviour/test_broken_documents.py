@@ -1,0 +1,250 @@
+"""A claim by a broken document is a 500, never the next best claim; everybody else is served (SPEC 3, 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from answerd.errors import BrokenDocument, EmptyAnswer, NotClaimed
+from tests.conftest import Fleet
+
+MEMBER = 'members = ["aa:bb:cc:dd:ee:01"]\n'
+ASKED = "/pve?mac=aa:bb:cc:dd:ee:01"
+OTHER = "/pve?mac=aa:bb:cc:dd:ee:99"
+
+BROKEN: dict[str, tuple[Mapping[str, str], list[str]]] = {
+    "a machine that does not parse": ({"aabbccddee01.toml": "x = = 1\n"}, ['machine "aabbccddee01" (toml)', "line 1"]),
+    "a machine with a match that is none": ({"aabbccddee01.toml": "match = 7\n"}, ["match"]),
+    "a machine with a bad placeholder": ({"aabbccddee01.toml": 'a = "{{ a b }}"\n'}, ["a b"]),
+    "a machine with an unknown filter": ({"aabbccddee01.toml": 'a = "{{ a | b }}"\n'}, ["unknown filter 'b'"]),
+    "a machine with members": ({"aabbccddee01.toml": 'members = ["a"]\n'}, ["members has no meaning"]),
+    "a machine that extends nothing": ({"aabbccddee01.toml": 'extends = "ghost"\n'}, ["ghost"]),
+    "a machine that extends by number": ({"aabbccddee01.toml": "extends = 7\n"}, ["extends"]),
+    "a machine that extends itself": ({"aabbccddee01.toml": 'extends = "aabbccddee01"\n'}, ["unknown group"]),
+    "a group that extends nothing": ({"groups/g.toml": MEMBER + 'extends = "ghost"\n'}, ['group "g" (toml)', "ghost"]),
+    "a group that extends itself": ({"groups/g.toml": MEMBER + 'extends = "g"\n'}, ["cycle", "g -> g"]),
+    "a cycle of two": (
+        {"groups/g.toml": MEMBER + 'extends = "h"\n', "groups/h.toml": 'extends = "g"\n'},
+        ["cycle", "g -> h -> g"],
+    ),
+    "a machine above a cycle": (
+        {
+            "aabbccddee01.toml": 'extends = "top"\n',
+            "groups/top.toml": 'extends = "h"\n',
+            "groups/g.toml": 'extends = "h"\n',
+            "groups/h.toml": 'extends = "g"\n',
+        },
+        ["cycle", "g -> h -> g"],
+    ),
+    "a broken group below a sound one": (
+        {"groups/g.toml": MEMBER + 'extends = "base"\n', "groups/base.toml": "unset = 7\n"},
+        ['group "base" (toml)', "unset"],
+    ),
+    "a group below that does not parse": (
+        {"aabbccddee01.toml": 'extends = "base"\n', "groups/base.toml": "x = = 1\n"},
+        ['group "base" (toml)', "does not parse"],
+    ),
+    "a group that is missing below a chain": (
+        {"groups/g.toml": MEMBER + 'extends = "base"\n', "groups/base.toml": 'extends = "lost"\n'},
+        ['group "base" (toml)', '"lost"'],
+    ),
+    "a group with a bad placeholder": ({"groups/g.toml": MEMBER + 'a = "{{"\n'}, ["does not close"]),
+    "a default that extends nothing": ({"default.toml": 'extends = "ghost"\n'}, ["ghost"]),
+}
+
+
+@pytest.mark.parametrize(("documents", "words"), BROKEN.values(), ids=BROKEN.keys())
+def test_who_is_claimed_by_it_gets_the_reason(fleet: Fleet, documents: Mapping[str, str], words: list[str]) -> None:
+    sound = {} if "default.toml" in documents else {"default.toml": "d = 1\n"}
+    fleet.write({**sound, **documents})
+    with pytest.raises(BrokenDocument) as caught:
+        fleet.ask(ASKED)
+    for word in words:
+        assert word in caught.value.reason
+    assert "\n" not in caught.value.reason
+
+
+@pytest.mark.parametrize(("documents", "words"), BROKEN.values(), ids=BROKEN.keys())
+def test_it_is_a_problem_of_the_set(fleet: Fleet, documents: Mapping[str, str], words: list[str]) -> None:
+    problems = fleet.write(documents).problems()
+    assert problems
+    assert problems == sorted(set(problems))
+    assert all(any(word in problem for problem in problems) for word in words)
+
+
+def test_a_machine_that_does_not_parse_is_not_passed_over_for_another_of_its_identities(fleet: Fleet) -> None:
+    fleet.write({"node1.toml": "x = 1\n", "node2.toml": "x = = 1\n"})
+    assert fleet.text("/?h=node1") == "x = 1\n"
+    with pytest.raises(BrokenDocument, match="node2"):
+        fleet.ask("/?h=node1&h=node2")
+
+
+def test_a_broken_machine_does_not_stop_its_other_formats(fleet: Fleet) -> None:
+    fleet.write({"node1.toml": "x = = 1\n", "node1.ks": "lang\n"})
+    assert fleet.text("/ks?h=node1") == "lang\n"
+    with pytest.raises(BrokenDocument):
+        fleet.ask("/?h=node1")
+
+
+def test_a_machine_whose_match_does_not_hold_does_no_harm_however_broken_otherwise(fleet: Fleet) -> None:
+    fleet.write({"node1.toml": 'a = "{{ a b }}"\nmatch.rack = "1"\n', "default.toml": "d = 1\n"})
+    assert fleet.text("/?h=node1") == "d = 1\n"
+    with pytest.raises(BrokenDocument):
+        fleet.ask("/?h=node1&rack=1")
+
+
+def test_two_spellings_of_one_machine_are_a_500_in_that_format_alone(fleet: Fleet) -> None:
+    documents = {"node-1.toml": "x = 1\n", "NODE1.toml": "x = 2\n", "node1.ks": "lang\n", "default.toml": "d = 1\n"}
+    try:
+        fleet.write(documents)
+    except Exception as error:  # a store may refuse to hold both
+        pytest.skip(f"{type(fleet.store).__name__}: {error}")
+    if len(fleet.loader.catalogue.documents) < len(documents):
+        pytest.skip("this store holds one spelling only")
+    with pytest.raises(BrokenDocument, match=r"node-1.*NODE1|NODE1.*node-1"):
+        fleet.ask("/pve?h=node1")
+    assert fleet.text("/ks?h=node1") == "lang\n"
+    assert fleet.text("/pve?h=node2") == "d = 1\n"
+    assert len(fleet.problems()) == 1
+
+
+# --- groups that cannot be read (SPEC 7) ------------------------------------------------------------------------------
+
+UNREADABLE = {
+    "does not parse": "x = = 1\n",
+    "members of the wrong type": "members = 7\n",
+    "members that hold a number": "members = [7]\n",
+    "members that are empty": "members = []\n",
+    "a match of the wrong type": 'match = "x"\n',
+    "an empty match": "[match]\n",
+    "a pattern of punctuation": '[match]\nserial = "--"\n',
+    "an empty pattern": '[match]\nserial = ""\n',
+    "an empty list of patterns": "[match]\nserial = []\n",
+    "a pattern that is a number": "[match]\nserial = 7\n",
+}
+AROUND = {
+    "groups/base.toml": "y = 2\n",
+    "groups/named.toml": 'z = 3\nmembers = ["named"]\n',
+    "groups/sel.toml": 'marker = "sel"\n[match]\nserial = "*"\n',
+    "lone.toml": "lone = 1\n",
+    "extending.toml": 'extends = "base"\n',
+    "default.toml": "d = 1\n",
+    "default.ks": "lang\n",
+}
+
+
+@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_group_that_was_never_readable_might_claim_anything(fleet: Fleet, text: str) -> None:
+    fleet.write({**AROUND, "groups/dark.toml": text})
+    assert fleet.text("/pve?h=extending") == "y = 2\n"
+    assert fleet.text("/pve?h=named") == "z = 3\n"
+    assert fleet.text("/ks") == "lang\n"
+    for target in ("/pve?serial=1", "/pve?h=lone", "/pve", "/", "/?h=lone"):
+        with pytest.raises(BrokenDocument, match=r'group "dark" \(toml\)'):
+            fleet.ask(target)
+
+
+def test_it_takes_the_place_of_a_404_too(fleet: Fleet) -> None:
+    fleet.write({"groups/dark.toml": "x = = 1\n"})
+    with pytest.raises(BrokenDocument, match="dark"):
+        fleet.ask("/pve")
+    with pytest.raises(NotClaimed):
+        fleet.ask("/ks")
+
+
+def test_a_machine_over_it_by_name_gets_its_reason(fleet: Fleet) -> None:
+    fleet.write({"groups/dark.toml": "x = = 1\n", "n1.toml": 'extends = "dark"\n'})
+    with pytest.raises(BrokenDocument, match="does not parse"):
+        fleet.ask("/pve?h=n1")
+
+
+@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_group_that_was_readable_keeps_the_claims_of_then(fleet: Fleet, text: str) -> None:
+    fleet.write({**AROUND, "groups/dark.toml": 'members = ["old"]\nx = 1\n'})
+    assert fleet.text("/pve?h=old") == "x = 1\n"
+    fleet.write({"groups/dark.toml": text})
+    with pytest.raises(BrokenDocument, match="dark"):
+        fleet.ask("/pve?h=old")
+    assert fleet.text("/pve?h=lone") == "lone = 1\n"
+    assert fleet.text("/pve?h=nobody") == "d = 1\n"
+    assert "sel" in fleet.text("/pve?serial=1")
+    assert fleet.text("/pve?h=extending") == "y = 2\n"
+
+
+def test_the_claims_outlive_several_bad_versions_and_end_with_a_good_one(fleet: Fleet) -> None:
+    fleet.write({"groups/dark.toml": '[match]\nserial = "old*"\n', "default.toml": "d = 1\n"})
+    for text in ("x = = 1\n", "members = 7\n", "match = 7\n"):
+        fleet.write({"groups/dark.toml": text})
+        with pytest.raises(BrokenDocument, match="dark"):
+            fleet.ask("/pve?serial=old1")
+        assert fleet.text("/pve?serial=new1") == "d = 1\n"
+    fleet.write({"groups/dark.toml": 'x = 1\n[match]\nserial = "new*"\n'})
+    assert fleet.text("/pve?serial=new1") == "x = 1\n"
+    assert fleet.text("/pve?serial=old1") == "d = 1\n"
+    assert fleet.problems() == []
+
+
+def test_the_claims_end_with_the_group(fleet: Fleet) -> None:
+    fleet.write({"groups/dark.toml": 'members = ["old"]\n', "default.toml": "d = 1\n"})
+    fleet.write({"groups/dark.toml": "x = = 1\n"})
+    fleet.remove("groups/dark.toml")
+    assert fleet.text("/pve?h=old") == "d = 1\n"
+
+
+def test_a_group_that_claimed_nothing_claims_nothing_when_it_breaks(fleet: Fleet) -> None:
+    fleet.write({"groups/base.toml": "x = 1\n", "default.toml": "d = 1\n", "n1.toml": 'extends = "base"\n'})
+    fleet.write({"groups/base.toml": "x = = 1\n"})
+    assert fleet.text("/pve") == "d = 1\n"
+    with pytest.raises(BrokenDocument, match="base"):
+        fleet.ask("/pve?h=n1")
+
+
+def test_a_group_that_becomes_readable_frees_everybody(fleet: Fleet) -> None:
+    fleet.write({**AROUND, "groups/dark.toml": "x = = 1\n"})
+    fleet.write({"groups/dark.toml": 'members = ["m"]\nx = 1\n'})
+    assert fleet.text("/pve?h=m") == "x = 1\n"
+    assert fleet.text("/pve") == "d = 1\n"
+
+
+def test_a_group_with_a_problem_that_leaves_its_claims_readable_stops_only_whom_it_claims(fleet: Fleet) -> None:
+    for fault in ('extends = "ghost"\n', "unset = 7\n", "template = 7\n", 'a = "{{ b c }}"\n'):
+        fleet.write({**AROUND, "groups/dark.toml": f'members = ["m"]\n{fault}'})
+        with pytest.raises(BrokenDocument, match="dark"):
+            fleet.ask("/pve?h=m")
+        assert fleet.text("/pve?h=lone") == "lone = 1\n"
+        assert fleet.text("/pve") == "d = 1\n"
+
+
+def test_a_ghosts_members_still_beat_a_match(fleet: Fleet) -> None:
+    fleet.write({"groups/dark.toml": 'members = ["m"]\n', "groups/sel.toml": 'x = 1\nmatch.serial = "*"\n'})
+    fleet.write({"groups/dark.toml": "x = = 1\n"})
+    with pytest.raises(BrokenDocument, match="dark"):
+        fleet.ask("/pve?h=m&serial=1")
+    assert fleet.text("/pve?h=n&serial=1") == "x = 1\n"
+
+
+def test_a_text_group_with_a_match_that_is_none_is_unreadable(fleet: Fleet) -> None:
+    fleet.write({"groups/dark.ks": "# answer: match serial\n", "default.ks": "lang\n", "default.toml": "d = 1\n"})
+    with pytest.raises(BrokenDocument, match="dark"):
+        fleet.ask("/ks")
+    assert fleet.text("/pve") == "d = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("documents", "target"),
+    [
+        ({"default.ks": " \n\t\r\n"}, "/ks"),
+        ({"default.ks": ""}, "/ks"),
+        ({"default.ks": "\ufeff"}, "/ks"),
+        ({"default.ks": "\u00a0\n\u2003"}, "/ks"),
+        ({"default.toml": ""}, "/pve"),
+        ({"default.toml": "template = false\n"}, "/pve"),
+        ({"default.ks": "# answer: extends base\n", "groups/base.ks": "\n"}, "/ks"),
+        ({"default.ks": '{{ x | default("") }}\n'}, "/ks"),
+        ({"default.ks": "{{ x }}\n"}, "/ks?x=%20"),
+    ],
+)
+def test_an_answer_of_white_space_is_none(fleet: Fleet, documents: Mapping[str, str], target: str) -> None:
+    with pytest.raises(EmptyAnswer):
+        fleet.write(documents).ask(target)

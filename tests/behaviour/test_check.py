@@ -1,0 +1,111 @@
+"""`check`: every machine and member rendered and judged, from its name alone (SPEC 12), in every store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.conftest import Fleet
+
+SETS: dict[str, tuple[Mapping[str, str], list[str], list[str]]] = {
+    "a clean set": ({"node1.toml": "x = 1\n", "default.ks": "lang en_US\n"}, [], []),
+    "a fact that only a request has": (
+        {"groups/g.toml": 'members = ["98fa9b50d810"]\nx = "{{ serial }}"\n'},
+        [],
+        ['group "g" (toml) for member "98fa9b50d810"', "'serial'"],
+    ),
+    "a machine's own missing fact": (
+        {"node1.toml": 'x = "{{ serial }}"\n'},
+        [],
+        ['machine "node1" (toml)', "'serial'"],
+    ),
+    "a machine whose match would not hold": ({"node1.toml": "x = 1\nmatch.rack = '1'\n"}, [], []),
+    "a machine's match does not hide what is wrong": (
+        {"node1.toml": 'match.rack = "1"\ntemplate = true\n'},
+        ['machine "node1" (toml)', "empty"],
+        [],
+    ),
+    "a group that selects is not tried": (
+        {"groups/g.toml": 'x = "{{ serial }}"\nmatch.serial = "*"\n'},
+        [],
+        ['group "g" (toml)', "not tried"],
+    ),
+    "a short name": ({"abc.toml": "x = 1\n"}, [], ['machine "abc" (toml)', "JSON body"]),
+    "a short name with punctuation": ({"a-b-c.toml": "x = 1\n"}, [], ["JSON body"]),
+    "a filter that fails for its machine": ({"node1.toml": 'x = "{{ machine | bare }}"\n'}, ["not a MAC address"], []),
+    "an empty answer": ({"node1.toml": "# nothing\ntemplate = true\n"}, ["empty"], []),
+    "an answer that its installer refuses": ({"node1.ipxe": "echo hi\n"}, ['machine "node1" (ipxe)', "#!ipxe"], []),
+    "a member's answer that its installer refuses": (
+        {"groups/g.ipxe": "# answer: member node7\necho hi\n"},
+        ['group "g" (ipxe) for member "node7"', "#!ipxe"],
+        [],
+    ),
+    "a default that its installer refuses": ({"default.ipxe": "echo hi\n"}, ["default (ipxe)"], []),
+    "a format that nobody can judge": ({"node1.cfg": "x\n"}, [], ["cfg", "judge"]),
+    "a merge that fails": (
+        {"node1.xml": '<b><answer-meta extends="g"/></b>', "groups/g.xml": "<a/>"},
+        ['machine "node1" (xml)'],
+        [],
+    ),
+    "a member whose machine document names another group": (
+        {
+            "groups/g.toml": 'members = ["node1"]\nx = "{{ serial }}"\n',
+            "groups/h.toml": "y = 1\n",
+            "node1.toml": 'extends = "h"\n',
+        },
+        [],
+        [],
+    ),
+    "a load problem is told once": ({"groups/g.toml": 'members = ["node1"]\nextends = "ghost"\n'}, ["ghost"], []),
+    "a cycle is told once": (
+        {"groups/g.toml": 'members = ["node1", "node2"]\nextends = "g"\n', "node3.toml": 'extends = "g"\n'},
+        ["cycle"],
+        [],
+    ),
+    "a broken document is told once": (
+        {"node1.toml": "x = = 1\n", "node2.toml": 'x = "{{ a b }}"\n'},
+        ["node1", "node2"],
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize(("documents", "problems", "notes"), SETS.values(), ids=SETS.keys())
+def test_what_a_check_says(fleet: Fleet, documents: Mapping[str, str], problems: list[str], notes: list[str]) -> None:
+    report = fleet.write(documents).check()
+    for words, lines in ((problems, report.problems), (notes, report.notes)):
+        text = "\n".join(lines)
+        assert [word for word in words if word not in text] == [], text
+        assert bool(lines) == bool(words), text
+        assert list(lines) == sorted(set(lines))
+
+
+def test_a_load_problem_is_told_once(fleet: Fleet) -> None:
+    fleet.write(SETS["a load problem is told once"][0])
+    assert fleet.check().problems == tuple(fleet.problems())
+
+
+def test_it_counts_the_answers_that_it_tried(fleet: Fleet) -> None:
+    fleet.write(
+        {
+            "groups/g.toml": 'members = ["m1m1", "m2m2", "node1"]\nx = 1\n',
+            "groups/sel.toml": 'match.x = "1"\n',
+            "node1.toml": "y = 1\n",
+            "default.toml": "z = 1\n",
+        }
+    )
+    assert fleet.check().rendered == 4
+
+
+def test_a_check_holds_everything_that_is_a_problem_of_the_set(fleet: Fleet) -> None:
+    fleet.write({"proxmox.toml": "x = 1\n", "n1.toml": 'extends = "ghost"\n', "groups/g.toml": "members = 7\n"})
+    assert set(fleet.problems()) <= set(fleet.check().problems)
+
+
+def test_a_check_changes_nothing(fleet: Fleet) -> None:
+    fleet.write({"node1.toml": 'x = "{{ serial }}"\nmatch.rack = "1"\n'})
+    before = fleet.loader.catalogue
+    assert fleet.check() == fleet.check()
+    assert fleet.loader.catalogue is before
+    assert fleet.text("/?h=node1&rack=1&serial=s") == 'x = "s"\n'

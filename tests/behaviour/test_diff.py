@@ -1,0 +1,218 @@
+"""``answerd diff``: whose answers differ between two sets, how, and that no secret is shown unless it is asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.differences import Comparison, Difference, compare
+from answerd.answers.secrets import CHANGED, SECRET, masked
+from answerd.documents import RawDocument
+from answerd.formats import FORMATS
+from tests.conftest import key_of
+
+Files = dict[str, str]
+
+
+def catalogue(files: Files) -> Catalogue:
+    return Catalogue().changed([RawDocument(key_of(name), text, name) for name, text in files.items()])
+
+
+def differences(before: Files, after: Files) -> Comparison:
+    return compare(catalogue(before), catalogue(after))
+
+
+def only(before: Files, after: Files) -> Difference:
+    found = differences(before, after).differences
+    assert len(found) == 1, [one.name for one in found]
+    return found[0]
+
+
+GROUP = 'match = {never = "x"}\n[net]\nsource = "dhcp"\n'
+
+
+def test_a_group_changes_the_answers_of_the_machines_that_stand_on_it() -> None:
+    before = {"groups/g.toml": GROUP, "m1.toml": 'extends = "g"\na = 1\n', "m2.toml": "a = 1\n"}
+    after = before | {"groups/g.toml": GROUP.replace("dhcp", "static")}
+    found = differences(before, after)
+    assert [(one.name, one.change) for one in found.differences] == [("m1 (toml)", "changed")]
+    assert found.compared == 2
+    assert [line for line in found.differences[0].unified() if line[0] in "+-"] == [
+        '-source = "dhcp"',
+        '+source = "static"',
+    ]
+
+
+def test_a_change_that_no_answer_shows_is_none() -> None:
+    before = {"groups/g.toml": GROUP, "m1.toml": 'extends = "g"\n[net]\nsource = "x"\n'}
+    after = before | {"groups/g.toml": "# a comment\n" + GROUP.replace("dhcp", "static")}
+    assert differences(before, after).differences == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "name", "change"),
+    [
+        pytest.param({}, {"m1.toml": "a = 1\n"}, "m1 (toml)", "new", id="a machine that is new"),
+        pytest.param({"m1.toml": "a = 1\n"}, {}, "m1 (toml)", "gone", id="a machine that is gone"),
+        pytest.param({"default.ks": "a\n"}, {"default.ks": "b\n"}, "default (ks)", "changed", id="a default"),
+        pytest.param(
+            {"groups/g.ks": "# answer: member M-1\na\n"},
+            {"groups/g.ks": "# answer: member M-1\nb\n"},
+            "m1 (ks)",
+            "changed",
+            id="a member of a group",
+        ),
+        pytest.param(
+            {"groups/g.ks": "# answer: member M-1\na\n"},
+            {"groups/g.ks": "# answer: member M-1\na\n", "M-1.ks": "b\n"},
+            "m1 (ks)",
+            "changed",
+            id="a member that gets a document of its own",
+        ),
+        pytest.param({"m1.toml": "a = 1\n"}, {"m1.toml": "a = \n"}, "m1 (toml)", "changed", id="one that breaks"),
+    ],
+)
+def test_what_counts_as_different(before: Files, after: Files, name: str, change: str) -> None:
+    difference = only(before, after)
+    assert (difference.name.replace("M-1", "m1"), difference.change) == (name, change)
+
+
+def test_another_spelling_of_the_same_name_is_the_same_machine() -> None:
+    assert differences({"M-1.toml": "a = 1\n"}, {"m1.toml": "a = 1\n"}).differences == ()
+
+
+def test_an_answer_that_cannot_be_made_any_more_says_why() -> None:
+    difference = only({"m1.toml": "a = 1\n"}, {"m1.toml": 'extends = "gone"\na = 1\n'})
+    assert difference.after
+    assert "gone" in difference.after.reason
+    assert any(line.startswith("+(no answer: ") and "gone" in line for line in difference.unified())
+
+
+@pytest.mark.parametrize(
+    ("extension", "text", "shown"),
+    [
+        pytest.param(
+            "toml", 'a = "{{ mac | bare | upper }}-{{ machine }}"\n', 'a = "{{ mac | bare | upper }}-m1"', id="toml"
+        ),
+        pytest.param("yaml", 'a: "{{ serial }}"\n', 'a: "{{ serial }}"', id="yaml"),
+        pytest.param("ks", "host {{ serial }} {{ x | default('y') }}\n", "host {{ serial }} y", id="text"),
+        pytest.param("xml", "<a>{{ serial }}</a>", "<a>{{ serial }}</a>", id="xml"),
+        pytest.param("ign", '{"a": "{{ serial }}"}', '  "a": "{{ serial }}"', id="json"),
+    ],
+)
+def test_what_only_a_request_could_fill_stays_visible(extension: str, text: str, shown: str) -> None:
+    difference = only({}, {f"m1.{extension}": text})
+    assert f"+{shown}" in difference.unified()
+
+
+def test_groups_that_select_are_noted_where_they_differ() -> None:
+    before = {"groups/g.toml": GROUP, "groups/same.toml": GROUP}
+    after = before | {"groups/g.toml": GROUP.replace("dhcp", "static"), "groups/odd.toml": "a = \n"}
+    assert differences(before, after).notes == (
+        'group "g" (toml) differs and selects by match: only a request can tell for whom',
+        'group "odd" (toml) cannot be read: does not parse: line 1, column 5: Invalid value',
+    )
+
+
+def test_progress_is_told_to_the_end() -> None:
+    seen: list[tuple[int, int]] = []
+    files = {"m1.toml": "a = 1\n", "m2.toml": "a = 1\n"}
+    compare(catalogue(files), catalogue({}), lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 2), (2, 2)]
+
+
+# --- secrets ---------------------------------------------------------------------------------------------------------
+
+HASH = "$6$rounds=5000$abcdefgh$" + "x" * 86
+KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEA\n-----END OPENSSH PRIVATE KEY-----"
+
+HELD = [
+    pytest.param("toml", '[global]\nroot-password = "hunter2!"\n', "hunter2!", id="proxmox root-password"),
+    pytest.param("toml", f'[global]\nroot-password-hashed = "{HASH}"\n', HASH, id="proxmox hash"),
+    pytest.param("toml", 'a = {api_key = "hunter2!"}\n', "hunter2!", id="an inline table"),
+    pytest.param("toml", 'token = """\nhunter2!\nmore of it"""\n', "more of it", id="a text of several lines"),
+    pytest.param("toml", 'tokens = [\n  "hunter2!",\n]\n', "hunter2!", id="a list"),
+    pytest.param("toml", "pin-token = 123456\n", "123456", id="a number"),
+    pytest.param("toml", 'x = "https://user:hunter2!@mirror.example.com/"\n', "hunter2!", id="a URL"),
+    pytest.param("yaml", "identity:\n  password: hunter2!\n", "hunter2!", id="autoinstall"),
+    pytest.param("yaml", "users:\n- passwd: 'it''s it'\n  name: a\n", "it''s it", id="a quoted yaml text"),
+    pytest.param("yaml", "chpasswd:\n  list: |\n    root:hunter2!\n    me:other3!\n", "other3!", id="a block scalar"),
+    pytest.param("yaml", "chpasswd: {list: ['root:hunter2!']}\n", "hunter2!", id="a flow list"),
+    pytest.param("yaml", "a:\n  password: hunter\n    two\n  b: 1\n", "two", id="a plain text of two lines"),
+    pytest.param(
+        "yaml", f"write_files:\n- content: |\n    {KEY.replace(chr(10), chr(10) + '    ')}\n", "b3Blbn", id="a key"
+    ),
+    pytest.param("yaml", "late-commands:\n- curl -H 'x' --token hunter2! http://x\n", "hunter2!", id="a command"),
+    pytest.param("ign", '{"passwd": {"users": [{"passwordHash": "hunter2!"}]}}', "hunter2!", id="ignition"),
+    pytest.param("ign", '{"token": "a\\"b\\u00e9cdef"}', 'a\\"b\\u00e9cdef', id="a text with escapes"),
+    pytest.param(
+        "unattend",
+        "<u><Password><Value>hunter2!</Value><PlainText>true</PlainText></Password></u>",
+        "hunter2!",
+        id="xml",
+    ),
+    pytest.param("autoyast", "<p><user_password>a&amp;b4cd</user_password></p>", "a&amp;b4cd", id="an entity"),
+    pytest.param("xml", '<p secret="hunter2!"/>', "hunter2!", id="an attribute"),
+    pytest.param("ks", "rootpw --plaintext hunter2!\n", "hunter2!", id="rootpw"),
+    pytest.param("ks", f"rootpw --iscrypted {HASH}\n", HASH, id="rootpw with a hash"),
+    pytest.param("ks", "user --name=a --password=hunter2! --plaintext\n", "hunter2!", id="user"),
+    pytest.param("ks", 'user --name=a --password "hunter 2!"\n', "hunter 2!", id="a quoted option"),
+    pytest.param("ks", "part / --encrypted --passphrase=hunter2!\n", "hunter2!", id="passphrase"),
+    pytest.param("ks", "bootloader --iscrypted --password=grub.pbkdf2.sha512.10000.AB\n", "10000.AB", id="grub"),
+    pytest.param("preseed", "d-i passwd/root-password password hunter2!\n", "hunter2!", id="preseed"),
+    pytest.param(
+        "preseed", "d-i passwd/root-password-again password hunter2! x\n", "hunter2! x", id="preseed, two words"
+    ),
+    pytest.param("preseed", f"d-i passwd/user-password-crypted password {HASH}\n", HASH, id="preseed with a hash"),
+    pytest.param("ipxe", "#!ipxe\nset iscsi-password hunter2!\n", "hunter2!", id="ipxe"),
+    pytest.param("ipxe", "#!ipxe\nchain http://x/?token=hunter2!\n", "hunter2!", id="a query"),
+]
+
+
+@pytest.mark.parametrize(("extension", "text", "secret"), HELD)
+def test_a_secret_is_masked(extension: str, text: str, secret: str) -> None:
+    assert secret in text
+    before, after = masked(text, text, FORMATS[extension])
+    assert secret not in before
+    assert SECRET in before
+    assert before == after
+
+
+@pytest.mark.parametrize(("extension", "text", "secret"), HELD)
+def test_a_secret_that_changes_is_a_difference_still(extension: str, text: str, secret: str) -> None:
+    other = text.replace(secret, secret[:-1] + "Z")
+    before, after = masked(text, other, FORMATS[extension])
+    assert before != after
+    assert CHANGED in after
+    assert secret[:-1] + "Z" not in after
+
+
+@pytest.mark.parametrize(
+    ("extension", "text"),
+    [
+        ("toml", '[global]\ncountry = "at"\nroot-ssh-keys = ["ssh-ed25519 AAAA me"]\n'),
+        ("yaml", "users:\n- lock_passwd: true\n  ssh_authorized_keys: [ssh-rsa AAAA]\nssh_pwauth: false\n"),
+        ("ign", '{"passwd": {"users": [{"name": "core", "sshAuthorizedKeys": ["ssh-rsa AAAA"]}]}}'),
+        ("preseed", "d-i passwd/username string admin\nd-i passwd/make-user boolean false\n"),
+        ("ks", "rootpw --lock\nuser --name=admin --groups=wheel\n"),
+        ("unattend", "<u><PlainText>true</PlainText><ComputerName>a</ComputerName></u>"),
+    ],
+)
+def test_what_is_no_secret_is_shown(extension: str, text: str) -> None:
+    assert masked(text, text, FORMATS[extension]) == (text, text)
+
+
+def test_a_difference_shows_secrets_only_when_asked() -> None:
+    difference = only({"m1.ks": "rootpw --plaintext one!\n"}, {"m1.ks": "rootpw --plaintext two!\n"})
+    assert [line for line in difference.unified() if line[0] in "+-"] == [
+        f"-rootpw --plaintext {SECRET}",
+        f"+rootpw --plaintext {CHANGED}",
+    ]
+    assert "+rootpw --plaintext two!" in difference.unified(show_secrets=True)
+
+
+def test_secrets_that_change_places_are_a_difference() -> None:
+    one, two = "a --password=one!\na --password=two!\n", "a --password=two!\na --password=one!\n"
+    assert only({"m1.ks": one}, {"m1.ks": two}).unified() == [
+        "(secrets have changed places, or white space at the end)"
+    ]

@@ -1,0 +1,292 @@
+"""examples/answers: nothing is wrong with it, and every machine in it gets its own answer.
+
+The answers are read by parsers that the program does not use for its own merging, and judged by the validators with
+the built-in rules alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import tomllib
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ruamel.yaml import YAML
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.resolve import Answer, resolve
+from answerd.check import check
+from answerd.errors import NotClaimed
+from answerd.facts import Facts, Request
+from answerd.formats import FORMATS
+from answerd.identity import Kind
+from answerd.store.files import FileStore
+from answerd.store.loader import Loader, loaded
+from answerd.validators import Tools, validate
+from tests.conftest import STORES
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "answers"
+DIRECTORY = "the directory itself"
+
+
+@pytest.fixture(scope="module", params=[DIRECTORY, *sorted(STORES)])
+def catalogue(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
+    """The examples where they stand, and as each store holds them."""
+    directory = loaded(FileStore(EXAMPLES))
+    if request.param == DIRECTORY:
+        return directory
+    store = STORES[request.param](tmp_path_factory.mktemp("examples"))
+    for raw in directory.documents:
+        store.put(raw.key, raw.text)
+    loader = Loader(store)
+    loader.refresh()
+    loader.refresh()
+    return loader.catalogue
+
+
+@dataclass(frozen=True)
+class Case:
+    """A request of the examples' README, and the documents that must answer it."""
+
+    name: str
+    target: str
+    composition: str
+    body: Any = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def ask(self, catalogue: Catalogue) -> Answer:
+        path, _, query = self.target.partition("?")
+        body = json.dumps(self.body).encode() if self.body is not None else b""
+        return resolve(catalogue, Facts(Request(path, query, self.headers, body)))
+
+
+def proxmox(mac: str, asset_tag: str = "") -> dict[str, Any]:
+    """What a Proxmox installer sends, as far as it matters here. From 9.2 on its MAC addresses are in upper case."""
+    return {
+        "$schema": {"version": "1.0"},
+        "product": {"fullname": "Proxmox VE", "product": "pve", "enable_btrfs": True},
+        "iso": {"release": "9.2", "isorelease": "1"},
+        "dmi": {"chassis": {"asset_tag": asset_tag}},
+        "network_interfaces": [{"link": "eno1", "mac": mac.upper()}],
+    }
+
+
+SERIAL = (("x-system-serial-number", "7ABC123"),)
+
+CASES = [
+    Case(
+        "rack a, differs",
+        "/proxmox",
+        "format=toml machine=98-fa-9b-50-d8-10 group=rack-a",
+        proxmox("98:fa:9b:50:d8:10"),
+    ),
+    Case("rack a, second", "/proxmox", "format=toml group=rack-a", proxmox("52:54:00:a0:00:02")),
+    Case("rack a, third", "/proxmox", "format=toml group=rack-a", proxmox("52:54:00:a0:00:03")),
+    Case("rack b", "/proxmox", "format=toml group=rack-b", proxmox("52:54:00:b0:00:01", "RACK-B-07")),
+    Case(
+        "spare as Proxmox",
+        "/pve",
+        "format=toml machine=52-54-00-0d-eb-01 group=proxmox-base",
+        proxmox("52:54:00:0d:eb:01"),
+    ),
+    Case(
+        "spare as Debian",
+        "/debian/preseed?mac=52:54:00:0d:eb:01",
+        "format=text machine=52-54-00-0d-eb-01 group=debian-base",
+    ),
+    Case("bench", "/debian/preseed?mac=52:54:00:5e:ed:01", "format=text machine=52-54-00-5e-ed-01"),
+    Case("database, iPXE", "/ipxe?serial=7ABC123&product=PowerEdge%20R640", "format=text group=db-servers"),
+    Case("database, Anaconda", "/ks", "format=text group=db-servers", headers=SERIAL),
+    Case("Ubuntu, user-data", "/ubuntu/web-01/user-data", "format=yaml machine=web-01 group=ubuntu-base"),
+    Case("Ubuntu, network-config", "/ubuntu/web-01/network-config", "format=yaml machine=web-01"),
+    Case("Flatcar", "/ignition?mac=52:54:00:f1:a7:07", "format=json machine=52-54-00-f1-a7-07 group=flatcar-base"),
+    Case("SUSE", "/autoyast/suse-01", "format=xml machine=suse-01 group=sles-base"),
+    Case("Agama", "/json/52-54-00-a6-a3-01", "format=json machine=52-54-00-a6-a3-01 group=agama-base"),
+    Case("Windows", "/windows/unattend.xml?asset=PC-0042", "format=xml machine=pc-0042 group=windows-base"),
+    Case("XCP-ng", "/xml/52-54-00-9e-00-01", "format=xml machine=52-54-00-9e-00-01"),
+    Case("ESXi", "/cfg/52-54-00-e5-00-01", "format=text machine=52-54-00-e5-00-01"),
+    Case("anyone's kickstart", "/ks", "format=text default"),
+    Case("anyone's iPXE", "/ipxe?mac=52:54:00:77:77:77", "format=text default"),
+]
+BY_NAME = {case.name: case for case in CASES}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_request_is_answered_by_its_documents(catalogue: Catalogue, case: Case) -> None:
+    assert case.ask(catalogue).composition == case.composition
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_answer_is_one_that_its_installer_takes(catalogue: Catalogue, case: Case) -> None:
+    answer = case.ask(catalogue)
+    verdict = validate(answer.body.decode(), answer.format.extension, release="9.2", product="pve", tools=Tools.none())
+    assert verdict.findings == ()
+    assert verdict.warnings == ()
+    assert verdict.judged == (answer.format.extension != "cfg")  # nothing anywhere judges ESXi's
+
+
+def test_check_finds_no_problem(catalogue: Catalogue) -> None:
+    report = check(catalogue, Tools.none())
+    assert report.problems == ()
+    assert report.rendered == len(catalogue.documents) - len(catalogue.groups) + 2  # two members have no document
+
+
+def test_every_machine_document_answers_one_of_the_requests(catalogue: Catalogue) -> None:
+    answered = {machine.key for case in CASES if (machine := case.ask(catalogue).selection.machine)}
+    assert answered == {document.key for document in catalogue.documents.values() if document.key.kind is Kind.MACHINE}
+
+
+def test_every_group_is_a_layer_of_one_of_the_answers(catalogue: Catalogue) -> None:
+    layers = {layer for case in CASES for layer in case.ask(catalogue).selection.layers}
+    assert {str(document.key) for document in set(catalogue.documents.values()) - layers} == set()
+
+
+def test_no_two_requests_get_the_same_answer_but_the_two_members_alike(catalogue: Catalogue) -> None:
+    bodies = {case.name: case.ask(catalogue).body for case in CASES if case.name != "rack a, third"}
+    assert len(set(bodies.values())) == len(bodies)
+
+
+@pytest.mark.parametrize(
+    "target", ["/proxmox", "/debian/preseed", "/ubuntu/user-data", "/ignition", "/autoyast", "/windows", "/xml", "/cfg"]
+)
+def test_a_machine_that_nobody_described_is_told_so_where_an_answer_would_erase_a_disk(
+    catalogue: Catalogue, target: str
+) -> None:
+    with pytest.raises(NotClaimed):
+        Case("", f"{target}?mac=52:54:00:77:77:77", "").ask(catalogue)
+
+
+@pytest.mark.parametrize("word", ["clearpart", "autopart", "zerombr", "part ", "reqpart"])
+def test_the_kickstart_default_touches_no_disk(catalogue: Catalogue, word: str) -> None:
+    lines = BY_NAME["anyone's kickstart"].ask(catalogue).body.decode().splitlines()
+    assert not [line for line in lines if line.startswith(word)]
+
+
+def read_toml(answer: Answer) -> Any:
+    return tomllib.loads(answer.body.decode())
+
+
+def read_yaml(answer: Answer) -> Any:
+    """What YAML 1.2 and YAML 1.1 both read."""
+    modern = YAML(typ="safe", pure=True).load(answer.body)
+    assert modern == yaml.safe_load(answer.body)
+    return modern
+
+
+def read_json(answer: Answer) -> Any:
+    return json.loads(answer.body)
+
+
+def read_xml(answer: Answer) -> Any:
+    return ET.fromstring(answer.body)
+
+
+def test_a_machine_is_laid_over_its_group_and_takes_away_what_it_unsets(catalogue: Catalogue) -> None:
+    machine = read_toml(BY_NAME["rack a, differs"].ask(catalogue))
+    assert machine["global"]["fqdn"] == "pve-a01.lab.example.com"
+    assert machine["global"]["timezone"] == "Europe/Vienna"
+    assert machine["global"]["keyboard"] == "en-us"
+    assert machine["network"]["filter"] == {"ID_NET_NAME_MAC": "*98fa9b50d810"}
+    assert machine["disk-setup"] == {
+        "filesystem": "ext4",
+        "disk-list": ["nvme0n1"],
+        "lvm": {"swapsize": 8, "maxroot": 96},
+    }
+
+
+def test_the_templated_group_takes_the_name_from_the_request(catalogue: Catalogue) -> None:
+    assert read_toml(BY_NAME["rack b"].ask(catalogue))["global"]["fqdn"] == "rack-b-07.lab.example.com"
+
+
+def test_autoinstall_reads_alike_for_every_yaml(catalogue: Catalogue) -> None:
+    answer = BY_NAME["Ubuntu, user-data"].ask(catalogue)
+    assert answer.body.startswith(b"#cloud-config\n")
+    install = read_yaml(answer)["autoinstall"]
+    assert install["identity"]["hostname"] == "web-01"
+    assert install["packages"] == ["chrony", "nginx"]
+    assert install["storage"]["layout"] == {"name": "lvm", "match": {"serial": "EXAMPLE-DISK-0001"}}
+    assert install["late-commands"][1].endswith("END\nchmod 0440 /target/etc/sudoers.d/90-admin\n")
+    assert install["user-data"]["write_files"][0]["permissions"] == "0644"
+
+
+def test_the_network_config_is_a_document_of_its_own(catalogue: Catalogue) -> None:
+    network = read_yaml(BY_NAME["Ubuntu, network-config"].ask(catalogue))
+    assert list(network) == ["version", "ethernets"]
+
+
+@pytest.mark.parametrize(("file", "text"), [("meta-data", 'instance-id: "web-01"\n'), ("vendor-data", "")])
+def test_the_other_files_of_nocloud_are_made_up(catalogue: Catalogue, file: str, text: str) -> None:
+    assert Case("", f"/ubuntu/web-01/{file}", "").ask(catalogue).body.decode() == text
+
+
+def test_ignition_has_the_group_s_files_and_the_machine_s_units(catalogue: Catalogue) -> None:
+    config = read_json(BY_NAME["Flatcar"].ask(catalogue))
+    assert list(config) == ["ignition", "passwd", "storage", "systemd"]
+    sources = {file["path"]: file["contents"]["source"] for file in config["storage"]["files"]}
+    assert sources["/etc/hostname"] == "data:,node-525400f1a707%0A"
+    encoded = sources["/etc/flatcar/update.conf"].partition(";base64,")[2]
+    assert base64.b64decode(encoded, validate=True) == b"GROUP=stable\nREBOOT_STRATEGY=off\n"
+    assert [unit["name"] for unit in config["systemd"]["units"]] == ["docker.service", "motd-banner.service"]
+
+
+def test_an_autoyast_list_is_replaced_and_a_script_keeps_its_lines(catalogue: Catalogue) -> None:
+    profile = read_xml(BY_NAME["SUSE"].ask(catalogue))
+    yast, config = "{http://www.suse.com/1.0/yast2ns}", "{http://www.suse.com/1.0/configns}"
+    packages = profile.find(f"{yast}software/{yast}packages")
+    assert packages.get(f"{config}type") == "list"
+    assert [package.text for package in packages] == ["chrony", "openssh", "postgresql-server"]
+    assert profile.find(f"{yast}networking/{yast}dns/{yast}hostname").text == "suse-01"
+    script = profile.find(f".//{yast}script/{yast}source").text
+    assert script == '\n#!/bin/sh\n[ -d /etc ] && echo "suse-01 <lab.example.com>" > /etc/motd\n'
+    assert profile.find(".//{*}answer-meta") is None
+
+
+def test_windows_gets_three_passes_and_four_components(catalogue: Catalogue) -> None:
+    answer = read_xml(BY_NAME["Windows"].ask(catalogue))
+    ms = "{urn:schemas-microsoft-com:unattend}"
+    passes = answer.iter(f"{ms}settings")
+    assert {one.get("pass"): [component.get("name") for component in one] for one in passes} == {
+        "windowsPE": ["Microsoft-Windows-International-Core-WinPE", "Microsoft-Windows-Setup"],
+        "specialize": ["Microsoft-Windows-Shell-Setup"],
+        "oobeSystem": ["Microsoft-Windows-Shell-Setup"],
+    }
+    image = answer.find(f".//{ms}OSImage")
+    assert [child.tag for child in image] == [f"{ms}InstallFrom", f"{ms}InstallTo"]
+    assert answer.find(f".//{ms}ComputerName").text == "pc-0042"
+    assert answer.find(f".//{ms}TimeZone").text == "W. Europe Standard Time"
+
+
+def test_the_single_layer_without_placeholders_is_served_byte_for_byte(catalogue: Catalogue) -> None:
+    assert BY_NAME["bench"].ask(catalogue).body == (EXAMPLES / "52-54-00-5e-ed-01.seed").read_bytes()
+
+
+def contents_of(reader: Callable[[Answer], Any], answer: Answer) -> str:
+    return str(ET.tostring(reader(answer))) if reader is read_xml else str(reader(answer))
+
+
+READERS: dict[str, Callable[[Answer], Any]] = {"toml": read_toml, "yaml": read_yaml, "json": read_json, "xml": read_xml}
+
+
+@pytest.mark.parametrize("key", ["extends", "members", "answer-meta", "{{"])
+def test_no_control_key_and_no_placeholder_is_left_in_what_an_installer_reads(catalogue: Catalogue, key: str) -> None:
+    for case in CASES:
+        answer = case.ask(catalogue)
+        reader = READERS.get(answer.format.family.name)
+        if reader:
+            assert key not in contents_of(reader, answer)
+
+
+def test_the_readme_of_the_examples_names_every_document() -> None:
+    readme = (EXAMPLES / "README.md").read_text("utf-8")
+    files = [str(path.relative_to(EXAMPLES)) for path in EXAMPLES.rglob("*") if path.is_file()]
+    assert [name for name in files if name != "README.md" and f"`{name}`" not in readme] == []
+
+
+def test_there_is_an_example_of_every_format() -> None:
+    assert {path.suffix[1:] for path in EXAMPLES.rglob("*") if path.is_file()} - {"md"} == set(FORMATS)

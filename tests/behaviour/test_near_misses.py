@@ -1,0 +1,175 @@
+"""A request that gets nothing is told what came nearest: on the console, in the log, on every store."""
+
+from __future__ import annotations
+
+import pytest
+
+from answerd.answers.near_misses import MOST_CHARACTERS, told
+from answerd.errors import AnswerError, BrokenDocument, CannotFill, NotClaimed
+from answerd.facts import Facts, Request
+from tests.conftest import Fleet
+
+MAC = "52:54:00:ab:cd:ef"
+BARE = "525400abcdef"
+TOML = "a = 1\n"
+
+
+def refusal(fleet: Fleet, target: str) -> str:
+    with pytest.raises(NotClaimed) as caught:
+        fleet.ask(target)
+    return caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("files", "target", "expected"),
+    [
+        pytest.param(
+            {f"{BARE}.preseed": "d-i a/b string c\n"},
+            f"/proxmox?mac={MAC}",
+            f"machine {BARE} exists as preseed, this URL asks for toml",
+            id="the machine in another format",
+        ),
+        pytest.param(
+            {f"{BARE}.toml": 'a = 1\n[match]\nserial = ["7ABC*", "8*"]\n'},
+            f"/proxmox?mac={MAC}&serial=X1",
+            f"machine {BARE} (toml) is narrowed by match serial=7ABC* or 8*, and the request's serial is 'X1'",
+            id="the machine narrowed by a criterion that fails",
+        ),
+        pytest.param(
+            {f"{BARE}.ks": "# answer: match serial=7ABC*\nlang en\n"},
+            f"/ks?mac={MAC}",
+            f"machine {BARE} (ks) is narrowed by match serial=7ABC*, and the request has no serial",
+            id="the machine narrowed by a fact that is missing",
+        ),
+        pytest.param(
+            {f"{BARE}.toml": 'a = 1\nmatch = {product = "R6*", serial = "7*"}\n'},
+            f"/proxmox?mac={MAC}&product=R640&serial=X1",
+            "is narrowed by match serial=7*",
+            id="of several criteria the one that fails",
+        ),
+        pytest.param(
+            {"groups/rack-a.toml": f'members = ["{MAC}"]\n'},
+            f"/debian/preseed?mac={MAC}",
+            f"group rack-a has {BARE} as a member and exists as toml, this URL asks for preseed or seed",
+            id="a group's member in another format",
+        ),
+        pytest.param(
+            {"groups/rack-a.toml": f'members = ["{MAC}"]\nmatch = {{product = "R6*"}}\n'},
+            f"/proxmox?mac={MAC}&product=R740",
+            f"group rack-a has {BARE} as a member but is narrowed by match product=R6*, "
+            "and the request's product is 'R740'",
+            id="a group's member narrowed",
+        ),
+        pytest.param(
+            {"default.toml": TOML},
+            f"/ks?mac={MAC}",
+            "there is a default as toml, this URL asks for ks",
+            id="a default in another format",
+        ),
+        pytest.param(
+            {f"{BARE}.ks": "lang en\n", "sn1.preseed": "d-i a/b string c\n"},
+            f"/proxmox?mac={MAC}&serial=sn1",
+            f"machine {BARE} exists as ks, this URL asks for toml (1 more like it)",
+            id="of several the first, and how many more",
+        ),
+    ],
+)
+def test_the_reason_names_the_nearest_miss(fleet: Fleet, files: dict[str, str], target: str, expected: str) -> None:
+    fleet.write(files)
+    reason = refusal(fleet, target)
+    assert reason.startswith(f"no document claims mac={MAC}, and there is no default in ")
+    assert expected in reason
+
+
+def test_all_formats_of_a_machine_are_told_in_format_order(fleet: Fleet) -> None:
+    fleet.write({"m1.ks": "lang en\n", "m1.preseed": "d-i a/b string c\n", "m1.yaml": "a: 1\n"})
+    assert "machine m1 exists as yaml and as ks and as preseed" in refusal(fleet, "/proxmox?x=m1")
+
+
+def test_a_machine_is_nearer_than_a_member_and_a_member_nearer_than_a_default(fleet: Fleet) -> None:
+    fleet.write({"default.toml": TOML, "groups/g.toml": f'members = ["{MAC}"]\n', f"{BARE}.toml": TOML})
+    reason = refusal(fleet, f"/ks?mac={MAC}")
+    assert f"machine {BARE} exists as toml" in reason
+    assert "there is a default" not in reason
+
+
+def test_nothing_near_is_told_as_nothing(fleet: Fleet) -> None:
+    fleet.write({"525400000001.toml": TOML})
+    assert refusal(fleet, f"/proxmox?mac={MAC}") == f"no document claims mac={MAC}, and there is no default in toml"
+
+
+def test_an_identifier_that_is_only_a_part_of_another_is_no_near_miss(fleet: Fleet) -> None:
+    fleet.write({"node12.preseed": "d-i a/b string c\n"})
+    assert "node12" not in refusal(fleet, "/proxmox?host=node1")
+
+
+def test_a_machine_named_like_an_alias_is_no_near_miss(fleet: Fleet) -> None:
+    fleet.write({"proxmox.ks": "lang en\n"})
+    assert "machine proxmox" not in refusal(fleet, "/toml?x=proxmox")
+
+
+def test_the_identities_that_were_looked_for_are_listed_up_to_four(fleet: Fleet) -> None:
+    reason = refusal(fleet, f"/proxmox?mac={MAC}&a=one&b=two&c=three&d=four&e=five")
+    assert "identities seen: 525400abcdef, one, two, three and 2 more" in reason
+
+
+def test_the_reason_stays_short_whatever_a_client_sends(fleet: Fleet) -> None:
+    fleet.write({f"{'n' * 190}.ks": "lang en\n", f"{BARE}.toml": f'match = {{serial = "{"7" * 5000}"}}\n'})
+    long = "x" * 6000
+    for target in (f"/proxmox?mac={MAC}&serial={long}", f"/proxmox?name={'n' * 190}&{long}={long}"):
+        assert len(refusal(fleet, target)) < 2 * MOST_CHARACTERS + 200
+
+
+def test_control_characters_of_a_client_do_not_reach_the_reason(fleet: Fleet) -> None:
+    fleet.write({f"{BARE}.toml": 'match = {serial = "7*"}\n'})
+    assert refusal(fleet, f"/proxmox?mac={MAC}&serial=%1b%5B31m%0ax").isprintable()
+
+
+def test_the_same_near_miss_whatever_the_order_of_documents(fleet: Fleet) -> None:
+    fleet.write({"bb.ks": "lang en\n", "aa.ks": "lang en\n"})
+    assert "machine bb exists as ks" in refusal(fleet, "/proxmox?x=bb&y=aa")
+    assert "machine aa exists as ks" in refusal(fleet, "/proxmox?x=aa&y=bb")
+
+
+def test_nothing_is_parsed_to_answer_a_request_that_something_claims(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("the near miss was looked for")
+
+    monkeypatch.setattr("answerd.answers.near_misses.nearest_miss", never)
+    fleet.write({"m1.yaml": "a: 1\n"})
+    assert fleet.text("/ubuntu/user-data?mac=m1") == "a: 1\n"
+    assert fleet.text("/ubuntu/vendor-data?mac=m1") == ""
+
+
+# --- what is told of a 500 -------------------------------------------------------------------------------------------
+
+
+def facts(query: str, path: str = "/proxmox") -> Facts:
+    return Facts(Request(path=path, query=query))
+
+
+@pytest.mark.parametrize(
+    ("query", "label", "near"),
+    [
+        pytest.param("system.serial=1", "serial", "it has system.serial", id="the leaf of a path"),
+        pytest.param("hostname=a", "host.name", "it has hostname", id="a similar spelling"),
+        pytest.param("serial=1", "dmi.system.serial", "it has serial", id="the path of a leaf"),
+    ],
+)
+def test_a_missing_fact_is_told_with_those_that_resemble_it(query: str, label: str, near: str) -> None:
+    error = CannotFill(f"the request has no fact {label!r}, which the answer needs", label, missing=True)
+    assert near in told(error, facts(query))
+
+
+def test_a_missing_fact_that_nothing_resembles_is_told_alone() -> None:
+    error = CannotFill("the request has no fact 'serial'", "serial", missing=True)
+    assert told(error, facts("mac=1")) == "the request has no fact 'serial'; asked for toml by mac=1"
+
+
+@pytest.mark.parametrize("error", [BrokenDocument("it is broken"), NotClaimed("nobody")], ids=["500", "404"])
+def test_who_asked_is_told_once(error: AnswerError) -> None:
+    shown = told(error, facts(f"mac={MAC}"))
+    assert shown.count(MAC) == (0 if isinstance(error, NotClaimed) else 1)
+    assert shown.startswith(error.reason)

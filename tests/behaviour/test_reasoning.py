@@ -1,0 +1,218 @@
+"""``render --why``: every claim that was considered, and why it won or lost, in the words of SPEC 7."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.reasoning import Reasoning, reasoning
+from answerd.answers.resolve import resolve
+from answerd.documents import RawDocument
+from answerd.errors import AnswerError
+from answerd.facts import Facts, Request
+from tests.conftest import Fleet, key_of
+
+MAC = "52:54:00:ab:cd:ef"
+BARE = "525400abcdef"
+TOML = "a = 1\n"
+
+
+def why(fleet: Fleet, target: str = "/") -> Reasoning:
+    path, _, query = target.partition("?")
+    return reasoning(fleet.loader.catalogue, Facts(Request(path, query)))
+
+
+def told(fleet: Fleet, heading: str, target: str = "/") -> list[str]:
+    """The sentences and details under one heading."""
+    steps = [step for step in why(fleet, target).steps if step.heading == heading]
+    return [line for step in steps for line in (step.sentence, *step.details)]
+
+
+def test_facts_and_identities_are_those_of_the_request(fleet: Fleet) -> None:
+    found = told(fleet, "facts", f"/x?mac={MAC}&Serial=7")
+    assert sorted(found) == ["file = x", f"mac = {MAC}", "path = x", "segment = x", "serial = 7"]
+    assert f"{BARE}, sent as {MAC}" in told(fleet, "identities", f"/x?mac={MAC}")
+
+
+def test_an_empty_request_says_that_nobody_can_claim_it(fleet: Fleet) -> None:
+    assert told(fleet, "facts") == ["none: the request says nothing but the names it is asked with"]
+    assert told(fleet, "identities") == ["none: no machine document and no group's members can claim this request"]
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("/a/PVE/b", "toml: the path segment 'pve' asks for that"),
+        ("/debian?x=1", "preseed, seed: the path segment 'debian' asks for that"),
+        ("/x", "no segment of the path asks for one"),
+    ],
+)
+def test_the_segment_that_asks_for_a_format_is_named(fleet: Fleet, target: str, expected: str) -> None:
+    assert told(fleet, "formats", target)[0].endswith(expected)
+
+
+def test_the_machine_with_more_criteria_wins_and_each_criterion_is_told(fleet: Fleet) -> None:
+    fleet.write({"m1.toml": TOML, "m2.toml": 'a = 1\n[match]\nserial = "7*"\n'})
+    lines = "\n".join(told(fleet, "machine", "/pve?x=m1&y=m2&serial=7A"))
+    assert 'machine "m2" (toml)' in lines
+    assert "is the best claim\nserial=7* holds: the request's serial is '7A'" in lines
+    assert 'loses to machine "m2" (toml): it has fewer criteria' in lines
+
+
+@pytest.mark.parametrize(
+    ("files", "target", "expected"),
+    [
+        pytest.param({"m1.ks": "a\n"}, "/pve?x=m1", "its format is not one of toml", id="another format"),
+        pytest.param(
+            {"m1.toml": 'match = {serial = "7*"}\n'},
+            "/pve?x=m1",
+            "its match does not hold",
+            id="a criterion that fails",
+        ),
+        pytest.param(
+            {"m1.toml": TOML, "m2.toml": TOML}, "/pve?x=m1&y=m2", "its name comes later", id="a tie by identifier"
+        ),
+        pytest.param(
+            {"m1.preseed": "a b string c\n", "m1.seed": "a b string c\n"},
+            "/debian?x=m1",
+            "its format comes later",
+            id="a tie by format",
+        ),
+        pytest.param({"m1.toml": "a = \n"}, "/pve?x=m1", "it is broken", id="a machine that does not parse"),
+        pytest.param({"m2.toml": TOML}, "/pve?x=m1", "no machine document has one of these", id="nobody of that name"),
+    ],
+)
+def test_why_a_machine_does_not_answer(fleet: Fleet, files: dict[str, str], target: str, expected: str) -> None:
+    fleet.write(files)
+    assert expected in "\n".join(told(fleet, "machine", target))
+
+
+def test_a_claim_through_members_beats_any_claim_by_match(fleet: Fleet) -> None:
+    fleet.write(
+        {
+            "groups/named.toml": f'a = 1\nmembers = ["{MAC}"]\n',
+            "groups/picked.toml": 'b = 1\nmatch = {x = "1", y = "2"}\n',
+        }
+    )
+    target = f"/pve?mac={MAC}&x=1&y=2"
+    assert "is the only claim" in told(fleet, "group by members", target)[0]
+    assert told(fleet, "group by match", target) == [
+        "not looked at: a claim through members beats any claim by match alone"
+    ]
+
+
+def test_groups_that_select_are_told_with_each_criterion(fleet: Fleet) -> None:
+    fleet.write(
+        {
+            "groups/one.toml": 'a = 1\nmatch = {vendor = "Dell*"}\n',
+            "groups/two.toml": 'a = 2\nmatch = {vendor = "Dell*", model = ["R6*", "R7*"]}\n',
+            "groups/three.toml": 'a = 3\nmatch = {vendor = "HP"}\n',
+        }
+    )
+    lines = "\n".join(told(fleet, "group by match", "/pve?vendor=Dell+Inc.&model=R740"))
+    assert 'loses to group "two" (toml): it has fewer criteria' in lines
+    assert "model=R6* or R7* holds: the request's model is 'R740'" in lines
+    assert "vendor=HP fails: the request's vendor is 'Dell Inc.'" in lines
+
+
+def test_a_machine_that_extends_a_group_looks_at_no_other(fleet: Fleet) -> None:
+    fleet.write(
+        {
+            "groups/base.toml": 'b = 1\nmatch = {never = "x"}\n',
+            "groups/other.toml": f'members = ["{MAC}"]\n',
+            f"{BARE}.toml": 'extends = "base"\nunset = ["b"]\na = 1\n',
+        }
+    )
+    target = f"/pve?mac={MAC}"
+    assert told(fleet, "group", target) == ['the machine itself extends "base": no other group is looked at']
+    assert told(fleet, "group by members", target) == []
+    layers = told(fleet, "layers", target)
+    assert layers[0].startswith('1. group "base" (toml)')
+    assert layers[1].startswith(f'2. machine "{BARE}" (toml)')
+    assert layers[2] == "takes away what lies below it at b"
+
+
+def test_an_unreadable_group_is_named_as_what_might_claim_the_request(fleet: Fleet) -> None:
+    fleet.write({"groups/odd.toml": "a = \n", "default.toml": TOML})
+    found = why(fleet, "/pve?x=m1")
+    assert isinstance(found.outcome, AnswerError)
+    assert "might claim this request" in told(fleet, "unreadable", "/pve?x=m1")[0]
+    assert told(fleet, "answer", "/pve?x=m1")[0].startswith('none: group "odd" (toml) might claim')
+
+
+def test_the_default_answers_last(fleet: Fleet) -> None:
+    fleet.write({"default.toml": TOML, "m1.toml": TOML})
+    assert "answers, as nothing else claims the request" in told(fleet, "default", "/pve")[0]
+    assert told(fleet, "default", "/pve?x=m1") == []
+    assert told(fleet, "default", "/ks") == ["there is none in ks"]
+
+
+def test_a_side_file_of_cloud_init_is_told_in_two_rounds(fleet: Fleet) -> None:
+    fleet.write({"m1.yaml": "a: 1\n"})
+    lines = told(fleet, "machine", "/ubuntu/meta-data?x=m1")
+    assert "its match does not name 'file'" in lines[0]
+    assert "is the only claim" in lines[1]
+    assert told(fleet, "answer", "/ubuntu/meta-data?x=m1") == ["format=yaml machine=m1 nocloud=meta-data"]
+
+
+def test_a_placeholder_that_cannot_be_filled_is_told_with_its_place(fleet: Fleet) -> None:
+    fleet.write({"m1.toml": 'a = 1\nb = "{{ serial }}"\n'})
+    assert told(fleet, "placeholder", "/pve?x=m1")[0].endswith(":2 needs the fact 'serial'")
+
+
+def test_the_lines_for_a_console_name_each_heading_once(fleet: Fleet) -> None:
+    fleet.write({"m1.toml": TOML})
+    lines = why(fleet, "/pve?x=m1&y=2").lines()
+    assert sum(line.startswith("facts ") for line in lines) == 1
+    assert lines[-1].split() == ["answer", "format=toml", "machine=m1"]
+
+
+# --- it never tells another story than what happens ------------------------------------------------------------------
+
+values = st.sampled_from(["1", "2"])
+criteria = st.dictionaries(st.sampled_from(["x", "y"]), values, max_size=2)
+
+
+@st.composite
+def sets(draw: st.DrawFn) -> dict[str, str]:
+    files = {}
+    for name in draw(
+        st.lists(st.sampled_from(["m1", "m2", "default", "groups/a", "groups/b", "groups/c"]), unique=True)
+    ):
+        rows = [f'at = "{name}"']
+        match = draw(criteria)
+        if match and name != "default":
+            rows.append("match = {" + ", ".join(f'{label} = "{value}"' for label, value in match.items()) + "}")
+        if name.startswith("groups") and draw(st.booleans()):
+            rows.append(f'members = ["{draw(st.sampled_from(["m1", "m3"]))}"]')
+        if draw(st.integers(0, 4)) == 0:
+            rows.append('extends = "a"')
+        files[f"{name}.{draw(st.sampled_from(['toml', 'toml', 'ks']))}"] = "\n".join(rows) + "\n"
+    return files
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(sets(), st.lists(st.sampled_from(["m=m1", "n=m2", "o=m3", "x=1", "x=2", "y=1", "y=2"]), unique=True))
+def test_the_best_claims_that_it_tells_are_those_that_answer(files: dict[str, str], query: list[str]) -> None:
+    catalogue = Catalogue().changed([RawDocument(key_of(name), text, name) for name, text in files.items()])
+    facts = Facts(Request("/", "&".join(query)))
+    found = reasoning(catalogue, facts)
+    if isinstance(found.outcome, AnswerError):
+        with pytest.raises(type(found.outcome)) as caught:
+            resolve(catalogue, facts)
+        assert found.outcome.reason == caught.value.reason
+        return
+    answer = resolve(catalogue, facts)
+    assert found.outcome.body == answer.body
+    best = [
+        step.sentence.partition(": ")[0] for step in found.steps if step.sentence.endswith(("best claim", "only claim"))
+    ]
+    selection = answer.selection
+    if selection.machine:
+        assert best[0].startswith(str(selection.machine.key))
+    elif selection.group and not selection.default:
+        assert best[-1].startswith(str(selection.group.key))
+    else:
+        assert best == []

@@ -1,0 +1,256 @@
+"""The benchmark's own arithmetic and bookkeeping: a figure that is wrong here is wrong everywhere it is stated."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from answerd.store.sqlite import SqliteStore
+from loadtest.bench import report, shapes
+from loadtest.bench.figures import Bar, Figure, Spread
+from loadtest.bench.generator import Generator, Order
+from loadtest.bench.load import Round, paired
+from loadtest.bench.processes import GENERATOR_CORE, Process
+from loadtest.bench.stores import FilesSet, SqliteSet
+from loadtest.fleet import WIDE, Machine, proxmox_body, rack_document, templated_document, templated_fleet
+
+
+def test_a_spread_is_the_median_and_the_outermost_rounds() -> None:
+    assert Spread.of([3.0, 1.0, 2.0, 9.0, 2.5]) == Spread(2.5, 1.0, 9.0)
+
+
+def test_a_ratio_is_taken_round_by_round() -> None:
+    fast = [Round(200, 1.0, 0.5, 0.1), Round(20, 1.0, 0.5, 0.1), Round(400, 1.0, 0.5, 0.1)]
+    slow = [Round(100, 1.0, 0.5, 0.1), Round(10, 1.0, 0.5, 0.1), Round(100, 1.0, 0.5, 0.1)]
+    assert paired(fast, slow, lambda one: one.rate) == Spread(2.0, 2.0, 4.0)
+
+
+def test_a_round_tells_cost_and_ceiling_from_cpu_time() -> None:
+    one = Round(requests=1_000, seconds=0.5, service_cpu=0.1, generator_cpu=0.05)
+    assert [one.rate, one.cost, one.generator_ceiling] == pytest.approx([2_000, 100, 20_000])
+    assert [one.service_busy, one.generator_busy] == pytest.approx([0.2, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("bar", "value", "verdict"),
+    [
+        (Bar(at_least=2.0), 2.0, "met"),
+        (Bar(at_least=2.0), 1.99, "MISSED"),
+        (Bar(at_most=250), 250, "met"),
+        (Bar(at_most=250), 251, "MISSED"),
+        (None, 1, ""),
+    ],
+)
+def test_a_bar_is_cleared_or_missed(bar: Bar | None, value: float, verdict: str) -> None:
+    assert Figure("what", Spread(value, 0, 9_999), "x", bar).verdict == verdict
+
+
+def test_what_is_kept_in_the_json_file_is_read_back_as_it_was(tmp_path: Path) -> None:
+    figures = [
+        Figure("a ratio", Spread(2.1, 2.0, 2.2), "x", Bar(at_least=2.0)),
+        Figure("a cost", Spread(80, 70, 90), "µs of CPU a request", size=1_000),
+        Figure("a share", Spread(9, 8, 10), "% busy", detail=True),
+    ]
+    first, second = report.measured("scale", figures), report.measured("cold", figures[:1])
+    path = tmp_path / "build" / "bench.json"
+    report.keep(first, path)
+    report.keep(second, path)
+    report.keep(second, path)
+    assert report.kept(path) == [first, second]
+
+
+def test_the_page_is_written_between_its_marks_and_the_plot_beside_it(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    page = tmp_path / "performance.md"
+    page.write_text(f"before\n\n{report.BEGIN}\nold\n{report.END}\n\nafter\n")
+    figures = [
+        Figure("templated, 10 machines", Spread(80, 70, 90), "µs of CPU a request", size=10),
+        Figure("templated, 1,000 machines", Spread(81, 70, 90), "µs of CPU a request", size=1_000),
+        Figure("a share", Spread(9, 8, 10), "% busy", detail=True),
+    ]
+    report.publish([report.measured("scale", figures)], page)
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter\n")
+    assert "| templated, 1,000 machines | 81.0 | 70.0 to 90.0 | µs of CPU a request |  |  |" in text
+    assert "old" not in text
+    assert "a share" not in text
+    assert "<svg" in (tmp_path / "performance.svg").read_text()
+
+
+def test_a_page_without_marks_is_left_alone(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text("nothing\n")
+    with pytest.raises(ValueError, match="has no lines"):
+        report.publish([], page)
+    assert page.read_text() == "nothing\n"
+
+
+def test_the_project_s_page_has_its_marks() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "performance.md").read_text("utf-8")
+    assert text.count(report.BEGIN) == text.count(report.END) == 1
+
+
+def test_a_shape_makes_the_very_request_of_each_machine() -> None:
+    machine = Machine(0xABCDE)
+    head, _, body = shapes.TEMPLATED_POST.request(machine).partition(b"\r\n\r\n")
+    assert body == proxmox_body(machine, WIDE)
+    assert f"content-length: {len(body)}".encode() in head
+    assert shapes.TEMPLATED_POST.proof_of(machine) == machine.host.encode()
+
+
+def test_a_wide_proxmox_body_is_3_kb() -> None:
+    assert 2_900 <= len(proxmox_body(Machine(1), WIDE)) <= 3_200
+
+
+def test_documents_are_as_large_as_the_bars_say() -> None:
+    machine = Machine(77)
+    assert 1_400 <= len(templated_document(machine)[1]) <= 1_600
+    assert 1_000 <= len(rack_document(machine.rack)[1]) <= 1_600
+
+
+def test_a_fleet_has_one_group_for_each_rack(tmp_path: Path) -> None:
+    FilesSet(tmp_path).fill(templated_fleet(101))
+    assert len(list((tmp_path / "groups").iterdir())) == 3
+    assert len([path for path in tmp_path.iterdir() if path.is_file()]) == 101
+
+
+def test_a_database_is_filled_and_changed_as_the_store_itself_would(tmp_path: Path) -> None:
+    answers = SqliteSet(tmp_path)
+    answers.fill(templated_fleet(60))
+    store = SqliteStore(answers.path)
+    first = store.changes()
+    assert first is not None
+    assert {(raw.key.kind.value, raw.key.identifier) for raw in first.added} >= {
+        ("group", "rack-000001"),
+        ("machine", Machine(59).identifier),
+    }
+    assert len(first.added) == 62
+    answers.change(*templated_document(Machine(7), "-changed"))
+    second = store.changes()
+    assert second is not None
+    assert [raw.key.identifier for raw in second.added] == [Machine(7).identifier]
+    assert "-changed" in second.added[0].text
+    store.close()
+
+
+RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[int]:
+    """A server that reads a request and sends these bytes, whatever it was; its port."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listening:
+        listening.settimeout(5)
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                with connection:
+                    connection.recv(65_536)
+                    connection.sendall(answer)
+
+        serving = threading.Thread(target=serve, daemon=True)
+        serving.start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+        serving.join(5)
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrong"),
+    [
+        pytest.param(RESPONSE % (13, b"node-00000000"), 2, id="another machine's answer"),
+        pytest.param(RESPONSE % (39, b"node-00000000 node-00000001 node-00000002"[:39]), 1, id="cut in the proof"),
+        pytest.param(RESPONSE % (41, b"node-00000000 node-00000001 node-00000002"), 0, id="everybody's"),
+        pytest.param(RESPONSE % (42, b"node-00000000 node-00000001 node-00000002"), 3, id="shorter than it says"),
+        pytest.param(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", 3, id="503"),
+        pytest.param(b"", 3, id="closed without a word"),
+    ],
+)
+def test_the_generator_judges_every_answer(answer: bytes, wrong: int) -> None:
+    shape = shapes.VERBATIM_GET
+    with answering(answer) as port:
+        outcome = Generator(Order(port, shape.parts, shape.proof, machines=3)).run()
+    assert (outcome.requests, outcome.wrong) == (3, wrong)
+
+
+def test_the_generator_keeps_its_pace_and_tells_delays() -> None:
+    shape = shapes.VERBATIM_GET
+    order = Order(0, shape.parts, "", machines=5, seconds=0.5, pace=100, delays=True)
+    with answering(RESPONSE % (2, b"ok")) as port:
+        outcome = Generator(Order(**(vars(order) | {"port": port}))).run()
+    assert 20 <= outcome.requests <= 51
+    assert len(outcome.delays) == outcome.requests
+    assert all(0 < took < 0.5 for _, took in outcome.delays)
+
+
+def test_a_process_is_on_its_core_and_ended_with_its_block() -> None:
+    with Process([sys.executable, "-c", "import time; time.sleep(60)"], GENERATOR_CORE) as process:
+        assert os.sched_getaffinity(process.pid) == {GENERATOR_CORE}
+        assert process.cpu_seconds() >= 0
+    assert process.child.returncode is not None
+
+
+def test_an_unknown_group_is_named() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "loadtest.bench", "coffee"],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert "no group coffee" in ended.stderr
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_an_interrupted_run_leaves_no_process_and_no_directory(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "loadtest.bench", "--quick", "--json", str(tmp_path / "bench.json"), "cold"],
+        cwd=Path(__file__).parents[2],
+        env=environment,
+        stdout=subprocess.PIPE,
+    ) as run:
+        children: list[int] = []
+        until = time.monotonic() + 20
+        while not children and time.monotonic() < until:
+            children = [int(pid) for pid in Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()]
+        run.terminate()
+        run.wait(30)
+    assert children
+    # One that was being started at that very moment is ended by the kernel, a moment after its parent.
+    until = time.monotonic() + 20
+    while any(map(is_running, children)) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not any(map(is_running, children))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_figures_are_plain_json(tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    report.keep(report.measured("cold", [Figure("x", Spread(1, 1, 1), "s", Bar(at_most=20))]), path)
+    figure = json.loads(path.read_text())["cold"]["figures"][0]
+    assert (figure["median"], figure["bar"], figure["met"]) == (1, {"at_most": 20}, True)

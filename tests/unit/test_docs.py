@@ -1,0 +1,157 @@
+"""docs/ knows what the program knows: every format, word, key, filter, status, command and option, and no other.
+
+The settings have a test of their own (test_docs_settings.py), and so have validators and the README.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from answerd import cli
+from answerd.formats import ALIASES, FORMATS
+from answerd.formats.control import CONTROL_KEYS
+from answerd.formats.template import FILTERS
+from answerd.identity import IDENTIFIER_LENGTH, Kind
+
+CHECKOUT = Path(__file__).parents[2]
+DOCS = CHECKOUT / "docs"
+
+
+def page(name: str) -> str:
+    return (DOCS / f"{name}.md").read_text("utf-8")
+
+
+def rows(text: str, columns: int) -> list[tuple[str, ...]]:
+    """The rows of all tables of this many columns, without their heads."""
+    found = []
+    for line in text.splitlines():
+        cells = tuple(cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1])
+        if line.startswith("|") and len(cells) == columns and not set("".join(cells)) <= {"-"}:
+            found.append(cells)
+    return found
+
+
+def words(cell: str) -> tuple[str, ...]:
+    """What stands between backquotes."""
+    return tuple(re.findall(r"`([^`]+)`", cell))
+
+
+def test_every_format_stands_in_the_table_with_its_family_and_type() -> None:
+    table = [(words(row[0]), row[1], words(row[3])) for row in rows(page("formats"), 4) if words(row[3])]
+    assert [
+        (extension, family, content_type) for extensions, family, (content_type,) in table for extension in extensions
+    ] == [(one.extension, one.family.name, one.content_type) for one in FORMATS.values()]
+
+
+def test_every_word_of_a_path_stands_in_the_table_with_its_extensions() -> None:
+    text = page("formats").partition("## Which format a request asks for")[2].partition("\n## ")[0]
+    table = {word: words(extensions) for row, extensions in rows(text, 2) for word in words(row)}
+    assert table == ALIASES
+
+
+def test_every_control_key_stands_in_the_table_with_the_documents_it_is_for() -> None:
+    told = {words(key)[0]: kinds for key, kinds, _ in rows(page("merging"), 3) if words(key)}
+    assert set(told) == set(CONTROL_KEYS)
+    for key, kinds in CONTROL_KEYS.items():
+        named = {kind for kind in Kind if "all kinds" in told[key] or f"{kind}s" in told[key]}
+        assert named == kinds
+
+
+def test_every_filter_stands_in_the_table_and_does_what_is_shown() -> None:
+    table = {words(name)[0]: words(result)[0] for name, _, result in rows(page("templates"), 3) if words(name)}
+    assert table.pop('default("text")')
+    assert table == {name: apply("98:FA:9B:50:D8:10") for name, apply in FILTERS.items()}
+
+
+STATUS_IN_CODE = re.compile(
+    r"(?:Refusal\(|_refuse\(environ, |plain_text\(|Error: |NotClaimed: )\s*(\d{3})\b|^\s+(\d{3}), \"", re.MULTILINE
+)
+
+
+def statuses_of_the_answer_endpoint() -> set[str]:
+    """The statuses that the server's modules write, as their source has them."""
+    found = {"200"}
+    for name in ("answer_app", "http_parser", "connection", "listener"):
+        source = (CHECKOUT / "answerd" / "server" / f"{name}.py").read_text("utf-8")
+        found |= {one or other for one, other in STATUS_IN_CODE.findall(source)}
+    return found
+
+
+def test_every_status_stands_in_the_table() -> None:
+    text = page("selection").partition("## What comes back")[2]
+    assert {status for status, _ in rows(text, 2) if status.isdigit()} == statuses_of_the_answer_endpoint()
+
+
+USAGE = cli.__doc__ or ""
+
+
+@pytest.mark.parametrize("command", sorted(set(re.findall(r"^  answerd \[?([a-z][a-z-]+)", USAGE, re.MULTILINE))))
+def test_every_command_stands_in_the_table_of_commands(command: str) -> None:
+    assert f"| `answerd {command}` |" in page("cli")
+
+
+@pytest.mark.parametrize("option", sorted(set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", USAGE))))
+def test_every_option_is_explained(option: str) -> None:
+    assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", page("cli"))
+
+
+def test_the_usage_of_a_command_is_that_of_the_program() -> None:
+    shown = [line for line in page("cli").splitlines() if re.match(r"answerd [a-z-]+( [\[<-]|$)", line)]
+    assert shown
+    assert [line for line in shown if f"  {line}\n" not in USAGE] == []
+
+
+def test_no_command_is_documented_that_does_not_exist() -> None:
+    documented = re.findall(r"^\| `answerd ([a-z][a-z-]+)`", page("cli"), re.MULTILINE)
+    assert [one for one in documented if not re.search(rf"^  answerd \[?{one}\b", USAGE, re.MULTILINE)] == []
+
+
+def test_the_usage_is_what_help_prints() -> None:
+    done = subprocess.run([sys.executable, "-m", "answerd", "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == USAGE.strip()
+
+
+def test_the_length_of_an_identifier_is_stated() -> None:
+    assert f"1 to {IDENTIFIER_LENGTH} characters" in page("formats")
+
+
+def test_every_file_of_the_house_exists() -> None:
+    named = re.findall(r"`((?:answerd|tests)/[\w/.]*)`", page("architecture"))
+    assert named
+    assert [name for name in named if not (CHECKOUT / name).exists()] == []
+
+
+def test_every_test_that_holds_a_trap_exists() -> None:
+    named = re.findall(r"`(test_\w+)`", page("traps"))
+    existing = {
+        name
+        for path in (CHECKOUT / "tests").rglob("test_*.py")
+        for name in re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.MULTILINE)
+    }
+    assert [name for name in named if name not in existing] == []
+
+
+def test_every_trap_names_a_test_and_its_file() -> None:
+    entries = [entry for entry in page("traps").split("\n\n") if entry.startswith("**")]
+    assert [entry for entry in entries if not re.search(r"`test_\w+`[\s\S]*`tests/[\w/]+\.py`", entry)] == []
+    for file in re.findall(r"`(tests/[\w/]+\.py)`", page("traps")):
+        assert (CHECKOUT / file).exists()
+
+
+@pytest.mark.parametrize("source", sorted(path.name for path in DOCS.glob("*.md")))
+def test_every_link_leads_somewhere(source: str) -> None:
+    text = (DOCS / source).read_text("utf-8")
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", text):
+        if "://" in target:
+            continue
+        path = (DOCS / target).resolve() if target else DOCS / source
+        assert path.exists(), target
+        if anchor:
+            heads = re.findall(r"^#+ (.+)$", path.read_text("utf-8"), re.MULTILINE)
+            anchors = {re.sub(r"[^\w\s-]", "", head.lower()).replace(" ", "-") for head in heads}
+            assert anchor in anchors, anchor

@@ -1,0 +1,548 @@
+"""The file store: which files are documents, when a change counts, and how a write lands (SPEC 3)."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from answerd.answers.problems import load_problems
+from answerd.documents import Key
+from answerd.identity import Kind
+from answerd.store import Changes, StoreError
+from answerd.store import files as files_module
+from answerd.store.files import FileStore, flat_name, write_atomically
+from answerd.store.loader import Loader, loaded
+
+LONG_AGO = time.time() - 3600
+
+
+def write(path: Path, text: str | bytes = "x = 1\n") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    directory = tmp_path / "answers"
+    directory.mkdir()
+    return directory
+
+
+def keys(root: Path) -> list[str]:
+    """What a store finds, as ``kind:identifier.format``."""
+    changes = FileStore(root).changes()
+    assert changes
+    return sorted(f"{raw.key.kind}:{raw.key.identifier}.{raw.key.format}" for raw in changes.added)
+
+
+class Watched:
+    """A store that has looked once already, and its set as it is known now."""
+
+    def __init__(self, root: Path) -> None:
+        self.loader = Loader(FileStore(root))
+        self.loader.refresh()
+
+    def look(self) -> bool:
+        return self.loader.refresh()
+
+    def texts(self) -> dict[str, str]:
+        return {raw.source: raw.text for raw in self.loader.catalogue.documents}
+
+    def faults(self) -> dict[str, str]:
+        return {raw.source: raw.fault for raw in self.loader.catalogue.documents if raw.fault}
+
+
+@pytest.mark.parametrize(
+    ("file", "key"),
+    [
+        ("98-fa-9b-50-d8-10.toml", "machine:98-fa-9b-50-d8-10.toml"),
+        ("98-fa-9b-50-d8-10.preseed", "machine:98-fa-9b-50-d8-10.preseed"),
+        ("node.1.example.TOML", "machine:node.1.example.toml"),
+        ("7ABC123/proxmox.toml", "machine:7ABC123.toml"),
+        ("7ABC123/boot.ipxe", "machine:7ABC123.ipxe"),
+        ("7ABC123/default.Ks", "machine:7ABC123.ks"),
+        ("default.toml", "default:.toml"),
+        ("DEFAULT.Yml", "default:.yml"),
+        ("default/anything.toml", "default:.toml"),
+        ("Default/x.toml", "default:.toml"),
+        ("groups/rack-a.toml", "group:rack-a.toml"),
+        ("groups/rack-a/anything.toml", "group:rack-a.toml"),
+        ("GROUPS/rack-a.toml", "group:rack-a.toml"),
+        ("groups/default.toml", "group:default.toml"),
+        ("groups/default/x.toml", "group:default.toml"),
+        ("a:b.json", "machine:a:b.json"),
+    ],
+)
+def test_a_file_is_a_document_by_its_place(root: Path, file: str, key: str) -> None:
+    write(root / file)
+    assert keys(root) == [key]
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        ".hidden.toml",
+        "node.toml~",
+        "._node.toml",
+        ".#node.toml",
+        "node.toml.bak",
+        "node.txt",
+        "node",
+        "toml",
+        "README.md",
+        ".git/config.toml",
+        "dir~/node.toml",
+        "groups/.x.toml",
+        "groups/..data/x.toml",
+        "7ABC123/.x.toml",
+        "7ABC123/sub/x.toml",
+        "groups/rack/sub/x.toml",
+        "default/sub/x.toml",
+    ],
+)
+def test_a_file_is_no_document(root: Path, file: str) -> None:
+    write(root / file)
+    assert keys(root) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("my node.toml", "ASCII"),
+        ("nodé.toml", "ASCII"),
+        ("-.-.toml", "letter or digit"),
+        (f"{'a' * 201}.toml", "200"),
+        ("groups.toml", "reserved"),
+        ("Groups.ks", "reserved"),
+        ("my dir/x.toml", "ASCII"),
+        ("groups/my group.toml", "ASCII"),
+        ("a\nb.toml", "ASCII"),
+        (os.fsdecode(b"\xff\xfe.toml"), "ASCII"),
+    ],
+)
+def test_a_name_that_cannot_be_an_identifier_is_a_problem_that_names_the_file(
+    root: Path, file: str, words: str
+) -> None:
+    write(root / file)
+    problems = load_problems(loaded(FileStore(root)))
+    assert len(problems) == 1
+    assert words in problems[0]
+    assert problems[0].isprintable()
+    problems[0].encode()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("node.toml", "node/x.toml"),
+        ("node/a.toml", "node/b.toml"),
+        ("node.toml", "node.TOML"),
+        ("node-1.toml", "NODE1.toml"),
+        ("default.toml", "Default.toml"),
+        ("default.toml", "default/x.toml"),
+        ("groups/g.toml", "groups/g/x.toml"),
+        ("groups/g.toml", "Groups/G.toml"),
+    ],
+)
+def test_two_files_for_one_document_are_one_problem_that_names_both(root: Path, one: str, other: str) -> None:
+    write(root / one)
+    write(root / other)
+    problems = load_problems(loaded(FileStore(root)))
+    assert len(problems) == 1
+    assert one in problems[0]
+    assert other in problems[0]
+
+
+def test_text_is_kept_exactly_and_what_is_not_utf_8_is_a_problem(root: Path) -> None:
+    write(root / "a.ks", "\ufeffé\r\nx\n\n".encode())
+    write(root / "b.ks", b"ok\xff")
+    watched = Watched(root)
+    assert watched.texts()["a.ks"] == "\ufeffé\r\nx\n\n"
+    assert "0xff at offset 2" in watched.faults()["b.ks"]
+    assert "b.ks" in load_problems(watched.loader.catalogue)[0]
+
+
+def test_a_change_counts_when_two_looks_agree_about_it(root: Path) -> None:
+    path = write(root / "n.toml", "x = 1\n")
+    watched = Watched(root)
+    write(path, "x = 22\n")
+    assert not watched.look()
+    assert watched.texts() == {"n.toml": "x = 1\n"}
+    write(path, "x = 333\n")
+    assert not watched.look()
+    assert watched.look()
+    assert watched.texts() == {"n.toml": "x = 333\n"}
+    assert not watched.look()
+
+
+def test_a_new_file_counts_when_two_looks_agree_about_it(root: Path) -> None:
+    watched = Watched(root)
+    write(root / "n.toml")
+    assert not watched.look()
+    assert watched.look()
+
+
+def test_a_file_that_never_rests_keeps_its_former_text(root: Path) -> None:
+    path = write(root / "n.toml", "x = 1\n")
+    watched = Watched(root)
+    for length in range(2, 12):
+        write(path, "#" * length)
+        assert not watched.look()
+    assert watched.texts() == {"n.toml": "x = 1\n"}
+
+
+def test_a_removed_file_counts_when_two_looks_agree_about_it(root: Path) -> None:
+    path = write(root / "n.toml")
+    watched = Watched(root)
+    path.unlink()
+    assert not watched.look()
+    write(path)
+    watched.look()
+    watched.look()
+    assert watched.texts() == {"n.toml": "x = 1\n"}
+    path.unlink()
+    watched.look()
+    assert watched.look()
+    assert watched.texts() == {}
+
+
+def test_a_rewrite_of_the_same_size_within_one_tick_of_the_clock_is_seen(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time_ns()
+    # A file system whose times are as coarse as its clock: nothing but the text differs.
+    monkeypatch.setattr(files_module, "_signature_of", lambda status: (status.st_size, now, now, 1))
+    monkeypatch.setattr(time, "time_ns", lambda: now)
+    path = write(root / "n.toml", "x = 1\n")
+    watched = Watched(root)
+    write(path, "x = 2\n")
+    monkeypatch.setattr(time, "time_ns", lambda: now + 3_000_000_000)
+    assert watched.look()
+    assert watched.texts() == {"n.toml": "x = 2\n"}
+    write(path, "x = 3\n")
+    assert not watched.look(), "once settled, a file with the same times is not read again"
+
+
+@pytest.mark.parametrize("how", ["in place", "by rename"])
+def test_a_rewrite_with_the_same_size_and_the_time_put_back_is_seen(root: Path, how: str) -> None:
+    path = write(root / "n.toml", "x = 1\n")
+    os.utime(path, (LONG_AGO, LONG_AGO))
+    watched = Watched(root)
+    if how == "in place":
+        write(path, "x = 2\n")
+    else:
+        write(root / ".new", "x = 2\n").rename(path)
+    os.utime(path, (LONG_AGO, LONG_AGO))
+    watched.look()
+    watched.look()
+    assert watched.texts() == {"n.toml": "x = 2\n"}
+
+
+def test_a_touch_changes_no_document(root: Path) -> None:
+    path = write(root / "n.toml")
+    watched = Watched(root)
+    before = watched.loader.catalogue
+    path.touch()
+    for _ in range(3):
+        assert not watched.look()
+    assert watched.loader.catalogue is before
+
+
+def test_only_the_documents_that_changed_are_handed_out_again(root: Path) -> None:
+    for number in range(5):
+        write(root / f"n{number}.toml", f"x = {number}\n")
+    store = FileStore(root)
+    assert store.changes()
+    write(root / "n3.toml", "x = 33\n")
+    assert store.changes() is None
+    changes = store.changes()
+    assert changes
+    assert [raw.source for raw in changes.added] == [raw.source for raw in changes.removed] == ["n3.toml"]
+    assert [raw.text for raw in (*changes.removed, *changes.added)] == ["x = 3\n", "x = 33\n"]
+
+
+def test_a_configmap_mount_is_followed_when_it_is_swapped(tmp_path: Path, root: Path) -> None:
+    def mount(version: str, text: str) -> None:
+        write(root / f"..{version}" / "n1.toml", text)
+        write(root / f"..{version}" / "default.toml", text)
+        (root / "..data_tmp").symlink_to(f"..{version}")
+        (root / "..data_tmp").rename(root / "..data")
+
+    mount("2026_01", "x = 1\n")
+    for name in ("n1.toml", "default.toml"):
+        (root / name).symlink_to(f"..data/{name}")
+    watched = Watched(root)
+    assert watched.texts() == {"n1.toml": "x = 1\n", "default.toml": "x = 1\n"}
+    mount("2026_02", "x = 2\n")
+    watched.look()
+    watched.look()
+    assert watched.texts() == {"n1.toml": "x = 2\n", "default.toml": "x = 2\n"}
+
+
+def test_symbolic_links_to_files_and_directories_are_followed(tmp_path: Path, root: Path) -> None:
+    outside = write(tmp_path / "outside" / "x.toml").parent
+    (root / "n1.toml").symlink_to(outside / "x.toml")
+    (root / "n2").symlink_to(outside)
+    (root / "groups").symlink_to(outside)
+    assert keys(root) == ["group:x.toml", "machine:n1.toml", "machine:n2.toml"]
+
+
+def test_the_directory_itself_may_be_a_link_that_changes(tmp_path: Path, root: Path) -> None:
+    write(tmp_path / "v1" / "n.toml", "x = 1\n")
+    write(tmp_path / "v2" / "n.toml", "x = 2\n")
+    link = tmp_path / "current"
+    link.symlink_to("v1")
+    watched = Watched(link)
+    (tmp_path / "new").symlink_to("v2")
+    (tmp_path / "new").rename(link)
+    watched.look()
+    watched.look()
+    assert watched.texts() == {"n.toml": "x = 2\n"}
+
+
+def make_fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+
+
+def make_dangling(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def make_loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (make_fifo, "not a regular file"),
+        (make_socket, "not a regular file"),
+        (make_dangling, "No such file"),
+        (make_loop, "symbolic links"),
+    ],
+    ids=["a pipe", "a socket", "a dangling link", "a link to itself"],
+)
+def test_what_cannot_be_opened_is_a_problem_and_does_not_hold_the_look_up(
+    root: Path, make: Callable[[Path], None], words: str
+) -> None:
+    make(root / "n1.toml")
+    watched = Watched(root)
+    assert words in watched.faults()["n1.toml"]
+    assert not watched.look()
+    (root / "n1.toml").unlink()
+    write(root / "n1.toml")
+    watched.look()
+    watched.look()
+    assert watched.faults() == {}
+    assert watched.texts() == {"n1.toml": "x = 1\n"}
+
+
+def test_what_stops_being_openable_counts_when_two_looks_agree(root: Path) -> None:
+    path = write(root / "n1.toml")
+    watched = Watched(root)
+    path.unlink()
+    make_dangling(path)
+    assert not watched.look()
+    assert watched.texts() == {"n1.toml": "x = 1\n"}
+    assert watched.look()
+    assert "n1.toml" in watched.faults()
+
+
+@pytest.fixture
+def refusing(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Names that cannot be opened or listed from now on, whoever runs the tests."""
+    names: set[str] = set()
+    opened, listed = os.open, os.scandir
+
+    def refuse(path: object) -> None:
+        if Path(str(path)).name in names:
+            raise PermissionError(13, "Permission denied", str(path))
+
+    def open_(path: object, *arguments: object, **more: object) -> int:
+        refuse(path)
+        return opened(path, *arguments, **more)  # type: ignore[arg-type]
+
+    def scandir(path: object) -> object:
+        refuse(path)
+        return listed(path)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(os, "open", open_)
+    monkeypatch.setattr(os, "scandir", scandir)
+    return names
+
+
+def test_a_file_that_may_not_be_read_is_a_problem_until_it_may(root: Path, refusing: set[str]) -> None:
+    write(root / "n1.toml")
+    refusing.add("n1.toml")
+    watched = Watched(root)
+    assert watched.faults() == {"n1.toml": "cannot be opened: Permission denied (n1.toml)"}
+    refusing.clear()
+    watched.look()
+    watched.look()
+    assert watched.texts() == {"n1.toml": "x = 1\n"}
+
+
+def test_a_new_file_that_may_not_be_read_is_a_problem(root: Path, refusing: set[str]) -> None:
+    watched = Watched(root)
+    write(root / "n1.toml")
+    refusing.add("n1.toml")
+    watched.look()
+    watched.look()
+    assert "n1.toml" in watched.faults()
+
+
+def test_a_machines_directory_that_cannot_be_listed_is_its_problem_alone(root: Path, refusing: set[str]) -> None:
+    write(root / "n1" / "x.toml")
+    write(root / "n2.toml")
+    write(root / "lost+found" / "y")
+    refusing.update({"n1", "lost+found"})
+    watched = Watched(root)
+    assert watched.loader.catalogue.unlisted == ()
+    assert {key.rpartition("/")[0] for key in watched.faults()} == {"n1"}
+    refusing.clear()
+    watched.look()
+    watched.look()
+    assert watched.texts() == {"n1/x.toml": "x = 1\n", "n2.toml": "x = 1\n"}
+
+
+def test_a_directory_that_was_listed_once_stays_in_force_and_removals_elsewhere_count(
+    root: Path, refusing: set[str]
+) -> None:
+    write(root / "n1" / "x.toml")
+    write(root / "n2.toml")
+    write(root / "groups" / "g.toml")
+    watched = Watched(root)
+    refusing.update({"n1", "groups"})
+    (root / "n2.toml").unlink()
+    for _ in range(3):
+        watched.look()
+    assert watched.texts() == {"n1/x.toml": "x = 1\n", "groups/g.toml": "x = 1\n"}
+    assert watched.loader.catalogue.unlisted == ()
+
+
+def test_groups_that_could_never_be_listed_might_be_anything(root: Path, refusing: set[str]) -> None:
+    write(root / "groups" / "g.toml")
+    refusing.add("groups")
+    watched = Watched(root)
+    assert list(watched.loader.catalogue.unlisted) == ["directory groups cannot be listed: Permission denied"]
+    refusing.clear()
+    watched.look()
+    watched.look()
+    assert list(watched.loader.catalogue.unlisted) == []
+
+
+def test_a_root_that_cannot_be_listed_is_an_error_that_leaves_all_as_it_was(root: Path, refusing: set[str]) -> None:
+    write(root / "n1.toml")
+    watched = Watched(root)
+    refusing.add("answers")
+    with pytest.raises(StoreError, match="Permission denied"):
+        watched.look()
+    assert watched.texts() == {"n1.toml": "x = 1\n"}
+
+
+def test_a_directory_that_appears_later_is_taken_up(tmp_path: Path) -> None:
+    watched = Watched(tmp_path / "later")
+    assert watched.texts() == {}
+    assert FileStore(tmp_path / "later").warnings() == [
+        f"the answers directory {tmp_path / 'later'} does not exist: every request gets 404 until it does"
+    ]
+    write(tmp_path / "later" / "n1.toml")
+    watched.look()
+    watched.look()
+    assert watched.texts() == {"n1.toml": "x = 1\n"}
+
+
+def test_a_file_in_place_of_the_directory_is_a_warning(tmp_path: Path) -> None:
+    write(tmp_path / "file")
+    assert "is not a directory" in FileStore(tmp_path / "file").warnings()[0]
+    assert FileStore(tmp_path / "file").changes() == Changes()
+
+
+def test_the_first_look_answers_even_when_there_is_nothing(root: Path) -> None:
+    store = FileStore(root)
+    assert store.changes() == Changes()
+    assert store.changes() is None
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        (Key(Kind.MACHINE, "n1", "toml"), "n1.toml"),
+        (Key(Kind.GROUP, "g", "ks"), "groups/g.ks"),
+        (Key(Kind.DEFAULT, "", "yaml"), "default.yaml"),
+    ],
+)
+def test_a_document_is_put_in_the_flat_layout(root: Path, key: Key, name: str) -> None:
+    assert flat_name(key) == name
+    store = FileStore(root)
+    store.put(key, "é\r\n")
+    assert (root / name).read_bytes() == "é\r\n".encode()
+    store.changes()
+    store.delete(key)
+    assert not (root / name).exists()
+    store.changes()
+    store.changes()
+    with pytest.raises(KeyError):
+        store.delete(key)
+
+
+def test_a_document_is_put_where_it_stands(root: Path) -> None:
+    path = write(root / "n1" / "any.toml")
+    store = FileStore(root)
+    store.changes()
+    store.put(Key(Kind.MACHINE, "n1", "toml"), "x = 2\n")
+    assert path.read_text() == "x = 2\n"
+    assert [one.name for one in root.iterdir()] == ["n1"]
+
+
+def test_a_write_is_whole_or_not_at_all(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(root / "n.toml", "old")
+    synced: list[int] = []
+    fsync = os.fsync
+
+    def sync(handle: int) -> None:
+        synced.append(handle)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    write_atomically(path, b"new")
+    assert path.read_text() == "new"
+    assert len(synced) == 2, "the file and its directory"
+    assert path.stat().st_mode & 0o777 == 0o644
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="No space"):
+        write_atomically(path, b"newer")
+    assert path.read_text() == "new"
+    assert [one.name for one in root.iterdir()] == ["n.toml"]
+
+
+def test_a_write_that_fails_is_a_store_error_that_names_the_file(root: Path) -> None:
+    write(root / "groups", "a file, not a directory")
+    with pytest.raises(StoreError, match=r"groups/g\.toml"):
+        FileStore(root).put(Key(Kind.GROUP, "g", "toml"), "")
+
+
+def test_nothing_depends_on_the_order_in_which_files_were_made(tmp_path: Path) -> None:
+    names = ["b.toml", "a.toml", "groups/z.toml", "groups/y.toml", "default.toml"]
+    for order, directory in ((names, tmp_path / "one"), (names[::-1], tmp_path / "two")):
+        for name in order:
+            write(directory / name)
+    one, two = (FileStore(tmp_path / name).changes() for name in ("one", "two"))
+    assert one
+    assert two
+    assert [raw.source for raw in one.added] == [raw.source for raw in two.added]

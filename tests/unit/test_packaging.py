@@ -1,0 +1,172 @@
+"""What the package declares, pins and ships agrees with what its code imports and its settings are."""
+
+import ast
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import answerd
+from answerd.config import SETTINGS, EnvFile, Setting, describe, read_config
+
+CHECKOUT = Path(__file__).parents[2]
+SCRIPTS = sorted(
+    path for folder in ("scripts", ".ci") for path in (CHECKOUT / folder).iterdir() if path.read_bytes()[:2] == b"#!"
+)
+
+
+def declared() -> Mapping[str, list[Requirement]]:
+    """What setup.py names: the runtime's requirements under ``runtime``, the others under their extra's name."""
+    literals = {
+        target.id: ast.literal_eval(node.value)
+        for node in ast.parse((CHECKOUT / "setup.py").read_text("utf-8")).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id in ("RUNTIME", "EXTRAS")
+    }
+    groups = {"runtime": literals["RUNTIME"], **literals["EXTRAS"]}
+    return {group: [Requirement(text) for text in texts] for group, texts in groups.items()}
+
+
+def pins() -> Mapping[str, str]:
+    """The releases of requirements.txt by canonical name."""
+    lines = (CHECKOUT / "requirements.txt").read_text("utf-8").splitlines()
+    pairs = [line.split("==") for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(name): release for name, release in pairs}
+
+
+DECLARED = declared()
+PINS = pins()
+DISTRIBUTIONS = metadata.packages_distributions()
+RANGES = [(group, requirement) for group, requirements in DECLARED.items() for requirement in requirements]
+
+
+def names(*groups: str) -> set[str]:
+    """Canonical names of what these groups of setup.py declare."""
+    return {canonicalize_name(requirement.name) for group in groups for requirement in DECLARED[group]}
+
+
+def modules_of(node: ast.AST) -> list[str]:
+    """The top-level modules that an import statement names; none for anything else and for relative imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name.partition(".")[0] for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+        return [node.module.partition(".")[0]]
+    return []
+
+
+def distributions_of(module: str) -> set[str]:
+    """Canonical names of the installed distributions that provide a top-level module."""
+    return {canonicalize_name(name) for name in DISTRIBUTIONS.get(module, [])}
+
+
+def third_party_imports(folder: str) -> Iterator[tuple[str, str]]:
+    """Pairs of file and top-level module for each import that is neither the standard library's nor this checkout's."""
+    paths = sorted((CHECKOUT / folder).rglob("*.py"))
+    own = {"answerd", "tests", "loadtest"}
+    if folder != "answerd":  # files beside a test or a load script are imported by their bare names
+        own |= {path.stem for path in paths}
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            for module in set(modules_of(node)) - sys.stdlib_module_names - own:
+                yield str(path.relative_to(CHECKOUT)), module
+
+
+@pytest.mark.parametrize(("group", "requirement"), RANGES, ids=[f"{group}-{of.name}" for group, of in RANGES])
+def test_the_range_contains_the_pinned_release(group: str, requirement: Requirement) -> None:
+    assert requirement.specifier.contains(PINS[canonicalize_name(requirement.name)])
+
+
+def test_what_a_requirement_needs_is_pinned_too() -> None:
+    pending = [requirement for _, requirement in RANGES]
+    seen: set[tuple[str, frozenset[str]]] = set()
+    unpinned: set[str] = set()
+    while pending:
+        requirement = pending.pop()
+        name, extras = canonicalize_name(requirement.name), frozenset(requirement.extras)
+        if (name, extras) in seen:
+            continue
+        seen.add((name, extras))
+        if name not in PINS:
+            unpinned.add(name)
+        try:
+            needs = [Requirement(text) for text in metadata.requires(name) or []]
+        except metadata.PackageNotFoundError:  # the extra "loadtest" need not be installed for the tests
+            continue
+        pending += [
+            need
+            for need in needs
+            if need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in ("", *extras))
+        ]
+    assert unpinned == set()
+
+
+@pytest.mark.parametrize(
+    ("folder", "groups"),
+    [
+        ("answerd", ("runtime", "validators")),
+        ("tests", ("runtime", "test")),
+        ("loadtest", ("runtime", "loadtest", "test")),
+    ],
+)
+def test_every_third_party_import_is_declared(folder: str, groups: tuple[str, ...]) -> None:
+    undeclared = [
+        (path, module)
+        for path, module in third_party_imports(folder)
+        if not distributions_of(module) & names(*groups)
+    ]
+    assert undeclared == []
+
+
+def test_nothing_of_an_extra_is_imported_at_the_top_of_a_module() -> None:
+    """The service starts where no extra is installed."""
+    optional = names("validators") - names("runtime")
+    found = [
+        (str(path.relative_to(CHECKOUT)), module)
+        for path in (CHECKOUT / "answerd").rglob("*.py")
+        for node in ast.parse(path.read_text("utf-8")).body
+        for module in modules_of(node)
+        if distributions_of(module) & optional
+    ]
+    assert found == []
+
+
+def test_the_version_is_semantic_and_readable_as_text() -> None:
+    text = (CHECKOUT / "answerd" / "__init__.py").read_text("utf-8")
+    assert re.findall(r'^__version__ = "([^"]+)"$', text, re.MULTILINE) == [answerd.__version__]
+    assert re.fullmatch(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?", answerd.__version__)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_the_script_is_executable(script: Path) -> None:
+    assert os.access(script, os.X_OK)
+
+
+def test_the_commands_of_the_readme_are_among_the_scripts() -> None:
+    assert {"scripts/serve", "scripts/test", ".ci/run"} <= {str(path.relative_to(CHECKOUT)) for path in SCRIPTS}
+
+
+ENV_FILE_TEXT = (CHECKOUT / "etc" / "answerd.env").read_text("utf-8")
+ENV_FILE_LINES = dict(re.findall(r"^#(SERVICE_[A-Z_]+)=(.*)$", ENV_FILE_TEXT, re.MULTILINE))
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+def test_the_sample_environment_file_shows_the_setting_with_its_default(setting: Setting) -> None:
+    assert setting.default in (None, ENV_FILE_LINES[setting.name])
+
+
+def test_the_sample_environment_file_names_no_setting_that_does_not_exist() -> None:
+    assert set(re.findall(r"\bSERVICE_[A-Z_]*[A-Z]", ENV_FILE_TEXT)) == {setting.name for setting in SETTINGS}
+
+
+def test_the_sample_environment_file_changes_nothing_as_it_is() -> None:
+    file = EnvFile(ENV_FILE_TEXT.encode(), 0o100640)
+    config = read_config({"SERVICE_ENV_FILE": "/etc/answerd.env"}, lambda path: file)
+    assert config.warnings == ()
+    assert [row[:2] for row in describe(config)[:-1]] == [row[:2] for row in describe(read_config({}))[:-1]]

@@ -1,0 +1,484 @@
+"""The SQLite store by itself: what it keeps, what it tells the loader, and which files it refuses."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from answerd.documents import Key
+from answerd.identity import Kind
+from answerd.store import Changes, StoreError
+from answerd.store.sqlite import MIGRATIONS, SqliteStore
+
+
+def machine(name: str, extension: str = "toml") -> Key:
+    return Key(Kind.MACHINE, name, extension)
+
+
+NODE = machine("98:FA:9B")
+GROUP = Key(Kind.GROUP, "rack", "ks")
+DEFAULT = Key(Kind.DEFAULT, "", "toml")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "answers.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(path)
+    yield store
+    store.close()
+
+
+def texts(changes: Changes | None) -> tuple[dict[Key, str], dict[Key, str]]:
+    assert changes is not None
+    return {raw.key: raw.text for raw in changes.added}, {raw.key: raw.text for raw in changes.removed}
+
+
+def sql(path: Path, *statements: str) -> list[tuple[object, ...]]:
+    """What another program does to the file."""
+    with closing(sqlite3.connect(path)) as connection:
+        rows: list[tuple[object, ...]] = []
+        for statement in statements:
+            rows = connection.execute(statement).fetchall()
+        connection.commit()
+    return rows
+
+
+# --- documents ---
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("x = 1\r\n# \u00e9\r\n", id="CRLF and UTF-8"),
+        pytest.param("\ufeffx = 1", id="a byte order mark, no final newline"),
+        pytest.param("", id="nothing"),
+        pytest.param("a\x00b\n", id="a NUL"),
+        pytest.param("x" * 300_000, id="300 KB"),
+    ],
+)
+def test_a_document_is_kept_byte_for_byte(store: SqliteStore, text: str) -> None:
+    store.put(machine("a", "ks"), text)
+
+    found = store.find(machine("a", "ks"))
+
+    assert found is not None
+    assert found.body == text.encode()
+    assert texts(store.changes())[0] == {machine("a", "ks"): text}
+
+
+def test_a_put_under_another_spelling_replaces_and_keeps_the_stored_spelling(store: SqliteStore) -> None:
+    store.put(NODE, "x = 1")
+    store.put(machine("98-fa-9b"), "x = 2")
+
+    found = store.find(machine("98fa9b"))
+
+    assert found is not None
+    assert (found.key, found.body) == (NODE, b"x = 2")
+    assert store.keys() == [NODE]
+
+
+def test_a_delete_finds_by_identity(store: SqliteStore) -> None:
+    store.put(NODE, "x = 1")
+    store.delete(machine("98fa9b"))
+
+    assert store.keys() == []
+
+
+def test_deleting_what_is_not_there_is_a_key_error(store: SqliteStore) -> None:
+    with pytest.raises(KeyError):
+        store.delete(NODE)
+
+
+def test_kinds_and_formats_are_apart(store: SqliteStore) -> None:
+    keys = [machine("a"), machine("a", "ks"), Key(Kind.GROUP, "a", "toml"), DEFAULT]
+    for key in keys:
+        store.put(key, f"# {key}")
+
+    assert store.keys() == sorted(keys)
+    assert store.keys(Kind.MACHINE) == [machine("a", "ks"), machine("a")]
+    assert [one.body.decode() for one in store.all()] == [f"# {key}" for key in sorted(keys)]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        pytest.param(machine("../../etc/passwd"), id="a path"),
+        pytest.param(machine("Groups"), id="a reserved name"),
+        pytest.param(machine(""), id="no name"),
+        pytest.param(Key(Kind.GROUP, "a b", "toml"), id="a blank"),
+        pytest.param(Key(Kind.DEFAULT, "x", "toml"), id="a default with a name"),
+        pytest.param(machine("a", "txt"), id="no format"),
+    ],
+)
+def test_a_key_that_none_may_have_is_refused(store: SqliteStore, key: Key) -> None:
+    with pytest.raises(StoreError, match="cannot be stored"):
+        store.put(key, "")
+
+    assert store.keys() == []
+
+
+def test_every_write_has_a_revision_that_no_other_has(store: SqliteStore) -> None:
+    revisions = []
+    for text in ("a", "a", "b"):
+        store.put(NODE, text)
+        found = store.find(NODE)
+        assert found
+        revisions.append(found.revision)
+        store.put(GROUP, text)
+    store.delete(NODE)
+    store.put(NODE, "b")
+    again = store.find(NODE)
+    assert again
+
+    assert revisions == sorted(set(revisions))
+    assert again.revision > max(revisions) + 2
+
+
+def test_each_accepted_write_is_recorded(store: SqliteStore, path: Path) -> None:
+    with store.writing("192.0.2.7") as transaction:
+        transaction.put(NODE, "one")
+        transaction.commit()
+    store.put(machine("98-fa-9b"), "two")
+    with store.writing("192.0.2.8") as transaction:
+        transaction.put(GROUP, "never committed")
+    with store.writing("192.0.2.9") as transaction:
+        transaction.delete(NODE)
+        transaction.commit()
+
+    rows = sql(path, "SELECT kind, identifier, format, text_before, text_after, peer FROM changes ORDER BY id")
+    times = sql(path, "SELECT at FROM changes WHERE at GLOB '20??-??-??T??:??:??.???Z'")
+
+    assert rows == [
+        ("machine", "98:FA:9B", "toml", None, "one", "192.0.2.7"),
+        ("machine", "98:FA:9B", "toml", "one", "two", None),
+        ("machine", "98:FA:9B", "toml", "two", None, "192.0.2.9"),
+    ]
+    assert len(times) == 3
+
+
+# --- what the loader follows ---
+
+
+def test_the_first_look_is_the_whole_set_and_the_next_only_what_changed(store: SqliteStore) -> None:
+    assert texts(store.changes()) == ({}, {})
+    store.put(NODE, "one")
+    store.put(GROUP, "g")
+    assert texts(store.changes()) == ({NODE: "one", GROUP: "g"}, {})
+    store.put(NODE, "two")
+    assert texts(store.changes()) == ({NODE: "two"}, {NODE: "one"})
+    store.delete(GROUP)
+    assert texts(store.changes()) == ({}, {GROUP: "g"})
+    assert store.changes() is None
+
+
+def test_what_is_removed_is_the_object_that_was_handed_out(store: SqliteStore) -> None:
+    store.put(NODE, "one")
+    first = store.changes()
+    store.put(NODE, "two")
+    second = store.changes()
+
+    assert first
+    assert second
+    assert second.removed[0] is first.added[0]
+
+
+def test_a_document_that_came_and_went_between_two_looks_is_no_change(store: SqliteStore) -> None:
+    store.changes()
+    store.put(NODE, "one")
+    store.delete(NODE)
+
+    assert store.changes() is None
+
+
+def test_a_document_that_is_deleted_and_put_again_under_another_spelling_changes_its_key(store: SqliteStore) -> None:
+    store.put(NODE, "one")
+    store.changes()
+    store.delete(NODE)
+    store.put(machine("98fa9b"), "one")
+
+    assert texts(store.changes()) == ({machine("98fa9b"): "one"}, {NODE: "one"})
+
+
+def test_writing_the_same_text_again_changes_nothing_for_readers(store: SqliteStore) -> None:
+    store.put(NODE, "one")
+    store.changes()
+    store.put(NODE, "one")
+
+    assert store.changes() is None
+
+
+def test_what_is_not_committed_is_seen_by_nobody(store: SqliteStore) -> None:
+    store.changes()
+    with store.writing() as transaction:
+        transaction.put(NODE, "one")
+        assert transaction.find(NODE) is not None
+        assert store.changes() is None
+        assert store.find(NODE) is None
+
+    assert store.changes() is None
+    assert store.find(NODE) is None
+
+
+def test_what_another_store_object_wrote_is_seen(store: SqliteStore, path: Path) -> None:
+    store.changes()
+    SqliteStore(path).put(NODE, "one")
+
+    assert texts(store.changes()) == ({NODE: "one"}, {})
+
+
+def test_what_plain_sql_wrote_is_seen_and_recorded(store: SqliteStore, path: Path) -> None:
+    store.put(NODE, "one")
+    store.put(GROUP, "g")
+    store.changes()
+    sql(path, "UPDATE documents SET text = 'two' WHERE kind = 'machine'", "DELETE FROM documents WHERE kind = 'group'")
+
+    assert texts(store.changes()) == ({NODE: "two"}, {NODE: "one", GROUP: "g"})
+    assert sql(path, "SELECT count(*) FROM changes") == [(4,)]
+
+
+def test_renaming_a_row_with_sql_takes_the_old_name_away(store: SqliteStore, path: Path) -> None:
+    store.put(NODE, "one")
+    store.changes()
+    sql(path, "UPDATE documents SET identifier = 'b', identity = 'b'")
+
+    assert texts(store.changes()) == ({machine("b"): "one"}, {NODE: "one"})
+
+
+def test_text_that_is_not_utf8_is_a_fault_of_that_document_alone(store: SqliteStore, path: Path) -> None:
+    store.put(NODE, "one")
+    sql(
+        path,
+        "INSERT INTO documents (kind, identifier, identity, format, text)"
+        " VALUES ('machine', 'bad', 'bad', 'toml', CAST(x'61ff' AS TEXT))",
+    )
+
+    changes = store.changes()
+
+    assert changes
+    assert {raw.key.identifier: raw.fault for raw in changes.added} == {
+        "98:FA:9B": None,
+        "bad": "is not UTF-8: byte 0xff at offset 1",
+    }
+
+
+def test_a_document_of_an_unknown_format_is_ignored_with_a_warning(store: SqliteStore, path: Path) -> None:
+    sql(
+        path,
+        "INSERT INTO documents (kind, identifier, identity, format, text) VALUES ('machine', 'a', 'a', 'future', '')",
+    )
+
+    assert texts(store.changes()) == ({}, {})
+    assert store.keys() == []
+    [warning] = store.warnings()
+    assert "future" in warning
+
+
+def test_a_writer_that_holds_the_lock_keeps_no_reader_waiting(store: SqliteStore, path: Path) -> None:
+    store.put(NODE, "one")
+    store.changes()
+    other = SqliteStore(path)
+    with other.writing() as transaction:
+        transaction.put(GROUP, "g")
+        assert store.changes() is None
+        assert store.find(NODE) is not None
+        transaction.commit()
+
+    assert texts(store.changes())[0] == {GROUP: "g"}
+
+
+def test_a_write_that_cannot_get_the_lock_says_so(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("answerd.store.sqlite.WRITER_WAIT_SECONDS", 0)
+    with SqliteStore(path).writing(), pytest.raises(StoreError, match="cannot be written: database is locked"):
+        store.put(NODE, "one")
+
+
+def test_many_threads_may_write_and_every_write_is_kept(store: SqliteStore) -> None:
+    def write(number: int) -> None:
+        for turn in range(10):
+            store.put(machine(f"node-{number}-{turn}"), "x = 1")
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(store.keys()) == 50
+
+
+def test_a_forked_process_goes_on_from_what_was_loaded_before(store: SqliteStore) -> None:
+    store.put(NODE, "one")
+    store.changes()
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def child() -> None:
+        inherited = [link for link in Path("/proc/self/fd").iterdir() if link.exists() and link.samefile(store.path)]
+        before = (len(inherited), store.changes())
+        store.put(GROUP, "from the child")
+        sender.send((before, texts(store.changes())))
+
+    process = context.Process(target=child)
+    process.start()
+    assert receiver.poll(20)
+    before, after = receiver.recv()
+    process.join()
+
+    assert (before, after) == ((0, None), ({GROUP: "from the child"}, {}))
+    assert texts(store.changes()) == ({GROUP: "from the child"}, {})
+
+
+def test_close_lets_the_next_look_go_on_where_it_was(store: SqliteStore) -> None:
+    store.put(NODE, "one")
+    store.changes()
+    store.close()
+    assert store.changes() is None
+    store.put(NODE, "two")
+
+    assert texts(store.changes()) == ({NODE: "two"}, {NODE: "one"})
+
+
+def test_a_restored_backup_in_the_place_of_the_file_is_what_counts(
+    store: SqliteStore, path: Path, tmp_path: Path
+) -> None:
+    store.put(NODE, "one")
+    store.changes()
+    backup = tmp_path / "backup.db"
+    sql(path, f"VACUUM INTO '{backup}'")
+    store.put(NODE, "two")
+    store.put(GROUP, "g")
+    store.changes()
+    for name in ("answers.db-wal", "answers.db-shm"):
+        (tmp_path / name).unlink(missing_ok=True)
+    os.replace(backup, path)
+
+    assert texts(store.changes()) == ({NODE: "one"}, {NODE: "two", GROUP: "g"})
+
+
+def test_a_database_that_has_vanished_is_no_empty_one(store: SqliteStore, path: Path) -> None:
+    store.put(NODE, "one")
+    store.changes()
+    path.unlink()
+
+    with pytest.raises(StoreError, match="cannot be read: No such file"):
+        store.changes()
+    with pytest.raises(StoreError, match="cannot be written"):
+        store.put(NODE, "two")
+    assert not path.exists()
+
+
+# --- the file ---
+
+
+def test_the_parent_directory_is_created_and_the_file_is_the_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "answers.db"
+
+    SqliteStore(path).put(NODE, "x = 1")
+
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_file_is_in_wal_mode_and_carries_its_schema_version(store: SqliteStore, path: Path) -> None:
+    assert sql(path, "PRAGMA journal_mode") == [("wal",)]
+    assert sql(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
+
+
+def test_a_commit_waits_for_the_disk(store: SqliteStore) -> None:
+    with store.writing() as transaction:
+        assert transaction._database.synchronous == 2, "FULL"
+
+
+def test_it_describes_itself_by_its_path(store: SqliteStore, path: Path) -> None:
+    assert store.described == f"sqlite:{path}"
+
+
+def test_an_older_schema_is_migrated_and_keeps_its_documents(path: Path) -> None:
+    SqliteStore(path).put(NODE, "one")
+    newer = (*MIGRATIONS, ("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE documents SET note = 'migrated'"))
+
+    migrated = SqliteStore(path, newer)
+
+    assert sql(path, "PRAGMA user_version") == [(len(newer),)]
+    assert sql(path, "SELECT note FROM documents") == [("migrated",)]
+    assert texts(migrated.changes())[0] == {NODE: "one"}
+
+
+def test_a_migration_that_fails_leaves_the_old_schema(path: Path) -> None:
+    SqliteStore(path).put(NODE, "one")
+    broken = (*MIGRATIONS, ("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE nowhere SET x = 1"))
+
+    with pytest.raises(StoreError, match="no such table: nowhere"):
+        SqliteStore(path, broken)
+
+    assert sql(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
+    assert texts(SqliteStore(path).changes())[0] == {NODE: "one"}
+
+
+def test_a_newer_schema_is_refused_with_both_versions(path: Path) -> None:
+    SqliteStore(path)
+    sql(path, "PRAGMA user_version = 99")
+
+    with pytest.raises(StoreError, match=rf"schema version 99, .* up to {len(MIGRATIONS)}"):
+        SqliteStore(path)
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(path: Path) -> None:
+    path.write_text("x = 1\n" * 1000)
+
+    with pytest.raises(StoreError, match="cannot be opened: file is not a database") as caught:
+        SqliteStore(path)
+
+    assert "\n" not in str(caught.value)
+    assert path.read_text() == "x = 1\n" * 1000
+
+
+def test_the_database_of_another_program_is_refused(path: Path) -> None:
+    sql(path, "CREATE TABLE wines (name TEXT)")
+
+    with pytest.raises(StoreError, match="belongs to another program"):
+        SqliteStore(path)
+
+
+def test_a_directory_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(StoreError, match=r"cannot be opened: (Not a directory|File exists)"):
+        SqliteStore(tmp_path / "file" / "answers.db")
+
+
+def test_an_odd_path_is_no_uri(tmp_path: Path) -> None:
+    path = tmp_path / "50% ?mode=memory#x.db"
+
+    SqliteStore(path).put(NODE, "one")
+
+    assert path.exists()
+    assert SqliteStore(path).keys() == [NODE]
+
+
+def test_many_processes_may_open_a_new_file_at_once(path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=_open_and_put, args=(path, number)) for number in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(30)
+
+    assert [process.exitcode for process in processes] == [0, 0, 0, 0]
+    assert len(SqliteStore(path).keys()) == 4
+
+
+def _open_and_put(path: Path, number: int) -> None:
+    SqliteStore(path).put(machine(f"node-{number}"), "x = 1")

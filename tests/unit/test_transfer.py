@@ -1,0 +1,263 @@
+"""Import and export: all or nothing, and byte for byte."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from answerd.documents import Key
+from answerd.identity import Kind
+from answerd.store import StoreError
+from answerd.store.sqlite import SqliteStore
+from answerd.store.transfer import export_directory, import_directory
+from tests.running import write_tree
+
+FLAT: dict[str, str | bytes] = {
+    "98:fa:9b:50:d8:10.toml": b"# \xc3\xa9\r\nx   = 1\r\n",
+    "98-fa-9b-50-d8-10.ks": b"lang fr",
+    "Node.toml": b"x = 1\n",
+    "default.toml": b"\xef\xbb\xbfx = 1\n",
+    "default.ks": b"",
+    "groups/rack-a.toml": b"x = 1\n\n\n",
+    "groups/Rack.B.preseed": b"d-i a/b string c\n",
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    return SqliteStore(tmp_path / "answers.db")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    directory = tmp_path / "answers"
+    directory.mkdir()
+    return directory
+
+
+def tree(directory: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def texts(store: SqliteStore) -> dict[str, bytes]:
+    return {str(one.key): one.body for one in store.all()}
+
+
+def test_import_then_export_is_byte_identical(store: SqliteStore, directory: Path, tmp_path: Path) -> None:
+    write_tree(directory, FLAT)
+
+    taken = import_directory(directory, store)
+    written = export_directory(store, tmp_path / "out")
+
+    assert tree(tmp_path / "out") == tree(directory)
+    assert (taken.taken, taken.replaced, taken.skipped, taken.unreadable) == (7, 0, (), ())
+    assert (written.written, written.skipped) == (7, ())
+
+
+def test_both_layouts_are_read(store: SqliteStore, directory: Path) -> None:
+    write_tree(
+        directory,
+        {"7ABC/proxmox.toml": "x = 1", "7ABC/boot.ipxe": "#!ipxe", "groups/r/a.ks": "g", "Default/any.toml": "y = 1"},
+    )
+
+    import_directory(directory, store)
+
+    assert texts(store) == {
+        'machine "7ABC" (toml)': b"x = 1",
+        'machine "7ABC" (ipxe)': b"#!ipxe",
+        'group "r" (ks)': b"g",
+        "default (toml)": b"y = 1",
+    }
+
+
+def test_documents_of_the_same_identity_are_replaced_and_others_kept(store: SqliteStore, directory: Path) -> None:
+    store.put(Key(Kind.MACHINE, "98:FA", "toml"), "old")
+    store.put(Key(Kind.MACHINE, "other", "toml"), "kept")
+    write_tree(directory, {"98-fa.toml": "x = 1", "98-fa.ks": "new"})
+
+    summary = import_directory(directory, store)
+
+    assert (summary.taken, summary.replaced) == (2, 1)
+    assert texts(store) == {
+        'machine "98:FA" (toml)': b"x = 1",
+        'machine "98-fa" (ks)': b"new",
+        'machine "other" (toml)': b"kept",
+    }
+
+
+def test_importing_the_same_directory_again_writes_nothing(store: SqliteStore, directory: Path) -> None:
+    write_tree(directory, FLAT)
+    import_directory(directory, store)
+    before = store.all()
+
+    assert import_directory(directory, store).replaced == len(FLAT)
+    assert store.all() == before
+
+
+def test_a_broken_document_is_taken_and_reported(store: SqliteStore, directory: Path) -> None:
+    write_tree(directory, {"bad.toml": "= =", "node.toml": 'extends = "ghost"'})
+
+    summary = import_directory(directory, store)
+
+    assert summary.taken == 2
+    assert [problem.partition(":")[0] for problem in summary.problems] == [
+        'machine "bad" (toml)',
+        'machine "node" (toml)',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        pytest.param(
+            {"98-fa.toml": "", "98:FA.toml": ""}, ("98-fa.toml", "98:FA.toml"), id="two spellings of a machine"
+        ),
+        pytest.param({"a.toml": "", "a/x.toml": ""}, ("a.toml", "a/x.toml"), id="both layouts"),
+        pytest.param({"a/x.toml": "", "a/y.toml": ""}, ("a/x.toml", "a/y.toml"), id="two files in one directory"),
+        pytest.param(
+            {"groups/r.ks": "", "groups/R.ks": ""}, ("groups/R.ks", "groups/r.ks"), id="two spellings of a group"
+        ),
+        pytest.param({"default.toml": "", "Default.toml": ""}, ("Default.toml", "default.toml"), id="two defaults"),
+        pytest.param({"a.toml": "", "A.toml": b"\xff"}, ("A.toml", "a.toml"), id="one of them not UTF-8"),
+    ],
+)
+def test_two_files_for_one_document_stop_the_whole_import(
+    store: SqliteStore, directory: Path, files: Mapping[str, str | bytes], named: tuple[str, str]
+) -> None:
+    store.put(Key(Kind.MACHINE, "kept", "toml"), "kept")
+    write_tree(directory, {**files, "good.toml": "x = 1"})
+
+    with pytest.raises(StoreError) as refused:
+        import_directory(directory, store)
+
+    assert f"{named[0]} and {named[1]}" in str(refused.value)
+    assert texts(store) == {'machine "kept" (toml)': b"kept"}
+
+
+def test_what_is_skipped_is_said_with_its_reason(store: SqliteStore, directory: Path) -> None:
+    write_tree(
+        directory,
+        {
+            "README.md": "",
+            "a b.toml": "",
+            "groups.toml": "",
+            "old.toml~": "",
+            ".hidden.toml": "",
+            "m/deeper/x.toml": "",
+            "groups/r/deeper/x.toml": "",
+            "good.toml": "x = 1",
+            "bad.toml": b"x = '\xff'",
+        },
+    )
+    (directory / "gone.toml").symlink_to("nowhere")
+
+    summary = import_directory(directory, store)
+
+    assert [name for name, _ in summary.skipped] == [
+        "README.md",
+        "a b.toml",
+        "groups.toml",
+        "groups/r/deeper",
+        "m/deeper",
+        "old.toml~",
+    ]
+    assert dict(summary.unreadable).keys() == {"bad.toml", "gone.toml"}
+    assert dict(summary.unreadable)["bad.toml"] == "is not UTF-8: byte 0xff at offset 5"
+    assert all(why and "\n" not in why for _, why in (*summary.skipped, *summary.unreadable))
+    assert texts(store) == {'machine "good" (toml)': b"x = 1"}
+
+
+@pytest.mark.parametrize("name", ["missing", "file.toml"])
+def test_a_directory_that_is_none_is_an_error(store: SqliteStore, directory: Path, name: str) -> None:
+    write_tree(directory, {"file.toml": ""})
+
+    with pytest.raises(StoreError, match=name):
+        import_directory(directory / name, store)
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may list everything")
+def test_a_part_that_cannot_be_listed_stops_the_whole_import(store: SqliteStore, directory: Path) -> None:
+    write_tree(directory, {"good.toml": "x = 1", "closed/x.toml": ""})
+    (directory / "closed").chmod(0)
+    try:
+        with pytest.raises(StoreError, match="closed"):
+            import_directory(directory, store)
+    finally:
+        (directory / "closed").chmod(0o755)
+
+    assert texts(store) == {}
+
+
+def test_an_import_that_cannot_be_written_imports_nothing(store: SqliteStore, directory: Path) -> None:
+    write_tree(directory, FLAT)
+    done: list[int] = []
+
+    def fail(count: int, total: int) -> None:
+        done.append(count)
+        raise StoreError("database or disk is full")
+
+    with pytest.raises(StoreError, match="full"):
+        import_directory(directory, store, fail)
+
+    assert done == [len(FLAT)]
+    assert texts(store) == {}
+
+
+def test_export_refuses_a_directory_with_anything_in_it(store: SqliteStore, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_tree(out, {".hidden": ""})
+
+    with pytest.raises(StoreError, match=r"not empty.*--force"):
+        export_directory(store, out)
+
+
+def test_export_with_force_replaces_files_of_the_same_names_and_keeps_others(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    write_tree(out, {"a.toml": "old", "notes.txt": "kept"})
+    store.put(Key(Kind.MACHINE, "a", "toml"), "new")
+
+    export_directory(store, out, force=True)
+
+    assert tree(out) == {"a.toml": b"new", "notes.txt": b"kept"}
+
+
+def test_export_with_force_makes_no_second_file_for_a_document(store: SqliteStore, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_tree(out, {"A/proxmox.toml": "old"})
+    store.put(Key(Kind.MACHINE, "a", "toml"), "new")
+
+    with pytest.raises(StoreError, match=r"A/proxmox\.toml .* a\.toml"):
+        export_directory(store, out, force=True)
+
+    assert tree(out) == {"A/proxmox.toml": b"old"}
+
+
+def test_export_into_an_empty_directory_or_a_new_one_is_fine(store: SqliteStore, tmp_path: Path) -> None:
+    store.put(Key(Kind.MACHINE, "a", "toml"), "x")
+    (tmp_path / "empty").mkdir()
+
+    for name in ("empty", "new/deep"):
+        export_directory(store, tmp_path / name)
+        assert tree(tmp_path / name) == {"a.toml": b"x"}
+
+
+def test_what_another_program_stored_cannot_lead_export_out_of_its_directory(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    with store.writing() as transaction:
+        transaction._database.execute_sql(  # type: ignore[no-untyped-call]
+            "INSERT INTO documents (kind, identifier, identity, format, text) VALUES"
+            " ('machine', '../escaped', 'escaped', 'toml', 'x'), ('machine', 'bad', 'bad', 'toml', CAST(x'ff' AS TEXT))"
+        )
+        transaction.commit()
+
+    summary = export_directory(store, tmp_path / "out")
+
+    assert not (tmp_path / "escaped.toml").exists()
+    assert summary.written == 0
+    assert [name for name, _ in summary.skipped] == ['machine "../escaped" (toml)', 'machine "bad" (toml)']

@@ -1,0 +1,327 @@
+"""The write guard: what it lets through is durable and in force, what it refuses leaves no trace."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import gevent
+import pytest
+from gevent.event import Event
+
+from answerd import documents
+from answerd.answers.resolve import resolve
+from answerd.documents import Key
+from answerd.facts import facts_of
+from answerd.formats.family import Family
+from answerd.identity import Kind
+from answerd.server.etags import Conditions
+from answerd.server.generation import Follower, Generation
+from answerd.server.write_guard import BreaksTheSet, ConditionFailed, InvalidDocument, NoSuchDocument, WriteGuard
+from answerd.store import StoreError
+from answerd.store.loader import Loader
+from answerd.store.sqlite import SqliteStore, Writing
+from tests.admin_client import Admin
+
+PEER = "192.0.2.1"
+BASE = Key(Kind.GROUP, "base", "toml")
+NODE = Key(Kind.MACHINE, "node1", "toml")
+
+
+@pytest.fixture
+def admin(tmp_path: Path) -> Admin:
+    return Admin(tmp_path / "answers.db")
+
+
+def answer(admin: Admin, name: str = "node1") -> str:
+    return resolve(admin.follower.current(), facts_of([name])).body.decode()
+
+
+def in_store(admin: Admin) -> dict[str, str]:
+    return {one.key.identifier: one.body.decode() for one in SqliteStore(admin.store.path).all()}
+
+
+def in_catalogue(admin: Admin) -> dict[str, str]:
+    return {raw.key.identifier: raw.text for raw in admin.follower.current().documents}
+
+
+def test_an_accepted_write_is_in_force_at_once(admin: Admin) -> None:
+    admin.guard.put(NODE, "x = 1\n", PEER)
+    assert answer(admin) == "x = 1\n"
+    admin.guard.put(NODE, "x = 2\n", PEER)
+    assert answer(admin) == "x = 2\n"
+    admin.guard.delete(NODE, PEER)
+
+    assert in_catalogue(admin) == in_store(admin) == {}
+
+
+def test_an_accepted_write_is_announced_to_the_other_processes(admin: Admin) -> None:
+    before = admin.generation.value
+    admin.guard.put(NODE, "x = 1\n", PEER)
+
+    assert admin.generation.value == before + 1
+
+
+def test_another_process_sees_the_write_with_its_next_request(admin: Admin) -> None:
+    other = Follower(Loader(SqliteStore(admin.store.path)), admin.generation)
+    assert other.current().documents == {}
+    admin.guard.put(NODE, "x = 1\n", PEER)
+
+    assert [raw.text for raw in other.current().documents] == ["x = 1\n"]
+
+
+def test_a_request_looks_at_the_store_only_after_a_write(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+    admin.guard.put(NODE, "x = 1\n", PEER)
+    admin.follower.current()
+    monkeypatch.setattr(admin.store, "changes", lambda: pytest.fail("a look at the store on the way of an answer"))
+
+    admin.follower.current()
+
+
+def test_a_store_that_cannot_be_read_costs_no_answer(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+    admin.guard.put(NODE, "x = 1\n", PEER)
+
+    def fail() -> None:
+        raise StoreError("the disk is gone")
+
+    monkeypatch.setattr(admin.store, "changes", fail)
+    admin.generation.bump()
+
+    assert answer(admin) == "x = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "problem"),
+    [
+        pytest.param(BASE, 'extends = "base"\n', "cycle", id="a group that extends itself"),
+        pytest.param(BASE, 'extends = "ghost"\n', "ghost", id="a group that extends nothing"),
+        pytest.param(NODE, 'extends = "ghost"\n', "ghost", id="a machine that extends nothing"),
+        pytest.param(
+            Key(Kind.MACHINE, "proxmox", "toml"), "x = 1\n", "URL segment", id="a machine named like an alias"
+        ),
+    ],
+)
+def test_a_put_that_would_break_the_set_leaves_no_trace(admin: Admin, key: Key, text: str, problem: str) -> None:
+    admin.guard.put(BASE, "x = 1\n", PEER)
+    admin.guard.put(NODE, 'extends = "base"\n', PEER)
+    before = in_store(admin), in_catalogue(admin), admin.generation.value
+
+    with pytest.raises(BreaksTheSet) as refused:
+        admin.guard.put(key, text, PEER)
+
+    assert len(refused.value.problems) == 1
+    assert problem in refused.value.problems[0]
+    assert (in_store(admin), in_catalogue(admin), admin.generation.value) == before
+
+
+def test_a_delete_that_would_break_the_set_is_refused_with_everything_it_would_break(admin: Admin) -> None:
+    admin.guard.put(BASE, "x = 1\n", PEER)
+    for name in ("n1", "n2"):
+        admin.guard.put(Key(Kind.MACHINE, name, "toml"), 'extends = "base"\n', PEER)
+
+    with pytest.raises(BreaksTheSet) as refused:
+        admin.guard.delete(BASE, PEER)
+
+    assert refused.value.problems == (
+        'machine "n1" (toml): extends unknown group "base"',
+        'machine "n2" (toml): extends unknown group "base"',
+    )
+    assert set(in_store(admin)) == {"base", "n1", "n2"}
+
+
+def test_problems_that_exist_already_hinder_no_write_and_are_listed(admin: Admin) -> None:
+    admin.store.put(Key(Kind.MACHINE, "broken", "toml"), "= =")
+    admin.store.put(Key(Kind.MACHINE, "orphan", "toml"), 'extends = "base"')
+
+    written = admin.guard.put(NODE, "x = 1\n", PEER)
+    assert [problem.partition(":")[0] for problem in written.problems] == [
+        'machine "broken" (toml)',
+        'machine "orphan" (toml)',
+    ]
+
+    written = admin.guard.put(BASE, "x = 1\n", PEER)
+    assert [problem.partition(":")[0] for problem in written.problems] == ['machine "broken" (toml)']
+    assert admin.guard.delete(Key(Kind.MACHINE, "broken", "toml"), PEER).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param("x = = 1\n", "line 1, column 5", id="it does not parse"),
+        pytest.param('members = ["a"]\n', "members", id="members in a machine"),
+        pytest.param("extends = 1\n", "extends", id="a control key of the wrong type"),
+        pytest.param('x = "{{ mac | nonsense }}"\n', "nonsense", id="an unknown filter"),
+    ],
+)
+def test_what_a_document_itself_shows_to_be_wrong_is_said_first(admin: Admin, text: str, reason: str) -> None:
+    with pytest.raises(InvalidDocument, match=reason):
+        admin.guard.put(NODE, text, PEER)
+
+    assert in_store(admin) == {}
+
+
+def test_what_another_program_wrote_counts_before_the_look(admin: Admin) -> None:
+    admin.guard.put(BASE, "x = 1\n", PEER)
+    SqliteStore(admin.store.path).put(NODE, 'extends = "base"\n')
+
+    with pytest.raises(BreaksTheSet, match="node1"):
+        admin.guard.delete(BASE, PEER)
+
+
+def test_deleting_what_is_not_there_is_refused(admin: Admin) -> None:
+    with pytest.raises(NoSuchDocument, match="node1"):
+        admin.guard.delete(NODE, PEER)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "holds"),
+    [
+        pytest.param(Conditions(if_match="{tag}"), True, id="the current tag"),
+        pytest.param(Conditions(if_match='"x", {tag}'), True, id="the current tag in a list"),
+        pytest.param(Conditions(if_match="*"), True, id="any"),
+        pytest.param(Conditions(if_match='"x"'), False, id="a stale tag"),
+        pytest.param(Conditions(if_match="W/{tag}"), False, id="a weak tag"),
+        pytest.param(Conditions(if_match=""), False, id="an empty header"),
+        pytest.param(Conditions(if_none_match="*"), False, id="none at all"),
+        pytest.param(Conditions(if_none_match="W/{tag}"), False, id="not this, weakly"),
+        pytest.param(Conditions(if_none_match='"x"'), True, id="not another"),
+    ],
+)
+def test_a_write_on_condition(admin: Admin, conditions: Conditions, holds: bool) -> None:
+    tag = admin.guard.put(NODE, "x = 1\n", PEER).etag
+    asked = Conditions(
+        conditions.if_match and conditions.if_match.replace("{tag}", tag),
+        conditions.if_none_match and conditions.if_none_match.replace("{tag}", tag),
+    )
+
+    if holds:
+        assert admin.guard.put(NODE, "x = 2\n", PEER, asked).etag != tag
+    else:
+        with pytest.raises(ConditionFailed):
+            admin.guard.put(NODE, "x = 2\n", PEER, asked)
+        assert in_store(admin) == {"node1": "x = 1\n"}
+
+
+def test_if_match_never_holds_for_a_document_that_is_not_there(admin: Admin) -> None:
+    with pytest.raises(ConditionFailed):
+        admin.guard.put(NODE, "x = 1\n", PEER, Conditions(if_match="*"))
+
+    admin.guard.put(NODE, "x = 1\n", PEER, Conditions(if_none_match="*"))
+
+
+def test_a_commit_that_fails_changes_nothing_and_the_next_succeeds(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin.guard.put(NODE, "x = 1\n", PEER)
+
+    def full(writing: Writing) -> None:
+        raise StoreError("database or disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Writing, "commit", full)
+        with pytest.raises(StoreError, match="full"):
+            admin.guard.put(NODE, "x = 2\n", PEER)
+    assert in_store(admin) == in_catalogue(admin) == {"node1": "x = 1\n"}
+
+    admin.guard.put(NODE, "x = 3\n", PEER)
+    assert in_store(admin) == in_catalogue(admin) == {"node1": "x = 3\n"}
+
+
+def test_a_write_parses_only_what_it_touches(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        admin.store.put(Key(Kind.MACHINE, f"n{number}", "toml"), "x = 1\n")
+    admin.guard.put(NODE, "x = 1\n", PEER)
+    parsed: list[str] = []
+    read_content = documents.read_content
+
+    def spy(kind: Kind, family: Family, text: str, fault: str | None = None) -> documents.Content:
+        parsed.append(text)
+        return read_content(kind, family, text, fault)
+
+    monkeypatch.setattr(documents, "read_content", spy)
+
+    admin.guard.put(NODE, "x = 2\n", PEER)
+
+    assert set(parsed) == {"x = 2\n"}
+
+
+def test_twenty_writers_at_once_are_answered_truthfully(tmp_path: Path) -> None:
+    """Two guards, as two processes would be, over one file: the final set is the acknowledged writes in order."""
+    guards = [_threaded_guard(tmp_path / "answers.db") for _ in range(2)]
+    acknowledged: list[tuple[int, str, str | None]] = []
+    seen: set[str] = set()
+    choose = random.Random(4)
+
+    def write(number: int) -> None:
+        guard = guards[number % 2]
+        for turn in range(8):
+            name = choose.choice("abc")
+            text = choose.choice([f"x = {number}\ny = {turn}\n", 'extends = "ghost"\n', None])
+            key = Key(Kind.MACHINE, name, "toml")
+            try:
+                written = guard.put(key, text, PEER) if text else guard.delete(key, PEER)
+            except (BreaksTheSet, NoSuchDocument):
+                continue
+            acknowledged.append((int(written.etag.strip('"')), name, text))
+
+    def read(guard: WriteGuard) -> None:
+        while not written.ready():
+            guard.follower.refresh()
+            seen.update(raw.text for raw in guard.follower.loader.catalogue.documents)
+            gevent.sleep(0.001)
+
+    written = Event()
+    readers = [gevent.spawn(read, guard) for guard in guards]
+    gevent.joinall([gevent.spawn(write, number) for number in range(20)], timeout=60, raise_error=True)
+    written.set()
+    gevent.joinall(readers, timeout=60, raise_error=True)
+
+    expected: dict[str, str] = {}
+    for _, name, text in sorted(acknowledged):
+        expected.pop(name, None)
+        if text is not None:
+            expected[name] = text
+    stored = {one.key.identifier: one.body.decode() for one in SqliteStore(tmp_path / "answers.db").all()}
+    assert len(acknowledged) > 40
+    assert len({revision for revision, _, _ in acknowledged}) == len(acknowledged)
+    assert stored == expected
+    assert 'extends = "ghost"\n' not in seen
+    for guard in guards:
+        guard.follower.refresh()
+        assert {raw.key.identifier: raw.text for raw in guard.follower.loader.catalogue.documents} == expected
+
+
+def _threaded_guard(path: Path) -> WriteGuard:
+    store = SqliteStore(path)
+    return WriteGuard(store, Follower(Loader(store), Generation()))
+
+
+def test_a_waiting_writer_lets_other_greenlets_run(tmp_path: Path) -> None:
+    guard = _threaded_guard(tmp_path / "answers.db")
+    turns: list[int] = []
+
+    def others() -> None:
+        while True:
+            turns.append(1)
+            gevent.sleep(0.001)
+
+    with SqliteStore(tmp_path / "answers.db").writing():
+        counting = gevent.spawn(others)
+        waiting = gevent.spawn(guard.put, NODE, "x = 1\n", PEER)
+        gevent.sleep(0.1)
+        assert not waiting.ready()
+    waiting.get(timeout=10)
+    counting.kill()
+
+    assert len(turns) > 20
+
+
+def test_a_set_that_was_warmed_up_is_not_looked_at_again(admin: Admin) -> None:
+    admin.store.put(NODE, "x = 1\n")
+    admin.follower.refresh()
+    admin.guard.warm_up()
+    index = admin.guard._problems
+    assert index.catalogue is admin.follower.loader.catalogue
+
+    admin.guard.put(BASE, "x = 1\n", PEER)
+    assert admin.guard._problems.catalogue is admin.follower.loader.catalogue
