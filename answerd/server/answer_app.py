@@ -13,6 +13,7 @@ import bottle
 from gevent import get_hub
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.near_misses import told
 from answerd.answers.resolve import resolve
 from answerd.errors import AnswerError, BrokenDocument, CannotFill, EmptyAnswer, NotClaimed
 from answerd.facts import Facts, Request
@@ -39,8 +40,8 @@ def make_answer_app(
 ) -> bottle.Bottle:
     """The application.
 
-    ``catalogue`` gives the answer set in force. ``token``, when set, guards all but ``/health``. ``recorder``, when set,
-    captures each request that was let in, with its outcome.
+    ``catalogue`` gives the answer set in force. ``token``, when set, guards all but ``/health``. ``recorder``, when
+    set, captures each request that was let in, with its outcome.
     """
     hold_in_context()
     app = bottle.Bottle(catchall=False)  # what fails unexpectedly is the listener's to answer, in one line
@@ -74,7 +75,9 @@ def _answer(environ: Environ, catalogue: Callable[[], Catalogue]) -> bytes:
     try:
         found = resolve(catalogue(), facts)
     except AnswerError as error:
-        return _refuse(environ, STATUSES[type(error)], error.reason)
+        # Telling what a request has instead means reading all of it, which a large body is not worth.
+        large = len(environ["answerd.body"]) > LARGE_BODY
+        return _refuse(environ, STATUSES[type(error)], error.reason if large else told(error, facts))
     environ["answerd.outcome"] = found.composition
     bottle.response.content_type = found.format.content_type
     return found.body
@@ -102,17 +105,18 @@ def _health() -> bytes:
 
 def _facts(environ: Environ) -> Facts:
     body = environ["answerd.body"]
-    facts = Facts(
-        Request(
-            path=environ["answerd.path"],
-            query=environ["QUERY_STRING"],
-            headers=environ["answerd.headers"],
-            body=body,
-            peer=environ["answerd.peer"],
-        )
+    request = Request(
+        environ["answerd.path"], environ["QUERY_STRING"], environ["answerd.headers"], body, environ["answerd.peer"]
     )
-    if len(body) > LARGE_BODY:
-        get_hub().threadpool.apply(lambda: (facts.identities, facts.labels))
+    if len(body) <= LARGE_BODY:
+        return Facts(request)
+
+    def read() -> Facts:
+        facts = Facts(request)
+        facts.identities, facts.values("mac")
+        return facts
+
+    facts: Facts = get_hub().threadpool.apply(read)
     return facts
 
 

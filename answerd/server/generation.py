@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from gevent import get_hub
 from gevent.lock import RLock
@@ -43,9 +43,22 @@ class Generation:
 
 
 def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:
-    """Runs what waits for a disk in a native thread of gevent's pool, so that the hub goes on answering."""
-    result: _T = get_hub().threadpool.apply(function, arguments)
-    return result
+    """Runs what waits for a disk in a native thread of gevent's pool, so that the hub goes on answering.
+
+    Raises what ``function`` raises. It is carried over as a value: gevent prints the traceback of whatever leaves a
+    thread, and a store that cannot be read is no news four times a second.
+    """
+
+    def run() -> tuple[_T | None, Exception | None]:
+        try:
+            return function(*arguments), None
+        except Exception as error:
+            return None, error
+
+    result, error = get_hub().threadpool.apply(run)
+    if error is not None:
+        raise error
+    return cast(_T, result)
 
 
 class Follower:

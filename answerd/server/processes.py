@@ -31,10 +31,10 @@ _waitpid = get_original("os", "waitpid")
 
 
 def hold_signals() -> None:
-    """Let the parent's signals wait until `supervise` takes them. To be called before any thread is started.
+    """Let signals wait until there is somebody to heed them: `supervise`, or the one process that answers by itself.
 
-    A thread that does not hold them back would be given what comes while the parent is busy, and the default action
-    there would end the service, or lose the news that a child has died.
+    To be called before any thread is started: one that does not hold them back would be given what comes while the
+    parent is busy, and the default action there would end the service, or lose the news that a child has died.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _PARENTS_SIGNALS)
 
@@ -57,10 +57,10 @@ def supervise(
     """Keep one child running for each of ``names`` until SIGTERM or SIGINT; returns the exit status.
 
     ``run_child(index)`` is called in the child and returns its exit status. ``forget_child(index)`` is called in the
-    parent when a child has died unasked, before it is replaced. ``reload`` is what the parent does itself at SIGHUP, for
-    the children that it will fork later. ``stop_accepting`` closes what the parent holds open for its children; they
-    then have ``stop_seconds`` to finish. A child that outlives its parent ends by itself. `hold_signals` must have been
-    called.
+    parent when a child has died unasked, before it is replaced. ``reload`` is what the parent does itself at SIGHUP,
+    for the children that it will fork later. ``stop_accepting`` closes what the parent holds open for its children;
+    they then have ``stop_seconds`` to finish. A child that outlives its parent ends by itself. `hold_signals` must have
+    been called.
     """
     family = _Family(names, run_child, log)
     family.start_due()
@@ -90,7 +90,10 @@ def log_reopened(log: RequestLog) -> None:
 
 
 def when_the_parent_is_gone(lifeline: int, act: Callable[[], None]) -> None:
-    """Call ``act`` in this child once its parent has ended, however it did: only it can write to ``lifeline``, a pipe."""
+    """Call ``act`` in this child once its parent has ended, however it did.
+
+    ``lifeline`` is the end to read from of a pipe that nobody but the parent can write to.
+    """
     watcher = gevent.get_hub().loop.io(lifeline, 1)
 
     def gone() -> None:

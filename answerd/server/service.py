@@ -10,7 +10,9 @@ import os
 import signal
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 import gevent
 from gevent.event import Event
@@ -19,22 +21,30 @@ from answerd import __version__
 from answerd.answers.problems import load_problems
 from answerd.answers.warming import warm_up
 from answerd.config import Address, Config
+from answerd.server.admin_app import make_admin_app
 from answerd.server.admission import Admission, raise_file_limit
 from answerd.server.answer_app import make_answer_app
-from answerd.server.answer_set import AnswerSet
+from answerd.server.answer_set import AnswerSet, Slices
+from answerd.server.bearer import FailureBlock
 from answerd.server.capture import Recorder
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
 from answerd.server.generation import Generation
 from answerd.server.listener import Limits, Listener, bind
+from answerd.server.openapi import DOCUMENT_LIMIT
 from answerd.server.peer import with_port
 from answerd.server.processes import hold_signals, log_reopened, supervise, told_to_stop, when_the_parent_is_gone
 from answerd.server.request_log import RequestLog
+from answerd.server.write_guard import WriteGuard
 from answerd.store import StoreError
 from answerd.store.loader import Loader
 from answerd.store.opening import open_store
+from answerd.store.sqlite import SqliteStore
 
 FILES_BESIDE_CONNECTIONS = 64
 """File descriptors kept back for the store, the log, libraries and the event loop."""
+
+ADMIN_CONNECTIONS = 256
+"""Connections in flight that the admin API admits, beside those of the answer endpoint: tools, not a rack."""
 
 LOAD_SECONDS = 1.0
 """How long the first load may hold back the first accept. A larger set is loaded while ``/health`` answers already;
@@ -54,8 +64,7 @@ def serve(config: Config) -> int:
 
     Raises `StartupError`, `answerd.store.StoreError`: the service cannot start.
     """
-    if config.workers > 1:
-        hold_signals()
+    hold_signals()  # until there is somebody to heed them: a stop before that is still an orderly one
     try:
         log = RequestLog(config.log_file, config.log)
     except OSError as error:
@@ -78,6 +87,7 @@ class _Service:
     admission: Admission
     sockets: list[socket.socket]
     certificate: Certificate | None
+    admin_socket: socket.socket | None
     generation: Generation = field(default_factory=Generation)
     known_problems: set[str] = field(default_factory=set)
 
@@ -89,6 +99,12 @@ class _Service:
             f"answerd {__version__} listening on {_bound(self.sockets[0])}, store={self.loader.store.described} "
             f"workers={config.workers} max_conn={self.limit} timeout={config.timeout_seconds}s log={config.log}"
         )
+
+    def announce(self) -> None:
+        """Say where requests are accepted from now on."""
+        if self.admin_socket is not None:
+            self.log.service(f"admin API listening on {_bound(self.admin_socket)}")
+        self.log.service(self.announcement)
 
     def reload(self) -> None:
         """SIGHUP: the log file and the certificate, anew; what cannot be opened leaves the old one in use."""
@@ -113,16 +129,21 @@ def _prepare(config: Config, log: RequestLog) -> _Service:
     except CertificateError as error:
         raise StartupError(str(error)) from None
     sockets = _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
+    admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
     for warning in (*config.warnings, *warnings, *loader.store.warnings()):
         log.service(f"warning: {warning}")
-    service = _Service(config, log, loader, limit, Admission(limit, config.workers), sockets, certificate)
+    admission = Admission(limit, config.workers)
+    service = _Service(config, log, loader, limit, admission, sockets, certificate, admin_socket)
     service.say_fingerprint()
     return service
 
 
 def _run_alone(service: _Service) -> int:
     """One worker is one plain process."""
-    return _Process(service, 0).run(announce=True)
+    process = _Process(service, reports=True)
+    process.answer(0)
+    process.administer()
+    return process.run(announce=service.announce)
 
 
 def _run_several(service: _Service) -> int:
@@ -135,27 +156,41 @@ def _run_several(service: _Service) -> int:
     gc.collect()
     gc.freeze()
     lifeline, held_open = os.pipe()
+    names = [f"worker {index + 1}" for index in range(service.config.workers)]
+    listening = list(service.sockets)
+    if service.admin_socket is not None:
+        names.append("admin API")
+        listening.append(service.admin_socket)
 
     def run_child(index: int) -> int:
         os.close(held_open)
-        for other, inherited in enumerate(service.sockets):
+        for other, inherited in enumerate(listening):
             if other != index:
                 inherited.close()
-        return _Process(service, index, lifeline).run(announce=False)
+        process = _Process(service, reports=index == 0, lifeline=lifeline)
+        if index < service.config.workers:
+            process.answer(index)
+        else:
+            process.administer()
+        return process.run()
+
+    def forget_child(index: int) -> None:
+        if index < service.config.workers:
+            service.admission.reset(index)
 
     def stop_accepting() -> None:
-        for listening in service.sockets:
-            listening.close()
+        for inherited in listening:
+            inherited.close()
 
     def reload() -> None:
         service.reload()
         service.say_fingerprint()
 
-    service.log.service(service.announcement)
+    service.announce()
     return supervise(
-        [f"worker {index + 1}" for index in range(service.config.workers)],
+        names,
         run_child,
-        service.admission.reset,
+        forget_child,
         log=service.log,
         reload=reload,
         stop_accepting=stop_accepting,
@@ -200,56 +235,89 @@ class _Patience:
 
 
 class _Process:
-    """One process that answers: its listener, its answer set, its signals."""
+    """One process with a loop: its listeners, its answer set, its signals."""
 
-    def __init__(self, service: _Service, index: int, lifeline: int | None = None) -> None:
-        """``index``: which worker this is. ``lifeline``: a pipe that ends with the parent; None where there is none."""
+    def __init__(self, service: _Service, *, reports: bool, lifeline: int | None = None) -> None:
+        """``lifeline``: a pipe that ends with the parent; None where there is none."""
         self.service = service
-        self.index = index
         self.lifeline = lifeline
         self.stopping = Event()
+        self.listeners: list[Listener] = []
+        self.guard: WriteGuard | None = None
         self.answers = AnswerSet(
             service.loader,
             service.generation,
             service.log,
             service.known_problems,
-            reports=index == 0,
+            reports=reports,
             inherited=lifeline is not None,
         )
-        service.admission.attach(index)
-        self.listener = Listener(
-            service.sockets[index],
-            make_answer_app(self.answers.current, service.config.answer_token, _recorder(service)),
-            limits=Limits(timeout=service.config.timeout_seconds),
-            log=service.log,
-            admission=service.admission,
-            trusted_proxies=service.config.trusted_proxies,
-            tls=service.certificate.context if service.certificate is not None else None,
+
+    def answer(self, worker: int) -> None:
+        """Have the answer endpoint here, as this worker."""
+        service, config = self.service, self.service.config
+        service.admission.attach(worker)
+        self.listeners.append(
+            Listener(
+                service.sockets[worker],
+                make_answer_app(self.answers.current, config.answer_token, _recorder(service)),
+                limits=Limits(timeout=config.timeout_seconds),
+                log=service.log,
+                admission=service.admission,
+                trusted_proxies=config.trusted_proxies,
+                tls=service.certificate.context if service.certificate is not None else None,
+            )
         )
 
-    def run(self, *, announce: bool) -> int:
-        """Answer until told to stop. Returns the exit status."""
+    def administer(self) -> None:
+        """Have the admin API here, if there is to be one: in one process of the service, and no other."""
+        service, config = self.service, self.service.config
+        if service.admin_socket is None or config.admin_token is None:
+            return
+        self.guard = WriteGuard(cast(SqliteStore, service.loader.store), self.answers.follower, Slices())
+        block = FailureBlock(time.monotonic)
+        self.listeners.append(
+            Listener(
+                service.admin_socket,
+                make_admin_app(self.guard, config.admin_token, block, service.log.service, Slices()),
+                limits=Limits(timeout=config.timeout_seconds, max_body=DOCUMENT_LIMIT),
+                log=service.log,
+                admission=Admission(ADMIN_CONNECTIONS),
+                trusted_proxies=config.trusted_proxies,
+            )
+        )
+
+    def run(self, announce: Callable[[], None] | None = None) -> int:
+        """Serve until told to stop. Returns the exit status. ``announce``: what to do once connections are accepted."""
         self._heed_signals()
         watch = gevent.spawn(self.answers.watch)
         self.answers.loaded.wait(LOAD_SECONDS)
-        self.listener.start()
+        for listener in self.listeners:
+            listener.start()
+        if self.guard is not None:
+            gevent.spawn(self._warm_guard, self.guard)
         gevent.wait([self.answers.warm, self.stopping], timeout=WARM_SECONDS, count=1)
         if announce:
-            self.service.log.service(self.service.announcement)
+            announce()
         self.stopping.wait()
         if announce:
             self.service.log.service("stopping: what is in flight is finished")
+        until = time.monotonic() + self.service.config.timeout_seconds
+        gevent.joinall([gevent.spawn(listener.drain, until) for listener in self.listeners])
         watch.kill(block=False)
-        self.listener.drain(time.monotonic() + self.service.config.timeout_seconds)
         if announce:
             self.service.log.service("stopped")
         return 0
+
+    def _warm_guard(self, guard: WriteGuard) -> None:
+        self.answers.warm.wait()
+        guard.warm_up()
 
     def _heed_signals(self) -> None:
         gevent.signal_handler(signal.SIGTERM, self.stopping.set)
         gevent.signal_handler(signal.SIGINT, self.stopping.set)
         gevent.signal_handler(signal.SIGHUP, self._reload)
-        # A supervising parent has blocked them; what came meanwhile is delivered now.
+        # They have been held since the start; what came meanwhile is delivered now.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD))
         if self.lifeline is not None:
             when_the_parent_is_gone(self.lifeline, self.stopping.set)
@@ -258,8 +326,9 @@ class _Process:
         """SIGHUP: the log file, the certificate and the store, anew."""
         service = self.service
         service.reload()
-        if service.certificate is not None:
-            self.listener.tls = service.certificate.context
+        for listener in self.listeners:
+            if listener.tls is not None and service.certificate is not None:
+                listener.tls = service.certificate.context
         service.log.service("reloading")
         if self.lifeline is None:
             service.say_fingerprint()

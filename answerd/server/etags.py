@@ -1,0 +1,52 @@
+"""Entity tags and the conditions that name them: ``If-Match`` and ``If-None-Match`` (RFC 9110, 13.1).
+
+Knows how tags are written and compared. Must not know what they are tags of.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_TAG = re.compile(r'(W/)?("[^"]*")')
+
+
+def etag(revision: int) -> str:
+    """The tag of a document's revision."""
+    return f'"{revision}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The two headers of a request, None where it has them not.
+
+    ``*`` stands for any document. ``If-Match`` compares strongly: a weak tag is never equal. ``If-None-Match`` compares
+    weakly. What is written as neither is a tag that nothing has.
+    """
+
+    if_match: str | None = None
+    if_none_match: str | None = None
+
+    def fault(self, current: str | None) -> str | None:
+        """Why a request must not be carried out on the document with the tag ``current`` (None: there is none)."""
+        if self.if_match is not None and not _names(self.if_match, current, weakly=False):
+            now = "there is no such document" if current is None else f"its ETag is {current}"
+            return f"If-Match does not hold: {now}"
+        if self.if_none_match is not None and _names(self.if_none_match, current, weakly=True):
+            return f"If-None-Match does not hold: the document exists, its ETag is {current}"
+        return None
+
+    def is_not_modified(self, current: str) -> bool:
+        """Whether whoever reads has the document with the tag ``current`` already."""
+        return self.if_none_match is not None and _names(self.if_none_match, current, weakly=True)
+
+
+UNCONDITIONAL = Conditions()
+
+
+def _names(header: str, current: str | None, *, weakly: bool) -> bool:
+    if current is None:
+        return False
+    if header.strip() == "*":
+        return True
+    return any(tag == current and (weakly or not weak) for weak, tag in _TAG.findall(header))

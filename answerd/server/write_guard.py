@@ -1,0 +1,172 @@
+"""The write guard: a write that would break the answer set is undone before anybody sees it (SPEC 11).
+
+Knows the order of one write: begin, problems before, apply, problems after, keep or roll back. Must not know HTTP, nor
+who may write.
+
+Nothing can come between the two looks: within the process a lock lets one write through at a time, and across processes
+the database's write lock (``BEGIN IMMEDIATE``) is held from the first look to the commit. What other programs wrote
+before is brought in once that lock is held. Readers see the write when it is committed, and not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gevent.lock import RLock
+
+from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.answers.problems import ProblemIndex
+from answerd.documents import Document, Key, RawDocument
+from answerd.server.etags import UNCONDITIONAL, Conditions, etag
+from answerd.server.generation import Follower, in_thread
+from answerd.store import Changes
+from answerd.store.sqlite import SqliteStore, StoredDocument, Writing
+
+
+class WriteRefused(Exception):
+    """A write that was not made. ``reason`` is one line for whoever asked; ``problems`` are those it would have
+    caused."""
+
+    def __init__(self, reason: str, problems: tuple[str, ...] = ()) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.problems = problems
+
+
+class InvalidDocument(WriteRefused):
+    """The document shows by itself that it is wrong."""
+
+
+class NoSuchDocument(WriteRefused):
+    """There is nothing to delete."""
+
+
+class ConditionFailed(WriteRefused):
+    """The document is not the one that the request is about."""
+
+
+class BreaksTheSet(WriteRefused):
+    """The answer set would have problems that it has not now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A write that is durable and in force. ``problems`` are all that the answer set has now, ``etag`` the
+    document's."""
+
+    key: Key
+    etag: str
+    problems: tuple[str, ...]
+
+
+class InThread(Protocol):
+    """Runs a function that waits for the disk."""
+
+    def __call__(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What it returns, or raises."""
+
+
+class WriteGuard:
+    """Writes to one database. One object in the whole service: in the process with the admin listener."""
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        follower: Follower,
+        pause: Callable[[], None] = no_pause,
+        run: InThread = in_thread,
+    ) -> None:
+        """``follower`` follows ``store``. ``pause`` lets other greenlets run; ``run`` keeps the disk off the hub."""
+        self.store = store
+        self.follower = follower
+        self._pause = pause
+        self.run = run
+        self._one_writer = RLock()
+        self._problems = ProblemIndex.of(Catalogue())
+
+    def put(self, key: Key, text: str, peer: str, conditions: Conditions = UNCONDITIONAL) -> Written:
+        """Stores a document. Raises `WriteRefused`, and `answerd.store.StoreError` where it cannot be written."""
+        document = Document(RawDocument(key, text))
+        if document.content.problems:
+            reasons = "; ".join(document.content.problems)
+            raise InvalidDocument(f"{key}: {reasons}")
+
+        def apply(writing: Writing, stored: StoredDocument | None) -> StoredDocument:
+            self._judge(conditions, stored)
+            written: StoredDocument = self.run(writing.put, key, text)
+            return written
+
+        return self._write(key, peer, apply, text)
+
+    def delete(self, key: Key, peer: str, conditions: Conditions = UNCONDITIONAL) -> Written:
+        """Removes a document. Raises as `put` does."""
+
+        def apply(writing: Writing, stored: StoredDocument | None) -> StoredDocument:
+            if stored is None:
+                raise NoSuchDocument(f"there is no {key}")
+            self._judge(conditions, stored)
+            deleted: StoredDocument = self.run(writing.delete, key)
+            return deleted
+
+        return self._write(key, peer, apply, None)
+
+    def warm_up(self) -> None:
+        """Looks at the whole set in slices, so that no write has to wait for that; called when the set was loaded."""
+        with self._one_writer:
+            self._look_at(self.follower.loader.catalogue, self._pause)
+
+    def _write(
+        self,
+        key: Key,
+        peer: str,
+        apply: Callable[[Writing, StoredDocument | None], StoredDocument],
+        text: str | None,
+    ) -> Written:
+        with self._one_writer:
+            self._look_at(self.follower.loader.catalogue, self._pause)
+            with self._transaction(peer) as writing, self.follower.lock:
+                self.follower.refresh()
+                catalogue = self.follower.loader.catalogue
+                before = self._look_at(catalogue)
+                written = apply(writing, self.run(writing.find, key))
+                changes = self.store.difference(written.key, text)
+                trial = catalogue.changed(changes.added, changes.removed, catalogue.unlisted)
+                after = before.after(trial, changes.added, changes.removed)
+                self._refuse_new_problems(before, after)
+                self.run(writing.commit)
+                self._put_in_force(changes, written.revision, after)
+        return Written(written.key, etag(written.revision), tuple(after.listed()))
+
+    @contextmanager
+    def _transaction(self, peer: str) -> Iterator[Writing]:
+        writing: Writing = self.run(self.store.begin, peer)
+        try:
+            yield writing
+        finally:
+            self.run(writing.close)
+
+    def _look_at(self, catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> ProblemIndex:
+        """The problems of a catalogue that may have changed without this guard."""
+        if self._problems.catalogue is not catalogue:
+            self._problems = self._problems.after(catalogue, pause=pause)
+        return self._problems
+
+    def _judge(self, conditions: Conditions, stored: StoredDocument | None) -> None:
+        fault = conditions.fault(etag(stored.revision) if stored else None)
+        if fault:
+            raise ConditionFailed(fault)
+
+    def _refuse_new_problems(self, before: ProblemIndex, after: ProblemIndex) -> None:
+        introduced = sorted(after.sentences() - before.sentences())
+        if introduced:
+            reason = f"this would break the answer set and was rolled back: {introduced[0]}"
+            raise BreaksTheSet(reason, tuple(introduced))
+
+    def _put_in_force(self, changes: Changes, revision: int, after: ProblemIndex) -> None:
+        """What is committed becomes what is answered, at once and without giving way to another greenlet."""
+        self.store.adopt(changes, revision)
+        self._problems = after
+        self.follower.replace(after.catalogue)

@@ -1,0 +1,116 @@
+"""The admin API without a socket: requests go straight to the application, as the listener would hand them over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from answerd.server.admin_app import make_admin_app
+from answerd.server.bearer import FailureBlock
+from answerd.server.generation import Follower, Generation
+from answerd.server.write_guard import WriteGuard
+from answerd.store.loader import Loader
+from answerd.store.sqlite import SqliteStore
+
+TOKEN = "a-token-for-tests-0123456789"
+
+
+def directly(function: Callable[..., Any], *arguments: Any) -> Any:
+    """In place of a thread: a test has nobody else to serve."""
+    return function(*arguments)
+
+
+class Clock:
+    """A clock that stands until it is set."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One response."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    outcome: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def problems(self) -> list[str]:
+        problems: list[str] = self.json["problems"]
+        return problems
+
+    @property
+    def error(self) -> str:
+        error: str = self.json["error"]
+        return error
+
+
+class Admin:
+    """The admin application over a new database, and everything that it is made of."""
+
+    def __init__(self, path: Path) -> None:
+        self.store = SqliteStore(path)
+        self.generation = Generation()
+        self.follower = Follower(Loader(self.store), self.generation, run=directly)
+        self.guard = WriteGuard(self.store, self.follower, run=directly)
+        self.clock = Clock()
+        self.block = FailureBlock(self.clock)
+        self.log: list[str] = []
+        self.app = make_admin_app(self.guard, TOKEN, self.block, self.log.append)
+
+    def ask(
+        self,
+        method: str,
+        target: str,
+        body: str | bytes = b"",
+        *,
+        token: str | None = TOKEN,
+        peer: str = "192.0.2.1",
+        too_large: bool = False,
+        **headers: str,
+    ) -> Reply:
+        """One request. ``_`` in a header's name stands for ``-``."""
+        path, _, query = target.partition("?")
+        environ: dict[str, Any] = {
+            "REQUEST_METHOD": method,
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "answerd.path": path,
+            "answerd.body": body.encode() if isinstance(body, str) else body,
+            "answerd.body_too_large": too_large,
+            "answerd.peer": peer,
+            **{f"HTTP_{name.upper()}": value for name, value in headers.items()},
+        }
+        if token is not None:
+            environ.setdefault("HTTP_AUTHORIZATION", f"Bearer {token}")
+        started: list[tuple[str, list[tuple[str, str]]]] = []
+        answer = b"".join(self.app(environ, lambda status, headers, _=None: started.append((status, headers))))
+        status, sent = started[0]
+        return Reply(
+            int(status[:3]),
+            {name.lower(): value for name, value in sent},
+            answer,
+            environ.get("answerd.outcome", ""),
+        )
+
+    def get(self, target: str, **named: Any) -> Reply:
+        return self.ask("GET", target, **named)
+
+    def put(self, target: str, body: str | bytes, **named: Any) -> Reply:
+        return self.ask("PUT", target, body, **named)
+
+    def delete(self, target: str, **named: Any) -> Reply:
+        return self.ask("DELETE", target, **named)

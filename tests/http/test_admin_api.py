@@ -1,0 +1,257 @@
+"""The admin API of the real program: what needs a socket, a second process or a restart to be seen."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answerd.documents import Key
+from answerd.identity import Kind
+from answerd.store.sqlite import SqliteStore
+from tests.running import Reply, Service, exchange, request_bytes, run
+
+TOKEN = "admin-token-for-tests-0123456789"
+LIMIT = 262_144
+
+
+class Fleet:
+    """The running service on a database, asked with the token."""
+
+    def __init__(self, serving: Callable[..., Service], database: Path, **settings: object) -> None:
+        self.database = database
+        self.service = serving(
+            SERVICE_STORE="sqlite",
+            SERVICE_DB_PATH=database,
+            SERVICE_ADMIN_ADDR="127.0.0.1:0",
+            SERVICE_ADMIN_TOKEN=TOKEN,
+            **settings,
+        )
+
+    def ask(self, method: str, target: str, body: str | bytes = b"", **headers: str) -> Reply:
+        headers = {"Authorization": f"Bearer {TOKEN}", **headers}
+        return self.service.ask_admin(method, target, body if isinstance(body, bytes) else body.encode(), **headers)
+
+    def put(self, target: str, body: str | bytes) -> Reply:
+        return self.ask("PUT", target, body)
+
+
+@pytest.fixture
+def fleet(serving: Callable[..., Service], tmp_path: Path) -> Fleet:
+    return Fleet(serving, tmp_path / "answers.db")
+
+
+def test_a_write_is_answered_from_with_the_next_request(fleet: Fleet) -> None:
+    for number in range(20):
+        stored = fleet.put("/machines/98-fa-9b-50-d8-10", f"x = {number}\n")
+        assert (stored.status, json.loads(stored.body)) == (200, {"status": "stored", "problems": []})
+        assert fleet.service.get("/pve?mac=98:fa:9b:50:d8:10").text == f"x = {number}\n"
+
+
+def test_every_response_has_a_length_a_type_and_closes(fleet: Fleet) -> None:
+    for method, target, status in (
+        ("GET", "/health", 200),
+        ("GET", "/machines", 200),
+        ("GET", "/nowhere", 404),
+        ("POST", "/machines", 405),
+        ("PUT", "/machines/a%20b", 400),
+    ):
+        reply = fleet.ask(method, target)
+        assert reply.status == status
+        assert reply.headers["connection"] == "close"
+        assert "content-type" in reply.headers
+
+
+def test_a_head_request_has_the_headers_and_no_body(fleet: Fleet) -> None:
+    reply = fleet.ask("HEAD", "/health")
+
+    assert (reply.status, reply.headers["content-length"], reply.body) == (200, "3", b"")
+
+
+def test_every_worker_answers_from_a_write_with_the_next_request(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    fleet = Fleet(serving, tmp_path / "answers.db", SERVICE_WORKERS=3)
+    for number in range(5):
+        assert fleet.put("/default", f"x = {number}\n").status == 200
+        answers = {fleet.service.get(f"/pve?turn={turn}").text for turn in range(30)}
+        assert answers == {f"x = {number}\n"}
+
+
+def test_a_write_by_another_program_is_in_force_within_a_second(fleet: Fleet) -> None:
+    SqliteStore(fleet.database).put(Key(Kind.DEFAULT, "", "toml"), "x = 1\n")
+    turn = threading.Event()
+    for _ in range(20):
+        if fleet.service.get("/pve").status == 200:
+            break
+        turn.wait(0.05)
+
+    assert fleet.service.get("/pve").text == "x = 1\n"
+    assert fleet.ask("GET", "/resolve").text == "x = 1\n"
+
+
+def test_a_writer_that_holds_the_database_delays_no_answer(fleet: Fleet) -> None:
+    fleet.put("/default", "x = 1\n")
+    with SqliteStore(fleet.database).writing():
+        for _ in range(10):
+            assert fleet.service.get("/pve").status == 200
+            assert fleet.ask("GET", "/default").status == 200
+
+
+def test_a_document_over_the_limit_is_refused_from_its_header(fleet: Fleet) -> None:
+    head = request_bytes("PUT", "/machines/a?format=ks", {"Authorization": f"Bearer {TOKEN}"})
+    head = head.replace(b"Content-Length: 0", b"Content-Length: 262145")
+    assert fleet.service.admin
+
+    assert exchange(fleet.service.admin, head).status == 413
+    assert fleet.put("/machines/a?format=ks", b"x" * LIMIT).status == 200
+    assert fleet.put("/machines/a?format=ks", b"x" * (LIMIT + 1)).status == 413
+
+
+def test_a_client_that_sends_a_large_body_still_gets_its_401(fleet: Fleet) -> None:
+    reply = fleet.ask("PUT", "/machines/a?format=ks", b"x" * 2_000_000, Authorization="Bearer wrong")
+
+    assert (reply.status, reply.headers["www-authenticate"]) == (401, "Bearer")
+
+
+def test_a_body_in_chunks_is_a_document_too(fleet: Fleet) -> None:
+    head = request_bytes("PUT", "/default", {"Authorization": f"Bearer {TOKEN}", "Transfer-Encoding": "chunked"})
+    head = head.replace(b"Content-Length: 0\r\n", b"")
+    assert fleet.service.admin
+
+    assert exchange(fleet.service.admin, head + b"4\r\nx = \r\n3\r\n1\r\n\r\n0\r\n\r\n").status == 200
+    assert fleet.ask("GET", "/default").body == b"x = 1\r\n"
+
+
+def test_the_log_tells_who_wrote_what_and_never_the_token_or_the_document(fleet: Fleet) -> None:
+    fleet.put("/machines/a", "root_password = 'very-secret'\n")
+    line = fleet.service.wait_for_log(r" PUT /machines/a ")
+    assert re.search(r'^\S+ 127\.0\.0\.1:\d+ PUT /machines/a body=\d+ 200 stored machine "a" \(toml\) bytes=\d+$', line)
+    fleet.ask("GET", "/resolve/a")
+    resolved = fleet.service.wait_for_log(r" GET /resolve/a ")
+
+    assert " 200 format=toml machine=a bytes=" in resolved
+    assert not [line for line in fleet.service.log if "very-secret" in line or TOKEN in line]
+
+
+def test_five_wrong_tokens_block_and_the_log_says_so(fleet: Fleet) -> None:
+    for _ in range(5):
+        assert fleet.ask("GET", "/machines", Authorization="Bearer wrong").status == 401
+    blocked = fleet.ask("GET", "/machines")
+
+    assert blocked.status == 429
+    assert 55 <= int(blocked.headers["retry-after"]) <= 60
+    assert fleet.service.ask_admin("GET", "/health").text == "OK\n"
+    assert fleet.service.wait_for_log(r"- admin: 127\.0\.0\.1 failed authentication 5 times, blocked for 60s$")
+    assert fleet.service.get("/health").status == 200, "the answer endpoint is not concerned"
+
+
+def test_behind_a_trusted_proxy_the_forwarded_address_is_blocked(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    fleet = Fleet(serving, tmp_path / "answers.db", SERVICE_TRUSTED_PROXIES="127.0.0.0/8")
+    for _ in range(5):
+        fleet.ask("GET", "/machines", Authorization="Bearer wrong", X_Forwarded_For="192.0.2.1")
+
+    assert fleet.ask("GET", "/machines", X_Forwarded_For="192.0.2.1").status == 429
+    assert fleet.ask("GET", "/machines", X_Forwarded_For="192.0.2.2").status == 200
+
+
+def test_check_says_what_the_command_says(fleet: Fleet) -> None:
+    store = SqliteStore(fleet.database)
+    store.put(Key(Kind.MACHINE, "broken", "toml"), "= =")
+    store.put(Key(Kind.MACHINE, "orphan", "toml"), 'extends = "ghost"')
+    store.put(Key(Kind.MACHINE, "proxmox-node", "toml"), "[global]\nkeyboard = 'nowhere'\n")
+    command = run("check", "--json", SERVICE_STORE="sqlite", SERVICE_DB_PATH=fleet.database)
+    until = threading.Event()
+    for _ in range(20):
+        served = json.loads(fleet.ask("GET", "/check").body)
+        if len(served["problems"]) >= 3:
+            break
+        until.wait(0.05)
+
+    assert served == {"problems": json.loads(command.stdout)["problems"]}
+    assert any("orphan" in problem for problem in served["problems"])
+
+
+def test_what_was_acknowledged_is_there_after_a_restart(fleet: Fleet, serving: Callable[..., Service]) -> None:
+    fleet.put("/machines/a", "# as written\r\nx   = 1")
+    tag = fleet.ask("GET", "/machines/a").headers["etag"]
+    assert fleet.service.stop(signal.SIGTERM) == 0
+    again = Fleet(serving, fleet.database)
+
+    read = again.ask("GET", "/machines/a")
+    assert (read.body, read.headers["etag"]) == (b"# as written\r\nx   = 1", tag)
+
+
+def test_twenty_clients_at_once_get_truthful_responses(fleet: Fleet) -> None:
+    """No reader ever gets an answer from a write that was refused, and the final set is what was acknowledged last."""
+    fleet.put("/groups/base", "x = 0\n")
+    outcomes: list[tuple[int, str, int, int]] = []
+    answers: set[str] = set()
+    stop = threading.Event()
+
+    def write(number: int) -> None:
+        for turn in range(5):
+            name = f"m{(number + turn) % 3}"
+            breaks = (number + turn) % 4 == 0
+            text = 'extends = "ghost"\n' if breaks else f"x = {number}\ny = {turn}\n"
+            reply = fleet.put(f"/machines/{name}", text)
+            outcomes.append(
+                (int(reply.headers.get("etag", '"0"').strip('"')), name, reply.status, 409 if breaks else 200)
+            )
+
+    def read() -> None:
+        while not stop.is_set():
+            for name in ("m0", "m1", "m2"):
+                reply = fleet.service.get(f"/pve?x={name}")
+                answers.add(f"{reply.status} {reply.text}" if reply.status >= 500 else str(reply.status))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(20)]
+    for thread in writers:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    stop.set()
+    reader.join()
+
+    assert [outcome for outcome in outcomes if outcome[2] != outcome[3]] == []
+    assert len(outcomes) == 100
+    assert answers <= {"200", "404"}
+    for name in ("m0", "m1", "m2"):
+        last = max(revision for revision, of, status, _ in outcomes if of == name and status == 200)
+        assert fleet.ask("GET", f"/machines/{name}").headers["etag"] == f'"{last}"'
+
+
+def test_a_client_that_says_nothing_costs_the_others_nothing(fleet: Fleet) -> None:
+    assert fleet.service.admin
+    with socket.create_connection(fleet.service.admin):
+        assert fleet.put("/default", "x = 1\n").status == 200
+
+
+def test_a_database_that_stays_locked_is_500_with_the_reason(serving: Callable[..., Service], tmp_path: Path) -> None:
+    fleet = Fleet(serving, tmp_path / "answers.db", SERVICE_TIMEOUT_SECS=15)
+    with SqliteStore(fleet.database).writing():
+        reply = fleet.put("/default", "x = 1\n")
+
+    assert (reply.status, "locked" in json.loads(reply.body)["error"]) == (500, True)
+    assert fleet.put("/default", "x = 1\n").status == 200
+
+
+def test_the_admin_port_is_free_again_and_the_database_closed_after_a_stop(fleet: Fleet) -> None:
+    fleet.put("/default", "x = 1\n")
+    admin: Any = fleet.service.admin
+    assert fleet.service.stop() == 0
+
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(admin)
+    assert fleet.database.exists()

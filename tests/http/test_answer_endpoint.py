@@ -1,0 +1,273 @@
+"""The answer endpoint of the real program: statuses, their order, their bodies, and what the log says (SPEC 10, 15)."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.running import Reply, Service, request_bytes, write_tree
+
+TOKEN = "installer-töken-0123456789"
+FLEET = {
+    "node1.toml": "x = 1\n",
+    "node2.toml": "x = = 1\n",
+    "node3.toml": 'x = "{{ serial }}"\n',
+    "node4.toml": 'extends = "ghost"\n',
+    "empty.toml": "",
+    "default.ks": "lang\n",
+    "groups/peer.toml": 'x = "{{ peer }}"\n[match]\nwhat = "peer"\n',
+}
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("answers")
+    write_tree(directory, FLEET)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def service(answers: Path) -> Iterator[Service]:
+    """The program without a token, behind a proxy that it trusts."""
+    with Service(SERVICE_ANSWERS_DIR=answers, SERVICE_TRUSTED_PROXIES="127.0.0.1/32") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def guarded(answers: Path) -> Iterator[Service]:
+    """The program with a token."""
+    with Service(SERVICE_ANSWERS_DIR=answers, SERVICE_ANSWER_TOKEN=TOKEN) as running:
+        yield running
+
+
+def is_an_error(reply: Reply) -> bool:
+    """Whether a response is an error as SPEC 10 has it: one plain line, and closed."""
+    return (
+        reply.headers["content-type"].startswith("text/plain")
+        and reply.headers["connection"] == "close"
+        and reply.text.endswith("\n")
+        and reply.text.count("\n") == 1
+        and len(reply.text) > 10
+        and "Traceback" not in reply.text
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "words"),
+    [
+        ("/pve?h=node2", 500, "line 1"),
+        ("/pve?h=node3", 500, "serial"),
+        ("/pve?h=node3&serial=a%0ab", 500, "control character"),
+        ("/pve?h=node4", 500, "ghost"),
+        ("/pve?h=empty", 500, "empty"),
+        ("/pve?mac=98:fa:9b:50:d8:10", 404, "mac=98:fa:9b:50:d8:10"),
+        ("/pve?serial=%0d%0aX-Forged:%201", 404, "serial="),
+        ("/pve?serial=%C3%A9", 404, "serial=é"),
+    ],
+)
+def test_an_error_is_one_line_that_says_why(service: Service, target: str, status: int, words: str) -> None:
+    reply = service.get(target)
+    assert reply.status == status
+    assert is_an_error(reply)
+    assert words in reply.text
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_other_methods_are_405(service: Service, method: str) -> None:
+    reply = service.send(request_bytes(method, "/pve?h=node1", {}))
+    assert reply.status == 405
+    assert reply.headers["allow"] == "GET, POST"
+    assert is_an_error(reply)
+
+
+def test_a_head_request_is_405_with_a_length_and_no_body(service: Service) -> None:
+    assert service.address
+    with socket.create_connection(service.address, timeout=10) as connection:
+        connection.sendall(request_bytes("HEAD", "/pve?h=node1", {}))
+        received = b"".join(iter(lambda: connection.recv(65_536), b"")).decode()
+    assert received.startswith("HTTP/1.1 405 ")
+    assert "Allow: GET, POST\r\n" in received
+    assert received.endswith("\r\n\r\n")
+
+
+def test_too_large_a_body_is_413(service: Service) -> None:
+    reply = service.send(b"POST /pve?h=node1 HTTP/1.1\r\nHost: a\r\nContent-Length: 1048577\r\n\r\n")
+    assert reply.status == 413
+    assert is_an_error(reply)
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", 400),
+        (b"PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999\r\n\r\n", 405),
+        (b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999\r\n\r\n", 401),
+        (b"POST /pve?h=node2 HTTP/1.1\r\nHost: a\r\n\r\n", 401),
+        (b"POST /nothing HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Length: 9999999\r\n\r\n", 413),
+        (b"POST /pve?h=node2 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n\r\n", 500),
+        (b"POST /pve?h=node9 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n\r\n", 404),
+    ],
+)
+def test_where_several_statuses_apply_the_first_of_their_order_counts(
+    guarded: Service, request_: bytes, status: int
+) -> None:
+    reply = guarded.send(request_.replace(b"%s", TOKEN.encode()))
+    assert reply.status == status
+    assert is_an_error(reply)
+
+
+@pytest.mark.parametrize(
+    ("authorization", "status"),
+    [
+        (f"Bearer {TOKEN}", 200),
+        (f"bearer {TOKEN}", 200),
+        (f"BEARER  {TOKEN} ", 200),
+        (None, 401),
+        ("", 401),
+        ("Bearer", 401),
+        ("Bearer ", 401),
+        (TOKEN, 401),
+        (f"Basic {TOKEN}", 401),
+        (f"Bearer {TOKEN}x", 401),
+        (f"Bearer {TOKEN[:-1]}", 401),
+        (f"Bearer {TOKEN.upper()}", 401),
+        ("Bearer \xff\xfe", 401),
+        (f"Bearer x {TOKEN}", 401),
+    ],
+)
+def test_the_bearer_token(guarded: Service, authorization: str | None, status: int) -> None:
+    header = b"" if authorization is None else b"Authorization: " + authorization.encode() + b"\r\n"
+    reply = guarded.send(b"GET /pve?h=node1 HTTP/1.1\r\nHost: a\r\n" + header + b"\r\n")
+    assert reply.status == status
+    if status == 401:
+        assert reply.headers["www-authenticate"] == "Bearer"
+        assert is_an_error(reply)
+
+
+def test_the_right_token_is_never_blocked_and_never_logged(guarded: Service) -> None:
+    for _ in range(20):
+        assert guarded.get("/pve?h=node1", Authorization="Bearer wrong-wrong-wrong").status == 401
+    right = b"GET /pve?h=node1&last=1 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + TOKEN.encode() + b"\r\n\r\n"
+    assert guarded.send(right).status == 200
+    guarded.wait_for_log("last=1")
+    assert not [line for line in guarded.log if "wrong-wrong" in line or TOKEN in line]
+    assert guarded.wait_for_log(r" 401 .*token")
+
+
+@pytest.mark.parametrize("target", ["/health", "/health?x=1"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_health_needs_no_token(guarded: Service, method: str, target: str) -> None:
+    reply = guarded.send(request_bytes(method, target, {}))
+    assert (reply.status, reply.headers["content-length"], reply.headers["connection"]) == (200, "3", "close")
+    assert reply.body == (b"OK\n" if method == "GET" else b"")
+
+
+@pytest.mark.parametrize("target", ["/health/", "/Health", "/x/health", "/health%20"])
+def test_only_health_is_health(guarded: Service, target: str) -> None:
+    assert guarded.get(target).status == 401
+
+
+def test_a_post_to_health_is_a_request_like_any_other(guarded: Service, service: Service) -> None:
+    assert guarded.post("/health", b"").status == 401
+    assert service.post("/health", b"").text == "lang\n"
+    assert service.send(request_bytes("PUT", "/health", {})).status == 405
+
+
+def test_health_is_well_while_documents_are_broken(service: Service) -> None:
+    assert service.get("/health").text == "OK\n"
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "peer"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("10.0.0.1, 192.0.2.7:4711", "192.0.2.7"),
+        ("192.0.2.7, 127.0.0.1", "192.0.2.7"),
+        ("192.0.2.7, nonsense", "127.0.0.1"),
+        ("[2001:db8::1]:80", "2001:db8::1"),
+    ],
+)
+def test_the_peer_is_what_a_trusted_proxy_says(service: Service, forwarded: str, peer: str) -> None:
+    reply = service.get("/pve?what=peer&peer=10.9.9.9", X_Forwarded_For=forwarded)
+    assert reply.text == f'x = "{peer}"\n'
+
+
+def test_nobody_else_is_believed(guarded: Service) -> None:
+    reply = guarded.send(
+        b"GET /pve?what=peer HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.7\r\nAuthorization: Bearer "
+        + TOKEN.encode()
+        + b"\r\n\r\n"
+    )
+    assert reply.text == 'x = "127.0.0.1"\n'
+
+
+LINE = r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ 127\.0\.0\.1:\d+ "
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "body", "line"),
+    [
+        ("GET", "/pve?h=node1&log=1", b"", r"GET /pve\?h=node1&log=1 body=0 200 format=toml machine=node1 bytes=6\Z"),
+        (
+            "POST",
+            "/pve?h=node1&log=2",
+            b"12345",
+            r"POST /pve\?h=node1&log=2 body=5 200 format=toml machine=node1 bytes=6\Z",
+        ),
+        ("GET", "/ks?log=3", b"", r"GET /ks\?log=3 body=0 200 format=text default bytes=5\Z"),
+        ("GET", "/pve?log=4&what=peer", b"", r"body=0 200 format=toml group=peer bytes=16\Z"),
+        ("GET", "/pve?log=5&mac=98:fa:9b:50:d8:10", b"", r" body=0 404 .*mac=98:fa:9b:50:d8:10.* bytes=\d+\Z"),
+        (
+            "GET",
+            "/pve?log=6&serial=S%0aX",
+            b"",
+            r"GET /pve\?log=6&serial=S%0aX body=0 404 .*serial=S(\?|\\n)X.* bytes=\d+\Z",
+        ),
+        ("GET", "/pve?log=7&h=node2", b"", r"body=0 500 machine \"node2\" \(toml\): does not parse.* bytes=\d+\Z"),
+        ("PUT", "/pve?log=8", b"", r"PUT /pve\?log=8 body=0 405 .* bytes=\d+\Z"),
+        ("POST", "/pve?log=9&h=node1", b"secret-password", r"body=15 200 format=toml machine=node1 bytes=6\Z"),
+        (
+            "GET",
+            "/a%0a2026-01-01T00:00:00Z%20-%20forged?log=10",
+            b"",
+            r"GET /a%0a2026-01-01T00:00:00Z%20-%20forged\?log=10 ",
+        ),
+        ("GET", "/a\x1b[2J\x85?log=11", b"", r"GET /a\\x1b\[2J\\x85\?log=11 |GET - |400"),
+    ],
+)
+def test_one_line_per_request(service: Service, method: str, target: str, body: bytes, line: str) -> None:
+    service.send(request_bytes(method, target, {}, body))
+    number = re.search(r"log=\d+", target)
+    assert number
+    found = service.wait_for_log(rf"{number[0]}(?!\d)|400 .*")
+    assert re.search(LINE, found)
+    assert re.search(line, found)
+    assert not [one for one in service.log if "secret-password" in one or re.match(r"2026-01-01", one)]
+
+
+def test_a_value_that_a_client_sends_never_makes_a_header_or_a_second_line(service: Service) -> None:
+    reply = service.get("/pve?mac=%0d%0aSet-Cookie:%20a=b%0d%0a%0d%0a%3Cscript%3E%1b")
+    assert "set-cookie" not in reply.headers
+    assert reply.text.count("\n") == 1
+    assert "\x1b" not in reply.text
+    assert "\r" not in reply.text
+
+
+HOSTILE = {
+    "half a million numbers": b"[" + b",".join([b"1"] * 500_000) + b"]",
+    "a long name over many values": b'{"' + b"k" * 400_000 + b'":[' + b",".join([b"1"] * 250_000) + b"]}",
+    "a million brackets": b"[" * 1_000_000,
+    "lone surrogates": b'{"serial":"\\ud800\\udfff\\ud800"}',
+    "NaN": b'{"serial":NaN}',
+    "an integer of a million digits": b'{"serial":' + b"9" * 1_000_000 + b"}",
+    "nothing": b"\x00" * 1_000_000,
+}
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_body_is_no_error(service: Service, body: bytes) -> None:
+    assert service.post("/pve?h=node1", body, Content_Type="application/json").text == "x = 1\n"

@@ -1,0 +1,253 @@
+"""The commands, as the real program: SPEC 13."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import answerd
+from tests.running import run, write_tree
+
+Run = Callable[..., subprocess.CompletedProcess[bytes]]
+
+FLEET = {
+    "98fa9b50d810.toml": "own = \"{{ serial | default('none') }}\"\n",
+    "98fa9b50d810.ks": "lang fr_FR\n",
+    "groups/rack.toml": 'members = ["98:fa:9b:50:d8:10", "node2"]\nrack = 1\n',
+    "groups/select.toml": 'x = "{{ product }}"\n[match]\nproduct = "R6*"\n',
+    "node3.toml": 'x = "{{ serial }}"\n',
+    "node4.yaml": "#cloud-config\nhostname: n4\n",
+    "default.ipxe": "#!ipxe\n",
+    "192.0.2.7.cfg": "x\n",
+}
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("answers")
+    write_tree(directory, FLEET)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def command(answers: Path) -> Run:
+    """Runs one command on the fleet."""
+
+    def start(*arguments: str, stdin: bytes = b"", **settings: object) -> subprocess.CompletedProcess[bytes]:
+        return run(*arguments, stdin=stdin, **{"SERVICE_ANSWERS_DIR": answers, **settings})
+
+    return start
+
+
+MAC = "98:fa:9b:50:d8:10"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "answer", "composition"),
+    [
+        (["98-FA-9B-50-D8-10"], b"", 'rack = 1\nown = "none"\n', "# format=toml machine=98fa9b50d810 group=rack"),
+        (
+            ["--query", f"mac={MAC}&serial=S1"],
+            b"",
+            'rack = 1\nown = "S1"\n',
+            "# format=toml machine=98fa9b50d810 group=rack",
+        ),
+        (["--query", f"path=/rhel/ks&mac={MAC}"], b"", "lang fr_FR\n", "# format=text machine=98fa9b50d810"),
+        (["--query", f"mac={MAC}&path=%2Frhel"], b"", 'rack = 1\nown = "none"\n', None),
+        ([MAC, "--query", "path=/rhel/ks"], b"", "lang fr_FR\n", None),
+        ([MAC, "--query", "serial=S2"], b"", 'rack = 1\nown = "S2"\n', None),
+        ([MAC, "--body", "-"], b'{"dmi": {"serial": "S3"}}', 'rack = 1\nown = "S3"\n', None),
+        ([MAC, "--header", "X-System-Serial-Number: S4"], b"", 'rack = 1\nown = "S4"\n', None),
+        (
+            ["--header", f"X-RHN-Provisioning-MAC-0: eth0 {MAC}", "--header", "x-system-serial-number:S5"],
+            b"",
+            'rack = 1\nown = "S5"\n',
+            None,
+        ),
+        (
+            ["--body", "-", "--header", "Content-Type: application/x-www-form-urlencoded"],
+            b"product=R%36+20",
+            'x = "R6 20"\n',
+            "# format=toml group=select",
+        ),
+        (
+            ["--query", "path=/ubuntu/node4/meta-data"],
+            b"",
+            'instance-id: "node4"\n',
+            "# format=yaml machine=node4 nocloud=meta-data",
+        ),
+        (["--query", "path=/ubuntu/node4/vendor-data"], b"", "", None),
+        (["node2"], b"", "rack = 1\n", "# format=toml group=rack"),
+        (["--query", "product=R6%C3%A9"], b"", 'x = "R6é"\n', None),
+        (["--query", "product=R6é"], b"", 'x = "R6é"\n', None),
+        ([], b"", "#!ipxe\n", "# format=text default"),
+        (["unknown"], b"", "#!ipxe\n", None),
+        (["192.0.2.7"], b"", "x\n", None),
+    ],
+)
+def test_render_prints_the_answer_and_how_it_came_about(
+    command: Run, arguments: list[str], stdin: bytes, answer: str, composition: str | None
+) -> None:
+    done = command("render", *arguments, stdin=stdin)
+    assert (done.returncode, done.stdout.decode()) == (0, answer), done.stderr.decode()
+    if composition:
+        assert composition in done.stderr.decode().splitlines()
+
+
+def test_render_reads_a_body_from_a_file(command: Run, tmp_path: Path) -> None:
+    body = tmp_path / "request.json"
+    body.write_text(json.dumps({"network_interfaces": [{"mac": MAC.upper()}]}))
+    assert command("render", "--body", str(body), "--query", "path=/rhel").stdout == b"lang fr_FR\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["unknown", "--query", "path=/pve"], "no document claims"),
+        (["--query", "path=/pve&mac=11:22:33:44:55:66"], "mac=11:22:33:44:55:66"),
+        (["node3"], "'serial'"),
+        (["node3", "--query", "serial=a%0ab"], "control character"),
+        ([MAC, "--body", "/nowhere/at/all"], "/nowhere/at/all"),
+        ([MAC, "--header", "nonsense"], "nonsense"),
+    ],
+)
+def test_render_fails_with_the_reason(command: Run, arguments: list[str], words: str) -> None:
+    done = command("render", *arguments)
+    assert done.returncode == 1
+    assert done.stdout == b""
+    assert words in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_check_is_content_with_a_sound_set_and_tells_what_it_could_not_try(command: Run) -> None:
+    done = command("check")
+    text = done.stdout.decode()
+    assert done.returncode == 0, text
+    for words in ("'serial'", 'group "select" (toml)', "cfg"):
+        assert words in text
+    told = json.loads(command("check", "--json").stdout)
+    assert told["problems"] == []
+    assert any("'serial'" in note for note in told["notes"])
+
+
+def test_check_names_what_is_broken_and_exits_1(tmp_path: Path) -> None:
+    write_tree(
+        tmp_path,
+        {
+            "node1.toml": 'extends = "ghost"\n',
+            "node2.toml": "x = = 1\n",
+            "groups/a.toml": 'extends = "a"\n',
+            "my node.toml": "x = 1\n",
+            "node5.ipxe": "echo\n",
+            "node6.toml": b"x = '\xff'\n",
+            b"node\xff.toml".decode("utf-8", "surrogateescape"): "x = 1\n",
+        },
+    )
+    done = run("check", SERVICE_ANSWERS_DIR=tmp_path)
+    text = done.stdout.decode()
+    assert done.returncode == 1
+    for words in ("ghost", "node2", "cycle", "my node", "node5", "node6.toml", "UTF-8"):
+        assert words in text
+    as_json = run("check", "--json", SERVICE_ANSWERS_DIR=tmp_path)
+    assert as_json.returncode == 1
+    told = json.loads(as_json.stdout)
+    assert told["problems"] == sorted(told["problems"])
+    assert len(told["problems"]) == 7
+
+
+def test_check_of_a_directory_that_is_not_there_fails(tmp_path: Path) -> None:
+    done = run("check", SERVICE_ANSWERS_DIR=tmp_path / "nowhere")
+    assert done.returncode == 1
+    assert "nowhere" in (done.stdout + done.stderr).decode()
+
+
+VALID_TOML = b"""[global]
+keyboard = "fr"
+country = "fr"
+fqdn = "n1.example.com"
+mailto = "ops@example.com"
+timezone = "Europe/Paris"
+root-password-hashed = "$6$x$y"
+[network]
+source = "from-dhcp"
+[disk-setup]
+filesystem = "ext4"
+disk-list = ["sda"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "status"),
+    [
+        (["--format", "toml"], VALID_TOML, 0),
+        (["--format", "TOML"], VALID_TOML, 0),
+        (["--format", "toml"], VALID_TOML + b"nonsense = 1\n", 1),
+        (["--format", "toml"], b"x = = 1\n", 1),
+        (["--format", "toml"], b"\xff", 1),
+        (["--format", "toml"], b"", 1),
+        (["--format", "ipxe"], b"#!ipxe\n", 0),
+        (["--format", "ipxe"], b"echo\n", 1),
+        (["--format", "json"], b'{"a": 1}', 0),
+        (["--format", "json"], b'{"a": }', 1),
+        (["--format", "cfg"], b"x\n", 2),
+        (["--format", "txt"], b"x\n", 2),
+        ([], b"x\n", 2),
+    ],
+)
+def test_validate_answer_by_its_exit_status(command: Run, arguments: list[str], stdin: bytes, status: int) -> None:
+    done = command("validate-answer", *arguments, stdin=stdin)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("name", "status"), [("a.toml", 0), ("a.ipxe", 1), ("a.IPXE", 1), ("a.txt", 2), ("a", 2)])
+def test_validate_answer_takes_the_format_from_the_file(command: Run, tmp_path: Path, name: str, status: int) -> None:
+    (tmp_path / name).write_bytes(VALID_TOML)
+    assert command("validate-answer", str(tmp_path / name)).returncode == status
+    assert command("validate-answer", "--format", "toml", str(tmp_path / name)).returncode == 0
+
+
+def test_what_render_prints_can_be_piped_into_validate_answer(command: Run) -> None:
+    answer = command("render", "--query", "path=/ipxe").stdout
+    assert command("validate-answer", "--format", "ipxe", stdin=answer).returncode == 0
+
+
+def test_config_tells_every_setting_and_where_it_came_from(command: Run, tmp_path: Path) -> None:
+    file = tmp_path / "answerd.env"
+    file.write_text("SERVICE_TIMEOUT_SECS=33\n")
+    file.chmod(0o600)
+    done = command("config", SERVICE_ENV_FILE=file, SERVICE_ANSWER_TOKEN="a-secret-of-16-characters")
+    assert done.returncode == 0
+    lines = {line.split()[0]: line for line in done.stdout.decode().splitlines()}
+    assert "33" in lines["SERVICE_TIMEOUT_SECS"]
+    assert "file" in lines["SERVICE_TIMEOUT_SECS"]
+    assert "environment" in lines["SERVICE_ANSWERS_DIR"]
+    assert "default" in lines["SERVICE_WORKERS"]
+    assert "(set)" in lines["SERVICE_ANSWER_TOKEN"]
+    assert b"a-secret" not in done.stdout + done.stderr
+
+
+def test_config_fails_where_the_service_would_not_start(command: Run) -> None:
+    done = command("config", SERVICE_STORE="redis")
+    assert done.returncode == 1
+    assert b"SERVICE_STORE" in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_version_and_help(command: Run) -> None:
+    assert answerd.__version__ in command("--version").stdout.decode()
+    for option in ("--help", "-h"):
+        done = command(option)
+        assert done.returncode == 0
+        for name in ("render", "check", "validate-answer", "import", "export", "config"):
+            assert name in done.stdout.decode()
+
+
+def test_an_unknown_command_is_an_error(command: Run) -> None:
+    done = command("serv")
+    assert done.returncode != 0
+    assert b"Usage" in done.stdout + done.stderr

@@ -1,0 +1,275 @@
+"""The operator's commands as they are typed: render --explain and --why, check, diff, validate-answer, import."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.admin_client import Admin
+from tests.running import PROGRAM, environment, run, write_tree
+
+BASE = '[global]\nkeyboard = "de"\ncountry = "at"\nfqdn = "{{ machine }}.example.com"\nmailto = "a@example.com"\n'
+BASE += 'timezone = "Europe/Vienna"\nroot-password-hashed = "$6$abcdefgh$' + "x" * 86 + '"\n'
+BASE += '[network]\nsource = "from-dhcp"\n[disk-setup]\nfilesystem = "ext4"\ndisk-list = ["sda"]\n'
+FILES = {
+    "groups/base.toml": f'match = {{never = "x"}}\n{BASE}',
+    "node1.toml": 'extends = "base"\n[global]\ncountry = "de"\n',
+    "node1.preseed": "d-i a/b string c\n",
+}
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    write_tree(tmp_path / "answers", FILES)
+    return tmp_path / "answers"
+
+
+def printed(answers: Path, *arguments: str, status: int = 0, stdin: bytes = b"") -> str:
+    done = run(*arguments, stdin=stdin, SERVICE_ANSWERS_DIR=answers)
+    assert done.returncode == status, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def said(answers: Path, *arguments: str, status: int = 0) -> str:
+    done = run(*arguments, SERVICE_ANSWERS_DIR=answers)
+    assert done.returncode == status, done.stderr.decode()
+    return done.stderr.decode()
+
+
+# --- render ----------------------------------------------------------------------------------------------------------
+
+
+def test_render_explain_comments_each_key_with_its_document_and_line(answers: Path) -> None:
+    shown = printed(answers, "render", "--query", "path=/pve&host=node1", "--explain")
+    lines = {line.split(" = ")[0]: line.rpartition("# ")[2] for line in shown.splitlines() if " = " in line}
+    assert lines["keyboard"] == "groups/base.toml:3"
+    assert lines["country"] == "node1.toml:3"
+    assert tomllib.loads(shown) == tomllib.loads(printed(answers, "render", "--query", "path=/pve&host=node1"))
+
+
+def test_render_explain_as_json(answers: Path) -> None:
+    told: dict[str, Any] = json.loads(printed(answers, "render", "--query", "path=/pve&host=node1", "--explain=json"))
+    assert told["composition"] == "format=toml machine=node1 group=base"
+    country = next(value for value in told["values"] if value["key"] == "global.country")
+    assert (country["source"], country["line"]) == ("node1.toml", 3)
+    assert set(told) == {"composition", "format", "layers", "values", "answer"}
+
+
+def test_the_explanation_does_not_change_what_stands_on_stderr(answers: Path) -> None:
+    plain = said(answers, "render", "--query", "path=/pve&host=node1")
+    assert plain == "# format=toml machine=node1 group=base\n"
+    assert said(answers, "render", "--query", "path=/pve&host=node1", "--explain").startswith(plain)
+
+
+@pytest.mark.parametrize("option", ["--explain=yaml", "--explain=", "--explain=JSON"])
+def test_another_explanation_than_json_is_refused(answers: Path, option: str) -> None:
+    assert f"answerd: {option}: " in said(answers, "render", "node1", option, status=1)
+
+
+def test_json_without_explain_is_refused(answers: Path) -> None:
+    assert "--json goes with --explain" in said(answers, "render", "node1", "--json", status=1)
+
+
+def test_render_why_tells_the_reasoning_and_answers_all_the_same(answers: Path) -> None:
+    done = run("render", "--query", "path=/pve&host=node1", "--why", SERVICE_ANSWERS_DIR=answers)
+    told = done.stderr.decode()
+    assert 'machine "node1" (toml), node1.toml: is the only claim' in told
+    assert 'machine "node1" (preseed), node1.preseed: does not claim the request' in told
+    assert "toml: the path segment 'pve' asks for that" in told
+    assert tomllib.loads(done.stdout.decode())["global"]["country"] == "de"
+
+
+def test_render_why_tells_why_there_is_no_answer(answers: Path) -> None:
+    told = said(answers, "render", "--query", "path=/rhel&host=node1", "--why", status=1)
+    assert "there is none in ks" in told
+    assert told.splitlines()[-1].startswith("answerd: no document claims")
+    assert "machine node1 exists as toml and as preseed, this URL asks for ks" in told
+
+
+def test_render_tells_findings_with_their_document_and_line(answers: Path) -> None:
+    (answers / "node2.toml").write_text('extends = "base"\n[global]\nkeyboard = "xx"\n')
+    told = said(answers, "render", "node2", "--explain")
+    assert re.search(r"^# invalid: global\.keyboard.*\(node2\.toml:3\)$", told, re.MULTILINE)
+
+
+def test_the_release_of_the_installer_that_asks_decides(answers: Path, tmp_path: Path) -> None:
+    body = tmp_path / "body.json"
+    body.write_text(json.dumps({"product": {"product": "pve"}, "iso": {"release": "8.2"}, "host": "node1"}))
+    old = said(answers, "render", "--query", "path=/pve", "--body", str(body), "--explain")
+    assert re.search(r"^# invalid: global\.root-password-hashed.*8\.2", old, re.MULTILINE)
+    assert "# invalid" not in said(answers, "render", "--query", "path=/pve&host=node1", "--explain")
+
+
+# --- validate-answer -------------------------------------------------------------------------------------------------
+
+
+def test_validate_answer_judges_by_the_release(answers: Path) -> None:
+    answer = printed(answers, "render", "--query", "path=/pve&host=node1").encode()
+    assert "valid" in printed(answers, "validate-answer", "--format", "toml", stdin=answer)
+    old = ("validate-answer", "--format", "toml", "--release", "8.2", "--product", "pve")
+    assert "invalid: " in printed(answers, *old, status=1, stdin=answer)
+
+
+# --- check -----------------------------------------------------------------------------------------------------------
+
+
+def test_check_ends_with_a_summary_that_says_what_next(answers: Path) -> None:
+    last = printed(answers, "check").splitlines()[-1]
+    assert re.match(r"2 answers tried, 0 problems, \d+ notes; answerd render ID --explain", last)
+
+
+def test_check_names_key_layer_and_rule_of_a_finding(answers: Path) -> None:
+    (answers / "node2.toml").write_text('extends = "base"\n[global]\nkeyboard = "xx"\n')
+    shown = printed(answers, "check", status=1)
+    assert re.search(r'^problem: machine "node2" \(toml\): global\.keyboard.*\(node2\.toml:3\)$', shown, re.MULTILINE)
+    assert re.search(r"^3 answers tried, 1 problems, .*; mend the problems", shown, re.MULTILINE)
+
+
+def test_check_tells_the_same_of_many_machines_once_and_lists_them_for_programs(answers: Path) -> None:
+    for number in range(20):
+        (answers / f"many{number}.ks").write_text("user --name={{ who }}\n")
+    shown = printed(answers, "check")
+    assert len([line for line in shown.splitlines() if "'who'" in line]) == 1
+    assert "and 17 more (--json lists them): not tried whole" in shown
+    told = json.loads(printed(answers, "check", "--json"))
+    assert len([note for note in told["notes"] if "'who'" in note]) == 20
+    assert told["problems"] == []
+    assert told["answers"] == 22
+
+
+def test_check_without_a_terminal_has_no_colours(answers: Path) -> None:
+    assert "\033" not in printed(answers, "check")
+
+
+def on_a_terminal(*arguments: str, **settings: object) -> str:
+    """What a command prints to a terminal."""
+    leader, follower = pty.openpty()
+    environ = {
+        "TERM": "xterm",
+        **{name: value for name, value in environment(**settings).items() if name != "NO_COLOR"},
+    }
+    environ |= {name: str(value) for name, value in settings.items() if name == "NO_COLOR"}
+    process = subprocess.Popen([*PROGRAM, *arguments], env=environ, stdout=follower, stderr=follower, stdin=follower)
+    os.close(follower)
+    pieces = []
+    with contextlib.suppress(OSError):  # how Linux says that the other end has closed
+        while piece := os.read(leader, 65_536):
+            pieces.append(piece)
+    os.close(leader)
+    process.wait(20)
+    return b"".join(pieces).decode()
+
+
+def test_check_on_a_terminal_has_colours(answers: Path) -> None:
+    assert "\033[32m2 answers tried" in on_a_terminal("check", SERVICE_ANSWERS_DIR=answers)
+
+
+def test_no_color_is_honoured(answers: Path) -> None:
+    assert "\033[32m" not in on_a_terminal("check", SERVICE_ANSWERS_DIR=answers, NO_COLOR=1)
+
+
+# --- diff ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    changed = FILES | {"groups/base.toml": FILES["groups/base.toml"].replace('"de"', '"fr"').replace("xxx", "yyy")}
+    write_tree(tmp_path / "other", changed)
+    return tmp_path / "other"
+
+
+def test_diff_says_who_then_how_and_masks_secrets(answers: Path, other: Path) -> None:
+    shown = printed(answers, "diff", str(other), status=1)
+    lines = shown.splitlines()
+    assert lines[0] == f"1 of 2 answers differ, files:{answers} and files:{other}"
+    assert lines[1] == "changed  node1 (toml)  +2 -2"
+    assert '-keyboard = "de"' in lines
+    assert '+keyboard = "fr"' in lines
+    assert "$6$" not in shown
+    assert "+root-password-hashed = (secret, changed)" in shown.replace('"', "")
+
+
+def test_diff_shows_secrets_when_asked(answers: Path, other: Path) -> None:
+    assert "$6$abcdefgh$yyy" in printed(answers, "diff", "--show-secrets", str(other), status=1)
+
+
+def test_diff_of_the_same_is_status_0(answers: Path) -> None:
+    assert printed(answers, "diff", str(answers)).splitlines() == [
+        f"0 of 2 answers differ, files:{answers} and files:{answers}"
+    ]
+
+
+def test_diff_for_programs(answers: Path, other: Path) -> None:
+    told = json.loads(printed(answers, "diff", "--json", str(other), status=1))
+    assert (told["compared"], told["notes"]) == (
+        2,
+        ['group "base" (toml) differs and selects by match: only a request can tell for whom'],
+    )
+    (difference,) = told["differences"]
+    assert (difference["name"], difference["change"]) == ("node1 (toml)", "changed")
+    assert difference["after"]["layers"] == ['group "base" (toml)', 'machine "node1" (toml)']
+    assert '+keyboard = "fr"' in difference["diff"]
+
+
+@pytest.mark.parametrize("name", ["nowhere", "node1.toml"])
+def test_diff_with_what_is_no_store_is_status_2(answers: Path, name: str) -> None:
+    assert "answerd: " in said(answers, "diff", str(answers / name), status=2)
+
+
+def test_diff_with_a_database(answers: Path, other: Path, tmp_path: Path) -> None:
+    database = tmp_path / "other.db"
+    assert run("import", str(other), SERVICE_DB_PATH=database).returncode == 0
+    shown = printed(answers, "diff", str(database), status=1)
+    assert shown.splitlines()[0] == f"1 of 2 answers differ, files:{answers} and sqlite:{database}"
+
+
+def test_import_and_export_of_the_command_line(answers: Path, tmp_path: Path) -> None:
+    database, out = tmp_path / "a.db", tmp_path / "out"
+    (answers / "notes.txt").write_text("x")
+    done = run("import", str(answers), SERVICE_DB_PATH=database)
+    assert done.returncode == 0
+    assert done.stdout.decode().startswith("3 documents imported into ")
+    assert "skipped: notes.txt: " in done.stderr.decode()
+    assert run("export", str(out), SERVICE_DB_PATH=database).returncode == 0
+    assert {str(path.relative_to(out)): path.read_text() for path in out.rglob("*") if path.is_file()} == FILES
+    again = run("export", str(out), SERVICE_DB_PATH=database)
+    assert again.returncode == 1
+    assert b"--force" in again.stderr
+    assert run("export", "--force", str(out), SERVICE_DB_PATH=database).returncode == 0
+
+
+def test_export_of_a_database_that_is_not_there_makes_none(tmp_path: Path) -> None:
+    done = run("export", str(tmp_path / "out"), SERVICE_DB_PATH=tmp_path / "none.db")
+    assert done.returncode == 1
+    assert not (tmp_path / "none.db").exists()
+
+
+# --- the admin API ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["/resolve/node1?explain=1", "/resolve?host=node1&explain=1&path=/pve"])
+def test_the_admin_api_explains_in_json(tmp_path: Path, target: str) -> None:
+    admin = Admin(tmp_path / "a.db")
+    admin.ask("PUT", "/groups/base", FILES["groups/base.toml"])
+    admin.ask("PUT", "/machines/node1", FILES["node1.toml"])
+    reply = admin.ask("GET", target)
+    assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
+    assert reply.headers["x-answer-source"] == reply.json["composition"] == "format=toml machine=node1 group=base"
+    country = next(value for value in reply.json["values"] if value["key"] == "global.country")
+    assert (country["source"], country["line"]) == ("machine node1 (toml)", 3)
+
+
+def test_explain_is_no_fact_of_a_machine(tmp_path: Path) -> None:
+    admin = Admin(tmp_path / "a.db")
+    admin.ask("PUT", "/default", 'a = "{{ explain | default("none") }}"\n'.replace('"none"', "'none'"))
+    assert admin.ask("GET", "/resolve?x=1&explain=1").json["answer"] == 'a = "none"\n'
+    assert admin.ask("GET", "/resolve?x=1&explain=2").body == b'a = "2"\n'

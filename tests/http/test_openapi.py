@@ -1,0 +1,98 @@
+"""The program keeps what its OpenAPI description promises: schemathesis asks, with every check of its own on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from answerd.server.openapi import description
+from tests.running import Service
+
+TOKEN = "openapi-admin-token-0123456789"
+DOCUMENTED = Path(__file__).parents[2] / "docs" / "openapi.json"
+SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
+EXAMPLES = 20
+"""Requests generated for each operation, beside those of the coverage phase."""
+
+# A document that fits the schema may still be no TOML, an identifier may be made of punctuation alone, and a condition
+# is there to fail: those answers to a request that the schema allows are promised too.
+CONFIGURATION = """
+hooks = "openapi_hooks"
+
+[auth.openapi.token]
+bearer = "{token}"
+
+[checks.positive_data_acceptance]
+expected-statuses = ["2xx", "304", "400", "401", "404", "409", "412"]
+
+[checks.negative_data_rejection]
+expected-statuses = ["400", "401", "404", "405", "409", "412", "413"]
+"""
+
+
+def test_the_description_in_the_documentation_is_the_one_that_is_served() -> None:
+    documented = json.loads(DOCUMENTED.read_text())
+    current = json.loads(json.dumps(description()))
+
+    assert documented == current, "run: python -m tests.http.test_openapi"
+
+
+def test_no_request_brings_a_response_that_is_not_described(serving: Callable[..., Service], tmp_path: Path) -> None:
+    service = serving(
+        SERVICE_STORE="sqlite",
+        SERVICE_DB_PATH=tmp_path / "answers.db",
+        SERVICE_ADMIN_ADDR="127.0.0.1:0",
+        SERVICE_ADMIN_TOKEN=TOKEN,
+        # Each request comes from an address of its own, or wrong tokens would block them all.
+        SERVICE_TRUSTED_PROXIES="127.0.0.0/8",
+    )
+    authorization = f"Bearer {TOKEN}"
+    for target, body in {
+        "/groups/base": "x = 1\n",
+        "/machines/node1": 'extends = "base"\n',
+        "/default": "x = 1\n",
+    }.items():
+        assert service.ask_admin("PUT", target, body.encode(), Authorization=authorization).status == 200
+    (tmp_path / "schemathesis.toml").write_text(CONFIGURATION.replace("{token}", TOKEN))
+    served = service.ask_admin("GET", "/openapi.json", Authorization=authorization)
+    (tmp_path / "openapi.json").write_bytes(served.body)
+    (tmp_path / "openapi_hooks.py").write_text((Path(__file__).with_name("openapi_hooks.py")).read_text())
+    assert service.admin
+    host, port = service.admin
+
+    done = subprocess.run(
+        [
+            SCHEMATHESIS,
+            "run",
+            "openapi.json",
+            *("--url", f"http://{host}:{port}"),
+            *(
+                "--checks",
+                "all",
+                "--max-examples",
+                str(EXAMPLES),
+                "--seed",
+                "4",
+                "--continue-on-failure",
+                "--no-shrink",
+            ),
+            *("--phases", "examples,coverage,fuzzing"),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "ADMIN_TOKEN": TOKEN},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not [line for line in service.log if "failed: " in line or "unexpectedly" in line]
+
+
+if __name__ == "__main__":
+    DOCUMENTED.write_text(json.dumps(description(), indent=2, ensure_ascii=False) + "\n")

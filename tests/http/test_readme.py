@@ -1,0 +1,226 @@
+"""README.md is true: each command in it is run and answers what is shown, and its tables are those of the code.
+
+A ```console block holds ``$ command`` lines, each followed by what it prints; ``...`` stands for anything, in a line or
+for whole lines. The blocks are one walk-through, in order, in a home of their own. Two things are not as in the
+README: ``scripts/serve`` is this interpreter's answerd on a free port instead of port 8000, without making an
+environment (tests/unit/test_scripts.py has that), and ``.venv/bin/answerd`` is the same.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from answerd.config import SETTINGS
+from tests.running import Service, environment
+
+CHECKOUT = Path(__file__).parents[2]
+README = (CHECKOUT / "README.md").read_text("utf-8")
+
+IN_FORCE_SECONDS = 5.0
+"""A file takes effect within a second (SPEC 3); the rest is for a machine that is busy with other tests."""
+BETWEEN_TRIES_SECONDS = 0.1
+
+DOCUMENTED_ADDRESS = "127.0.0.1:8000"
+ANYTHING = "..."
+_SERVE = re.compile(r"(?P<settings>(?:SERVICE_\w+=\S+ )*)scripts/serve")
+_HERE_DOCUMENT = re.compile(r"<<'(\w+)'$")
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of the README and the lines that it shows below it."""
+
+    text: str
+    expected: tuple[str, ...]
+
+
+def commands_in(block: str) -> Iterator[Command]:
+    """The commands of one block. The lines of a here-document belong to the command."""
+    lines = block.splitlines()
+    while lines:
+        line = lines.pop(0)
+        assert line.startswith("$ "), f"{line!r} belongs to no command"
+        command = [line[2:]]
+        if opened := _HERE_DOCUMENT.search(line):
+            while command[-1] != opened[1]:
+                command.append(lines.pop(0))
+        expected = []
+        while lines and not lines[0].startswith("$ "):
+            expected.append(lines.pop(0))
+        yield Command("\n".join(command), tuple(expected))
+
+
+def blocks(language: str) -> list[str]:
+    """What stands in the README's blocks of this language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+COMMANDS = [command for block in blocks("console") for command in commands_in(block)]
+LOG_LINES = [line for block in blocks("log") for line in block.splitlines()]
+
+
+def as_shown(expected: tuple[str, ...]) -> re.Pattern[str]:
+    """A pattern for what a command prints."""
+    pattern = ""
+    for line in expected:
+        if line == ANYTHING:
+            pattern += r"(?:.*\n)*?"
+        else:
+            pattern += ".*".join(map(re.escape, line.split(ANYTHING))) + r"\n"
+    return re.compile(pattern)
+
+
+class Newcomer:
+    """A person with two terminals who types what the README says."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.checkout = home / "clone"
+        self.service: Service | None = None
+        self.log: list[str] = []
+        program = self.checkout / ".venv" / "bin" / "answerd"
+        program.parent.mkdir(parents=True)
+        program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m answerd "$@"\n', "utf-8")
+        program.chmod(0o755)
+        (self.checkout / "examples").symlink_to(CHECKOUT / "examples")
+        self.environ = environment() | {"HOME": str(home), "PYTHONPATH": str(CHECKOUT), "LC_ALL": "C.UTF-8"}
+
+    def type(self, command: Command) -> None:
+        """Run one command and compare."""
+        serve = _SERVE.fullmatch(command.text)
+        if serve:
+            self.serve(serve["settings"], command)
+            return
+        wanted = as_shown(command.expected)
+        until = time.monotonic() + (IN_FORCE_SECONDS if command.text.startswith("curl ") else 0.0)
+        while True:
+            printed = self.run(command.text)
+            if wanted.fullmatch(printed):
+                return
+            if time.monotonic() > until:
+                shown = "\n".join(command.expected)
+                raise AssertionError(f"$ {command.text}\nprints\n{printed}\nand README.md shows\n{shown}")
+            time.sleep(BETWEEN_TRIES_SECONDS)  # nothing tells when a file is in force but asking
+
+    def serve(self, assignments: str, command: Command) -> None:
+        """``scripts/serve`` with these settings; the one before ended with Ctrl-C."""
+        self.end()
+        given = dict(one.split("=", 1) for one in assignments.split())
+        given.setdefault("SERVICE_ANSWERS_DIR", "clone/examples/answers")
+        settings = {name: value.replace("~", str(self.home)) for name, value in given.items()}
+        settings["SERVICE_ANSWERS_DIR"] = str(self.home / settings["SERVICE_ANSWERS_DIR"])
+        self.service = Service(**settings)
+        shown = [line.replace(self.address, "0.0.0.0:8000") for line in self.service.log]
+        assert as_shown(command.expected).fullmatch("\n".join(shown) + "\n"), shown
+
+    def run(self, text: str) -> str:
+        """One command line in the other terminal: what it prints, the address as the README has it."""
+        asked = text.replace(DOCUMENTED_ADDRESS, self.address)
+        if asked.startswith("curl "):
+            asked = asked.replace("curl ", "curl --silent --max-time 20 ", 1)  # no progress where there is no terminal
+        done = subprocess.run(
+            ["bash", "-c", asked],
+            cwd=self.checkout,
+            env=self.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=60,
+            check=False,
+        )
+        return done.stdout.decode().replace("\r\n", "\n").replace(self.address, DOCUMENTED_ADDRESS)
+
+    @property
+    def address(self) -> str:
+        """Where the service listens."""
+        assert self.service
+        assert self.service.address
+        host, port = self.service.address
+        return f"{host}:{port}"
+
+    def end(self) -> None:
+        """Stop the service that runs, if one does."""
+        if self.service:
+            with self.service:
+                pass
+            self.service.wait_for_log(r"^\(the log ended\)$")
+            self.log += self.service.log
+            self.service = None
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+def test_every_command_prints_what_is_shown_and_the_log_says_so(tmp_path: Path) -> None:
+    newcomer = Newcomer(tmp_path)
+    try:
+        for command in COMMANDS:
+            newcomer.type(command)
+    finally:
+        newcomer.end()
+    logged = "\n".join(newcomer.log) + "\n"
+    missing = [line for line in LOG_LINES if not re.search(rf"(?m)^\S+Z {as_shown((line,)).pattern}", logged)]
+    assert missing == [], logged
+
+
+def test_the_walk_through_has_a_beginning_a_failure_and_a_check() -> None:
+    """That the blocks are found at all, and tell what a newcomer must see."""
+    texts = [command.text for command in COMMANDS]
+    assert texts[0] == "scripts/serve"
+    assert sum(text.startswith("curl ") for text in texts) >= 6
+    assert any("HTTP/1.1 500 Internal Server Error" in command.expected for command in COMMANDS)
+    assert any(text.endswith("answerd check") for text in texts)
+    assert len(LOG_LINES) == 4
+
+
+def test_what_the_first_command_asks_for_is_what_scripts_serve_prints() -> None:
+    script = (CHECKOUT / "scripts" / "serve").read_text("utf-8")
+    for name in ("example_mac", "example_serial"):
+        found = re.search(rf"^{name}=(\S+)$", script, re.MULTILINE)
+        assert found
+        assert any(found[1] in command.text for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", ["scripts/serve", "scripts/test"])
+def test_the_two_commands_exist(command: str) -> None:
+    assert f"| `{command}` |" in README
+    assert (CHECKOUT / command).stat().st_mode & 0o100
+
+
+def test_the_table_of_settings_is_that_of_the_program() -> None:
+    rows = re.findall(r"^\| `(SERVICE_\w+)` \| (.+?) \| (.+) \|$", README, re.MULTILINE)
+    wanted = []
+    for setting in SETTINGS:
+        choices = ", ".join(f"`{choice}`" for choice in setting.choices)
+        default = "unset" if setting.default is None else f"`{setting.default}`"
+        wanted.append((setting.name, default, f"{setting.meaning}: {choices}" if choices else setting.meaning))
+    assert rows == wanted
+
+
+def test_every_page_that_is_pointed_to_exists() -> None:
+    targets = [target for target in re.findall(r"\]\(([^)#]+)", README) if "://" not in target]
+    assert targets
+    assert [target for target in targets if not (CHECKOUT / target).exists()] == []
+
+
+def test_every_page_of_the_documentation_is_pointed_to() -> None:
+    pages = [f"docs/{page.name}" for page in (CHECKOUT / "docs").glob("*.md")]
+    assert [page for page in pages if f"({page})" not in README] == []
+
+
+def test_every_package_that_the_program_imports_is_named_with_its_reason() -> None:
+    table = README.partition("\n## What it needs\n")[2]
+    named = {"yaml": "PyYAML", "docopt": "docopt-ng"}
+    imported = set()
+    for path in (CHECKOUT / "answerd").rglob("*.py"):
+        imported |= set(re.findall(r"^\s*(?:import|from) (\w+)", path.read_text("utf-8"), re.MULTILINE))
+    third_party = {module for module in imported if module not in sys.stdlib_module_names} - {"answerd"}
+    assert [module for module in sorted(third_party) if f"`{named.get(module, module)}`" not in table] == []

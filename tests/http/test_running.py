@@ -1,0 +1,271 @@
+"""Starting, changing under way, stopping: SPEC 2, 3 and 16, with the real program."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from answerd.store.opening import STORES
+from tests.running import PROGRAM, Service, environment, run, write_tree
+
+Start = Callable[..., Service]
+
+SECOND = 1.0
+"""Within which a change on disk takes effect (SPEC 3)."""
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file as a careful program does."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_text(text)
+    temporary.rename(path)
+
+
+def until(condition: Callable[[], bool], seconds: float) -> float:
+    """Seconds until a condition held; it must within the time given."""
+    started = time.monotonic()
+    while not condition():
+        assert time.monotonic() - started < seconds, "not in time"
+        time.sleep(0.02)
+    return time.monotonic() - started
+
+
+STARTUP_ERRORS: dict[str, tuple[Mapping[str, object], list[str]]] = {
+    "an unknown store": ({"SERVICE_STORE": "redis"}, ["SERVICE_STORE", "files", "sqlite"]),
+    "an unknown log level": ({"SERVICE_LOG": "some"}, ["SERVICE_LOG", "all", "problems", "off"]),
+    "an address without a port": ({"SERVICE_LISTEN_ADDR": "127.0.0.1"}, ["SERVICE_LISTEN_ADDR"]),
+    "a port too high": ({"SERVICE_LISTEN_ADDR": "127.0.0.1:65536"}, ["SERVICE_LISTEN_ADDR"]),
+    "an address of another machine": ({"SERVICE_LISTEN_ADDR": "192.0.2.1:8000"}, ["SERVICE_LISTEN_ADDR", "192.0.2.1"]),
+    "the admin API with files": (
+        {"SERVICE_ADMIN_ADDR": "127.0.0.1:0", "SERVICE_ADMIN_TOKEN": "0123456789abcdef"},
+        ["SERVICE_ADMIN_ADDR"],
+    ),
+    "the admin API without a token": (
+        {"SERVICE_STORE": "sqlite", "SERVICE_ADMIN_ADDR": "127.0.0.1:0"},
+        ["SERVICE_ADMIN_TOKEN"],
+    ),
+    "a log file in a directory that is not there": ({"SERVICE_LOG_FILE": "/nowhere/at/all.log"}, ["SERVICE_LOG_FILE"]),
+    "proxies that are no networks": ({"SERVICE_TRUSTED_PROXIES": "proxy.example"}, ["SERVICE_TRUSTED_PROXIES"]),
+    "a settings file that is not there": ({"SERVICE_ENV_FILE": "/nowhere/env"}, ["SERVICE_ENV_FILE", "/nowhere/env"]),
+    "a database in a place that is a file": (
+        {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": "/dev/null/x.db"},
+        ["/dev/null"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("settings", "words"), STARTUP_ERRORS.values(), ids=STARTUP_ERRORS.keys())
+def test_what_cannot_start_says_why_on_one_line(
+    tmp_path: Path, settings: Mapping[str, object], words: list[str]
+) -> None:
+    if settings.get("SERVICE_STORE") == "sqlite" and "sqlite" not in STORES:
+        pytest.skip("this version has no such store")
+    given: dict[str, object] = {
+        "SERVICE_LISTEN_ADDR": "127.0.0.1:0",
+        "SERVICE_ANSWERS_DIR": tmp_path,
+        "SERVICE_DB_PATH": tmp_path / "a.db",
+        **settings,
+    }
+    ended = run("serve", stdin=b"", **given)
+    assert ended.returncode == 1
+    errors = ended.stderr.decode().splitlines()
+    assert len(errors) == 1, errors
+    assert [word for word in words if word not in errors[0]] == []
+    assert ended.stdout == b""
+
+
+def test_a_port_that_is_taken_is_a_startup_error(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        ended = run("serve", SERVICE_LISTEN_ADDR=address, SERVICE_ANSWERS_DIR=tmp_path)
+    assert ended.returncode == 1
+    assert address in ended.stderr.decode()
+    assert ended.stderr.count(b"\n") == 1
+
+
+def test_the_first_lines_tell_how_it_runs(serving: Start, tmp_path: Path) -> None:
+    service = serving({"default.toml": "x = 1\n"}, SERVICE_MAX_CONNECTIONS=77, SERVICE_TIMEOUT_SECS=7)
+    line = service.wait_for_log("listening on")
+    assert service.address
+    assert line.endswith(
+        f"listening on 127.0.0.1:{service.address[1]}, store=files:{tmp_path / 'answers'} "
+        "workers=1 max_conn=77 timeout=7s log=all"
+    )
+
+
+def test_problems_of_the_set_are_warnings_and_it_runs(serving: Start) -> None:
+    service = serving({"node1.toml": "x = = 1\n", "node2.toml": "x = 2\n"}, SERVICE_ANSWER_TOKEN="short-token")
+    assert service.wait_for_log(r"Z - .*machine \"node1\" \(toml\): does not parse")
+    assert service.wait_for_log(r"Z - .*warning.*SERVICE_ANSWER_TOKEN")
+    assert service.get("/pve?h=node2", Authorization="Bearer short-token").status == 200
+
+
+def test_a_change_on_disk_takes_effect_within_a_second(serving: Start, tmp_path: Path) -> None:
+    service = serving({"node1.toml": "x = 1\n", "groups/g.toml": 'members = ["node2"]\ny = 1\n'})
+    answers = tmp_path / "answers"
+    for number in range(2, 5):
+        replace(answers / "node1.toml", f"x = {number}\n")
+        until(lambda wanted=f"x = {number}\n": service.get("/?h=node1").text == wanted, SECOND)  # type: ignore[misc]
+    (answers / "node1.toml").unlink()
+    until(lambda: service.get("/?h=node1").status == 404, SECOND)
+    replace(answers / "node9" / "any.toml", "z = 1\n")
+    until(lambda: service.get("/?h=node9").text == "z = 1\n", SECOND)
+    (answers / "groups" / "g.toml").write_text('members = ["node3"]\ny = 2\n')
+    until(lambda: service.get("/?h=node3").text == "y = 2\n", SECOND)
+    assert service.get("/?h=node2").status == 404
+
+
+def test_a_half_written_file_is_not_served(serving: Start, tmp_path: Path) -> None:
+    service = serving({"node1.ks": "whole\n"})
+    path = tmp_path / "answers" / "node1.ks"
+    seen = set()
+    with path.open("w") as file:
+        for number in range(20):
+            file.write(f"line {number}\n")
+            file.flush()
+            seen.add(service.get("/?h=node1").text)
+            time.sleep(0.04)
+    assert seen == {"whole\n"}
+    whole = path.read_text()
+    until(lambda: service.get("/?h=node1").text == whole, SECOND)
+
+
+def test_a_problem_that_appears_is_logged_once(serving: Start, tmp_path: Path) -> None:
+    service = serving({"node1.toml": "x = 1\n"})
+    replace(tmp_path / "answers" / "node1.toml", "x = = 1\n")
+    assert service.wait_for_log(r"Z - .*machine \"node1\" \(toml\): does not parse")
+    replace(tmp_path / "answers" / "node2.toml", "x = 2\n")
+    until(lambda: service.get("/?h=node2").status == 200, SECOND)
+    assert len([line for line in service.log if 'machine "node1"' in line and " - " in line[:25]]) == 1
+
+
+def test_an_answers_directory_that_appears_later_is_picked_up(tmp_path: Path) -> None:
+    later = tmp_path / "later"
+    with Service(SERVICE_ANSWERS_DIR=later) as service:
+        assert service.wait_for_log(f"warning.*{later}.*does not exist")
+        assert service.get("/").status == 404
+        write_tree(later, {"default.toml": "x = 1\n"})
+        until(lambda: service.get("/").text == "x = 1\n", 2 * SECOND)
+        shutil.rmtree(later)
+        until(lambda: service.get("/").status == 404, 2 * SECOND)
+
+
+def test_a_configmap_that_is_swapped_takes_effect(tmp_path: Path) -> None:
+    mount = tmp_path / "mount"
+    write_tree(mount, {"..v1/default.toml": "x = 1\n", "..v2/default.toml": "x = 2\n"})
+    (mount / "..data").symlink_to("..v1")
+    (mount / "default.toml").symlink_to("..data/default.toml")
+    with Service(SERVICE_ANSWERS_DIR=mount) as service:
+        assert service.get("/").text == "x = 1\n"
+        (mount / "..new").symlink_to("..v2")
+        (mount / "..new").rename(mount / "..data")
+        until(lambda: service.get("/").text == "x = 2\n", SECOND)
+
+
+def test_a_group_that_breaks_under_way_stops_its_own_machines_and_nobody_else(serving: Start, tmp_path: Path) -> None:
+    service = serving({"groups/g.toml": 'members = ["node1"]\n', "default.toml": "d = 1\n", "node2.toml": "x = 2\n"})
+    replace(tmp_path / "answers/groups/g.toml", "members = [\n")
+    until(lambda: service.get("/?h=node1").status == 500, SECOND)
+    assert service.get("/?h=node2").text == "x = 2\n"
+    assert service.get("/?h=node3").text == "d = 1\n"
+    replace(tmp_path / "answers/groups/g.toml", 'members = ["node1"]\ny = 1\n')
+    until(lambda: service.get("/?h=node1").text == "y = 1\n", SECOND)
+
+
+def test_answers_go_on_while_the_set_is_reloaded(serving: Start, tmp_path: Path) -> None:
+    service = serving({"node1.toml": "x = 1\n"})
+    write_tree(tmp_path / "answers", {f"m{number:04}.toml": 'x = "{{ machine }}"\n' for number in range(1500)})
+    slowest = 0.0
+    for _ in range(40):
+        started = time.monotonic()
+        assert service.get("/?h=node1").status == 200
+        slowest = max(slowest, time.monotonic() - started)
+    assert slowest < 1
+    until(lambda: service.get("/?h=m1499").text == 'x = "m1499"\n', 5)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_with_0(serving: Start, how: signal.Signals) -> None:
+    service = serving({"default.toml": "x = 1\n"})
+    address = service.address
+    assert address
+    assert service.stop(how) == 0
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(address, timeout=2)
+
+
+def test_what_is_in_flight_is_finished_before_the_end(serving: Start) -> None:
+    service = serving({"default.toml": "x = 1\n"})
+    assert service.address
+    with socket.create_connection(service.address, timeout=10) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n12")
+        until(lambda: service.get("/health").status == 200, 5)  # it has been accepted by now
+        ended: list[int] = []
+        ending = threading.Thread(target=lambda: ended.append(service.stop()))
+        ending.start()
+        service.wait_for_log("stopping")
+        connection.sendall(b"34")
+        received = b"".join(iter(lambda: connection.recv(65_536), b""))
+        ending.join(10)
+    assert received.startswith(b"HTTP/1.1 200 ")
+    assert received.endswith(b"x = 1\n")
+    assert ended == [0]
+
+
+def test_a_client_that_never_finishes_is_waited_for_until_the_deadline_only(serving: Start) -> None:
+    service = serving({"default.toml": "x = 1\n"}, SERVICE_TIMEOUT_SECS=1)
+    assert service.address
+    with socket.create_connection(service.address, timeout=10) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n12")
+        started = time.monotonic()
+        assert service.stop() == 0
+        assert time.monotonic() - started < 4
+        assert connection.recv(10) == b""
+
+
+def test_sighup_reopens_the_log_and_reloads(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    answers = tmp_path / "answers"
+    write_tree(answers, {"default.toml": "x = 1\n"})
+    process = subprocess.Popen(
+        [*PROGRAM, "serve"],
+        env=environment(SERVICE_LISTEN_ADDR="127.0.0.1:0", SERVICE_ANSWERS_DIR=answers, SERVICE_LOG_FILE=log),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        until(lambda: log.exists() and "listening on" in log.read_text(), 20)
+        log.rename(tmp_path / "a.log.1")
+        os.kill(process.pid, signal.SIGHUP)
+        until(lambda: log.exists() and log.read_text() != "", 5)
+        assert process.poll() is None
+    finally:
+        process.terminate()
+        assert process.wait(10) == 0
+    assert "stop" in log.read_text()
+
+
+def test_no_argument_is_serve(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        PROGRAM,
+        env=environment(SERVICE_LISTEN_ADDR="127.0.0.1:0", SERVICE_ANSWERS_DIR=tmp_path),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr
+        assert any("listening on 127.0.0.1:" in line for line in process.stderr)
+    finally:
+        process.terminate()
+        process.communicate(timeout=10)

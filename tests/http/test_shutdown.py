@@ -1,0 +1,165 @@
+"""How the real program ends: what is in flight is answered, what is new is refused, and the exit status is right."""
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.load.torture.probe import ask
+from tests.load.torture.processes import children, holds_back, is_alive, wait_until
+from tests.running import PROGRAM, Service, environment, write_tree
+
+TIMEOUT = 2  # seconds
+ALONE_AND_SEVERAL = pytest.mark.parametrize("workers", [1, 3])
+HEAD = b"POST /ipxe HTTP/1.1\r\nHost: s\r\nContent-Length: 5\r\n\r\n"
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    write_tree(tmp_path / "answers", {"default.ipxe": "#!ipxe\n"})
+    return tmp_path / "answers"
+
+
+def service_of(answers: Path, workers: int) -> Service:
+    return Service(SERVICE_ANSWERS_DIR=answers, SERVICE_WORKERS=workers, SERVICE_TIMEOUT_SECS=TIMEOUT)
+
+
+def connect(service: Service) -> socket.socket:
+    assert service.address
+    return socket.create_connection(service.address, 10)
+
+
+def status(client: socket.socket) -> bytes:
+    return b"".join(iter(lambda: client.recv(65_536), b""))[:12]
+
+
+@ALONE_AND_SEVERAL
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_what_is_in_flight_is_answered_and_what_is_new_refused(
+    answers: Path, workers: int, how: signal.Signals
+) -> None:
+    with service_of(answers, workers) as service:
+        # So many that each worker has some.
+        begun = [connect(service) for _ in range(8)]
+        for client in begun:
+            client.sendall(HEAD + b"he")
+        assert service.get("/health").status == 200  # by now they have been accepted
+        began = time.monotonic()
+        service.process.send_signal(how)
+        wait_until(lambda: ask(service.address) == "ConnectionRefusedError")  # type: ignore[arg-type]
+        for client in begun:
+            client.sendall(b"llo")
+            assert status(client) == b"HTTP/1.1 200"
+            client.close()
+        assert service.process.wait(TIMEOUT) == 0
+        assert time.monotonic() - began < TIMEOUT
+        service.wait_for_log("- stopped")
+
+
+@ALONE_AND_SEVERAL
+def test_a_client_that_never_finishes_holds_the_end_up_until_its_deadline_only(answers: Path, workers: int) -> None:
+    with service_of(answers, workers) as service, connect(service) as client:
+        client.sendall(HEAD)
+        assert service.get("/health").status == 200
+        pids = [service.process.pid, *children(service.process.pid)]
+        began = time.monotonic()
+        assert service.stop() == 0
+        assert TIMEOUT - 1 < time.monotonic() - began < TIMEOUT + 2  # when it would have been killed
+        assert not any(is_alive(pid) for pid in pids)
+        assert status(client) == b""
+
+
+@ALONE_AND_SEVERAL
+def test_an_idle_service_ends_at_once(answers: Path, workers: int) -> None:
+    with service_of(answers, workers) as service:
+        began = time.monotonic()
+        assert service.stop() == 0
+        assert time.monotonic() - began < 1.5
+
+
+def test_a_second_signal_changes_nothing(answers: Path) -> None:
+    with service_of(answers, 2) as service, connect(service) as client:
+        client.sendall(HEAD + b"he")
+        assert service.get("/health").status == 200
+        for how in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+            service.process.send_signal(how)
+        service.wait_for_log("stopping")
+        client.sendall(b"llo")
+        assert status(client) == b"HTTP/1.1 200"
+        assert service.process.wait(TIMEOUT) == 0
+
+
+def test_ctrl_c_in_a_terminal_reaches_parent_and_workers_at_once(answers: Path) -> None:
+    with service_of(answers, 2) as service, connect(service) as client:
+        client.sendall(HEAD + b"he")
+        assert service.get("/health").status == 200
+        for pid in [*children(service.process.pid), service.process.pid]:
+            os.kill(pid, signal.SIGINT)
+        service.wait_for_log("stopping")
+        client.sendall(b"llo")
+        assert status(client) == b"HTTP/1.1 200"
+        assert service.process.wait(TIMEOUT) == 0
+        assert len([line for line in service.log if "replacing" in line]) == 0
+
+
+def test_clients_that_come_while_it_ends_are_answered_or_refused_never_cut(answers: Path) -> None:
+    with service_of(answers, 1) as service:
+        assert service.address
+        outcomes: list[str] = []
+
+        def keep_asking() -> None:
+            while not outcomes or outcomes[-1] == "200":
+                outcomes.append(ask(service.address))  # type: ignore[arg-type]
+
+        asking = [threading.Thread(target=keep_asking) for _ in range(4)]
+        for thread in asking:
+            thread.start()
+        wait_until(lambda: len(outcomes) > 200)
+        assert service.stop() == 0
+        for thread in asking:
+            thread.join()
+        assert set(outcomes) <= {"200", "ConnectionRefusedError"}
+
+
+SLOW_PARSER = """
+import tomllib, time
+_loads, _sleep = tomllib.loads, time.sleep
+def loads(text, **options):
+    _sleep(0.05)
+    return _loads(text, **options)
+tomllib.loads = loads
+"""
+"""Loaded by the interpreter of the service before anything else: a set of documents that takes long to load."""
+
+
+@ALONE_AND_SEVERAL
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_it_can_be_stopped_while_it_still_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, how: signal.Signals
+) -> None:
+    write_tree(tmp_path, {"hook/sitecustomize.py": SLOW_PARSER})
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hook"))
+    write_tree(tmp_path / "answers", {f"groups/rack-{number}.toml": 'match = {a = "b"}\n' for number in range(400)})
+    settings = environment(
+        SERVICE_ANSWERS_DIR=tmp_path / "answers", SERVICE_LISTEN_ADDR="127.0.0.1:0", SERVICE_WORKERS=workers
+    )
+    process = subprocess.Popen([*PROGRAM, "serve"], env=settings, stderr=subprocess.PIPE, text=True)
+    try:
+        # Python holds SIGINT from its start, the service SIGTERM.
+        wait_until(lambda: holds_back(process.pid, signal.SIGTERM), 10)
+        began = time.monotonic()
+        process.send_signal(how)
+        assert process.wait(10) == 0
+        assert time.monotonic() - began < 3  # 400 documents would take 20 seconds
+        assert process.stderr
+        assert "Traceback" not in process.stderr.read()
+    finally:
+        process.kill()
+        process.wait()
+        if process.stderr:
+            process.stderr.close()

@@ -1,0 +1,299 @@
+"""Several workers as the real program: one port, one limit, and nobody notices when one of them dies."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.load.torture.known_port import OnAKnownPort
+from tests.load.torture.probe import Probes, ask
+from tests.load.torture.processes import children, is_alive, kill, wait_until
+from tests.load.torture.workers import (
+    admitted_of,
+    kill_one_that_holds,
+    kill_one_with_a_queue,
+    replaced_after,
+    workers,
+)
+from tests.running import Service, run, write_tree
+
+BREATH = 0.5  # seconds between two births in one place
+WORKERS = 3
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    with workers(tmp_path / "answers", WORKERS) as running:
+        yield running
+
+
+def texts(service: Service, requests: int = 40) -> set[str]:
+    """What a fleet of clients is answered; so many that each worker has answered some."""
+    return {service.get("/ipxe").text for _ in range(requests)}
+
+
+def script(text: str) -> dict[str, str | bytes]:
+    return {"default.ipxe": f"#!ipxe\necho {text}\n"}
+
+
+# --- dying ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_killed_worker_is_replaced_within_a_second_and_that_is_logged(service: Service) -> None:
+    for worker in children(service.process.pid):
+        assert replaced_after(service, worker) < 1.0
+    for number in range(1, WORKERS + 1):
+        assert "died (signal 9), replacing it" in service.wait_for_log(f"worker {number} died")
+
+
+def test_a_killed_worker_takes_only_the_connections_it_had_accepted_with_it(service: Service) -> None:
+    held = kill_one_that_holds(service, 30)
+    assert held.of_the_dead > 0
+    assert held.of_others > 0
+    assert held.others_answered == held.of_others
+
+
+def test_what_waits_in_the_queue_of_a_killed_worker_is_answered_by_the_next(service: Service) -> None:
+    assert kill_one_with_a_queue(service, 30) == {"200": 30}
+
+
+def test_clients_that_never_stop_asking_hardly_notice_kills(service: Service) -> None:
+    assert service.address
+    with Probes(service.address, clients=2, interval=0.0) as probes:
+        for _ in range(5):
+            replaced_after(service, children(service.process.pid)[0])
+            assert {ask(service.address) for _ in range(20)} <= {"200", "ConnectionResetError", "closed"}
+    fared = probes.fared
+    assert fared.outcomes["200"] > 50
+    assert fared.failures <= 5 * 2  # each client has one connection at a time
+    assert set(fared.outcomes) <= {"200", "ConnectionResetError", "closed"}
+    assert max(fared.milliseconds) < 1_500
+
+
+def test_a_worker_that_dies_at_once_again_and_again_is_no_storm_of_forks(service: Service) -> None:
+    seen: set[int] = set(children(service.process.pid))
+    began = time.monotonic()
+    while time.monotonic() - began < 1.5:
+        born = children(service.process.pid)
+        seen.update(born)
+        for worker in born:
+            kill(worker)
+        time.sleep(0.005)
+    # Two generations come at once: the one that lived, and the one that replaced it.
+    assert len(seen) <= WORKERS * (2 + 1.5 / BREATH)
+    wait_until(lambda: len(children(service.process.pid)) == WORKERS)
+    wait_until(lambda: ask(service.address) == "200")  # type: ignore[arg-type]
+    assert service.stop() == 0
+
+
+def test_two_workers_that_die_at_once_are_both_replaced(service: Service) -> None:
+    for _ in range(3):
+        dying = set(children(service.process.pid))
+        for worker in dying:
+            kill(worker)
+        wait_until(lambda: not dying & set(children(service.process.pid)))  # noqa: B023
+        wait_until(lambda: len(children(service.process.pid)) == WORKERS)
+
+
+def test_no_worker_outlives_a_killed_parent(service: Service) -> None:
+    orphans = children(service.process.pid)
+    service.process.kill()
+    service.process.wait()
+    wait_until(lambda: not any(is_alive(pid) for pid in orphans))
+    assert service.address
+    assert ask(service.address) == "ConnectionRefusedError"
+
+
+def test_a_worker_that_replaces_another_answers_from_the_documents_of_now(tmp_path: Path) -> None:
+    write_tree(tmp_path / "answers", script("first") | {"gone.ipxe": "#!ipxe\necho gone\n"})
+    with workers(tmp_path / "answers", 2) as service:
+        write_tree(tmp_path / "answers", script("second"))
+        (tmp_path / "answers/gone.ipxe").unlink()
+        wait_until(lambda: texts(service) == {"#!ipxe\necho second\n"})
+        for worker in children(service.process.pid):
+            kill(worker)
+        assert texts(service) == {"#!ipxe\necho second\n"}
+        assert service.get("/ipxe?name=gone").text == "#!ipxe\necho second\n"
+
+
+# --- one service ----------------------------------------------------------------------------------------------------
+
+
+def test_the_limit_of_connections_is_one_over_all_workers(tmp_path: Path) -> None:
+    with workers(tmp_path / "answers", WORKERS, SERVICE_MAX_CONNECTIONS=40) as service:
+        assert 40 <= admitted_of(service, 80) < 40 + WORKERS
+        replaced_after(service, children(service.process.pid)[0])
+        assert 40 <= admitted_of(service, 80) < 40 + WORKERS  # what the dead one held is free
+
+
+@pytest.mark.parametrize("before", ["a new file", "a changed file", "a removed file"])
+def test_a_change_is_in_force_in_every_worker_within_a_second(tmp_path: Path, before: str) -> None:
+    answers = tmp_path / "answers"
+    change: dict[str, tuple[dict[str, str | bytes], Callable[[], object], str]] = {
+        "a new file": ({}, lambda: write_tree(answers, script("new")), "#!ipxe\necho new\n"),
+        "a changed file": (script("old"), lambda: write_tree(answers, script("new")), "#!ipxe\necho new\n"),
+        "a removed file": (script("old"), (answers / "default.ipxe").unlink, "no document claims"),
+    }
+    files, act, expected = change[before]
+    answers.mkdir()
+    write_tree(answers, files)
+    with workers(answers, WORKERS) as service:
+        texts(service)
+        act()
+        changed = time.monotonic()
+        while time.monotonic() - changed < 1.0:
+            time.sleep(0.01)
+        seen = texts(service)
+    assert all(text.startswith(expected) for text in seen), seen
+
+
+def test_sighup_reaches_every_worker_and_a_moved_log_file_is_left_alone(tmp_path: Path) -> None:
+    log, moved = tmp_path / "log", tmp_path / "log.1"
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    with OnAKnownPort(SERVICE_ANSWERS_DIR=answers, SERVICE_WORKERS=WORKERS, SERVICE_LOG_FILE=log) as service:
+        service.get("/before")
+        wait_until(lambda: "GET /before" in log.read_text())
+        log.rename(moved)
+        service.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: log.exists() and log.read_text().count(" - reloading") == WORKERS)
+        size = moved.stat().st_size
+        replaced_after(service, children(service.process.pid)[0])  # it, too, writes to the new file
+        for number in range(40):
+            service.get(f"/after-{number}")
+        wait_until(lambda: log.read_text().count("GET /after-") == 40)
+        assert moved.stat().st_size == size
+
+
+def test_a_directory_that_cannot_be_listed_is_a_warning_with_several_workers_too(tmp_path: Path) -> None:
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    with Service(SERVICE_ANSWERS_DIR=tmp_path / "one", SERVICE_WORKERS=2) as service:
+        service.wait_for_log("warning: the answers directory")
+        assert service.get("/").status == 404
+        (tmp_path / "one").unlink()
+        write_tree(tmp_path / "one", script("there"))
+        wait_until(lambda: texts(service) == {"#!ipxe\necho there\n"})
+
+
+# --- what blocks one must not block the others ----------------------------------------------------------------------
+
+SLOW_DISK = """
+import os, time
+_scandir, _sleep = os.scandir, time.sleep
+def scandir(path="."):
+    if os.path.exists({flag!r}):
+        _sleep(1.0)
+    return _scandir(path)
+os.scandir = scandir
+"""
+"""Loaded by the interpreter of the service before anything else: a disk that takes its time."""
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_disk_that_hangs_stalls_no_request(tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    flag = tmp_path / "slow"
+    write_tree(tmp_path, {"hook/sitecustomize.py": SLOW_DISK.format(flag=str(flag))})
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hook"))
+    answers = tmp_path / "answers"
+    write_tree(answers, script("there"))
+    with Service(SERVICE_ANSWERS_DIR=answers, SERVICE_WORKERS=count) as service:
+        assert service.address
+        assert texts(service) == {"#!ipxe\necho there\n"}  # each worker has begun
+        flag.touch()
+        with Probes(service.address, interval=0.005) as probes:
+            time.sleep(1.2)
+            write_tree(answers, script("changed"))
+            assert service.get("/ipxe").text == "#!ipxe\necho there\n"
+        assert probes.fared.failures == 0
+        assert max(probes.fared.milliseconds) < 700
+        assert probes.fared.percentile(90) < 50
+        flag.unlink()
+        wait_until(lambda: texts(service) == {"#!ipxe\necho changed\n"})
+
+
+SLOW_DATABASE = """
+import os, sqlite3, time
+_connect, _sleep = sqlite3.connect, time.sleep
+class Slow(sqlite3.Connection):
+    def cursor(self, *arguments):
+        if os.path.exists({flag!r}):
+            _sleep(1.0)
+        return super().cursor(*arguments)
+sqlite3.connect = sqlite3.dbapi2.connect = lambda *arguments, **options: _connect(*arguments, factory=Slow, **options)
+"""
+"""The same for a database on such a disk."""
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_database_that_hangs_stalls_no_request(tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    flag = tmp_path / "slow"
+    write_tree(tmp_path, {"hook/sitecustomize.py": SLOW_DATABASE.format(flag=str(flag))})
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hook"))
+    write_tree(tmp_path / "answers", script("there"))
+    settings = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": str(tmp_path / "answers.db")}
+    assert run("import", str(tmp_path / "answers"), **settings).returncode == 0  # type: ignore[arg-type]
+    with Service(**settings, SERVICE_WORKERS=count) as service:
+        assert service.address
+        assert texts(service) == {"#!ipxe\necho there\n"}
+        flag.touch()
+        with Probes(service.address, interval=0.005) as probes:
+            time.sleep(1.2)
+            assert service.get("/ipxe").text == "#!ipxe\necho there\n"
+        flag.unlink()
+        assert probes.fared.failures == 0
+        assert max(probes.fared.milliseconds) < 700
+        assert probes.fared.percentile(90) < 50
+
+
+def test_a_pipe_among_the_documents_is_never_waited_for(tmp_path: Path) -> None:
+    write_tree(tmp_path / "answers", script("there"))
+    os.mkfifo(tmp_path / "answers/node-1.ipxe")
+    with Service(SERVICE_ANSWERS_DIR=tmp_path / "answers") as service:
+        assert service.get("/ipxe").status == 200
+        assert service.get("/ipxe?name=node-1").status == 500
+        service.wait_for_log("not a regular file")
+
+
+def test_many_documents_are_looked_at_without_slowing_requests_down(tmp_path: Path) -> None:
+    answers = tmp_path / "answers"
+    write_tree(answers, {f"node-{number}.ipxe": f"#!ipxe\necho {number}\n" for number in range(3_000)})
+    with Service(SERVICE_ANSWERS_DIR=answers) as service:
+        assert service.address
+        with Probes(service.address, interval=0.002) as probes:
+            for number in range(0, 3_000, 3):
+                (answers / f"node-{number}.ipxe").write_text("#!ipxe\necho changed\n")
+            wait_until(lambda: service.get("/ipxe?name=node-2997").text == "#!ipxe\necho changed\n")
+        assert probes.fared.failures == 0
+        assert max(probes.fared.milliseconds) < 700
+        assert probes.fared.percentile(90) < 50
+
+
+# --- starting -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_port_in_use_is_a_startup_error_in_one_line(service: Service, tmp_path: Path, count: int) -> None:
+    assert service.address
+    ended = run(
+        "serve",
+        SERVICE_ANSWERS_DIR=tmp_path,
+        SERVICE_LISTEN_ADDR=f"127.0.0.1:{service.address[1]}",
+        SERVICE_WORKERS=count,
+    )
+    assert ended.returncode == 1
+    lines = ended.stderr.decode().splitlines()
+    assert len(lines) == 1
+    assert f"127.0.0.1:{service.address[1]} cannot be bound" in lines[0]
+    assert "in use" in lines[0]
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1:8000", "no-such-host.invalid:8000", "127.0.0.1:99999", "127.0.0.1"])
+def test_an_address_that_is_not_ours_is_a_startup_error_in_one_line(tmp_path: Path, address: str) -> None:
+    ended = run("serve", SERVICE_ANSWERS_DIR=tmp_path, SERVICE_LISTEN_ADDR=address, SERVICE_WORKERS=2)
+    assert ended.returncode == 1
+    assert "SERVICE_LISTEN_ADDR" in ended.stderr.decode()
+    assert len(ended.stderr.decode().splitlines()) == 1

@@ -1,0 +1,82 @@
+"""The locust scripts against the real program, for seconds: they run, and notice another machine's answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadtest.fleet import Machine, mixed_fleet
+from tests.running import Service
+
+# Not imported to find out: locust patches the standard library of whoever imports it.
+pytestmark = pytest.mark.skipif(find_spec("locust") is None, reason="locust is not installed")
+
+CHECKOUT = Path(__file__).parents[2]
+MACHINES = 100
+
+
+def run_locust(script: str, service: Service, *options: str) -> tuple[int, dict[str, dict[str, Any]], str]:
+    """A script, headless: its exit status, its requests by name, and all it said."""
+    assert service.address
+    command = [sys.executable, "-m", "locust", "-f", f"loadtest/{script}.py", "--headless", "--json", "--only-summary"]
+    host = f"http://{service.address[0]}:{service.address[1]}"
+    ended = subprocess.run(
+        [*command, "--host", host, "--machines", str(MACHINES), *options],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    said = ended.stdout + ended.stderr
+    begin, end = ended.stdout.find("["), ended.stdout.rfind("]")
+    assert 0 <= begin < end, said
+    rows = json.loads(ended.stdout[begin : end + 1])
+    return ended.returncode, {row["name"]: row for row in rows}, said
+
+
+def test_a_rack_that_is_powered_on_gets_every_machine_its_own_answer(serving: Callable[..., Service]) -> None:
+    service = serving(dict(mixed_fleet(MACHINES)))
+    users = ("--users", str(MACHINES), "--spawn-rate", str(MACHINES))
+    status, requests, said = run_locust("rack", service, *users, "--run-time", "20s", "--pace", "100")
+    assert status == 0, said
+    quarter = MACHINES // 4
+    assert {name: row["num_requests"] for name, row in requests.items()} == {
+        "proxmox": quarter,
+        "kickstart": quarter,
+        "nocloud network-config": quarter,
+        "nocloud meta-data": quarter,
+        "nocloud user-data": quarter,
+        "nocloud vendor-data": quarter,
+        "ipxe": quarter,
+        "preseed, chained": quarter,
+    }
+    assert all(row["num_failures"] == 0 for row in requests.values())
+
+
+def test_an_answer_that_is_another_machines_is_a_failure(serving: Callable[..., Service]) -> None:
+    documents = dict(mixed_fleet(MACHINES))
+    documents[f"{Machine(4).identifier}.toml"] = documents[f"{Machine(8).identifier}.toml"]
+    service = serving(documents)
+    users = ("--users", str(MACHINES), "--spawn-rate", str(MACHINES))
+    status, requests, said = run_locust("rack", service, *users, "--run-time", "20s", "--pace", "100")
+    assert status == 1
+    assert {name: row["num_failures"] for name, row in requests.items() if row["num_failures"]} == {"proxmox": 1}
+    assert f"{Machine(4).host}.lab is not in it" in said
+
+
+@pytest.mark.parametrize("script", ["lab", "mixed"])
+def test_a_script_that_goes_on_for_ever_runs_without_failures(script: str, serving: Callable[..., Service]) -> None:
+    service = serving(dict(mixed_fleet(MACHINES)))
+    users = ("--users", "20", "--spawn-rate", "20")
+    status, requests, said = run_locust(script, service, *users, "--run-time", "2s", "--pace", "500")
+    assert status == 0, said
+    assert sum(row["num_requests"] for row in requests.values()) > 20
+    assert all(row["num_failures"] == 0 for row in requests.values())

@@ -1,0 +1,50 @@
+"""``python -m tests.load.torture PART``: runs the long proofs of a part, prints one table, exits 1 if one fails."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.load.torture import durability, fuzz, listener, slow, workers
+from tests.load.torture.figures import Figure, table
+
+PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
+    "listener": [listener.idle, listener.trickle, listener.stampede],
+    "workers": [workers.killing, workers.limit],
+    "fuzz": [fuzz.reader, fuzz.program],
+    "slow": [slow.modes],
+    "durability": [durability.kills, durability.full_disk],
+}
+"""The proofs of each part. A proof is given an empty directory and returns its figures."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the parts that are named, or all."""
+    unknown = set(arguments) - PARTS.keys() - {"all"}
+    if unknown or not arguments:
+        print(f"usage: python -m tests.load.torture {'|'.join([*PARTS, 'all'])}", file=sys.stderr)
+        return 2
+    chosen = [part for part in PARTS if part in arguments or "all" in arguments]
+    figures = [figure for part in chosen for proof in PARTS[part] for figure in _run(part, proof)]
+    print(table(figures))
+    return 0 if all(figure.holds for figure in figures) else 1
+
+
+def _run(part: str, proof: Callable[[Path], list[Figure]]) -> list[Figure]:
+    name = f"{part}: {proof.__name__}"
+    print(f"{name} ...", file=sys.stderr, flush=True)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            figures = proof(Path(scratch))
+        except Exception as error:  # the other proofs are still worth running
+            figures = [Figure(name, "could not be finished", f"{type(error).__name__}: {error}"[:100], "-", False)]
+    print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    return figures
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

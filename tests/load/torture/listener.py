@@ -1,0 +1,235 @@
+"""Proofs about connections by the thousand: idle ones, slow ones, and all at once."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from answerd.server.admission import raise_file_limit
+from tests.load.torture.figures import Figure, exactly, told, under
+from tests.load.torture.probe import Probes
+from tests.load.torture.processes import private_bytes
+from tests.running import Service, write_tree
+
+SOURCES = 8  # addresses the clients come from: one has not ports enough
+FILES_FOR_OTHERS = 100  # that the torturer needs beside its connections
+SLOW_REQUEST = b"GET /ipxe HTTP/1.1\r\nHost: s\r\nX-Slow: " + b"a" * 1_000
+WHOLE_REQUEST = b"GET /ipxe HTTP/1.1\r\nHost: s\r\n\r\n"
+TICK = 0.05  # seconds: the bytes of a second are spread over as many ticks as fit
+SWEPT_LATE = 1.0  # seconds after its deadline at which a connection must be gone
+BYTES_A_CONNECTION = 3_000
+P99_MILLISECONDS = 50.0
+SETTLED_BYTES = 2_000_000  # by which memory may differ between two rounds of the same
+
+
+@contextmanager
+def serving(scratch: Path, **settings: object) -> Iterator[Service]:
+    """The service with one document, asked once in each way before anything is measured."""
+    write_tree(scratch / "answers", {"default.ipxe": "#!ipxe\necho hello\n"})
+    with Service(SERVICE_ANSWERS_DIR=scratch / "answers", **settings) as service:
+        assert service.address
+        with Probes(service.address, interval=0.0):
+            time.sleep(0.5)
+        yield service
+
+
+class Crowd:
+    """Many open connections, and how many the service has closed."""
+
+    def __init__(self, address: tuple[str, int], count: int) -> None:
+        raise_file_limit()
+        self.open: dict[int, socket.socket] = {}
+        self._poll = select.epoll()
+        for number in range(count):
+            client = socket.create_connection(address, 10, (f"127.0.0.{2 + number % SOURCES}", 0))
+            client.setblocking(False)
+            self.open[client.fileno()] = client
+            self._poll.register(client, select.EPOLLIN | select.EPOLLRDHUP)
+        self.opened = time.monotonic()
+
+    def notice(self, seconds: float) -> None:
+        """Wait so long, and give up the connections that the service has closed meanwhile."""
+        until = time.monotonic() + seconds
+        while True:
+            for descriptor, _ in self._poll.poll(max(0.0, until - time.monotonic()), 1_000):
+                self._poll.unregister(descriptor)
+                self.open.pop(descriptor).close()
+            if time.monotonic() >= until:
+                return
+
+    def close(self) -> None:
+        """Leave."""
+        for client in self.open.values():
+            client.close()
+        self.open.clear()
+        self._poll.close()
+
+
+def _wait(crowd: Crowd, timeout: float) -> None:
+    """Say nothing until nobody is left, or far too long."""
+    while crowd.open and time.monotonic() - crowd.opened < timeout * 3:
+        crowd.notice(TICK)
+
+
+def _trickle(crowd: Crowd, timeout: float) -> None:
+    """A byte a second on each connection, not all in the same moment."""
+    clients = list(crowd.open.values())
+    ticks = int(1 / TICK)
+    tick = 0
+    while crowd.open and time.monotonic() - crowd.opened < timeout * 3:
+        second, share = divmod(tick, ticks)
+        byte = SLOW_REQUEST[second : second + 1]
+        for client in clients[share::ticks]:
+            try:
+                client.send(byte)
+            except OSError:  # closed, by the service or because of that
+                continue
+        tick += 1
+        crowd.notice(max(0.0, crowd.opened + tick * TICK - time.monotonic()))
+
+
+ROUNDS = 2
+"""Of the same crowd: memory that the first leaves behind is there to be used again, what the second adds is lost."""
+
+
+def _held(scratch: Path, proof: str, behave: Callable[[Crowd, float], None], count: int, timeout: int) -> list[Figure]:
+    with serving(scratch, SERVICE_MAX_CONNECTIONS=count + 500, SERVICE_TIMEOUT_SECS=timeout) as service:
+        assert service.address
+        pid = service.process.pid
+        before = private_bytes(pid)
+        left, late, after = 0, 0.0, []
+        with Probes(service.address) as probes, _Peak(pid) as peak:
+            for _ in range(ROUNDS):
+                crowd = Crowd(service.address, count)
+                behave(crowd, timeout)
+                late = max(late, time.monotonic() - crowd.opened - timeout)
+                left += len(crowd.open)
+                crowd.close()
+                after.append(private_bytes(pid))
+    return [
+        exactly(proof, "requests of others that failed", probes.fared.failures, 0),
+        told(proof, "requests of others", probes.fared.outcomes.total()),
+        told(proof, "p50 of others", probes.fared.percentile(50), "ms"),
+        under(proof, "p99 of others", probes.fared.percentile(99), P99_MILLISECONDS, "ms"),
+        under(proof, "memory a connection at the peak", (peak.bytes - before) // count, BYTES_A_CONNECTION, "bytes"),
+        under(proof, "memory gained from the first to the last", after[-1] - after[0], SETTLED_BYTES, "bytes"),
+        exactly(proof, "connections left over", left, 0),
+        under(proof, "last one gone after its deadline", late, SWEPT_LATE, "s"),
+    ]
+
+
+def idle(scratch: Path, *, count: int = 10_000, timeout: int = 15) -> list[Figure]:
+    """Connections that are opened and left."""
+    return _held(scratch, f"{ROUNDS} times {count:,} idle connections", _wait, count, timeout)
+
+
+def trickle(scratch: Path, *, count: int = 10_000, timeout: int = 15) -> list[Figure]:
+    """Connections that send a byte a second."""
+    return _held(scratch, f"{ROUNDS} times {count:,} that send a byte a second", _trickle, count, timeout)
+
+
+def stampede(scratch: Path, *, count: int = 19_900, limit: int = 500, rounds: int = 3) -> list[Figure]:
+    """As many clients as the file limit allows, all at once, against a limit far below."""
+    count = min(count, raise_file_limit() - FILES_FOR_OTHERS)
+    settled, outcomes, seconds = [], Counter[str](), []
+    with serving(scratch, SERVICE_MAX_CONNECTIONS=limit, SERVICE_LOG="problems") as service:
+        assert service.address
+        before = private_bytes(service.process.pid)
+        with _Peak(service.process.pid) as peak:
+            for _ in range(rounds):
+                began = time.monotonic()
+                outcomes.update(_rush(service.address, count))
+                seconds.append(time.monotonic() - began)
+                time.sleep(3)  # beyond the time that a connection lingers
+                settled.append(private_bytes(service.process.pid))
+        lines = len([line for line in service.log if "503" in line])
+    proof = f"{rounds} stampedes of {count:,}, limit {limit}"
+    return [
+        told(proof, "answered 200", outcomes["200"]),
+        told(proof, "answered 503", outcomes["503"]),
+        exactly(proof, "neither (resets, silence, other)", rounds * count - outcomes["200"] - outcomes["503"], 0),
+        told(proof, "slowest stampede", max(seconds), "s"),
+        under(proof, "memory a connection at the peak", (peak.bytes - before) // count, BYTES_A_CONNECTION, "bytes"),
+        under(proof, "memory gained from the first to the last", settled[-1] - settled[0], SETTLED_BYTES, "bytes"),
+        under(proof, "log lines for all 503s", lines, 3 * int(sum(seconds) + 3 * rounds)),
+    ]
+
+
+class _Peak:
+    """The most memory that a process has had meanwhile."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.bytes = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.1):
+            self.bytes = max(self.bytes, private_bytes(self.pid))
+
+    def __enter__(self) -> _Peak:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def _rush(address: tuple[str, int], count: int) -> Counter[str]:
+    """So many clients at once, each asking for the answer; how each fared."""
+    poll = select.epoll()
+    received: dict[int, bytes] = {}
+    clients: dict[int, socket.socket] = {}
+    outcomes: Counter[str] = Counter()
+
+    def serve(seconds: float) -> None:
+        for descriptor, events in poll.poll(seconds, 4_096):
+            client = clients[descriptor]
+            try:
+                if events & select.EPOLLOUT and descriptor not in received:
+                    client.send(WHOLE_REQUEST)
+                    received[descriptor] = b""
+                    poll.modify(descriptor, select.EPOLLIN)
+                    continue
+                piece = client.recv(65_536)
+            except OSError as error:
+                piece, received[descriptor] = b"", type(error).__name__.encode()
+            if piece:
+                received[descriptor] += piece
+                continue
+            outcomes[_told(received.pop(descriptor))] += 1
+            poll.unregister(descriptor)
+            clients.pop(descriptor).close()
+
+    for number in range(count):
+        client = socket.socket()
+        client.setblocking(False)
+        client.bind((f"127.0.0.{2 + number % SOURCES}", 0))
+        client.connect_ex(address)
+        clients[client.fileno()] = client
+        poll.register(client, select.EPOLLOUT)
+        if number % 500 == 499:
+            serve(0)
+    until = time.monotonic() + 60
+    while clients and time.monotonic() < until:
+        serve(1.0)
+    outcomes["silence"] += len(clients)
+    for client in clients.values():
+        client.close()
+    return outcomes
+
+
+def _told(response: bytes) -> str:
+    if not response.startswith(b"HTTP/1.1 "):
+        return response.decode("latin-1") or "closed"
+    head, _, body = response.partition(b"\r\n\r\n")
+    whole = f"Content-Length: {len(body)}\r\n".encode() in head + b"\r\n"
+    return response[9:12].decode() if whole else "cut off"

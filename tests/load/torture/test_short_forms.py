@@ -1,0 +1,46 @@
+"""The long proofs in small, so that they keep working; workers are in ``tests/http/test_workers.py``."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.load.torture import fuzz, listener
+from tests.load.torture.__main__ import PARTS, main
+from tests.load.torture.figures import Figure, exactly, table, under
+
+PROOFS: dict[str, Callable[[Path], list[Figure]]] = {
+    "slow connections": lambda scratch: listener.trickle(scratch, count=400, timeout=2),
+    "a stampede": lambda scratch: listener.stampede(scratch, count=1_500, limit=50, rounds=1),
+    "streams for the reader": lambda scratch: fuzz.reader(scratch, inputs=10_000, seconds=0.0),
+    "streams for the program": lambda scratch: fuzz.program(scratch, inputs=1_200),
+}
+
+
+@pytest.mark.parametrize("proof", PROOFS)
+def test_a_proof_holds_in_small(proof: str, tmp_path: Path) -> None:
+    figures = PROOFS[proof](tmp_path)
+    assert len(figures) >= 5
+    assert [figure for figure in figures if not figure.holds] == []
+
+
+def test_a_figure_that_misses_its_bar_shows_in_the_table() -> None:
+    rows = table([under("p", "m", 51.0, 50.0, "ms"), exactly("p", "n", 3, 3)]).splitlines()
+    assert [row.split("|")[5].strip() for row in rows[2:]] == ["FAILED", "ok"]
+    assert len({len(row) for row in rows}) == 1
+
+
+def test_a_proof_that_breaks_off_is_a_figure_that_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_scratch: Path) -> list[Figure]:
+        raise OSError("no more files")
+
+    monkeypatch.setitem(PARTS, "slow", [broken])
+    assert main(["slow"]) == 1
+    assert "OSError: no more files" in capsys.readouterr().out
+
+
+def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["no-such-part"]) == 2
+    assert "listener|workers|fuzz|slow|durability|all" in capsys.readouterr().err
