@@ -37,6 +37,7 @@ EXTRAS = {
         "psutil>=7.2,<8",
         "pykickstart>=3.78,<4",
         "pytest>=9.2,<10",
+        "pytest-xdist>=3.8,<4",  # two tests at a time, by scripts/test
         "ruamel.yaml>=0.19,<0.20",
         "ruff>=0.17.5,<0.18",
         "schemathesis>=4.32,<5",

@@ -47,16 +47,18 @@ All settings are environment variables: see docs/configuration.md, or `answerd c
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 
-from docopt import docopt
+from docopt import DocoptExit, docopt
 
 from answerd import __version__
 from answerd.captures import CaptureError
 from answerd.commands import Arguments, CommandError
-from answerd.config import ConfigError, describe, read_config
+from answerd.config import Config, ConfigError, describe, read_config
 from answerd.errors import AnswerError
 from answerd.store import StoreError
 
@@ -74,6 +76,10 @@ def main(arguments: list[str] | None = None) -> int:
         return error.status
     except (ConfigError, StoreError, AnswerError, CaptureError) as error:
         print(f"answerd: {error}", file=sys.stderr)
+        return 1
+    except DocoptExit:
+        given = shlex.join(sys.argv[1:] if arguments is None else arguments)
+        print(f"answerd: no command is written like this: {given}; answerd --help shows them all", file=sys.stderr)
         return 1
     except BrokenPipeError:  # `answerd render … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -119,7 +125,29 @@ def show_config(_arguments: Arguments) -> int:
         print(f"{name:{widths[0]}}  {value:{widths[1]}}  {source}")
     for warning in config.warnings:
         print(f"warning: {warning}", file=sys.stderr)
+    _try_to_open(config)
     return 0
+
+
+def _try_to_open(config: Config) -> None:
+    """Raises `StoreError` or `CommandError` for a store or a log file that the service could not open.
+
+    What is not there yet is not made. No address is bound: the service that has these settings may be running.
+    """
+    from answerd.store.opening import open_store  # noqa: PLC0415
+
+    if config.store == "sqlite" and Path(config.db_path).exists():
+        open_store(config)
+    if config.log_file in ("stderr", "stdout"):
+        return
+    log_file = Path(config.log_file)
+    try:
+        if log_file.exists():
+            log_file.open("ab").close()
+        else:
+            os.listdir(log_file.parent)
+    except OSError as error:
+        raise CommandError(f"SERVICE_LOG_FILE: {log_file} cannot be opened: {error.strerror}") from None
 
 
 COMMANDS = {

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
+from answerd.identity import shown
+
 Source = Literal["default", "file", "environment"]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -277,7 +279,7 @@ def _shown(setting: Setting, value: object) -> str:
         return "(set)"
     if isinstance(value, tuple):
         return ",".join(map(str, value))
-    return _printable(str(value))
+    return shown(str(value))
 
 
 def _value(setting: Setting, given: tuple[str, Source] | None, path: str, warnings: list[str]) -> tuple[object, Source]:
@@ -393,12 +395,5 @@ def _parse_assignment(line: str) -> tuple[str, str]:
 
 def _one_line(text: str) -> str:
     """``text`` as a message can repeat it: on one line and not too long."""
-    shown = _printable(text)
-    return shown if len(shown) <= MESSAGE_VALUE_LENGTH else shown[:MESSAGE_VALUE_LENGTH] + "…"
-
-
-def _printable(text: str) -> str:
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
-        for character in text
-    )
+    line = shown(text)
+    return line if len(line) <= MESSAGE_VALUE_LENGTH else line[:MESSAGE_VALUE_LENGTH] + "…"

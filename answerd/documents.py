@@ -31,6 +31,18 @@ class Key(NamedTuple):
         name = f' "{shown(self.identifier)}"' if self.kind is not Kind.DEFAULT else ""
         return f"{self.kind}{name} ({self.format})"
 
+    @property
+    def name(self) -> tuple[Kind, str, str]:
+        """Kind, identity and format: at most one document may have all three."""
+        return self.kind, identity(self.identifier), self.format
+
+    @property
+    def fault(self) -> str | None:
+        """What is wrong with its identifier; None when nothing is."""
+        if self.kind is Kind.DEFAULT:
+            return "a default has no identifier" if self.identifier else None
+        return identifier_fault(self.kind, self.identifier)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RawDocument:
@@ -52,7 +64,7 @@ class Content:
 
     ``tree`` has no control keys and its placeholders read. ``verbatim``: served alone, it is served as it was written.
     ``problems`` are sentences without the document's name. ``readable`` is False when it does not parse, or nobody can
-    say what it claims; then ``tree`` is None.
+    say what it claims; then ``tree`` is None, and the first of ``problems`` says why.
     """
 
     tree: Tree
@@ -97,11 +109,6 @@ class Document:
         return read_content(self.key.kind, self.family, self.text, self.raw.fault)
 
     @property
-    def is_read(self) -> bool:
-        """Whether `content` is there already."""
-        return "content" in self.__dict__
-
-    @property
     def control(self) -> Control:
         """Its control keys."""
         return self.content.control
@@ -109,9 +116,7 @@ class Document:
     @cached_property
     def name_fault(self) -> str | None:
         """What is wrong with its name, whatever it holds."""
-        if self.key.kind is Kind.DEFAULT:
-            return None
-        fault = identifier_fault(self.key.kind, self.key.identifier)
+        fault = self.key.fault
         if fault is None and self.is_named_like_an_alias:
             fault = (
                 f"{self.identity!r} is a URL segment that asks for a format, so this machine claims nothing: "

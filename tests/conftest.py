@@ -50,8 +50,14 @@ class Fleet:
 
     def write(self, files: Mapping[str, str]) -> Fleet:
         """Store documents and put them in force."""
-        for name, text in files.items():
-            self.store.put(key_of(name), text)
+        if isinstance(self.store, SqliteStore):
+            with self.store.writing() as transaction:  # one wait for the disk, not one for each document
+                for name, text in files.items():
+                    transaction.put(key_of(name), text)
+                transaction.commit()
+        else:
+            for name, text in files.items():
+                self.store.put(key_of(name), text)
         self.look()
         return self
 

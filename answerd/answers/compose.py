@@ -20,13 +20,9 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
     that says nothing, all other installers take an empty answer for success.
     """
     top = layers[-1]
-    cached = top.prepared
-    # Documents compare by being the same object, so equal tuples are the same versions of the same documents.
-    if cached is not None and cached[0] == layers:
-        prepared = cached[1]
-    else:
-        prepared = _prepare(layers)
-        top.prepared = (layers, prepared)
+    if top.prepared is None or not _is_made_of(top.prepared, layers):
+        top.prepared = (layers, _prepare(layers))
+    prepared = top.prepared[1]
     if prepared.static is not None and is_blank(prepared.static) and not may_be_blank:
         raise EmptyAnswer(f"the answer of {_named(layers)} is empty")
     return prepared
@@ -48,7 +44,7 @@ def _prepare(layers: Layers) -> Prepared:
 
 def _merged(layers: Layers) -> Tree:
     """The tree of a stack. That of a chain of groups is kept with its top group: many machines stand on it."""
-    height = next((at for at in range(len(layers), 1, -1) if _is_kept(layers[:at])), 1)
+    height = next((at for at in range(len(layers), 1, -1) if _is_made_of(layers[at - 1].merged, layers[:at])), 1)
     kept = layers[height - 1].merged
     tree = kept[1] if height > 1 and kept else layers[0].content.tree
     for at in range(height, len(layers)):
@@ -59,8 +55,7 @@ def _merged(layers: Layers) -> Tree:
     return tree
 
 
-def _is_kept(layers: Layers) -> bool:
-    kept = layers[-1].merged
+def _is_made_of(kept: tuple[Layers, object] | None, layers: Layers) -> bool:
     # Documents compare by being the same object, so equal tuples are the same versions of the same documents.
     return kept is not None and kept[0] == layers
 

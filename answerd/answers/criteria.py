@@ -5,12 +5,11 @@ Whether a criterion holds is decided where it always is, by `Criterion.holds`; h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from answerd.documents import Document, Key
+from answerd.documents import Key
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
-from answerd.formats.family import ParseError
 
 LONGEST_VALUE = 60
 """Characters of a value from a request or a document that a sentence quotes: console lines stay readable."""
@@ -45,10 +44,10 @@ def failing(match: Sequence[Criterion], facts: Facts) -> Criterion | None:
     return next((criterion for criterion in match if not criterion.holds(facts.forms(criterion.label))), None)
 
 
-def asks_for(criterion: Criterion, document: Document) -> str:
+def asks_for(criterion: Criterion) -> str:
     """A criterion as its document spells it: ``serial=7ABC*``, with `` or `` between several patterns."""
-    patterns = _spelled(document).get(criterion.label, [])
-    return f"{shortened(criterion.label)}={' or '.join(listed([one]) for one in patterns[:MOST_VALUES]) or '…'}"
+    patterns = [shortened(pattern.text) for pattern in criterion.patterns[:MOST_VALUES]]
+    return f"{shortened(criterion.label)}={' or '.join(patterns)}"
 
 
 def request_has(label: str, facts: Facts) -> str:
@@ -57,17 +56,3 @@ def request_has(label: str, facts: Facts) -> str:
     if not values:
         return f"the request has no {shortened(label)}"
     return f"the request's {shortened(label)} is {listed([repr(shortened(value)) for value in values])}"
-
-
-def _spelled(document: Document) -> Mapping[str, list[str]]:
-    """The patterns of a document's ``match`` by label, as written; nothing where it cannot be read any more."""
-    try:
-        written, _ = document.family.control(document.family.parse(document.text))
-    except ParseError:
-        return {}
-    value = written.values["match"].value if "match" in written.values else None
-    spelled: dict[str, list[str]] = {}
-    for label, patterns in value.items() if isinstance(value, Mapping) else ():
-        texts = patterns if isinstance(patterns, list) else [patterns]
-        spelled.setdefault(str(label).strip().casefold(), []).extend(str(text) for text in texts)
-    return spelled

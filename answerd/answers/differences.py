@@ -108,7 +108,7 @@ def _side(catalogue: Catalogue, asked: Trial | Document | None) -> Side | None:
     if asked is None:
         return None
     if isinstance(asked, Document):
-        return Side(None, next(iter(asked.problems), "cannot be read"))
+        return Side(None, asked.problems[0])
     try:
         selection = select(catalogue, Question(asked.facts, asked.extensions, (asked.document,)))
         text = _filled(prepared_answer(selection.layers), values_of(selection, asked.facts))
@@ -157,6 +157,6 @@ def _notes(before: Catalogue, after: Catalogue) -> Iterator[str]:
             if not document.is_shared or texts[0].get(document.key) == texts[1].get(document.key):
                 continue
             if not document.content.readable:
-                yield f"{document.key} cannot be read: {next(iter(document.problems), 'unreadable')}"
+                yield f"{document.key} cannot be read: {document.problems[0]}"
             elif document.control.match and not document.control.members:
                 yield f"{document.key} differs and selects by match: only a request can tell for whom"

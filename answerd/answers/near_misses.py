@@ -92,7 +92,7 @@ def _machines(catalogue: Catalogue, question: Question) -> Iterator[str]:
                 continue
             if key.format not in question.extensions:
                 elsewhere.setdefault(key.identifier, []).append(key.format)
-            elif narrowed := _narrowed(document, document.control.match, question.facts):
+            elif narrowed := _narrowed(document.control.match, question.facts):
                 yield f"machine {key.identifier} ({key.format}) {narrowed}"
         for identifier, formats in elsewhere.items():
             yield f"machine {identifier} exists as {' and as '.join(formats)}, {_asked(question)}"
@@ -106,7 +106,7 @@ def _members(catalogue: Catalogue, question: Question) -> Iterator[str]:
             if key.format not in question.extensions:
                 yield f"{named} and exists as {key.format}, {_asked(question)}"
             else:
-                narrowed = _narrowed(claim.document, claim.match, question.facts)
+                narrowed = _narrowed(claim.match, question.facts)
                 if narrowed:
                     yield f"{named} but {narrowed}"
 
@@ -127,9 +127,9 @@ def _asked(question: Question) -> str:
     return f"this {asks} for {' or '.join(question.extensions)}"
 
 
-def _narrowed(document: Document, match: tuple[Criterion, ...], facts: Facts) -> str | None:
+def _narrowed(match: tuple[Criterion, ...], facts: Facts) -> str | None:
     """Which criterion keeps a document from claiming a request that names it."""
     criterion = failing(match, facts)
     if criterion is None:
         return None
-    return f"is narrowed by match {asks_for(criterion, document)}, and {request_has(criterion.label, facts)}"
+    return f"is narrowed by match {asks_for(criterion)}, and {request_has(criterion.label, facts)}"

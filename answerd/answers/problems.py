@@ -13,7 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from answerd.answers.catalogue import Catalogue, Name, no_pause, twin_problem, twins_of
+from answerd.answers.catalogue import (
+    Catalogue,
+    Name,
+    cycle_problem,
+    no_pause,
+    twin_problem,
+    twins_of,
+    unknown_group_problem,
+)
 from answerd.documents import Document, RawDocument
 from answerd.errors import BrokenDocument
 from answerd.identity import Kind, identity
@@ -189,7 +197,7 @@ def _of_document(catalogue: Catalogue, document: Document) -> Iterator[str]:
         yield f"{document.key}: {problem}"
     extended = _extended(document)
     if extended is not None and extended not in catalogue.groups:
-        yield f'{document.key}: extends unknown group "{document.control.extends}"'
+        yield unknown_group_problem(document)
 
 
 def _of_twins(catalogue: Catalogue, name: _FullName) -> Iterator[str]:
@@ -216,11 +224,7 @@ def _cycle_through(catalogue: Catalogue, start: Name) -> _Cycle | None:
         name = _extended(group)
     if name != start:
         return None
-    cycle = list(trail.values())
-    first = min(range(len(cycle)), key=lambda at: cycle[at].key)
-    turned = [*cycle[first:], *cycle[: first + 1]]
-    names = " -> ".join(one.key.identifier for one in turned)
-    return _Cycle(tuple(trail), f"{turned[0].key}: is in a cycle of extends: {names}")
+    return _Cycle(tuple(trail), cycle_problem(list(trail.values())))
 
 
 def _only(catalogue: Catalogue, name: Name) -> Document | None:

@@ -231,15 +231,14 @@ class _Considered:
                 verdict = "counts as holding"
             else:
                 verdict = "holds" if criterion.holds(self.facts.forms(criterion.label)) else "fails"
-            yield f"{asks_for(criterion, claim.document)} {verdict}: {request_has(criterion.label, self.facts)}"
+            yield f"{asks_for(criterion)} {verdict}: {request_has(criterion.label, self.facts)}"
         for problem in claim.document.problems[:1]:
             yield f"it is broken, so what it claims gets no answer: {problem}"
 
     def _unreadable_groups(self) -> None:
         for group in self.catalogue.unreadable:
             if group.key.format in self.question.extensions:
-                problem = next(iter(group.problems), "cannot be read")
-                self._tell("unreadable", f"{named(group)} might claim this request: {problem}")
+                self._tell("unreadable", f"{named(group)} might claim this request: {group.problems[0]}")
 
     def _defaults(self) -> None:
         chosen = self.outcome.default if isinstance(self.outcome, Selection) else None

@@ -13,6 +13,7 @@ from answerd.errors import EmptyAnswer, NotClaimed
 from answerd.facts import Facts
 from answerd.formats import FORMATS, Format
 from answerd.formats.family import Lookup
+from answerd.formats.yaml_writing import escape
 
 NO_INSTANCE = "nocloud"
 """The ``instance-id`` of a machine that nothing names (SPEC 7)."""
@@ -95,11 +96,5 @@ def _side_file(
     body = b""
     if side_file == "meta-data":
         named = selection.machine.key.identifier if selection.machine else selection.claimed_by
-        body = f"instance-id: {_quoted(named or NO_INSTANCE)}\n".encode()
+        body = f'instance-id: "{escape(named or NO_INSTANCE)}"\n'.encode()
     return Answer(body, selection, user_data.format, side_file)
-
-
-def _quoted(text: str) -> str:
-    """A text as a YAML scalar between double quotes, in which any character can be told by its number."""
-    signs = (f"\\{sign}" if sign in '"\\' else sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in text)
-    return f'"{"".join(signs)}"'

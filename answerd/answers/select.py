@@ -158,8 +158,7 @@ def _refuse_unreadable_groups(catalogue: Catalogue, question: Question) -> None:
     """A group nobody could ever read might have claimed this request; the answer without it may be wrong."""
     for group in catalogue.unreadable:
         if group.key.format in question.extensions:
-            problem = next(iter(group.problems), "cannot be read")
-            raise BrokenDocument(f"{group.key} might claim this request but cannot be read: {problem}")
+            raise BrokenDocument(f"{group.key} might claim this request but cannot be read: {group.problems[0]}")
 
 
 def _default(catalogue: Catalogue, question: Question) -> Selection:

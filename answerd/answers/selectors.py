@@ -1,8 +1,8 @@
 """Which of many selectors hold for a request, without trying them all.
 
-A selector that has an exact criterion (no wildcard) can hold only for a request that carries that very value, so it
-is filed under it; of several exact criteria, under the one that fewest selectors share. Only selectors made of
-wildcards alone are tried one by one.
+A selector can hold only for a request that carries a value which its patterns allow, so it is filed under what such a
+value begins with: the whole of it where the pattern is exact. Of several criteria the one counts that fewest selectors
+share. Only selectors whose patterns all begin with a wildcard are tried one by one.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ def holds(match: Iterable[Criterion], facts: Facts) -> bool:
 
 
 class SelectorIndex(Generic[Owner]):
-    """Selectors by the value they need. Built once, then only asked."""
+    """Selectors by the beginning of a value that they need. Built once, then only asked."""
 
     def __init__(self, selectors: Iterable[tuple[Owner, Selector]] = ()) -> None:
         pairs = [(owner, match) for owner, match in selectors]
-        shared = Counter(key for _, match in pairs for criterion in match for key in _exact_keys(criterion))
-        self._filed: dict[str, dict[str, list[tuple[Owner, Selector]]]] = {}
+        shared = Counter(key for _, match in pairs for criterion in match for key in _beginnings(criterion))
+        self._filed: dict[str, _ByBeginning[Owner]] = {}
         self._wild: list[tuple[Owner, Selector]] = []
         for pair in pairs:
-            exact = [keys for criterion in pair[1] if (keys := _exact_keys(criterion))]
-            if not exact:
+            telling = [keys for criterion in pair[1] if (keys := _beginnings(criterion))]
+            if not telling:
                 self._wild.append(pair)
                 continue
-            for label, form in min(exact, key=lambda keys: sum(shared[key] for key in keys)):
-                self._filed.setdefault(label, {}).setdefault(form, []).append(pair)
+            for label, beginning, is_whole in min(telling, key=lambda keys: sum(shared[key] for key in keys)):
+                self._filed.setdefault(label, _ByBeginning()).add(beginning, pair, is_whole=is_whole)
 
     def holding(self, facts: Facts) -> list[Owner]:
         """The owners of the selectors that hold for the request, each once."""
@@ -52,15 +52,36 @@ class SelectorIndex(Generic[Owner]):
         return owners
 
     def _candidates(self, facts: Facts) -> Iterator[tuple[Owner, Selector]]:
-        for label, by_form in self._filed.items():
+        for label, filed in self._filed.items():
             for form in facts.forms(label):
-                yield from by_form.get(form, ())
+                yield from filed.allowing(form)
         yield from self._wild
 
 
-def _exact_keys(criterion: Criterion) -> frozenset[tuple[str, str]]:
-    """The values of which a request must carry one, or nothing when a wildcard may do."""
-    forms = [pattern.exact for pattern in criterion.patterns]
-    if None in forms:
+class _ByBeginning(Generic[Owner]):
+    """The selectors that are filed under one label."""
+
+    def __init__(self) -> None:
+        self.whole: dict[str, list[tuple[Owner, Selector]]] = {}
+        self.by_length: dict[int, dict[str, list[tuple[Owner, Selector]]]] = {}
+
+    def add(self, beginning: str, pair: tuple[Owner, Selector], *, is_whole: bool) -> None:
+        """File a selector under what a value must be, or begin with."""
+        place = self.whole if is_whole else self.by_length.setdefault(len(beginning), {})
+        place.setdefault(beginning, []).append(pair)
+
+    def allowing(self, form: str) -> Iterator[tuple[Owner, Selector]]:
+        """The selectors that a value may satisfy: a look-up for each length of beginning, however many there are."""
+        yield from self.whole.get(form, ())
+        for length, filed in self.by_length.items():
+            yield from filed.get(form[:length], ())
+
+
+def _beginnings(criterion: Criterion) -> frozenset[tuple[str, str, bool]]:
+    """The label, what a request's value must begin with, and whether that is all of it; for each pattern.
+
+    Nothing when a pattern begins with a wildcard.
+    """
+    if not all(pattern.beginning for pattern in criterion.patterns):
         return frozenset()
-    return frozenset((criterion.label, form) for form in forms if form is not None)
+    return frozenset((criterion.label, one.beginning, one.exact is not None) for one in criterion.patterns)

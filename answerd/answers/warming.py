@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import Layers, prepared_answer
+from answerd.answers.criteria import rank
 from answerd.documents import Document
 from answerd.errors import AnswerError
 
@@ -40,12 +41,13 @@ def _stacks(catalogue: Catalogue, document: Document) -> Iterator[Layers]:
 
 def _expected_group(catalogue: Catalogue, document: Document) -> Document | None:
     """The group that a machine or a default names, else one that has the machine for a member whatever it says."""
+    extended = catalogue.extended_by(document)
+    if extended:
+        return extended
     extension = document.key.format
-    if document.control.extends is not None:
-        return catalogue.group(document.control.extends, extension)
-    claims = [
-        claim
+    groups = [
+        claim.document
         for claim in catalogue.members.get(document.identity, ())
         if claim.document.key.format == extension and not claim.match
     ]
-    return min((claim.document for claim in claims), key=lambda group: group.key.identifier, default=None)
+    return min(groups, key=lambda group: rank(group.key, (), (extension,)), default=None)

@@ -11,6 +11,7 @@ from answerd import captures
 from answerd.commands import Arguments, CommandError
 from answerd.config import read_config
 from answerd.facts import Facts
+from answerd.identity import shown
 
 
 def list_captures(arguments: Arguments) -> int:
@@ -50,10 +51,5 @@ def _rows(directory: Path) -> list[dict[str, str]]:
             "request": capture.request_line,
             "outcome": capture.outcome,
         }
-        rows.append({key: _on_its_line(value) for key, value in row.items()})
+        rows.append({key: shown(value) for key, value in row.items()})
     return rows
-
-
-def _on_its_line(text: str) -> str:
-    """What a client sent, without anything that a terminal would obey."""
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)

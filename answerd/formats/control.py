@@ -28,16 +28,22 @@ CLAIMING_KEYS = frozenset({"members", "match"})
 
 
 class Pattern:
-    """``*`` any run, ``?`` one character; everything but letters and digits is ignored on both sides."""
+    """``*`` any run, ``?`` one character; everything but letters and digits is ignored on both sides.
 
-    __slots__ = ("_matches", "exact")
+    ``text`` is the pattern as it was written. ``exact`` is the one form that satisfies it, None with wildcards;
+    ``beginning`` what every such form begins with.
+    """
+
+    __slots__ = ("_matches", "beginning", "exact", "text")
 
     def __init__(self, text: str) -> None:
         """Raises ValueError for a pattern of nothing but punctuation."""
         form = "".join(c for c in text.lower() if c in "*?" or c.isalnum())
         if not form:
             raise ValueError(f"the pattern {text!r} is nothing but punctuation")
-        self.exact: str | None = None if "*" in form or "?" in form else form
+        self.text = text
+        self.beginning = re.split(r"[*?]", form, maxsplit=1)[0]
+        self.exact: str | None = form if self.beginning == form else None
         self._matches = re.compile(fnmatch.translate(form)).match if self.exact is None else form.__eq__
 
     def matches(self, form: str) -> bool:

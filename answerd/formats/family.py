@@ -6,7 +6,7 @@ where a text came from. Adding a format is one module of this shape and one line
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -14,6 +14,10 @@ from answerd.formats.template import Template, TemplateReader
 
 Tree = Any
 """A family's own parsed form. Opaque to everyone else, and never changed once it is made: layers share parts."""
+
+
+DEEPEST = 100
+"""Levels of nesting that are read. The deepest key of a real answer stands at 8; recursion ends near 900."""
 
 
 class ParseError(ValueError):
@@ -34,6 +38,11 @@ def position(line: int | None, column: int | None = None) -> str:
     if line is None:
         return ""
     return f"line {line}" if column is None else f"line {line}, column {column}"
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """Where in a text an offset is; both from 1."""
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +89,12 @@ class Hole:
 
     template: Template
     write: Callable[[str], str]
+
+
+def fragments(text: str | Template, write: Callable[[str], str]) -> Iterator[str | Hole]:
+    """A text as it stands in a document by ``write``, cut at its placeholders."""
+    for part in (text,) if isinstance(text, str) else text.parts:
+        yield write(part) if isinstance(part, str) else Hole(Template((part,)), write)
 
 
 class Prepared:

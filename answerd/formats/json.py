@@ -17,14 +17,13 @@ from typing import Any, NoReturn
 
 from answerd.errors import CannotFill
 from answerd.formats import plain
-from answerd.formats.family import Hole, ParseError, Path, Prepared, Tree, WrittenControl
+from answerd.formats.family import DEEPEST, Hole, ParseError, Path, Prepared, Tree, WrittenControl, line_and_column
 from answerd.formats.template import Placeholder, Template, TemplateReader
 
 name = "json"
 
-_DEEPEST = 100
-"""Levels of nesting that are read. A real Ignition config has 6; recursion ends near 900."""
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\]",:]+', re.DOTALL)
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]",:]+', re.DOTALL)
+"""The tokens of a text that is JSON, or nearly."""
 _COLON = re.compile(r"\s*:")
 _ANY_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _ESCAPES = re.compile(
@@ -61,7 +60,8 @@ def parse(text: str) -> Tree:
     _refuse_lone_surrogates(text)
     try:
         tree = _DECODER.decode(text)
-        _refuse_depth(tree, _DEEPEST)
+        if plain.is_too_deep(tree):
+            raise _RefusedError
     except json.JSONDecodeError as error:
         raise ParseError(error.msg, error.lineno, error.colno) from None
     except (_RefusedError, RecursionError):
@@ -85,15 +85,6 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _refuse_depth(value: Any, left: int) -> None:
-    if not isinstance(value, dict | list):
-        return
-    if not left:
-        raise _RefusedError
-    for below in value.values() if isinstance(value, dict) else value:
-        _refuse_depth(below, left - 1)
-
-
 def _refuse_lone_surrogates(text: str) -> None:
     """No text that UTF-8 cannot hold comes in: it would break the log line or the answer that shows it."""
     if not _ANY_SURROGATE.search(text):
@@ -101,34 +92,33 @@ def _refuse_lone_surrogates(text: str) -> None:
     for escape in _ESCAPES.finditer(text):
         if escape["lone"]:
             reason = f"a text holds the lone surrogate {escape[0]}, which is no character"
-            raise ParseError(reason, *_place(text, escape))
+            raise ParseError(reason, *line_and_column(text, escape.start()))
 
 
 def _refuse(text: str) -> NoReturn:
     """The `ParseError` for a text that the standard module has read, or in which it went too deep."""
     open_maps: list[set[str] | None] = []
-    for token in _TOKEN.finditer(text):
+    for token in TOKEN.finditer(text):
         first = token[0][0]
         if first in "{[":
             open_maps.append(set() if first == "{" else None)
-            if len(open_maps) > _DEEPEST:
-                raise ParseError(f"it is nested more than {_DEEPEST} levels deep", *_place(text, token))
+            if len(open_maps) > DEEPEST:
+                raise ParseError(f"it is nested more than {DEEPEST} levels deep", *line_and_column(text, token.start()))
         elif first in "}]":
             open_maps.pop()
-        elif first == '"' and open_maps and open_maps[-1] is not None and _COLON.match(text, token.end()):
+        elif first == '"' and open_maps and open_maps[-1] is not None and is_key(text, token):
             key = json.loads(token[0])
             if key in open_maps[-1]:
-                raise ParseError(f"the key {key!r} stands twice in one object", *_place(text, token))
+                raise ParseError(f"the key {key!r} stands twice in one object", *line_and_column(text, token.start()))
             open_maps[-1].add(key)
         elif token[0] in _NO_NUMBERS:
-            raise ParseError(f"{token[0]} is no JSON number", *_place(text, token))
+            raise ParseError(f"{token[0]} is no JSON number", *line_and_column(text, token.start()))
     raise ParseError("it cannot be read")
 
 
-def _place(text: str, found: re.Match[str]) -> tuple[int, int]:
-    """Line and column, from 1."""
-    start = found.start()
-    return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+def is_key(text: str, token: re.Match[str]) -> bool:
+    """Whether a string of an object is a key: a colon follows it."""
+    return _COLON.match(text, token.end()) is not None
 
 
 def control(tree: Tree) -> tuple[WrittenControl, Tree]:

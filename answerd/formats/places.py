@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
+
+import tomli
 
 from answerd.formats import json as json_family
 from answerd.formats import plain, text, toml, xml, yaml
@@ -305,8 +306,8 @@ _OPENS_LONG = re.compile(r"[\]}]|\"\"\"|'''")
 def toml_lines(source: str) -> Lines:
     """The lines of a TOML text's keys, tables and, where an array takes several lines, of its elements.
 
-    tomllib tells no places. But a key with its value, and a header, are TOML by themselves, and TOML is read from left
-    to right: the first lines that tomllib takes for a whole are the whole. So each statement is found by asking tomllib
+    tomli tells no places. But a key with its value, and a header, are TOML by themselves, and TOML is read from left
+    to right: the first lines that tomli takes for a whole are the whole. So each statement is found by asking tomli
     whether it is complete; nothing here knows what a string or a number looks like.
     """
     rows = source.replace("\r\n", "\n").split("\n")
@@ -340,7 +341,7 @@ def _statement(rows: list[str], start: int) -> tuple[plain.Map | None, int]:
     for end in range(start, len(rows)):
         if end == start or _OPENS_LONG.search(rows[end]):
             try:
-                return tomllib.loads("\n".join(rows[start : end + 1])), end + 1
+                return tomli.loads("\n".join(rows[start : end + 1])), end + 1
             except ValueError:
                 continue
     return None, len(rows)
@@ -375,7 +376,7 @@ def _note_elements(rows: list[str], start: int, path: Path, found: Lines) -> Non
         if begins is None and row.strip() and not row.lstrip().startswith("#"):
             begins = at
         try:
-            value: Any = tomllib.loads("\n".join([*rows[: at + 1], *(["]"] if at < len(rows) - 1 else [])]))
+            value: Any = tomli.loads("\n".join([*rows[: at + 1], *(["]"] if at < len(rows) - 1 else [])]))
         except ValueError:
             continue
         while isinstance(value, dict) and len(value) == 1:
@@ -387,16 +388,13 @@ def _note_elements(rows: list[str], start: int, path: Path, found: Lines) -> Non
         noted, begins = len(value), None
 
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]",:]+', re.DOTALL)
-
-
 def json_lines(source: str) -> Lines:
     """The lines of every value of a JSON text that has been found to be one."""
     found: Lines = {}
     path: list[str | int] = []
     line, counted = 1, 0
     key: str | None = None
-    for token in _TOKEN.finditer(source):
+    for token in json_family.TOKEN.finditer(source):
         line += source.count("\n", counted, token.start())
         counted = token.start()
         sign = token[0]
@@ -407,20 +405,13 @@ def json_lines(source: str) -> Lines:
                 path[-1] += 1
         elif sign == ":":
             path[-1] = json.loads(key or '""')
-        elif sign[0] == '"' and path and isinstance(path[-1], str) and _is_key(source, token.end()):
+        elif sign[0] == '"' and path and isinstance(path[-1], str) and json_family.is_key(source, token):
             key = sign
         else:
             found[tuple(str(step) for step in path)] = line
             if sign in "{[":
                 path.append("" if sign == "{" else 0)
     return found
-
-
-_COLON = re.compile(r"\s*:")
-
-
-def _is_key(source: str, end: int) -> bool:
-    return _COLON.match(source, end) is not None
 
 
 MARKINGS: dict[str, Marking] = {

@@ -9,10 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 from answerd.formats.control import CONTROL_KEYS
-from answerd.formats.family import Path, Written, WrittenControl
+from answerd.formats.family import DEEPEST, Path, Written, WrittenControl
 from answerd.formats.template import TemplateReader
 
 Map = dict[str, Any]
+
+
+def is_too_deep(value: Any, left: int = DEEPEST) -> bool:
+    """Whether maps and lists are nested more than ``left`` levels deep."""
+    if not isinstance(value, dict | list):
+        return False
+    below = value.values() if isinstance(value, dict) else value
+    return not left or any(is_too_deep(one, left - 1) for one in below)
 
 
 def take_control(tree: Map) -> tuple[WrittenControl, Map]:

@@ -19,6 +19,7 @@ from answerd.formats.family import (
     Tree,
     Written,
     WrittenControl,
+    fragments,
 )
 from answerd.formats.template import Template, TemplateReader
 from answerd.identity import shown
@@ -156,18 +157,12 @@ def merge(lower: Tree, upper: Tree) -> Tree:
 def prepare(tree: Tree) -> Prepared:
     """The highest ``#!`` line, then the layers; a newline between two where the lower one does not end in one."""
     interpreters = [layer.interpreter for layer in tree if layer.interpreter]
-    fragments: list[str | Hole] = []
-    for text in [*interpreters[-1:], *(layer.body for layer in tree)]:
-        if text and fragments and not _ends_line(fragments[-1]):
-            fragments.append("\n")
-        fragments += _fragments(text)
-    return Prepared(fragments)
-
-
-def _fragments(text: str | Template) -> list[str | Hole]:
-    if isinstance(text, str):
-        return [text] if text else []
-    return [part if isinstance(part, str) else Hole(Template((part,)), _as_it_is) for part in text.parts]
+    answer: list[str | Hole] = []
+    for text in filter(None, [*interpreters[-1:], *(layer.body for layer in tree)]):
+        if answer and not _ends_line(answer[-1]):
+            answer.append("\n")
+        answer += fragments(text, _as_it_is)
+    return Prepared(answer)
 
 
 def _ends_line(fragment: str | Hole) -> bool:

@@ -17,14 +17,11 @@ from enum import Enum
 from typing import NoReturn
 from xml.parsers import expat
 
-from answerd.formats.family import ParseError
+from answerd.formats.family import DEEPEST, ParseError
 from answerd.formats.template import Template
 
 WHITE = " \t\r\n"
 """The white space of XML; a no-break space is text."""
-
-_DEEPEST = 100
-"""Levels of elements that are read. A real unattend.xml has 8; recursion ends near 900."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +195,8 @@ class _Reader:
             self.close_run()
         elif self.root is None:
             self.read_prolog(self.source.encode()[: self.parser.CurrentByteIndex].decode())
-        if len(self.open) == _DEEPEST:
-            self.refuse(f"<{name}> is nested more than {_DEEPEST} levels deep")
+        if len(self.open) == DEEPEST:
+            self.refuse(f"<{name}> is nested more than {DEEPEST} levels deep")
         self.open.append((name, attributes, [], self.parser.CurrentLineNumber))
 
     def end(self, _name: str) -> None:

@@ -14,11 +14,9 @@ from typing import Any, NamedTuple
 import yaml
 from yaml.reader import ReaderError
 
-from answerd.formats.family import ParseError
+from answerd.formats.family import DEEPEST, ParseError, line_and_column
 from answerd.formats.yaml_nodes import STANDARD, Identity, Mapping, Node, Scalar, Sequence, identity
 
-DEEPEST = 100
-"""Levels of nesting that are read. The deepest key of a real answer stands at 8; recursion ends near 900."""
 MOST_ALIASED = 100_000
 """Nodes that all aliases of a document together may stand for."""
 _CHARACTERS_A_NODE = 100
@@ -50,9 +48,8 @@ def _not_yaml(text: str, reason: str) -> ParseError:
     found = _NOT_YAML.search(text)
     if found is None:
         return ParseError(reason)
-    line = text.count("\n", 0, found.start()) + 1
-    column = found.start() - text.rfind("\n", 0, found.start())
-    return ParseError(f"the character U+{ord(found[0]):04X} must be written as an escape in quotes", line, column)
+    reason = f"the character U+{ord(found[0]):04X} must be written as an escape in quotes"
+    return ParseError(reason, *line_and_column(text, found.start()))
 
 
 def _syntax_error(text: str, error: yaml.MarkedYAMLError) -> ParseError:

@@ -12,8 +12,7 @@ import re
 from typing import TypeGuard
 from urllib.parse import quote
 
-from answerd.formats.family import Hole
-from answerd.formats.template import Template
+from answerd.formats.family import Hole, fragments
 from answerd.formats.yaml_nodes import Mapping, Node, Scalar, Sequence
 
 _STEP = 2
@@ -21,7 +20,7 @@ _STEP = 2
 _LONGEST_SIMPLE_KEY = 1000
 """Characters of a key without ``?``. YAML's own limit is 1024, and parsers count differently."""
 
-_UNSAFE = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
+_UNSAFE = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff"
 """Controls, what some YAML takes for a line break or a byte order mark, and what is no character."""
 _UNSAFE_IN_LINE = re.compile(f"[\n{_UNSAFE}]")
 _UNSAFE_IN_BLOCK = re.compile(f"[{_UNSAFE}]")
@@ -102,13 +101,7 @@ class _Writer:
         elif node.style in _BLOCK_STYLES:
             self.put(Hole(node.text, functools.partial(_scalar, style=node.style, indent=indent)))
         else:
-            self._quoted_template(node.text)
-
-    def _quoted_template(self, template: Template) -> None:
-        self.put('"')
-        for part in template.parts:
-            self.put(escape(part) if isinstance(part, str) else Hole(Template((part,)), escape))
-        self.put('"')
+            self.fragments += ['"', *fragments(node.text, escape), '"']
 
     def _flow(self, node: Sequence | Mapping, indent: int) -> None:
         opening, closing = "[]" if isinstance(node, Sequence) else "{}"

@@ -39,13 +39,13 @@ from answerd.server.write_guard import (
     WriteRefused,
     Written,
 )
+from answerd.server.wsgi import PLAIN_TEXT
 from answerd.store import StoreError
 
 DEFAULT_FORMAT = "toml"
 HEALTH = "/health"
 JSON = "application/json"
 EXPLAIN = "explain=1"
-PLAIN_TEXT = "text/plain; charset=utf-8"
 
 KINDS = {"machines": Kind.MACHINE, "groups": Kind.GROUP}
 """The collections in a path."""

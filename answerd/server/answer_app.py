@@ -44,7 +44,9 @@ def make_answer_app(
     set, captures each request that was let in, with its outcome.
     """
     hold_in_context()
-    app = bottle.Bottle(catchall=False)  # what fails unexpectedly is the listener's to answer, in one line
+    app = bottle.Bottle()
+    app.catchall = False  # what fails unexpectedly is the listener's to answer, in one line
+    app.uninstall(bottle.JSONPlugin)
 
     def answer() -> bytes:
         environ = bottle.request.environ

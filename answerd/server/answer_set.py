@@ -22,9 +22,6 @@ from answerd.store.loader import Loader
 SLICE_SECONDS = 0.002
 """How long work in the background may hold up a request."""
 
-LOOK_SECONDS = 0.25
-"""Between two looks at the store: a settled file takes effect two looks after its change, a row after one."""
-
 
 class AnswerSet:
     """What this process answers from. `watch` keeps it up to date; `current` is for the request path."""
@@ -51,6 +48,8 @@ class AnswerSet:
         self.loaded = Event()
         self.warm = Event()
         self._look_now = Event()
+        self._to_digest = Event()
+        self._frozen = 0  # documents that the collector had been told to leave alone
         self._known_problems = known_problems
         self._digested: Catalogue | None = None
         self._store_fault: str | None = None
@@ -63,9 +62,14 @@ class AnswerSet:
 
     def watch(self) -> None:
         """Look at the store for ever; what changed is in force within a second."""
+        gevent.spawn(self._digest_for_ever)
         while True:
-            self.refresh()
-            self._look_now.wait(LOOK_SECONDS)
+            try:
+                self.refresh()
+            except Exception as error:  # whatever it is, the set in force goes on answering and the next look comes
+                self._note_fault(f"{type(error).__name__}: {error}")
+                self.loaded.set()
+            self._look_now.wait(self.follower.loader.store.look_seconds)
             self._look_now.clear()
 
     def look_soon(self) -> None:
@@ -85,8 +89,7 @@ class AnswerSet:
         self.loaded.set()
         # A request or a write may have brought the set up to date before this look did.
         if self.follower.loader.catalogue is not self._digested:
-            self._digest(self.follower.loader.catalogue)
-        self.warm.set()
+            self._to_digest.set()
 
     def _note_fault(self, fault: str | None) -> None:
         if fault == self._store_fault:
@@ -96,6 +99,14 @@ class AnswerSet:
             self.log.service("the store can be read again")
         else:
             self.log.service(f"warning: the store cannot be read, answers stay as they are: {fault}")
+
+    def _digest_for_ever(self) -> None:
+        """Beside the watch: to digest 100,000 documents takes longer than a change may wait."""
+        while True:
+            self._to_digest.wait()
+            self._to_digest.clear()
+            self._digest(self.follower.loader.catalogue)
+            self.warm.set()
 
     def _digest(self, catalogue: Catalogue) -> None:
         """What is done with a new set once it is in force: prepare its answers, log the problems that are new."""
@@ -108,7 +119,10 @@ class AnswerSet:
                 if problem not in self._known_problems:
                     self.log.service(f"problem: {problem}")
             self._known_problems = set(problems)
-        gc.freeze()  # a collection need not look at documents: they are no garbage, and there are many
+        if len(catalogue.documents) > 2 * self._frozen:
+            # A collection need not look at documents: they are no garbage, and there are many.
+            self._frozen = len(catalogue.documents)
+            gc.freeze()
 
 
 class Slices:

@@ -28,9 +28,9 @@ from gevent.monkey import get_original
 from gevent.pywsgi import WSGIServer
 from greenlet import greenlet
 
+from answerd.config import Network
 from answerd.server.admission import Admission
 from answerd.server.connection import Connection, one_line
-from answerd.server.peer import Network
 from answerd.server.request_log import RequestLog
 from answerd.server.wsgi import ErrorLines, Response, plain_text
 

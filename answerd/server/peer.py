@@ -4,9 +4,10 @@ Knows IP addresses and ``X-Forwarded-For``. Must not know sockets or who asks.
 """
 
 from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
-Network = IPv4Network | IPv6Network
+from answerd.config import Network
+
 _MAPPED_PREFIX = "::ffff:"
 
 

@@ -46,6 +46,9 @@ FILES_BESIDE_CONNECTIONS = 64
 ADMIN_CONNECTIONS = 256
 """Connections in flight that the admin API admits, beside those of the answer endpoint: tools, not a rack."""
 
+COLLECTOR_THRESHOLDS = (20_000, 20, 50)
+"""A request makes some hundred objects that die with it; to look for cycles every 700 of them costs a tenth of it."""
+
 LOAD_SECONDS = 1.0
 """How long the first load may hold back the first accept. A larger set is loaded while ``/health`` answers already;
 other requests wait for it."""
@@ -70,6 +73,7 @@ def serve(config: Config) -> int:
     except OSError as error:
         raise StartupError(f"SERVICE_LOG_FILE: {config.log_file} cannot be opened: {error.strerror}") from None
     try:
+        gc.set_threshold(*COLLECTOR_THRESHOLDS)
         service = _prepare(config, log)
         return _run_alone(service) if config.workers == 1 else _run_several(service)
     finally:

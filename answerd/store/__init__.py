@@ -32,6 +32,10 @@ class Store(Protocol):
     """What the rest asks of a store."""
 
     @property
+    def look_seconds(self) -> float:
+        """How long to wait between two calls of `changes`."""
+
+    @property
     def described(self) -> str:
         """For the log: ``files:/srv/answers``."""
 

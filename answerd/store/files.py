@@ -1,7 +1,8 @@
 """The file store: a directory tree of documents, in the layout of SPEC 3, watched by looking at it.
 
 Knows names, sizes, times and bytes. No path is ever built from what a request says: only what a listing found is
-opened. Not safe for use by two greenlets at a time; its loader is its one user.
+opened. Where the kernel tells what changes (`notification`), a look is at those files only. Not safe for use by two
+greenlets at a time; its loader is its one user.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from answerd.documents import Key, RawDocument
 from answerd.formats import ALL_EXTENSIONS, split_extension
 from answerd.identity import Kind, identifier_fault, shown
 from answerd.store import Changes, StoreError
+from answerd.store.notification import Hints, Notifier, is_local
 
 Signature = tuple[int, int, int, int]
 """Size in bytes, times of the last change of content and of inode in nanoseconds, inode: equal means that a file is
@@ -32,8 +34,8 @@ again under the same stamp, so it is read once more."""
 class _File:
     """A file as it was last looked at, and the document that was read from it.
 
-    ``signature`` is None while the file cannot be opened. ``pending`` is what was seen once and differs from what is in
-    force: it takes effect when it is seen twice.
+    ``signature`` is None while the file cannot be opened, and once the kernel has told of a change. ``pending`` is what
+    was seen once and differs from what is in force: it takes effect when it is seen twice.
     """
 
     key: Key
@@ -46,13 +48,18 @@ class _File:
 class FileStore:
     """Documents in a directory. `changes` takes one look at the directory and reads what has settled."""
 
+    look_seconds = 0.25
+    """A change is in force after two looks, within the second that SPEC 3 gives it."""
+
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
         self._files: dict[str, _File] = {}
         self._missing_once: set[str] = set()
+        self._unsettled: set[str] = set()
         self._listed_before: set[str] = set()
         self._unlisted: tuple[str, ...] = ()
         self._looked_before = False
+        self._watch: _Watch | None = None
 
     @property
     def described(self) -> str:
@@ -75,26 +82,66 @@ class FileStore:
     def changes(self) -> Changes | None:
         """One look. A changed or vanished file takes effect when two looks in a row agree about it (SPEC 3).
 
-        Raises `StoreError` when the directory itself is there but cannot be listed.
+        Costs microseconds where the kernel says that nothing happened. Raises `StoreError` when the directory itself is
+        there but cannot be listed.
         """
-        look = _Look(self.directory, self._listed_before)
-        look.take()
+        look = self._look()
+        if look is None:
+            return None
         added: list[RawDocument] = []
         removed: list[RawDocument] = []
         for source, (key, signature) in look.seen.items():
             file = self._files.setdefault(source, _File(key))
             before = file.document
             self._update(source, file, signature)
+            if file.pending is None and not file.read_too_soon:
+                self._unsettled.discard(source)
+            else:
+                self._unsettled.add(source)
             if file.document is not before:
                 removed += [before] if before else []
                 added += [file.document] if file.document else []
         removed += self._vanished(look)
         self._listed_before |= look.listed
-        unlisted = tuple(reason for name, reason in look.unknown.items() if _is_groups(name))
+        if look.only is None:
+            unlisted = tuple(reason for name, reason in look.unknown.items() if _is_groups(name))
+        else:
+            unlisted = self._unlisted
         if not (added or removed or not self._looked_before or unlisted != self._unlisted):
             return None
         self._looked_before, self._unlisted = True, unlisted
         return Changes(tuple(added), tuple(removed), unlisted)
+
+    def _look(self) -> _Look | None:
+        """A look at what may have changed; at everything where nobody can tell. None when nothing did."""
+        watch = self._watch
+        hints = watch.hints(self.directory) if watch else Hints(everything=True)
+        if not hints.everything:
+            names = hints.names | self._unsettled | self._missing_once
+            if not names:
+                return None
+            for name in hints.names & self._files.keys():
+                self._files[name].signature = None  # it changed, even where neither its size nor its times tell
+            look = _Look(self.directory, self._listed_before)
+            look.take_only(names)
+            self._rely_on(watch, look)
+            return look
+        if watch:
+            watch.close()
+        begun = _Watch.begin(self.directory)
+        look = _Look(self.directory, self._listed_before, begun)
+        try:
+            look.take()
+        finally:
+            self._rely_on(begun, look)
+        return look
+
+    def _rely_on(self, watch: _Watch | None, look: _Look) -> None:
+        """Keep a watch only if it would tell of everything: what a link leads to changes without a word."""
+        if watch and (look.failed or look.has_links or not watch.is_whole):
+            watch.close()
+            watch = None
+        self._watch = watch
 
     def _update(self, source: str, file: _File, seen: Signature | str) -> None:
         """Bring one file up to date with what a look saw of it: its signature, or why it cannot be opened."""
@@ -115,7 +162,8 @@ class FileStore:
                 return  # it changed while it was read: two more looks
         # What cannot be opened stays pending, so that every look tries again.
         file.signature, file.pending = read, seen if read is None else None
-        file.read_too_soon = read is not None and not _is_settled(read)
+        # The kernel tells of a change whatever its time stamp says.
+        file.read_too_soon = self._watch is None and read is not None and not _is_settled(read)
         if not file.document or (file.document.text, file.document.fault) != (document.text, document.fault):
             file.document = document
 
@@ -124,9 +172,11 @@ class FileStore:
 
         What stands in a directory that cannot be listed has not been looked for.
         """
-        missing = {name for name in self._files.keys() - look.seen.keys() if not look.failed_above(name)}
+        looked_for = self._files.keys() if look.only is None else look.only & self._files.keys()
+        missing = {name for name in looked_for - look.seen.keys() if not look.failed_above(name)}
         gone = missing & self._missing_once
         self._missing_once = missing - gone
+        self._unsettled -= gone
         return [document for source in gone if (document := self._files.pop(source).document)]
 
     def put(self, key: Key, text: str) -> None:
@@ -190,14 +240,19 @@ class _Look:
     ``listed_before`` are directories that could be listed once: what they held is known, and stays in force while they
     cannot be listed. One that never could may hold anything.
 
-    ``seen`` maps a file's name below the root to its key and its signature, or why it has none. ``listed`` are the
-    directories that could be listed, ``failed`` those that could not and why, by name below the root. Entries are taken
-    sorted by name, so that nothing depends on the order in which a file system lists.
+    ``seen`` maps a file's name below the root to its key and its signature, or why it has none. ``only`` are the names
+    that were looked for, None for all. ``has_links``: a symbolic link is among them. ``listed`` are the directories
+    that could be listed, ``failed`` those that could not and why, by name below the root. Entries are taken sorted by
+    name, so that nothing depends on the order in which a file system lists.
     """
 
-    def __init__(self, root: Path, listed_before: Collection[str] = ()) -> None:
+    def __init__(self, root: Path, listed_before: Collection[str] = (), watch: _Watch | None = None) -> None:
+        """``watch`` is told of every directory before it is listed, so that no change falls between the two."""
         self.root = root
         self.listed_before = listed_before
+        self.watch = watch
+        self.only: Set[str] | None = None
+        self.has_links = False
         self.seen: dict[str, tuple[Key, Signature | str]] = {}
         self.listed: set[str] = set()
         self.failed: dict[str, str] = {}
@@ -210,15 +265,20 @@ class _Look:
         for entry in entries:
             name = entry.name
             if not _is_directory(entry):
-                stem, extension = split_extension(name)
-                default = stem.lower() == "default"
-                self._see(entry, name, Kind.DEFAULT if default else Kind.MACHINE, "" if default else stem, extension)
+                self._see(entry, name)
             elif _is_groups(name):
                 self._take_groups(Path(entry.path), name)
-            elif name.lower() == "default":
-                self._take_owner(Path(entry.path), name, Kind.DEFAULT, "")
             else:
-                self._take_owner(Path(entry.path), name, Kind.MACHINE, name)
+                self._take_owner(Path(entry.path), name)
+
+    def take_only(self, names: Set[str]) -> None:
+        """Look at these files alone."""
+        self.only = names
+        for name in sorted(names):
+            key, path = _key_of(name), self.root / name
+            if key is not None and os.path.lexists(path):
+                self.has_links = self.has_links or path.is_symlink()
+                self.seen[name] = key, _signature(path)
 
     @property
     def unknown(self) -> dict[str, str]:
@@ -232,40 +292,111 @@ class _Look:
     def _take_groups(self, directory: Path, name: str) -> None:
         for entry in self._entries(directory, name):
             if _is_directory(entry):
-                self._take_owner(Path(entry.path), f"{name}/{entry.name}", Kind.GROUP, entry.name)
+                self._take_owner(Path(entry.path), f"{name}/{entry.name}")
             else:
-                stem, extension = split_extension(entry.name)
-                self._see(entry, f"{name}/{entry.name}", Kind.GROUP, stem, extension)
+                self._see(entry, f"{name}/{entry.name}")
 
-    def _take_owner(self, directory: Path, name: str, kind: Kind, identifier: str) -> None:
+    def _take_owner(self, directory: Path, name: str) -> None:
         """A directory that is named like its owner: each file in it is one of the owner's formats.
 
         While nobody knows what it holds, it is taken to hold a document of each format, and none of them to open.
         """
         for entry in self._entries(directory, name):
             if not _is_directory(entry):
-                _, extension = split_extension(entry.name)
-                self._see(entry, f"{name}/{entry.name}", kind, identifier, extension)
-        # A name that no document can have (lost+found) holds none.
-        if name in self.unknown and not (identifier and identifier_fault(kind, identifier)):
+                self._see(entry, f"{name}/{entry.name}")
+        if name in self.unknown:
             for extension in ALL_EXTENSIONS:
-                self.seen[f"{name}/*.{extension}"] = Key(kind, identifier, extension), self.failed[name]
+                key = _key_of(f"{name}/*.{extension}")
+                # A name that no document can have (lost+found) holds none.
+                if key and not (key.identifier and identifier_fault(key.kind, key.identifier)):
+                    self.seen[f"{name}/*.{extension}"] = key, self.failed[name]
 
-    def _see(self, entry: os.DirEntry[str], name: str, kind: Kind, identifier: str, extension: str | None) -> None:
-        if extension:
-            self.seen[name] = Key(kind, identifier, extension), _signature(entry)
+    def _see(self, entry: os.DirEntry[str], name: str) -> None:
+        key = _key_of(name)
+        if key is not None:
+            self.seen[name] = key, _signature(entry)
 
     def _entries(self, directory: Path, name: str) -> list[os.DirEntry[str]]:
+        if self.watch:
+            self.watch.add(name)
         try:
             with os.scandir(directory) as found:
-                entries = [entry for entry in found if not entry.name.startswith(".") and not entry.name.endswith("~")]
+                entries = [entry for entry in found if _counts(entry.name)]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             self.failed[name] = f"directory {shown(name) or directory} cannot be listed: {error.strerror}"
             return []
         self.listed.add(name)
+        self.has_links = self.has_links or any(entry.is_symlink() for entry in entries)
         return sorted(entries, key=lambda entry: entry.name)
+
+
+class _Watch:
+    """The kernel's word on what changes below one directory, in one process. ``is_whole``: of all directories in it."""
+
+    def __init__(self, notifier: Notifier, root: tuple[int, int]) -> None:
+        self.notifier = notifier
+        self.root = root
+        self.process = os.getpid()
+        self.is_whole = True
+
+    @classmethod
+    def begin(cls, directory: Path) -> _Watch | None:
+        """A watch that is to be told of every directory; None where the kernel would not tell all."""
+        root = _device_and_inode(directory)
+        if root is None or not is_local(directory):
+            return None
+        try:
+            return cls(Notifier(directory), root)
+        except OSError:
+            return None
+
+    def add(self, name: str) -> None:
+        """Watch one more directory, by its name below the root."""
+        try:
+            self.notifier.watch([name])
+        except OSError:  # gone again, or there are too many
+            self.is_whole = False
+
+    def hints(self, directory: Path) -> Hints:
+        """What may have changed. Everything: where another directory has taken the root's place, and after a fork, when
+        the parent would hear half of it."""
+        if self.process != os.getpid() or _device_and_inode(directory) != self.root:
+            return Hints(everything=True)
+        return self.notifier.hints()
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        self.notifier.close()
+
+
+def _device_and_inode(directory: Path) -> tuple[int, int] | None:
+    try:
+        status = directory.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _counts(name: str) -> bool:
+    """Whether a file or directory of this name may be a document's at all."""
+    return not name.startswith(".") and not name.endswith("~")
+
+
+def _key_of(name: str) -> Key | None:
+    """The key of a document by its file's name below the root; None for what is no document's."""
+    *above, file = name.split("/")
+    stem, extension = split_extension(file)
+    if extension is None or not all(map(_counts, (*above, file))):
+        return None
+    if not above:
+        is_default = stem.lower() == "default"
+        return Key(Kind.DEFAULT, "", extension) if is_default else Key(Kind.MACHINE, stem, extension)
+    owner = above[-1]
+    if _is_groups(above[0]):
+        return Key(Kind.GROUP, stem if len(above) == 1 else owner, extension)
+    return Key(Kind.DEFAULT, "", extension) if owner.lower() == "default" else Key(Kind.MACHINE, owner, extension)
 
 
 def _is_groups(name: str) -> bool:
@@ -280,7 +411,7 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _signature(entry: os.DirEntry[str]) -> Signature | str:
+def _signature(entry: os.DirEntry[str] | Path) -> Signature | str:
     """A file's signature, or why it cannot be opened."""
     try:
         status = entry.stat()

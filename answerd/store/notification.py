@@ -8,11 +8,17 @@ finds out. Where the kernel cannot be relied on (a network file system, symbolic
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from ctypes import CDLL
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from inotify_simple import INotify, flags
+import inotify_simple
+from inotify_simple import INotify, flags, parse_events
+
+# Left to itself inotify_simple finds the C library with a subprocess, at its first use; a thread under gevent, where
+# the store is looked at, can start none. This program has the C library loaded already.
+inotify_simple._libc = CDLL(None, use_errno=True)
 
 LOCAL_FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "ramfs", "overlay"})
 """Where every change passes through this kernel. On others (NFS, CIFS, 9p, FUSE) another machine may write unseen."""
@@ -29,6 +35,7 @@ _WATCHED = (
     | flags.MOVE_SELF
     | flags.ONLYDIR
 )
+_READ_SIZE = 65_536
 _STRUCTURE = flags.ISDIR | flags.DELETE_SELF | flags.MOVE_SELF | flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
 
@@ -57,7 +64,7 @@ class Notifier:
     def hints(self) -> Hints:
         """What may have changed since the last call; waits for nothing."""
         hints = Hints()
-        for event in self._inotify.read(timeout=0):
+        for event in self._events():
             directory = self._watched.get(event.wd)
             # A name with two dots is how a Kubernetes volume swaps all its files at once.
             if directory is None or event.mask & _STRUCTURE or event.name.startswith(".."):
@@ -65,6 +72,15 @@ class Notifier:
             elif event.name:
                 hints.names.add(f"{directory}/{event.name}" if directory else event.name)
         return hints
+
+    def _events(self) -> Iterator[inotify_simple.Event]:
+        # Read by hand: INotify.read waits with poll, which gevent has put its own in the place of.
+        while True:
+            try:
+                data = os.read(self._inotify.fileno(), _READ_SIZE)
+            except BlockingIOError:
+                return
+            yield from parse_events(data)
 
     def close(self) -> None:
         """Watch nothing any more."""

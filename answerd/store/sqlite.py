@@ -26,7 +26,7 @@ import peewee
 
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
-from answerd.identity import Kind, identifier_fault, identity
+from answerd.identity import Kind, identity
 from answerd.store import Changes, StoreError
 
 WRITER_WAIT_SECONDS = 5
@@ -139,6 +139,9 @@ class SqliteStore:
     process that forks needs to do nothing: the connection is closed before and opened again by whoever needs it.
     """
 
+    look_seconds = 0.1
+    """A look costs microseconds where nothing was written, and what another program wrote is in force after one."""
+
     def __init__(self, path: str | Path, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> None:
         """Opens the file, creates it and its directory where missing, and brings its schema up to date.
 
@@ -221,7 +224,7 @@ class SqliteStore:
 
     def _rows_since(self, reader: _Reader) -> tuple[int, list[_Row], set[Key]]:
         """The newest revision, the documents written since the last call, and the keys that exist no more."""
-        newest = ChangeRow.select(peewee.fn.MAX(ChangeRow.id)).bind(reader.database).scalar() or 0
+        newest = _newest_revision(reader.database)
         whole = reader.is_other_file or newest < self._revision
         since = 0 if whole else self._revision
         rows = _rows(reader.database, DocumentRow.revision > since if since else None)
@@ -404,8 +407,7 @@ class Writing:
                 DocumentRow.update(text=text).where(DocumentRow.id == row.id).bind(self._database).execute()
             else:
                 self._insert([RawDocument(key, text)])
-            newest = ChangeRow.select(peewee.fn.MAX(ChangeRow.id)).bind(self._database).scalar()
-            revision = self._sign(newest)
+            revision = self._signed(_newest_revision(self._database))
         return StoredDocument(row.key if row else key, text.encode(), revision)
 
     def put_all(self, documents: Sequence[RawDocument], progress: Callable[[int, int], None]) -> int:
@@ -414,11 +416,11 @@ class Writing:
         One that is there already with the same text is left alone. ``progress`` is told how many of how many are done.
         """
         with self._faults("read"):
-            present = {_identified(row.key): row for row in _rows(self._database, None)}
-        replaced = [raw for raw in documents if _identified(raw.key) in present]
-        new = [raw for raw in documents if _identified(raw.key) not in present]
+            present = {row.key.name: row for row in _rows(self._database, None)}
+        replaced = [raw for raw in documents if raw.key.name in present]
+        new = [raw for raw in documents if raw.key.name not in present]
         for count, raw in enumerate(replaced, 1):
-            if present[_identified(raw.key)].body != raw.text.encode():
+            if present[raw.key.name].body != raw.text.encode():
                 self.put(raw.key, raw.text)
             progress(count, len(documents))
         for start in range(0, len(new), _ROWS_AT_ONCE):
@@ -450,8 +452,7 @@ class Writing:
             if row is None:
                 raise KeyError(key)
             DocumentRow.delete().where(DocumentRow.id == row.id).bind(self._database).execute()
-            newest = ChangeRow.select(peewee.fn.MAX(ChangeRow.id)).bind(self._database).scalar()
-            return StoredDocument(row.key, row.body, self._sign(newest))
+            return StoredDocument(row.key, row.body, self._signed(_newest_revision(self._database)))
 
     def commit(self) -> None:
         """Makes it durable: on return it survives a crash and a power failure. Raises `StoreError`; then nothing is
@@ -468,7 +469,8 @@ class Writing:
         finally:
             self._database.close()
 
-    def _sign(self, revision: int) -> int:
+    def _signed(self, revision: int) -> int:
+        """The revision, once the peer stands beside its change."""
         if self._peer:
             ChangeRow.update(peer=self._peer).where(ChangeRow.id == revision).bind(self._database).execute()
         return revision
@@ -520,6 +522,12 @@ def _fetched(query: Any, database: peewee.SqliteDatabase) -> list[tuple[Any, ...
     return list(query.tuples().execute(database))
 
 
+def _newest_revision(database: peewee.SqliteDatabase) -> int:
+    """The number of the last change; 0 where there was none."""
+    newest: int | None = ChangeRow.select(peewee.fn.MAX(ChangeRow.id)).bind(database).scalar()
+    return newest or 0
+
+
 def _rows(database: peewee.SqliteDatabase, condition: Any, order: Any = None, limit: int | None = None) -> list[_Row]:
     """Documents of known formats that meet a condition."""
     query = DocumentRow.select(
@@ -547,17 +555,10 @@ def _find(database: peewee.SqliteDatabase, key: Key) -> _Row | None:
     return next(iter(_rows(database, condition, exactly.desc(), 1)), None)
 
 
-def _identified(key: Key) -> tuple[Kind, str, str]:
-    """What at most one document has."""
-    return key.kind, identity(key.identifier), key.format
-
-
 def _key_fault(key: Key) -> str | None:
     if key.format not in FORMATS:
         return f"{key.format!r} is no format"
-    if key.kind is Kind.DEFAULT:
-        return "a default has no identifier" if key.identifier else None
-    return identifier_fault(key.kind, key.identifier)
+    return key.fault
 
 
 def _migrate(database: peewee.SqliteDatabase, migrations: Sequence[Sequence[str]], path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from answerd.answers.problems import load_problems
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS, split_extension
-from answerd.identity import Kind, identifier_fault, identity
+from answerd.identity import Kind
 from answerd.store import StoreError
 from answerd.store.files import FileStore, flat_name, write_atomically
 from answerd.store.loader import loaded
@@ -64,7 +64,7 @@ def import_directory(directory: str | Path, store: SqliteStore, progress: Progre
     """
     root = Path(directory)
     found = _documents_below(root)
-    faults = {raw.source: _name_fault(raw.key) for raw in found}
+    faults = {raw.source: raw.key.fault for raw in found}
     named = sorted((raw for raw in found if not faults[raw.source]), key=lambda one: one.source)
     _refuse_twins(named)
     documents = [raw for raw in named if raw.fault is None]
@@ -131,13 +131,20 @@ def _no_documents(root: Path, below: str = "", depth: int = 0) -> Iterator[tuple
             continue
         if entry.name.endswith("~"):
             yield name, "a name that ends in ~ is an editor's backup"
-        elif entry.is_dir():
+        elif _is_directory(entry):
             if depth >= _depth_of_documents(name):
                 yield name, "a directory here holds no documents"
             else:
                 yield from _no_documents(Path(entry.path), f"{name}/", depth + 1)
         elif split_extension(entry.name)[1] is None:
             yield name, f"its extension is none of {', '.join(FORMATS)}"
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself, or to where nobody may look
+        return False
 
 
 def _depth_of_documents(name: str) -> int:
@@ -149,25 +156,16 @@ def _refuse_twins(documents: list[RawDocument]) -> None:
     """Raises `StoreError` naming the files that stand for one identity and format."""
     sources: dict[tuple[Kind, str, str], list[str]] = {}
     for raw in documents:
-        sources.setdefault(_name(raw.key), []).append(raw.source)
+        sources.setdefault(raw.key.name, []).append(raw.source)
     twins = [" and ".join(names) for names in sources.values() if len(names) > 1]
     if twins:
         raise StoreError(f"nothing was imported: two files for one identity and format: {'; '.join(twins)}")
 
 
-def _name(key: Key) -> tuple[Kind, str, str]:
-    return key.kind, identity(key.identifier), key.format
-
-
-def _name_fault(key: Key) -> str | None:
-    return None if key.kind is Kind.DEFAULT else identifier_fault(key.kind, key.identifier)
-
-
 def _export_fault(key: Key, body: bytes) -> str | None:
     """Why a document cannot become a file. Another program may have stored what this one would not have."""
-    fault = _name_fault(key)
-    if fault:
-        return fault
+    if key.fault:
+        return key.fault
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:
@@ -193,9 +191,9 @@ def _refuse_clashes(root: Path, files: dict[str, Key]) -> None:
     name."""
     if not root.exists():
         return
-    names = {_name(key): name for name, key in files.items()}
+    names = {key.name: name for name, key in files.items()}
     for raw in _documents_below(root):
-        name = names.get(_name(raw.key))
+        name = names.get(raw.key.name)
         if name is not None and raw.source != name:
             raise StoreError(
                 f"{root}: {raw.source} is there already and would be a second file beside {name}: remove it"

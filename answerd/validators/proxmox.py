@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from answerd.formats.control import CONTROL_KEYS
 from answerd.validators import proxmox_values as values
 from answerd.validators.verdict import Report, hint
 
@@ -45,9 +46,6 @@ PRODUCTS: Mapping[str, str] = {
     "pmg": "Proxmox Mail Gateway",
     "pdm": "Proxmox Datacenter Manager",
 }
-
-CONTROL_KEYS = frozenset({"extends", "members", "match", "unset", "template"})
-"""Answerd's own keys, which never reach an installer: found only in a document that was not rendered first."""
 
 
 @dataclass(frozen=True)
@@ -311,7 +309,7 @@ def _read_table(raw: Mapping[str, Any] | None, path: str, release: Release, repo
 
 
 def _refuse_unknown(name: str, where: str, keys: Iterable[str], report: Report) -> None:
-    if "." not in where and name in CONTROL_KEYS:
+    if "." not in where and name in CONTROL_KEYS:  # only in a document that was not rendered first
         report.refuse(f"{where}: a control key of answerd, not of the installer: validate the rendered answer", where)
         return
     report.refuse(f"{where}: the installer knows no such key and refuses the whole answer{hint(name, keys)}", where)
@@ -515,10 +513,13 @@ def _disk_count(answer: Answer, report: Report) -> None:
         report.refuse(f"{where}: {filesystem} {level} needs at least {least} disks, got {len(listed)}", where)
     elif level == "raid10" and len(listed) % 2:
         message = f"{where}: {filesystem} raid10 needs an even number of disks, got {len(listed)}"
-        if answer.release.knows(EVEN_RAID10_SINCE) is False:
-            report.warn(message, where)
-        else:
-            report.refuse(message, where)
+        _refuse_since(EVEN_RAID10_SINCE, message, where, answer, report)
+
+
+def _refuse_since(since: Since, message: str, where: str, answer: Answer, report: Report) -> None:
+    """What the installer refuses since a release is only worth a look for one that is older."""
+    tell = report.warn if answer.release.knows(since) is False else report.refuse
+    tell(message, where)
 
 
 def _filesystem_table(answer: Answer, report: Report) -> None:
@@ -557,10 +558,7 @@ def _swap(answer: Answer, report: Report) -> None:
     if swapsize is None or hdsize is None or swapsize <= hdsize / 2:
         return
     message = f"{where}: {swapsize} is more than half of hdsize {hdsize}"
-    if answer.release.knows(SWAP_LIMIT_SINCE) is False:
-        report.warn(message, where)
-    else:
-        report.refuse(message, where)
+    _refuse_since(SWAP_LIMIT_SINCE, message, where, answer, report)
 
 
 def _pinning(answer: Answer, report: Report) -> None:

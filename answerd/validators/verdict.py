@@ -11,6 +11,8 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from answerd.identity import shown
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -54,8 +56,8 @@ MESSAGE_LIMIT = 500
 
 def one_line(text: str) -> str:
     """The text fit for a console: one line, nothing in it that a terminal would obey or an encoder refuse."""
-    shown = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
-    return shown if len(shown) <= MESSAGE_LIMIT else shown[:MESSAGE_LIMIT] + "…"
+    line = shown(text)
+    return line if len(line) <= MESSAGE_LIMIT else line[:MESSAGE_LIMIT] + "…"
 
 
 class Report:

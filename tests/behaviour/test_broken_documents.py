@@ -11,7 +11,6 @@ from tests.conftest import Fleet
 
 MEMBER = 'members = ["aa:bb:cc:dd:ee:01"]\n'
 ASKED = "/pve?mac=aa:bb:cc:dd:ee:01"
-OTHER = "/pve?mac=aa:bb:cc:dd:ee:99"
 
 BROKEN: dict[str, tuple[Mapping[str, str], list[str]]] = {
     "a machine that does not parse": ({"aabbccddee01.toml": "x = = 1\n"}, ['machine "aabbccddee01" (toml)', "line 1"]),

@@ -173,3 +173,12 @@ def test_who_asked_is_told_once(error: AnswerError) -> None:
     shown = told(error, facts(f"mac={MAC}"))
     assert shown.count(MAC) == (0 if isinstance(error, NotClaimed) else 1)
     assert shown.startswith(error.reason)
+
+
+def test_a_group_that_cannot_be_read_any_more_is_told_by_what_it_claimed(fleet: Fleet) -> None:
+    fleet.write({"groups/rack-a.toml": f'members = ["{MAC}"]\nmatch = {{product = "R6*"}}\n'})
+    assert "product=R6*" in refusal(fleet, f"/proxmox?mac={MAC}&product=R740")
+    fleet.write({"groups/rack-a.toml": "x = = 1\n"})
+    assert "narrowed by match product=R6*, and the request's product is 'R740'" in refusal(
+        fleet, f"/proxmox?mac={MAC}&product=R740"
+    )

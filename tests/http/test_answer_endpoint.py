@@ -243,7 +243,7 @@ def test_one_line_per_request(service: Service, method: str, target: str, body: 
     service.send(request_bytes(method, target, {}, body))
     number = re.search(r"log=\d+", target)
     assert number
-    found = service.wait_for_log(rf"{number[0]}(?!\d)|400 .*")
+    found = service.wait_for_log(rf"{number[0]}(?!\d)| body=0 400 ")
     assert re.search(LINE, found)
     assert re.search(line, found)
     assert not [one for one in service.log if "secret-password" in one or re.match(r"2026-01-01", one)]

@@ -231,6 +231,30 @@ def test_config_tells_every_setting_and_where_it_came_from(command: Run, tmp_pat
     assert b"a-secret" not in done.stdout + done.stderr
 
 
+def test_config_fails_where_the_store_or_the_log_file_cannot_be_opened(command: Run, tmp_path: Path) -> None:
+    database = tmp_path / "answers.db"
+    database.write_text("this is no database, " * 50)
+    for settings in (
+        {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": database},
+        {"SERVICE_LOG_FILE": tmp_path / "missing" / "answerd.log"},
+        {"SERVICE_LOG_FILE": tmp_path},
+    ):
+        done = command("config", **settings)
+        assert (done.returncode, len(done.stderr.splitlines())) == (1, 1), done.stderr
+        assert str(tmp_path) in done.stderr.decode()
+    assert command("config", SERVICE_LOG_FILE=tmp_path / "answerd.log").returncode == 0
+    assert not (tmp_path / "answerd.log").exists()
+
+
+@pytest.mark.parametrize("arguments", [["frobnicate"], ["import"], ["render", "a", "b"], ["check", "--frob"]])
+def test_what_is_no_command_is_one_line_that_shows_it(command: Run, arguments: list[str]) -> None:
+    done = command(*arguments)
+    assert done.returncode == 1
+    [line] = done.stderr.decode().splitlines()
+    assert " ".join(arguments) in line
+    assert "answerd --help" in line
+
+
 def test_config_fails_where_the_service_would_not_start(command: Run) -> None:
     done = command("config", SERVICE_STORE="redis")
     assert done.returncode == 1
@@ -245,9 +269,3 @@ def test_version_and_help(command: Run) -> None:
         assert done.returncode == 0
         for name in ("render", "check", "validate-answer", "import", "export", "config"):
             assert name in done.stdout.decode()
-
-
-def test_an_unknown_command_is_an_error(command: Run) -> None:
-    done = command("serv")
-    assert done.returncode != 0
-    assert b"Usage" in done.stdout + done.stderr

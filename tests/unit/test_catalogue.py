@@ -1,4 +1,4 @@
-"""The catalogue: changing one is the same as building it anew, and never edits the one before (SPEC 7, DESIGN)."""
+"""The catalogue: changing one is the same as building it anew, and never edits the one before (SPEC 7)."""
 
 from __future__ import annotations
 

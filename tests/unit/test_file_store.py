@@ -27,6 +27,17 @@ def write(path: Path, text: str | bytes = "x = 1\n") -> Path:
     return path
 
 
+def nobody_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have stores look at everything, as on a network file system."""
+    monkeypatch.setattr(files_module, "is_local", lambda directory: False)
+
+
+@pytest.fixture(autouse=True, params=["told by the kernel", "looking at everything"])
+def every_way_of_watching(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "looking at everything":
+        nobody_tells(monkeypatch)
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     directory = tmp_path / "answers"
@@ -215,6 +226,7 @@ def test_a_removed_file_counts_when_two_looks_agree_about_it(root: Path) -> None
 def test_a_rewrite_of_the_same_size_within_one_tick_of_the_clock_is_seen(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    nobody_tells(monkeypatch)
     now = time.time_ns()
     # A file system whose times are as coarse as its clock: nothing but the text differs.
     monkeypatch.setattr(files_module, "_signature_of", lambda status: (status.st_size, now, now, 1))
@@ -377,6 +389,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         refuse(path)
         return listed(path)  # type: ignore[call-overload]
 
+    nobody_tells(monkeypatch)
     monkeypatch.setattr(os, "open", open_)
     monkeypatch.setattr(os, "scandir", scandir)
     return names

@@ -319,7 +319,9 @@ def test_the_line_of_the_answer_is_where_its_value_stands(extension: str) -> Non
         answer = answer_to({f"groups/base.{extension}": writer.text, f"m1.{extension}": top.text}, "m1", extension)
         said = READERS[extension](answer.body.decode())
         lines = answer.body.decode().split("\n")
-        for origin in origins(answer):
+        found = origins(answer)
+        assert found
+        for origin in found:
             assert origin.answer_line is not None
             assert str(value_at(origin, said)) in lines[origin.answer_line - 1]
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.formats import toml
-from answerd.formats.family import ParseError
+from answerd.formats.family import DEEPEST, ParseError
 from answerd.formats.template import TemplateReader
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
@@ -190,3 +190,10 @@ def test_unset_takes_a_key_away_and_nothing_else() -> None:
     assert toml.unset(tree, ("a", "d.e", "f")) == {"a": {"b": 1, "c": 2, "d.e": {}}, "x": {}}
     for missing in (("q",), ("a", "q"), ("a", "b", "c"), ("a", "d", "e")):
         assert toml.unset(tree, missing) == tree
+
+
+def test_no_text_is_read_that_is_nested_deeper_than_a_recursion_bears() -> None:
+    lists = DEEPEST - 1  # the document itself is a level
+    assert toml.parse(f"x = {'[' * lists}{']' * lists}")
+    with pytest.raises(ParseError, match=f"more than {DEEPEST} levels deep"):
+        toml.parse(f"x = {'[' * DEEPEST}{']' * DEEPEST}")

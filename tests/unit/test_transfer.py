@@ -170,6 +170,13 @@ def test_what_is_skipped_is_said_with_its_reason(store: SqliteStore, directory: 
     assert texts(store) == {'machine "good" (toml)': b"x = 1"}
 
 
+def test_a_link_to_itself_is_skipped_like_any_other_name(store: SqliteStore, directory: Path) -> None:
+    write_tree(directory, {"node1.toml": "x = 1\n"})
+    (directory / "endless").symlink_to("endless")
+    summary = import_directory(directory, store)
+    assert (summary.taken, [name for name, _ in summary.skipped]) == (1, ["endless"])
+
+
 @pytest.mark.parametrize("name", ["missing", "file.toml"])
 def test_a_directory_that_is_none_is_an_error(store: SqliteStore, directory: Path, name: str) -> None:
     write_tree(directory, {"file.toml": ""})

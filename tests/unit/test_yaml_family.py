@@ -11,9 +11,9 @@ import yaml as pyyaml
 from ruamel.yaml import YAML
 
 from answerd.formats import yaml
-from answerd.formats.family import ParseError, Prepared, Tree, Written
+from answerd.formats.family import DEEPEST, ParseError, Prepared, Tree, Written
 from answerd.formats.template import TemplateReader
-from answerd.formats.yaml_reading import DEEPEST, MOST_ALIASED
+from answerd.formats.yaml_reading import MOST_ALIASED
 
 
 def written(tree: Tree) -> str:
