@@ -123,8 +123,8 @@ def read(meta: Path) -> Capture:
         )
     except OSError as error:
         raise CaptureError(f"{error.filename} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise CaptureError(f"{meta} is no capture: {type(error).__name__}: {error}") from None
+    except (ValueError, KeyError, TypeError):
+        raise CaptureError(f"{meta} is no capture: name a .meta file from SERVICE_CAPTURE_DIR") from None
     if len(body) != told["body_bytes"]:
         raise CaptureError(
             f"{meta.with_suffix('.body')} holds {len(body)} bytes, {meta.name} says {told['body_bytes']}"

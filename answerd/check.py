@@ -106,8 +106,6 @@ class _Judge:
             )
         tools = self.tools if runs <= TOOL_RUNS else Tools.none()
         verdict = validate(text, extension, tools=tools)
-        if not verdict.judged:
-            self.notes.add(f"{extension}: nothing here can judge this format")
         self.notes.update(f"{extension}: {note}" for note in verdict.notes)
         return verdict
 

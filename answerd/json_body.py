@@ -22,6 +22,7 @@ that has its name only. A real body costs about 10,000; without a bound, 1 MB of
 values) asks for gigabytes."""
 
 _PATH_COST = 64
+_LONGEST_INDEX = 8
 
 
 class NumberText(str):
@@ -57,13 +58,14 @@ class JsonBody:
 
     def values(self, label: str) -> list[str]:
         """The values that go by a case-folded label, as their name or their dotted path, in order."""
-        if "." in label or label.isdigit():
-            return self.labels().get(label, [])
         if self._spellings is None:
             self._spellings = _spellings(self.scalars)
         spelled = self._spellings.get(label)
+        may_be_path = "." in label or label.isdigit()
         if spelled is None:
-            return []
+            return list(map(text_of, _at(self.value, label))) if may_be_path else []
+        if may_be_path:  # a name like a path: both count, in order
+            return self.labels().get(label, [])
         return [text_of(one) for name, one in self.scalars if name in spelled][:MOST_VALUES]
 
     def labels(self) -> dict[str, list[str]]:
@@ -150,6 +152,27 @@ def filed(named: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
         if len(values) < MOST_VALUES:
             values.append(text_of(one))
     return filed
+
+
+def _at(value: Any, path: str) -> Iterator[Any]:
+    """The scalars at a case-folded dotted path. A few comparisons for each step, whatever else the body holds."""
+    if isinstance(value, list):
+        index, dot, rest = path.partition(".")
+        if index.isascii() and index.isdigit() and len(index) < _LONGEST_INDEX and int(index) < len(value):
+            below = value[int(index)] if index == str(int(index)) else None
+            yield from _at(below, rest) if dot else _scalar(below)
+    elif isinstance(value, dict):
+        for key, below in value.items():
+            step = key.casefold()
+            if step == path:
+                yield from _scalar(below)
+            elif path.startswith(step) and path[len(step)] == ".":
+                yield from _at(below, path[len(step) + 1 :])
+
+
+def _scalar(value: Any) -> Iterator[Any]:
+    if value is not None and value != "" and not isinstance(value, dict | list):
+        yield value
 
 
 def _flattened(value: Any) -> Iterator[tuple[str, Any]]:

@@ -46,6 +46,9 @@ FILES_BESIDE_CONNECTIONS = 64
 ADMIN_CONNECTIONS = 256
 """Connections in flight that the admin API admits, beside those of the answer endpoint: tools, not a rack."""
 
+LAST_WRITES_SECONDS = 1.0
+"""How long a disk may hold up the end of the service."""
+
 COLLECTOR_THRESHOLDS = (20_000, 20, 50)
 """A request makes some hundred objects that die with it; to look for cycles every 700 of them costs a tenth of it."""
 
@@ -309,6 +312,8 @@ class _Process:
         until = time.monotonic() + self.service.config.timeout_seconds
         gevent.joinall([gevent.spawn(listener.drain, until) for listener in self.listeners])
         watch.kill(block=False)
+        # What threads still write: captures of the last requests.
+        gevent.spawn(gevent.get_hub().threadpool.join).join(LAST_WRITES_SECONDS)
         if announce:
             self.service.log.service("stopped")
         return 0

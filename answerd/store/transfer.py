@@ -122,9 +122,12 @@ def _documents_below(root: Path) -> tuple[RawDocument, ...]:
 
 
 def _no_documents(root: Path, below: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """The files that do not count as documents, with why. Hidden ones are not worth a word."""
-    with os.scandir(root) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
+    """The files that do not count as documents, with why; hidden ones are not worth a word. Raises `StoreError`."""
+    try:
+        with os.scandir(root) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError as error:
+        raise StoreError(f"{root} cannot be listed: {error.strerror}") from None
     for entry in entries:
         name = f"{below}{entry.name}"
         if entry.name.startswith("."):

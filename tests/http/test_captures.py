@@ -15,7 +15,7 @@ import pytest
 
 from answerd import captures
 from answerd.cli import main
-from tests.running import Reply, Service, environment, run, write_tree
+from tests.running import Reply, Service, environment, request_bytes, run, write_tree
 
 Serving = Callable[..., Service]
 
@@ -249,11 +249,10 @@ def test_a_directory_that_vanishes_costs_no_answer(serving: Serving, directory: 
     assert service.get("/toml").status == 200
 
 
-def test_health_and_requests_that_are_not_let_in_leave_nothing(serving: Serving, directory: Path) -> None:
-    service = serving(FILES, SERVICE_CAPTURE_DIR=directory, SERVICE_ANSWER_TOKEN="a-token-of-the-answers")
+def test_health_leaves_nothing(serving: Serving, directory: Path) -> None:
+    service = serving(FILES, SERVICE_CAPTURE_DIR=directory)
     service.get("/health")
     service.get("/toml")
-    service.get("/toml", Authorization="Bearer a-token-of-the-answers")
     (meta,) = captured(directory)
     assert captures.read(meta).outcome.startswith("200 ")
 
@@ -306,3 +305,21 @@ def test_captures_without_the_setting_say_so() -> None:
     done = run("captures")
     assert done.returncode == 1
     assert b"SERVICE_CAPTURE_DIR is not set" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "outcome"),
+    [("GET", {}, "401 "), ("PUT", {"Authorization": "Bearer an-answer-token-of-24c"}, "405 ")],
+)
+def test_a_request_that_is_refused_is_captured_too(
+    serving: Serving, tmp_path: Path, method: str, headers: dict[str, str], outcome: str
+) -> None:
+    directory = tmp_path / "captures"
+    service = serving(SERVICE_CAPTURE_DIR=directory, SERVICE_ANSWER_TOKEN="an-answer-token-of-24c")
+    service.send(request_bytes(method, "/pve?mac=52:54:00:ab:cd:ef", headers))
+    service.get("/health")
+    service.stop()
+    [(_, capture)] = captures.newest_first(directory)
+    assert isinstance(capture, captures.Capture)
+    assert capture.outcome.startswith(outcome)
+    assert all("an-answer-token" not in value for _, value in capture.headers)

@@ -302,10 +302,10 @@ def wait_until(condition: object, timeout: float = 5.0) -> None:
 
 def test_idle_connections_cost_a_buffer_and_slow_nobody_down() -> None:
     count = 2_000
+    raise_file_limit()  # before the start: the service inherits the limit
     with serving(limits={"timeout": 3}, max_connections=5_000) as server:
         server.send(GET)
         before = resident_bytes(server.process.pid)
-        raise_file_limit()
         idle = [server.connect(source=f"127.0.0.{2 + i % 4}") for i in range(count)]
         for client in idle[: count // 2]:
             client.sendall(b"GET / HT")

@@ -7,8 +7,11 @@ import time
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from answerd.facts import Facts, Request, facts_of
+from answerd.json_body import read_json
 
 FORM = [("content-type", "application/x-www-form-urlencoded")]
 
@@ -271,3 +274,20 @@ def test_a_late_value_of_a_huge_body_still_has_its_name() -> None:
 def test_a_machine_that_says_nothing_but_its_name() -> None:
     assert list(facts_of(["98:fa:9b:50:d8:10"]).identities) == ["98fa9b50d810"]
     assert not facts_of(["98:fa:9b:50:d8:10"]).labels
+
+
+NAMES = st.sampled_from(["a", "b", "A", "a.b", "b.0", "0", "", "é", "B.a"])
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(0, 99), st.sampled_from(["", "x", "y"]))
+VALUES = st.recursive(
+    SCALARS, lambda below: st.lists(below, max_size=3) | st.dictionaries(NAMES, below, max_size=4), max_leaves=12
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(VALUES)
+def test_a_label_that_is_asked_for_has_the_values_that_all_labels_show(value: object) -> None:
+    body = read_json(json.dumps(value).encode())
+    assert body
+    labels = body.labels()
+    for label in {*labels, "a.b", "a", "0.a", "nope", "b.0.a"} - {""}:
+        assert body.values(label) == labels.get(label, [])

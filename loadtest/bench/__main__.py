@@ -1,0 +1,110 @@
+"""The benchmark: every figure that this project states comes from here.
+
+Usage:
+  bench [options] [<group>...]
+  bench (-h | --help)
+
+Groups (all of them when none is named):
+  requests   what an answer costs, beside bare servers: verbatim, merged, templated
+  cold       every machine asks once right after a load, against the same once more
+  scale      the templated answer from fleets of different sizes
+  selectors  few and many groups that claim by match
+  load       load time, reload after one change, memory, idling, in both stores
+  workers    two workers against one by CPU time
+  write      PUT through the admin API, small and large set
+  publish    measures nothing: writes the figures of the JSON file into docs/performance.md, draws docs/performance.svg
+
+Options:
+  --quick       A smoke test of a minute or two: fewer and shorter rounds, smaller fleets. Its figures are no figures.
+  --million     The fleets of "scale" include one of 1,000,000 machines.
+  --rounds N    Rounds of each contestant.
+  --json FILE   Where figures are kept, group by group [default: build/bench.json].
+  -h --help     This text.
+
+Everything runs on 127.0.0.1, the service on the first core this process may use and the generator on the last. The exit
+status is 1 when a bar was missed, except with --quick.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from docopt import docopt
+
+from loadtest.bench import loading, report, storm, throughput, writing
+from loadtest.bench.figures import FULL, QUICK, Effort, Figure
+from loadtest.bench.load import WrongAnswers, generator_name
+from loadtest.bench.processes import ARE_SHARED, GENERATOR_CORE, SERVICE_CORE
+from loadtest.bench.servers import CannotStart
+
+GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
+    "requests": throughput.requests,
+    "cold": storm.cold,
+    "scale": throughput.scale,
+    "selectors": throughput.selectors,
+    "load": loading.load,
+    "workers": throughput.workers,
+    "write": writing.write,
+}
+
+PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
+MILLION = 1_000_000
+
+
+def main() -> int:
+    """Run what the command line asks for. Returns the exit status."""
+    arguments = docopt(__doc__)
+    kept_in = Path(arguments["--json"])
+    if arguments["<group>"] == ["publish"]:
+        report.publish(report.kept(kept_in), PAGE)
+        return 0
+    unknown = [name for name in arguments["<group>"] if name not in GROUPS]
+    if unknown:
+        print(f"bench: no group {', '.join(unknown)}; there are {', '.join(GROUPS)}", file=sys.stderr)
+        return 2
+    # What the benchmark itself does must not disturb the service; its children are moved to their own core.
+    os.sched_setaffinity(0, {GENERATOR_CORE})
+    signal.signal(signal.SIGTERM, _end)
+    if ARE_SHARED:
+        print("bench: one core for service and generator: no ratio of this run holds", file=sys.stderr)
+    print(f"service on core {SERVICE_CORE}, {generator_name()} on core {GENERATOR_CORE}", flush=True)
+    missed = 0
+    for name in arguments["<group>"] or GROUPS:
+        began = time.monotonic()
+        try:
+            group = report.measured(name, GROUPS[name](_effort(arguments)))
+        except (CannotStart, WrongAnswers) as error:
+            print(f"bench: {name}: {error}", file=sys.stderr)
+            return 2
+        print(f"\n{report.plain_table(group)}\n({time.monotonic() - began:.0f} s)", flush=True)
+        report.keep(group, kept_in)
+        missed += sum(figure.verdict == "MISSED" for figure in group.figures)
+    return 1 if missed and not arguments["--quick"] else 0
+
+
+def _effort(arguments: dict[str, Any]) -> Effort:
+    effort = QUICK if arguments["--quick"] else FULL
+    if arguments["--rounds"]:
+        effort = replace(effort, rounds=int(arguments["--rounds"]))
+    if arguments["--million"]:
+        effort = replace(effort, sizes=(*effort.sizes, MILLION))
+    return effort
+
+
+def _end(*_: object) -> None:
+    """SIGTERM unwinds as Ctrl-C does, so that no process and no directory stays behind."""
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,190 @@
+"""Load on one server, and what it took: requests a second, CPU time on both sides, faults.
+
+Knows wrk and the bundled generator, and that both run on the generator's core. Must not know which figures matter.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from subprocess import PIPE
+
+from loadtest.bench.figures import Spread
+from loadtest.bench.generator import Order, Outcome
+from loadtest.bench.processes import GENERATOR_CORE, Process
+from loadtest.bench.servers import Server
+from loadtest.bench.shapes import Shape
+
+CONNECTIONS = 64
+"""At a time, in a throughput round."""
+
+SAMPLE = 10_000
+"""Distinct machines that a throughput round goes through, spread over the whole fleet."""
+
+_RESULT = re.compile(r"^RESULT (\d+) (\d+) (\d+)$", re.MULTILINE)
+
+
+class WrongAnswers(Exception):
+    """A server answered something else than it should. One line with a sample."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A server under one kind of request. ``label`` names its rows.
+
+    ``machines`` is the size of its fleet; at most every ``every``-th of them asks.
+    """
+
+    label: str
+    server: Server
+    shape: Shape
+    machines: int = 1
+    every: int = 1
+
+    @property
+    def step(self) -> int:
+        """Between two machines of the sample."""
+        return max(self.every, self.machines // SAMPLE)
+
+    def order(self) -> Order:
+        """What the bundled generator is to send, without a number or a time yet."""
+        shape = self.shape
+        return Order(self.server.port, shape.parts, shape.proof, self.machines, self.step, connections=CONNECTIONS)
+
+
+@dataclass(frozen=True)
+class Round:
+    """One contestant's turn."""
+
+    requests: int
+    seconds: float
+    service_cpu: float
+    generator_cpu: float
+
+    @property
+    def rate(self) -> float:
+        """Requests a second."""
+        return self.requests / self.seconds
+
+    @property
+    def cost(self) -> float:
+        """CPU time of the service, microseconds a request."""
+        return self.service_cpu / self.requests * 1e6
+
+    @property
+    def generator_ceiling(self) -> float:
+        """Requests a second at which the generator's core would be full."""
+        return self.requests / self.generator_cpu
+
+    @property
+    def service_busy(self) -> float:
+        """Share of its core that the service had."""
+        return self.service_cpu / self.seconds
+
+    @property
+    def generator_busy(self) -> float:
+        """Share of its core that the generator had."""
+        return self.generator_cpu / self.seconds
+
+
+def generator_name() -> str:
+    """What makes the load in throughput rounds."""
+    return "wrk" if shutil.which("wrk") else "the bundled generator"
+
+
+def ask(port: int, request: bytes, timeout: float = 30.0) -> bytes:
+    """One request over a connection of its own, to its end; the whole response."""
+    with socket.create_connection(("127.0.0.1", port), timeout=timeout) as connection:
+        connection.sendall(request)
+        return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
+def carry_out(order: Order) -> Outcome:
+    """Run the bundled generator to its end. Raises `WrongAnswers`."""
+    with generating(order) as outcome:
+        result = outcome()
+    if result.wrong:
+        raise WrongAnswers(f"{result.wrong} of {result.requests} answers were wrong, one of them: {result.sample!r}")
+    return result
+
+
+@contextmanager
+def generating(order: Order) -> Iterator[Callable[[], Outcome]]:
+    """The bundled generator while it runs; what is yielded waits for its outcome."""
+    with tempfile.TemporaryFile("w+") as written:
+        json.dump(asdict(order), written)
+        written.seek(0)
+        command = [sys.executable, "-m", "loadtest.bench.generator"]
+        with Process(command, GENERATOR_CORE, stdin=written, stdout=PIPE, stderr=None) as process:
+
+            def outcome() -> Outcome:
+                text, _ = process.child.communicate()
+                if process.child.returncode:
+                    raise RuntimeError("the bundled generator failed, see above")
+                return Outcome(**json.loads(text))
+
+            yield outcome
+
+
+def make_warm(contestant: Contestant) -> None:
+    """Ask once for every machine of the sample, each answer checked. Raises `WrongAnswers`."""
+    carry_out(contestant.order())
+
+
+def turn(contestant: Contestant, seconds: float) -> Round:
+    """Full load for some seconds. Raises `WrongAnswers`."""
+    process = contestant.server.process
+    before = process.cpu_seconds()
+    generate = _with_wrk if shutil.which("wrk") else _bundled
+    requests, took, generator_cpu = generate(contestant, seconds)
+    return Round(requests, took, process.cpu_seconds() - before, generator_cpu)
+
+
+def alternate(contestants: Sequence[Contestant], rounds: int, seconds: float) -> dict[str, list[Round]]:
+    """Rounds of all contestants in turn, A B C A B C, after each has been asked for everything once."""
+    for contestant in contestants:
+        make_warm(contestant)
+    turns: dict[str, list[Round]] = {contestant.label: [] for contestant in contestants}
+    for _ in range(rounds):
+        for contestant in contestants:
+            turns[contestant.label].append(turn(contestant, seconds))
+    return turns
+
+
+def _bundled(contestant: Contestant, seconds: float) -> tuple[int, float, float]:
+    outcome = carry_out(replace(contestant.order(), seconds=seconds))
+    return outcome.requests, outcome.seconds, outcome.cpu_seconds
+
+
+def _with_wrk(contestant: Contestant, seconds: float) -> tuple[int, float, float]:
+    """wrk, which counts statuses and runs for whole seconds."""
+    with tempfile.TemporaryDirectory(prefix="answerd-bench-") as name:
+        script = Path(name) / "requests.lua"
+        script.write_text(contestant.shape.lua(contestant.machines, contestant.step))
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "-s", str(script)]
+        children = os.times()
+        with Process([*command, f"http://127.0.0.1:{contestant.server.port}"], GENERATOR_CORE, stdout=PIPE) as process:
+            text, _ = process.child.communicate()
+        ended = os.times()
+    found = _RESULT.search(text)
+    if found is None:
+        raise WrongAnswers(f"{contestant.label}: wrk said {text[-300:]!r}")
+    requests, microseconds, faults = map(int, found.groups())
+    if faults:
+        raise WrongAnswers(f"{contestant.label}: {faults} of {requests} answers were no 200, or none at all")
+    cpu = ended.children_user + ended.children_system - children.children_user - children.children_system
+    return requests, microseconds / 1e6, cpu
+
+
+def paired(upper: Sequence[Round], lower: Sequence[Round], what: Callable[[Round], float]) -> Spread:
+    """The ratio of two contestants round by round: what slows the machine down for a while slows both."""
+    return Spread.of([what(one) / what(other) for one, other in zip(upper, lower, strict=True)])

@@ -1,0 +1,148 @@
+"""Figures of large answer sets: how long a load takes, when a change is in force, what it costs others, and memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+
+from loadtest.bench import shapes
+from loadtest.bench.figures import Bar, Effort, Figure, Spread
+from loadtest.bench.load import Contestant, ask, carry_out, generating
+from loadtest.bench.servers import Server, answerd
+from loadtest.bench.stores import STORES, AnswerSet, stored
+from loadtest.bench.storm import wait_until_loaded
+from loadtest.fleet import Machine, templated_document, templated_fleet
+
+IN_FORCE = {"sqlite": Bar(at_most=250), "files": Bar(at_most=1_000)}
+"""Milliseconds within which a change must be in force."""
+
+_HEALTH_PAUSE = 0.002
+_QUIET_SECONDS = 2.0
+_AFTER_CHANGE_SECONDS = 0.5
+_PACE = 500
+"""Requests a second of those who must not notice a change."""
+
+_IDLE_SECONDS = 5.0
+_SETTLED_SHARE = 0.05
+_SETTLE_AT_MOST = 300.0
+
+
+def load(effort: Effort) -> list[Figure]:
+    """Loading, changing one document, memory and idling, in both stores."""
+    figures = []
+    for store in STORES:
+        with stored(templated_fleet(effort.load), store) as answers:
+            figures += _one_store(effort, store, answers)
+    return figures
+
+
+def _one_store(effort: Effort, store: str, answers: AnswerSet) -> list[Figure]:
+    named = f"{effort.load:,} machines in {store}"
+    with answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600}) as server:
+        figures = _loading(server, named)
+        contestant = Contestant(named, server, shapes.TEMPLATED_POST, effort.load)
+        carry_out(contestant.order())
+        figures += _changing(contestant, answers, effort, store)
+        settle(server)
+        figures.append(_memory(server, f"{named}, 1 worker", Bar(at_most=1_024)))
+        before = server.process.cpu_seconds()
+        time.sleep(_IDLE_SECONDS)
+        share = 100 * (server.process.cpu_seconds() - before) / _IDLE_SECONDS
+        figures.append(Figure(f"{named}: idle", _once(share), "% of a core", Bar(at_most=1)))
+    with answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600, "SERVICE_WORKERS": 2}) as server:
+        wait_until_loaded(server)
+        carry_out(Contestant(named, server, shapes.TEMPLATED_POST, effort.load).order())
+        settle(server)
+        figures.append(_memory(server, f"{named}, 2 workers", Bar(at_most=1_024)))
+    return figures
+
+
+def _loading(server: Server, named: str) -> list[Figure]:
+    """From the start of the process to the first answer from the set, ``/health`` being asked all the while."""
+    loaded: list[float] = []
+
+    def wait() -> None:
+        wait_until_loaded(server)
+        loaded.append(time.monotonic())
+
+    listening = time.monotonic()
+    waiting = threading.Thread(target=wait, daemon=True)
+    waiting.start()
+    longest = 0.0
+    while waiting.is_alive():
+        began = time.monotonic()
+        ask(server.port, shapes.HEALTH_GET.request(Machine(0)))
+        longest = max(longest, time.monotonic() - began)
+        time.sleep(_HEALTH_PAUSE)
+    if not loaded:
+        raise RuntimeError(f"{named}: the first load did not end")
+    settled = settle(server)
+    return [
+        Figure(f"{named}: load", _once(loaded[0] - server.started), "s", Bar(at_most=20)),
+        Figure(f"{named}: /health answers after", _once(listening - server.started), "s"),
+        Figure(f"{named}: longest wait for /health while loading", _once(1_000 * longest), "ms"),
+        Figure(f"{named}: load and warm-up together", _once(settled - server.started), "s"),
+        Figure(f"{named}: CPU of load and warm-up", _once(server.process.cpu_seconds()), "s"),
+    ]
+
+
+def settle(server: Server) -> float:
+    """Wait until what the service does in the background is done; when that was, on the monotonic clock."""
+    until = time.monotonic() + _SETTLE_AT_MOST
+    while True:
+        began, before = time.monotonic(), server.process.cpu_seconds()
+        time.sleep(0.5)
+        busy = (server.process.cpu_seconds() - before) / (time.monotonic() - began)
+        if busy < _SETTLED_SHARE or time.monotonic() > until:
+            return began
+
+
+def _changing(contestant: Contestant, answers: AnswerSet, effort: Effort, store: str) -> list[Figure]:
+    """One document is changed, again and again, while others go on asking at a steady pace."""
+    machine = Machine(effort.load // 2)
+    request, port = contestant.shape.request(machine), contestant.server.port
+    seconds = _QUIET_SECONDS + effort.changes * (1.0 + _AFTER_CHANGE_SECONDS) + 1.0
+    order = replace(contestant.order(), seconds=seconds, pace=_PACE, delays=True)
+    process = contestant.server.process
+    windows: list[tuple[float, float]] = []
+    waited: list[float] = []
+    in_force: list[float] = []
+    with generating(order) as outcome:
+        time.sleep(_QUIET_SECONDS)
+        for number in range(effort.changes):
+            mark = f"-changed-{number}"
+            before, waited_before = time.monotonic(), process.waited_seconds()
+            answers.change(*templated_document(machine, mark))
+            committed = time.monotonic()
+            while (machine.host + mark).encode() not in ask(port, request):
+                if time.monotonic() - committed > 30:
+                    raise RuntimeError(f"{contestant.label}: a change was not in force after 30 s")
+                time.sleep(_HEALTH_PAUSE)
+            in_force.append(1_000 * (time.monotonic() - committed))
+            time.sleep(_AFTER_CHANGE_SECONDS)
+            windows.append((before, time.monotonic()))
+            waited.append(1_000 * (process.waited_seconds() - waited_before))
+        result = outcome()
+    longest = [
+        max((1_000 * took for sent, took in result.delays if begin - took <= sent <= end), default=0.0)
+        for begin, end in windows
+    ]
+    quiet = [1_000 * took for sent, took in result.delays if sent < windows[0][0] - took]
+    return [
+        Figure(f"{contestant.label}: one change in force after", Spread.of(in_force), "ms", IN_FORCE[store]),
+        Figure(f"{contestant.label}: longest delay of others meanwhile", Spread.of(longest), "ms", Bar(at_most=20)),
+        Figure(f"{contestant.label}: time the service waited for its core meanwhile", Spread.of(waited), "ms"),
+        Figure(f"{contestant.label}: longest delay in {_QUIET_SECONDS:g} s before", _once(max(quiet, default=0)), "ms"),
+    ]
+
+
+def _memory(server: Server, named: str, bar: Bar | None) -> Figure:
+    """All processes together, each shared page counted once (PSS)."""
+    _, proportional = server.process.memory()
+    return Figure(f"{named}: memory of all processes", _once(proportional), "MB", bar)
+
+
+def _once(value: float) -> Spread:
+    """A figure that is measured once in a run."""
+    return Spread(value, value, value)

@@ -1,0 +1,138 @@
+"""The servers that are measured: answerd and what it is compared with, each started on a free port of 127.0.0.1.
+
+Knows how each is started and how it tells that it listens. Must not know what is asked of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadtest.bench.processes import SERVICE_CORE, Process
+
+START_SECONDS = 600.0
+"""A million documents take a while."""
+
+_POLL_SECONDS = 0.005
+_LISTENING = re.compile(r"- answerd \S+ listening on \S+?:(\d+)")
+_ADMIN_LISTENING = re.compile(r"admin API listening on \S+?:(\d+)")
+_NGINX_PLACES = ("/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/local/nginx/sbin/nginx")
+ADMIN_TOKEN = "bench-token-of-no-worth"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server."""
+
+    process: Process
+    port: int
+    started: float
+    """When it was started, on the monotonic clock."""
+    admin_port: int | None = None
+
+
+class CannotStart(Exception):
+    """A server did not come up. One line and the end of its log."""
+
+
+@contextmanager
+def hello(kind: str) -> Iterator[Server]:
+    """gevent's pywsgi with a hello, ``bare`` or through ``bottle``, without a log."""
+    started = time.monotonic()
+    command = [sys.executable, "-m", "loadtest.bench.baseline", kind]
+    with Process(command, SERVICE_CORE, stdout=subprocess.PIPE, stderr=None) as process:
+        assert process.child.stdout
+        line = process.child.stdout.readline()
+        if not line.strip().isdigit():
+            raise CannotStart(f"the {kind} hello did not start")
+        yield Server(process, int(line), started)
+
+
+def nginx_program() -> str | None:
+    """Where nginx is installed, None where it is not."""
+    return shutil.which("nginx") or next((place for place in _NGINX_PLACES if os.access(place, os.X_OK)), None)
+
+
+@contextmanager
+def nginx(content: bytes) -> Iterator[Server]:
+    """nginx, one worker, serving ``content`` as the file ``answer.ks``, without a log."""
+    program = nginx_program()
+    if program is None:
+        raise CannotStart("nginx is not installed")
+    with tempfile.TemporaryDirectory(prefix="answerd-bench-") as name:
+        scratch, port = Path(name), _free_port()
+        (scratch / "answer.ks").write_bytes(content)
+        paths = "".join(
+            f"{kind}_temp_path {scratch}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        )
+        owner = "user root;" if os.geteuid() == 0 else ""
+        (scratch / "nginx.conf").write_text(
+            f"daemon off; master_process off; pid {scratch}/pid; error_log stderr crit; {owner}\n"
+            "events { worker_connections 4096; }\n"
+            f"http {{ access_log off; keepalive_timeout 0; {paths}\n"
+            f"server {{ listen 127.0.0.1:{port} backlog=4096; root {scratch}; }} }}\n"
+        )
+        command = [program, "-p", str(scratch), "-c", str(scratch / "nginx.conf"), "-e", "stderr"]
+        started = time.monotonic()
+        with Process(command, SERVICE_CORE) as process:
+            _wait_for_port(process, port)
+            yield Server(process, port, started)
+
+
+@contextmanager
+def answerd(settings: dict[str, object]) -> Iterator[Server]:
+    """The real program with these settings, its log in a file, all its workers on the service's core."""
+    with tempfile.TemporaryDirectory(prefix="answerd-bench-") as name:
+        log = Path(name) / "log"
+        log.touch()
+        clean = {key: value for key, value in os.environ.items() if not key.startswith("SERVICE_")}
+        given = {"SERVICE_LISTEN_ADDR": "127.0.0.1:0", "SERVICE_LOG": "off", "SERVICE_LOG_FILE": log, **settings}
+        started = time.monotonic()
+        environment = clean | {key: str(value) for key, value in given.items()}
+        command = [sys.executable, "-m", "answerd", "serve"]
+        with log.open("a") as errors, Process(command, SERVICE_CORE, environment=environment, stderr=errors) as process:
+            port, admin_port = _listening(process, log)
+            yield Server(process, port, started, admin_port)
+
+
+def _listening(process: Process, log: Path) -> tuple[int, int | None]:
+    """The ports in the log's first lines."""
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until:
+        text = log.read_text("utf-8", "replace")
+        found = _LISTENING.search(text)
+        if found:
+            admin = _ADMIN_LISTENING.search(text)
+            return int(found[1]), int(admin[1]) if admin else None
+        if process.child.poll() is not None:
+            break
+        time.sleep(_POLL_SECONDS)
+    raise CannotStart(f"answerd did not start: {log.read_text('utf-8', 'replace')[-500:]}")
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def _wait_for_port(process: Process, port: int) -> None:
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until and process.child.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(_POLL_SECONDS)
+    raise CannotStart(f"nothing listens on port {port}")

@@ -1,0 +1,160 @@
+"""Figures of full load: what a request costs, beside bare servers, and whether that grows with the answer set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import chain
+from statistics import median
+
+from loadtest.bench import shapes
+from loadtest.bench.figures import Bar, Effort, Figure, Spread
+from loadtest.bench.load import Contestant, Round, alternate, paired
+from loadtest.bench.servers import answerd, hello, nginx, nginx_program
+from loadtest.bench.stores import stored
+from loadtest.fleet import (
+    RACK,
+    Machine,
+    merged_document,
+    rack_document,
+    selecting_fleet,
+    templated_document,
+    templated_fleet,
+    verbatim_document,
+)
+
+FLEET = 1_000
+"""Machines that are asked for in turn where the size of the fleet is not what is measured."""
+
+
+def requests(effort: Effort) -> list[Figure]:
+    """Every kind of answer, beside bare servers that answer nothing."""
+    with ExitStack() as running:
+        machines = [Machine(number) for number in range(FLEET)]
+        racks = [rack_document(machine.rack) for machine in machines[::RACK]]
+        verbatim = running.enter_context(stored(map(verbatim_document, machines)))
+        merged = running.enter_context(stored(chain(racks, map(merged_document, machines))))
+        templated = running.enter_context(stored(chain(racks, map(templated_document, machines))))
+        bare = running.enter_context(hello("bare"))
+        bottle = running.enter_context(hello("bottle"))
+        templating = running.enter_context(answerd(templated.settings))
+        logging = running.enter_context(answerd({**templated.settings, "SERVICE_LOG": "all"}))
+        verbatim_server = running.enter_context(answerd(verbatim.settings))
+        merging = running.enter_context(answerd(merged.settings))
+        contestants = [
+            Contestant("pywsgi hello, GET", bare, shapes.ALIKE_GET, FLEET),
+            Contestant("pywsgi + Bottle hello, GET", bottle, shapes.ALIKE_GET, FLEET),
+            Contestant("answerd /health", verbatim_server, shapes.HEALTH_GET, FLEET),
+            Contestant("answerd verbatim, GET", verbatim_server, shapes.VERBATIM_GET, FLEET),
+            Contestant("answerd group + machine merged, GET", merging, shapes.MERGED_GET, FLEET),
+            Contestant("pywsgi hello, 3 KB POST", bare, shapes.ALIKE_POST, FLEET),
+            Contestant("pywsgi + Bottle hello, 3 KB POST", bottle, shapes.ALIKE_POST, FLEET),
+            Contestant("answerd templated, 3 KB POST", templating, shapes.TEMPLATED_POST, FLEET),
+            Contestant("answerd templated, 0.5 KB POST", templating, shapes.NARROW_POST, FLEET),
+            Contestant("answerd templated, 3 KB POST, with its log", logging, shapes.TEMPLATED_POST, FLEET),
+        ]
+        if nginx_program():
+            content = verbatim_document(Machine(0))[1].encode()
+            static = running.enter_context(nginx(content))
+            contestants.insert(2, Contestant("nginx, a file of the same size, GET", static, shapes.STATIC_GET, FLEET))
+        turns = alternate(contestants, effort.rounds, effort.seconds)
+    figures = list(chain.from_iterable(contest(label, rounds) for label, rounds in turns.items()))
+    get, post = turns["pywsgi hello, GET"], turns["pywsgi hello, 3 KB POST"]
+    for label, rounds in turns.items():
+        if label.startswith(("answerd", "nginx")):
+            figures += ratio(label, rounds, "pywsgi hello", post if "POST" in label else get, _REQUEST_BARS.get(label))
+    return figures + generating(turns)
+
+
+_REQUEST_BARS = {
+    "answerd verbatim, GET": Bar(at_least=2.2),
+    "answerd templated, 3 KB POST": Bar(at_least=2.0),
+}
+
+
+def contest(label: str, rounds: Sequence[Round], size: int | None = None) -> Iterator[Figure]:
+    """What one contestant did: rate, cost, and how far the generator was from its own limit."""
+    yield Figure(label, Spread.of([one.rate for one in rounds]), "requests/s", size=size)
+    yield Figure(label, Spread.of([one.cost for one in rounds]), "µs of CPU a request", size=size)
+    details = (
+        ("core of the service", [100 * one.service_busy for one in rounds], "% busy"),
+        ("core of the generator", [100 * one.generator_busy for one in rounds], "% busy"),
+        ("the generator's own ceiling", [one.generator_ceiling for one in rounds], "requests/s"),
+    )
+    for name, values, unit in details:
+        yield Figure(f"{label}: {name}", Spread.of(values), unit, detail=True)
+
+
+def generating(turns: Mapping[str, Sequence[Round]]) -> list[Figure]:
+    """How near the generator came to its own limit: where its core is full, it and not the service was measured."""
+    busiest = max(turns, key=lambda label: median(one.generator_busy for one in turns[label]))
+    rounds = turns[busiest]
+    busy = Spread.of([100 * one.generator_busy for one in rounds])
+    return [
+        Figure(f"the generator's core at its busiest ({busiest})", busy, "% busy"),
+        Figure("the generator's own ceiling there", Spread.of([one.generator_ceiling for one in rounds]), "requests/s"),
+    ]
+
+
+def ratio(
+    label: str, upper: Sequence[Round], to: str, lower: Sequence[Round], bar: Bar | None = None
+) -> Iterator[Figure]:
+    """One contestant against another, by throughput (which the bars are about) and by CPU time."""
+    yield Figure(f"{label} / {to}", paired(upper, lower, lambda one: one.rate), "x", bar)
+    yield Figure(f"{label} / {to}, by CPU time", paired(upper, lower, lambda one: 1 / one.cost), "x")
+
+
+def scale(effort: Effort) -> list[Figure]:
+    """The templated answer from fleets of different sizes."""
+    with ExitStack() as running:
+        contestants = []
+        for size in effort.sizes:
+            answers = running.enter_context(stored(templated_fleet(size)))
+            server = running.enter_context(answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600}))
+            contestants.append(Contestant(f"templated, {size:,} machines", server, shapes.TEMPLATED_POST, size))
+        turns = alternate(contestants, effort.rounds, effort.seconds)
+    figures: list[Figure] = []
+    first = turns[contestants[0].label]
+    for contestant in contestants:
+        rounds = turns[contestant.label]
+        figures += contest(contestant.label, rounds, contestant.machines)
+        if contestant is not contestants[0]:
+            figures += ratio(contestant.label, rounds, f"{effort.sizes[0]} machines", first, Bar(at_least=0.95))
+    return figures + generating(turns)
+
+
+_PATTERNS = {"exact": "{rack}-u07", "prefix*": "{rack}-*", "*inner*": "*{rack}-u0?"}
+
+
+def selectors(effort: Effort) -> list[Figure]:
+    """Groups that claim by ``match`` alone, few and many: one holds for each request."""
+    figures: list[Figure] = []
+    for name, pattern in _PATTERNS.items():
+        with ExitStack() as running:
+            contestants = []
+            for groups in effort.groups:
+                answers = running.enter_context(stored(selecting_fleet(groups, pattern)))
+                server = running.enter_context(answerd(answers.settings))
+                label = f"{groups:,} groups with match, {name}"
+                contestants.append(Contestant(label, server, shapes.SELECTED_POST, groups * RACK, RACK))
+            turns = alternate(contestants, effort.rounds, effort.seconds)
+        few, many = (turns[contestant.label] for contestant in contestants)
+        for contestant in contestants:
+            figures += contest(contestant.label, turns[contestant.label])
+        figures += ratio(contestants[1].label, many, f"{effort.groups[0]} groups", few, Bar(at_least=0.9))
+    return figures
+
+
+def workers(effort: Effort) -> list[Figure]:
+    """Two workers against one, all on the service's one core: what sharing costs in CPU time."""
+    with ExitStack() as running:
+        answers = running.enter_context(stored(templated_fleet(FLEET)))
+        contestants = []
+        for count in (1, 2):
+            server = running.enter_context(answerd({**answers.settings, "SERVICE_WORKERS": count}))
+            label = f"templated, {count} workers on one core"
+            contestants.append(Contestant(label, server, shapes.TEMPLATED_POST, FLEET))
+        turns = alternate(contestants, effort.rounds, effort.seconds)
+    one, two = (turns[contestant.label] for contestant in contestants)
+    figures = [figure for contestant in contestants for figure in contest(contestant.label, turns[contestant.label])]
+    return figures + list(ratio("two workers", two, "one", one))
