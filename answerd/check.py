@@ -7,7 +7,7 @@ identity alone, so what needs a fact that only a request brings is a note and no
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue, no_pause
@@ -18,6 +18,12 @@ from answerd.answers.trials import trials
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import SHORTEST_BODY_IDENTITY
 from answerd.validators import Finding, Tools, Verdict, validate
+
+Spread = Callable[[list[tuple[str, str]]], Iterable[Verdict]]
+"""Texts with their extensions to the verdicts on them."""
+
+WORTH_SPREADING = 500
+"""Texts from which on other processes are worth their start: pykickstart takes 4 ms a text."""
 
 TOOL_RUNS = 8
 """Answers of one format that are handed to the installers' own tools: each run costs a process, up to a second."""
@@ -37,22 +43,21 @@ def check(
     tools: Tools | None = None,
     progress: Callable[[int, int], None] | None = None,
     pause: Callable[[], None] = no_pause,
+    spread: Spread | None = None,
 ) -> Report:
     """Try everything that can be tried without a request.
 
     ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` is told how many answers
-    of how many are done; ``pause`` is called now and then, so that a server can answer requests meanwhile.
+    of how many are done; ``pause`` is called now and then, so that a server can answer requests meanwhile. ``spread``
+    judges many texts by the built-in rules, in their order: who has several processors may use them.
     """
     problems = set(load_problems(catalogue, pause))
     notes = set(_standing_notes(catalogue))
     tried = list(trials(catalogue))
-    judge = _Judge(Tools.find() if tools is None else tools)
-    for count, trial in enumerate(tried, 1):
+    answers: list[tuple[str, Answer]] = []
+    for trial in tried:
         try:
-            answer = resolve(catalogue, trial.facts, trial.extensions, (trial.document,))
-            verdict = judge.verdict(answer)
-            problems.update(f"{trial.label}: {finding}" for finding in judge.placed(verdict.findings, answer))
-            notes.update(f"{trial.label}: {warning}" for warning in judge.placed(verdict.warnings, answer))
+            answers.append((trial.label, resolve(catalogue, trial.facts, trial.extensions, (trial.document,))))
         except CannotFill as error:
             if error.missing:
                 notes.add(f"{trial.label}: not tried whole, only a request has the fact {error.label!r}")
@@ -62,8 +67,16 @@ def check(
             # What the set's own problems say already is not said again for each machine that meets it.
             if error.reason not in problems:
                 problems.add(f"{trial.label}: {error.reason}")
+        pause()
+    judge = _Judge(Tools.find() if tools is None else tools)
+    if spread:
+        judge.judge_ahead([answer for _, answer in answers], spread)
+    for count, (label, answer) in enumerate(answers, 1):
+        verdict = judge.verdict(answer)
+        problems.update(f"{label}: {finding}" for finding in judge.placed(verdict.findings, answer))
+        notes.update(f"{label}: {warning}" for warning in judge.placed(verdict.warnings, answer))
         if progress:
-            progress(count, len(tried))
+            progress(count, len(answers))
         pause()
     return Report(tuple(sorted(problems)), tuple(sorted(notes | judge.notes)), len(tried))
 
@@ -80,6 +93,16 @@ def _standing_notes(catalogue: Catalogue) -> Iterator[str]:
             )
 
 
+def _name_of(answer: Answer) -> tuple[str, bytes]:
+    """What makes two answers one to a judge."""
+    return answer.format.extension, hashlib.sha256(answer.body).digest()
+
+
+def built_in_verdict(answer: tuple[str, str]) -> Verdict:
+    """The verdict on a text and its extension by the built-in rules; a function that another process can be given."""
+    return validate(*answer, tools=Tools.none())
+
+
 class _Judge:
     """The validators, with what they have to say about themselves collected in ``notes``."""
 
@@ -91,23 +114,40 @@ class _Judge:
 
     def verdict(self, answer: Answer) -> Verdict:
         """What an installer would say to the answer. Answers with one text are judged once."""
-        extension = answer.format.extension
-        name = extension, hashlib.sha256(answer.body).digest()
-        verdict = self._verdicts.get(name)
-        if verdict is None:
-            verdict = self._verdicts[name] = self._judged(extension, answer.body.decode())
-        return verdict
+        name = _name_of(answer)
+        return self._verdicts.get(name) or self._keep(name, self._judged(name[0], answer.body.decode()))
+
+    def judge_ahead(self, answers: list[Answer], spread: Spread) -> None:
+        """Judge what no tool will be asked about, all at once; what is left is judged when its turn comes."""
+        seen: dict[str, int] = {}
+        pending: dict[tuple[str, bytes], str] = {}
+        for answer in answers:
+            name = _name_of(answer)
+            if name not in pending and name not in self._verdicts:
+                seen[name[0]] = seen.get(name[0], 0) + 1
+                if seen[name[0]] > TOOL_RUNS:
+                    pending[name] = answer.body.decode()
+        if len(pending) >= WORTH_SPREADING:
+            verdicts = spread([(text, extension) for (extension, _), text in pending.items()])
+            for name, verdict in zip(pending, verdicts, strict=True):
+                self._keep(name, verdict)
+                self._note_tool_limit(name[0])
 
     def _judged(self, extension: str, text: str) -> Verdict:
         runs = self._tool_runs[extension] = self._tool_runs.get(extension, 0) + 1
-        if runs == TOOL_RUNS + 1:
-            self.notes.add(
-                f"{extension}: the installer's own tool, if there is one, was asked about {TOOL_RUNS} answers only"
-            )
-        tools = self.tools if runs <= TOOL_RUNS else Tools.none()
-        verdict = validate(text, extension, tools=tools)
-        self.notes.update(f"{extension}: {note}" for note in verdict.notes)
+        if runs > TOOL_RUNS:
+            self._note_tool_limit(extension)
+        return validate(text, extension, tools=self.tools if runs <= TOOL_RUNS else Tools.none())
+
+    def _keep(self, name: tuple[str, bytes], verdict: Verdict) -> Verdict:
+        self.notes.update(f"{name[0]}: {note}" for note in verdict.notes)
+        self._verdicts[name] = verdict
         return verdict
+
+    def _note_tool_limit(self, extension: str) -> None:
+        self.notes.add(
+            f"{extension}: the installer's own tool, if there is one, was asked about {TOOL_RUNS} answers only"
+        )
 
     def placed(self, findings: tuple[Finding, ...], answer: Answer) -> list[str]:
         """Findings with the document and line that each is about."""

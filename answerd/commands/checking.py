@@ -6,14 +6,15 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 
-from answerd.check import Report, check
+from answerd.check import Report, built_in_verdict, check
 from answerd.commands import Arguments
 from answerd.commands.asking import configured_store, read_bytes
 from answerd.commands.terminal import coloured, progress
 from answerd.formats import FORMATS, split_extension
 from answerd.store.loader import loaded
-from answerd.validators import validate
+from answerd.validators import Verdict, validate
 
 VALID, INVALID, NOT_JUDGED = 0, 1, 2
 """The exit statuses of ``validate-answer``."""
@@ -28,11 +29,17 @@ _SUBJECT = re.compile(
 )
 
 
+def _on_every_processor(answers: list[tuple[str, str]]) -> list[Verdict]:
+    """The built-in verdicts on many answers, in their order."""
+    with ProcessPoolExecutor() as pool:
+        return list(pool.map(built_in_verdict, answers, chunksize=50))
+
+
 def check_set(arguments: Arguments) -> int:
     """Print the problems and notes of the answer set. Exit status 1 if there is a problem."""
     store = configured_store()
     missing = store.warnings()
-    report = check(loaded(store), progress=progress("answers"))
+    report = check(loaded(store), progress=progress("answers"), spread=_on_every_processor)
     problems = [*missing, *report.problems]
     if arguments["--json"]:
         told = {"problems": problems, "notes": report.notes, "answers": report.rendered}

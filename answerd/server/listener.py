@@ -9,9 +9,11 @@ each waits as a watcher and a buffer; above the limit a ready-made 503 is writte
 equally long, so the connections in order of arrival are the deadlines in order.
 """
 
+import ctypes
 import errno
 import os
 import socket
+import struct
 from _socket import MSG_DONTWAIT, MSG_NOSIGNAL, SHUT_WR
 from _socket import socket as Socket
 from collections import deque
@@ -42,6 +44,7 @@ IDLE_RUNNERS = 64  # greenlets kept for the next request
 SWEEP_SECONDS = 0.1
 CUT_AT_ONCE = 500  # connections closed in one sweep, about 5 ms
 REPORT_SECONDS = 1.0  # a storm of 503s or failed accepts is one line in that time
+HANDSHAKE_SECONDS = 0.05  # that handshakes which have begun get before the listening socket is closed
 PAUSE_SECONDS = 0.05  # without accepting, when the system has no memory for a connection
 SILENT_SECONDS = 1.0  # that a connection without a byte is still waited for while draining
 SHED_UNDER_TLS = 256  # handshakes at a time whose only purpose is to say 503
@@ -85,6 +88,32 @@ def bind(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
         bound.close()
         raise
     return bound
+
+
+# Classic BPF over a segment's TCP header: no SYN without ACK passes, everything else does.
+_NO_NEW_CONNECTION = (
+    (0x30, 0, 0, 13),  # load the byte of flags
+    (0x54, 0, 0, 0x12),  # keep SYN and ACK
+    (0x15, 0, 1, 0x02),  # SYN alone?
+    (0x06, 0, 0, 0),  # then drop it
+    (0x06, 0, 0, 0xFFFF_FFFF),  # else let it pass
+)
+_SO_ATTACH_FILTER = 26  # of Linux's asm-generic/socket.h
+
+
+def _refuse_new(listening: socket.socket) -> None:
+    """Have the kernel drop what would begin another connection; handshakes that have begun go on.
+
+    Closing a listening socket resets whatever has completed its handshake since the last accept. A client whose SYN is
+    dropped tries again a second later, and is then refused, or served by who has taken over. Where the system has no
+    such filter that instant of a reset remains.
+    """
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in _NO_NEW_CONNECTION))
+    described = struct.pack("HP", len(_NO_NEW_CONNECTION), ctypes.addressof(program))
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, described)
+    except OSError:
+        pass
 
 
 class Listener(WSGIServer):
@@ -145,7 +174,9 @@ class Listener(WSGIServer):
         sent a byte is waited for `SILENT_SECONDS`. Returns how many had to be closed. Called once, from a greenlet.
         """
         self._draining = True
-        self.loop.run_callback(self._accept_last)
+        _refuse_new(self.socket)
+        last = self.loop.timer(HANDSHAKE_SECONDS)
+        last.start(self._accept_last)
         self._drained.wait(max(0.0, until - monotonic()))
         left = [*self._connections, *self._lingering]
         for connection in left:
