@@ -57,7 +57,8 @@ def _paths() -> Part:
         "/resolve": {
             "get": _operation(
                 "resolve",
-                "The answer to a request with these facts; `path` acts as the URL would",
+                "The answer to a request with these facts; `path` acts as the URL would, and `explain=1` (no fact) "
+                "gives the document and line that each key or line came from, as JSON",
                 _rendered(),
                 parameters=[_FACTS],
             )
