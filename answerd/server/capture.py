@@ -12,6 +12,7 @@ from gevent import get_hub
 
 from answerd import captures
 from answerd.captures import Capture
+from answerd.server.http_parser import Headers
 from answerd.server.request_log import RequestLog
 
 MOST_WAITING = 100
@@ -32,7 +33,7 @@ class Recorder:
         except OSError as error:
             self._note(f"{directory}: {error.strerror}")
 
-    def record(self, peer: str, request_line: str, headers: list[tuple[str, str]], body: bytes, outcome: str) -> None:
+    def record(self, peer: str, request_line: str, headers: Headers, body: bytes, outcome: str) -> None:
         """Take a request; returns at once."""
         if self._full or self._waiting >= MOST_WAITING:
             return

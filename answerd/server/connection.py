@@ -13,7 +13,7 @@ away, for a bounded time and amount.
 import ssl
 import struct
 import traceback
-from _socket import MSG_DONTWAIT, MSG_NOSIGNAL, SHUT_WR, SO_LINGER, SOL_SOCKET
+from _socket import MSG_DONTWAIT, MSG_MORE, MSG_NOSIGNAL, SHUT_WR, SO_LINGER, SOL_SOCKET
 from _socket import socket as Socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,8 @@ DRAIN_SIZE = 262_144
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL
+# The sending side is closed right after a response: told so, the kernel sends its end in the same segment.
+_LAST_FLAGS = _FLAGS | MSG_MORE
 _drained = bytearray(DRAIN_SIZE)  # where the bytes go that nobody wants
 
 
@@ -193,7 +195,7 @@ class Connection:
         # The place is free before the client can know that it was answered, or it would come back to a 503.
         held = self._listener.free_place(self)
         try:
-            sent = self._socket.send(data, _FLAGS)
+            sent = self._socket.send(data, _LAST_FLAGS)
         except BlockingIOError:
             sent = 0
         except OSError:
@@ -240,7 +242,7 @@ class Connection:
     def _sent(self) -> None:
         response = self._response
         if response is not None and not self._shedding:
-            self._log(response.status, self._outcome or _reason_in(response), len(response.body))
+            self._log(response.status, self._outcome, len(response.body))
         # Under TLS the client still sends its own goodbye.
         if self._reader is not None and not self._reader.sent_more and self._tls is None:
             self.close()
@@ -248,6 +250,8 @@ class Connection:
             self._linger()
 
     def _log(self, status: int | None, outcome: str, sent: int) -> None:
+        if not self._listener.request_log.keeps(status):
+            return
         reader = self._reader
         request = reader.request if reader is not None else None
         method, target, body = "-", "-", 0
@@ -255,6 +259,8 @@ class Connection:
             method, target, body = request.method, request.target, len(request.body)
         elif reader is not None:
             method, target = reader.line
+        if not outcome and self._response is not None:
+            outcome = _reason_in(self._response)
         peer = with_port(self._peer(request), self._address[1])
         self._listener.request_log.request(peer, method, target, body=body, status=status, outcome=outcome, sent=sent)
 

@@ -11,7 +11,8 @@ bare line feed and a part over its limit as soon as they are seen.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from urllib.parse import unquote_to_bytes
 
@@ -54,13 +55,31 @@ class Progress(Enum):
     COMPLETE = "nothing: the request is there"
 
 
+Headers = Sequence[tuple[str, str]]
+"""(name in lower case, value without surrounding blanks) in order of arrival. Latin-1 of the bytes on the wire."""
+
+
+@dataclass(slots=True)
+class HeaderBlock:
+    """A header block that was judged good, and what follows from it alone; never changed, it may serve many requests.
+
+    ``length`` is what it claims of its body, 0 where it says nothing. ``environ`` is room for the keys that an app
+    sees, see `answerd.server.wsgi`.
+    """
+
+    lines: Headers
+    length: int = 0
+    is_chunked: bool = False
+    waits_to_send: bool = False  # for `100 Continue`
+    environ: dict[str, str] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class Request:
     """One request. Text is latin-1 of the bytes on the wire, nothing is percent-decoded.
 
     ``target`` is in origin form (``/path?query``) whatever form was sent, but for ``*`` and a CONNECT's
-    ``host:port``. ``headers`` are (name in lower case, value without surrounding blanks) in order of arrival, all of
-    them. ``body`` is empty where ``body_too_large``: it was not read, or not to its end.
+    ``host:port``. ``body`` is empty where ``body_too_large``: it was not read, or not to its end.
     """
 
     method: str
@@ -68,9 +87,14 @@ class Request:
     path: str
     query: str
     minor_version: int  # of HTTP/1
-    headers: list[tuple[str, str]]
+    header: HeaderBlock
     body: bytes = b""
     body_too_large: bool = False
+
+    @property
+    def headers(self) -> Headers:
+        """All header lines."""
+        return self.header.lines
 
     def decoded_path(self) -> str:
         """The path percent-decoded, as WSGI's ``PATH_INFO``: latin-1 of the decoded bytes."""
@@ -157,37 +181,41 @@ class RequestReader:
         buffer, start = self._buffer, self._start
         # From the line feed of the request line on, so that a block without any line has its end too.
         end = buffer.find(b"\r\n\r\n", max(start - 2, seen - 3), start + MAX_HEADER_BLOCK + 2)
-        looked_at = end if end >= 0 else min(len(buffer), start + MAX_HEADER_BLOCK)
-        first = max(start, seen - 1)
-        if buffer.count(b"\n", first, looked_at) != buffer.count(b"\r\n", max(start, first - 1), looked_at):
-            raise Refusal(400, "malformed header: a line ends in a bare line feed")
-        if end < 0:
-            if len(buffer) >= start + MAX_HEADER_BLOCK + 2:
-                raise Refusal(431, f"the header is longer than {MAX_HEADER_BLOCK} bytes")
-            return Progress.MORE
-        self.request = _request(self._line or ("", "", 0), _header_lines(buffer[start : end + 4]))
-        rest = bytes(buffer[end + 4 :])
+        method, target, minor_version = self._line or ("", "", 0)
+        block = bytes(buffer[start : end + 4]) if end >= 0 else b""
+        header = _judged_blocks.get((minor_version, block))
+        if header is None:
+            looked_at = end if end >= 0 else min(len(buffer), start + MAX_HEADER_BLOCK)
+            first = max(start, seen - 1)
+            if buffer.count(b"\n", first, looked_at) != buffer.count(b"\r\n", max(start, first - 1), looked_at):
+                raise Refusal(400, "malformed header: a line ends in a bare line feed")
+            if end < 0:
+                if len(buffer) >= start + MAX_HEADER_BLOCK + 2:
+                    raise Refusal(431, f"the header is longer than {MAX_HEADER_BLOCK} bytes")
+                return Progress.MORE
+        if not target.startswith("/") or "#" in target:
+            target = _origin_form(method, target)
+        if header is None:
+            header = _judged_block(minor_version, block)
+        path, _, query = target.partition("?")
+        self.request = Request(method, target, path, query, minor_version, header)
         self._buffer = b""
-        return self._begin_body(self.request, rest)
+        return self._begin_body(self.request, bytes(buffer[end + 4 :]))
 
     def _begin_body(self, request: Request, rest: bytes) -> Progress:
-        length, expect = 0, ""
-        for name, value in request.headers:
-            if name == "content-length":
-                length = int(value.lstrip("0") or "0")  # int() counts leading zeros against its limit of digits
-            elif name == "transfer-encoding":
-                self._chunks = _ChunkedBody(self._max_body)
-            elif name == "expect":
-                expect = value
+        header = request.header
+        length = header.length
+        if header.is_chunked:
+            self._chunks = _ChunkedBody(self._max_body)
+        elif not length:
+            self.sent_more = bool(rest)
+            return Progress.COMPLETE
         if length > self._max_body:
             request.body_too_large = True
             return Progress.COMPLETE
-        if not length and self._chunks is None:
-            self.sent_more = bool(rest)
-            return Progress.COMPLETE
         self._missing = length
         progress = self._receive_body(request, rest) if rest else Progress.MORE
-        if progress is Progress.MORE and expect.lower() == "100-continue" and request.minor_version:
+        if progress is Progress.MORE and header.waits_to_send:
             return Progress.CONTINUE
         return progress
 
@@ -314,22 +342,39 @@ def _name(name: bytes) -> str:
     return lowered
 
 
-def _request(line: tuple[str, str, int], headers: list[tuple[str, str]]) -> Request:
-    """The request of a request line and its header lines. Raises `Refusal` for what llhttp lets through."""
-    method, target, minor_version = line
-    target = _origin_form(method, target)
+_judged_blocks: dict[tuple[int, bytes], HeaderBlock] = {}
+"""Blocks that were judged good, with the minor version they were judged for: installers of one kind send the same lines
+for every machine, and to read them again costs half of what a request costs here."""
+
+_JUDGED_BLOCKS = 1_024
+_LONGEST_JUDGED = 1_024
+"""Bounds of what is remembered, in blocks and in bytes of each: 2 MB at most whatever clients send."""
+
+
+def _judged_block(minor_version: int, block: bytes) -> HeaderBlock:
+    """The header block of these bytes. Raises `Refusal` for what llhttp refuses, and for what it lets through."""
+    header = HeaderBlock(tuple(_header_lines(block)))
     hosts = 0
-    for name, value in headers:
+    for name, value in header.lines:
         if name == "host":
             hosts += 1
             if _NOT_IN_HOST.search(value):
                 raise Refusal(400, "malformed header: Host is not a host name")
-        elif name == "transfer-encoding" and (value.lower() != "chunked" or not minor_version):
-            raise Refusal(400, "Transfer-Encoding must be exactly chunked, in HTTP/1.1")
+        elif name == "transfer-encoding":
+            if value.lower() != "chunked" or not minor_version:
+                raise Refusal(400, "Transfer-Encoding must be exactly chunked, in HTTP/1.1")
+            header.is_chunked = True
+        elif name == "content-length":
+            header.length = int(value.lstrip("0") or "0")  # int() counts leading zeros against its limit of digits
+        elif name == "expect":
+            header.waits_to_send = value.lower() == "100-continue" and minor_version > 0
     if hosts != 1 and (minor_version or hosts):
         raise Refusal(400, "malformed header: Host is given twice" if hosts else "malformed header: Host is missing")
-    path, _, query = target.partition("?")
-    return Request(method, target, path, query, minor_version, headers)
+    if len(block) <= _LONGEST_JUDGED:
+        if len(_judged_blocks) >= _JUDGED_BLOCKS:
+            _judged_blocks.clear()
+        _judged_blocks[minor_version, block] = header
+    return header
 
 
 def _origin_form(method: str, target: str) -> str:

@@ -91,6 +91,12 @@ class RequestLog:
         os.register_at_fork(after_in_child=self._begin)
         atexit.register(self.close)
 
+    def keeps(self, status: int | None) -> bool:
+        """Whether a request that ended so gets a line: who has to look for its words need not."""
+        if self.level == "problems":
+            return status is None or status >= FIRST_PROBLEM_STATUS
+        return self.level == "all"
+
     def request(
         self, peer: str, method: str, target: str, *, body: int, status: int | None, outcome: str, sent: int
     ) -> None:
@@ -99,7 +105,7 @@ class RequestLog:
         ``peer`` is ``ip:port``; ``body`` and ``sent`` count bytes of the request's and the response's body;
         ``status`` is None where no response was begun or it did not get through, and then ``outcome`` says why.
         """
-        if self.level != "all" and (self.level == "off" or (status is not None and status < FIRST_PROBLEM_STATUS)):
+        if not self.keeps(status):
             return
         target = _cut(escape(target), MAX_TARGET)
         outcome = _cut(escape(outcome), MAX_OUTCOME)

@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import Any, NamedTuple, Protocol
 from wsgiref.types import WSGIApplication
 
-from answerd.server.http_parser import Request
+from answerd.server.http_parser import HeaderBlock, Request
 
 PLAIN_TEXT = "text/plain; charset=utf-8"
 # Headers that the listener decides: every answer has a length and closes its connection.
@@ -59,44 +59,37 @@ def environ_of(request: Request, base: dict[str, Any], peer: str, port: int) -> 
 
     An app may set ``answerd.outcome``, the words for the log line.
     """
-    environ = base.copy()
+    header = request.header
+    environ = base | (header.environ or _keys_of(header))
     environ["REQUEST_METHOD"] = request.method
     environ["PATH_INFO"] = request.decoded_path()
     environ["QUERY_STRING"] = request.query
     environ["SERVER_PROTOCOL"] = "HTTP/1.1" if request.minor_version else "HTTP/1.0"
-    environ["REMOTE_ADDR"] = peer
+    environ["REMOTE_ADDR"] = environ["answerd.peer"] = peer
     environ["REMOTE_PORT"] = str(port)
     environ["answerd.target"] = request.target
     environ["answerd.path"] = request.path
-    environ["answerd.headers"] = request.headers
+    environ["answerd.headers"] = header.lines
     environ["answerd.body"] = request.body
     environ["answerd.body_too_large"] = request.body_too_large
-    environ["answerd.peer"] = peer
     environ["wsgi.input"] = BytesIO(request.body)
-    for name, value in request.headers:
-        key = _KEYS.get(name) or _environ_key(name)
-        if not key:
-            continue
-        if key in environ:
-            environ[key] += ("; " if key == "HTTP_COOKIE" else ", ") + value
-        else:
-            environ[key] = value
     environ["CONTENT_LENGTH"] = str(len(request.body))
     return environ
 
 
-# The names nearly every request carries; others are put together each time.
-_KEYS = {
-    name: "HTTP_" + name.upper().replace("-", "_")
-    for name in ("host", "user-agent", "accept", "accept-encoding", "connection", "authorization", "expect")
-} | {"content-type": "CONTENT_TYPE"}
-
-
-def _environ_key(name: str) -> str:
-    """The environ's key, empty where there is none: ``X_A`` would arrive as the same key as ``X-A`` and shadow it."""
-    if "_" in name or name in _NOT_FOR_APPS:
-        return ""
-    return "HTTP_" + name.upper().replace("-", "_")
+def _keys_of(header: HeaderBlock) -> dict[str, str]:
+    """The keys of a header block in an environ, put together once for each block."""
+    keys = header.environ
+    for name, value in header.lines:
+        # ``X_A`` would arrive as the same key as ``X-A`` and shadow it.
+        if "_" in name or name in _NOT_FOR_APPS:
+            continue
+        key = "CONTENT_TYPE" if name == "content-type" else "HTTP_" + name.upper().replace("-", "_")
+        if key in keys:
+            keys[key] += ("; " if key == "HTTP_COOKIE" else ", ") + value
+        else:
+            keys[key] = value
+    return keys
 
 
 class _StartResponse:
@@ -144,22 +137,37 @@ def plain_text(status: int, reason: str, extra: str = "") -> Response:
     return Response(status, head.encode("ascii"), body)
 
 
+_known_heads: dict[tuple[str, tuple[tuple[str, str], ...]], bytes] = {}
+_KNOWN_HEADS = 256
+"""Heads that are remembered without their length: an app has a few dozen, but for those that hold an ETag."""
+
+
 def _head(status: str, headers: list[tuple[str, str]], length: int, head_only: bool) -> bytes:
     """The status line and the headers, one line each whatever the app put into them."""
+    if head_only and not length:
+        length = next((int(value) for name, value in headers if name.lower() == "content-length"), 0)
+    telling = tuple([header for header in headers if header[0] != "Content-Length"])
+    known = _known_heads.get((status, telling))
+    if known is None:
+        known = _head_without_length(status, telling)
+        if len(_known_heads) >= _KNOWN_HEADS:
+            _known_heads.clear()
+        _known_heads[status, telling] = known
+    return b"%b%d\r\nConnection: close\r\n\r\n" % (known, length)
+
+
+def _head_without_length(status: str, headers: Iterable[tuple[str, str]]) -> bytes:
     lines = [f"HTTP/1.1 {status}"]
     typed = False
     for name, value in headers:
         lowered = name.lower()
-        if lowered == "content-length" and head_only and not length:
-            length = int(value)
         if lowered in _DECIDED_HERE:
             continue
         typed = typed or lowered == "content-type"
         lines.append(f"{name}: {value}")
     if not typed:
         lines.append(f"Content-Type: {PLAIN_TEXT}")
-    lines.append(f"Content-Length: {length}\r\nConnection: close\r\n\r\n")
     text = "\r\n".join(lines)
-    if text.count("\n") != len(lines) + 2 or text.count("\r") != len(lines) + 2:
+    if text.count("\n") != len(lines) - 1 or text.count("\r") != len(lines) - 1:
         raise ValueError("a header of the application holds a line end")
-    return text.encode("latin-1")
+    return (text + "\r\nContent-Length: ").encode("latin-1")

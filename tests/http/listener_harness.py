@@ -41,7 +41,7 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
         start_response("200 OK", [("X-Bad", "a\r\nX-Injected: b")])
         return [b""]
     if path == "/environ":
-        shown = {k: v for k, v in environ.items() if isinstance(v, str | list | bool | int)}
+        shown = {k: v for k, v in environ.items() if isinstance(v, str | list | tuple | bool | int)}
         body = json.dumps(shown | {"input": environ["wsgi.input"].read().decode("latin-1")}).encode()
     elif path == "/big":
         body = b"x" * int(query)
