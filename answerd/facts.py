@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -29,7 +30,7 @@ SIDE_FILES = ("meta-data", "vendor-data", "network-config")
 """What cloud-init asks NoCloud's URL for beside ``user-data`` (SPEC 7)."""
 
 _LONGEST_SHOWN = 100
-_YAML_EXTENSIONS = frozenset({"yaml", "yml"})
+_YAML_ALIASES = frozenset(alias for alias, extensions in ALIASES.items() if {"yaml", "yml"}.intersection(extensions))
 _SET_HERE = OWN_LABELS | RESERVED_LABELS
 _MAC_HEADER = re.compile(r"x-rhn-provisioning-mac-\d+\Z")
 _FORM = "application/x-www-form-urlencoded"
@@ -66,7 +67,9 @@ class Facts:
         self._header_facts = list(_header_facts(request.headers))
         # Filled when first asked for. (functools.cached_property takes a lock in Python 3.11: 1 µs each time.)
         self._identities: dict[str, str] | None = None
+        self._names: tuple[list[str], list[str]] | None = None
         self._early: list[tuple[str, str]] | None = None
+        self._firsts: dict[str, str | None] = {}
         self._values: dict[str, Sequence[str]] = {}
         self._forms: dict[str, Sequence[str]] = {}
 
@@ -83,9 +86,19 @@ class Facts:
         return values
 
     def first(self, label: str) -> str | None:
-        """The value that a placeholder takes."""
-        values = self.values(label)
-        return values[0] if values else None
+        """The value that a placeholder takes: the first of its `values`, found without the others."""
+        if label in self._firsts:
+            return self._firsts[label]
+        found = self._firsts[label] = self._found_first(label)
+        return found
+
+    def _found_first(self, label: str) -> str | None:
+        if label in self._values or self._json is None or label in _SET_HERE:
+            return next(iter(self.values(label)), None)
+        for name, value in self._before_the_body():
+            if name == label and value:
+                return value
+        return self._json.first(label)
 
     def forms(self, label: str) -> Sequence[str]:
         """The values of a label as patterns compare them, each once."""
@@ -132,10 +145,33 @@ class Facts:
 
     @property
     def identities(self) -> Mapping[str, str]:
-        """Each identity the request carries, with the text that gave it, as it was sent."""
+        """Each identity the request carries, with the text that gave it, as it was sent, in order of arrival."""
         if self._identities is None:
             self._identities = self._found_identities()
         return self._identities
+
+    def identities_in(self, index: Mapping[str, object]) -> list[str]:
+        """The identities that are keys of ``index``, in order of arrival: `identities` without what nobody asks for."""
+        if not index:
+            return []
+        if self._identities is None:
+            if self._names is None:
+                self._names = self._found_names()
+            names, in_body = self._names
+            found = index.keys() & names
+            found.update([one for one in index.keys() & in_body if len(one) >= SHORTEST_BODY_IDENTITY])
+            if len(found) < 2:  # noqa: PLR2004 - no order among them
+                return list(found)
+        return [one for one in self.identities if one in index]
+
+    def _found_names(self) -> tuple[list[str], list[str]]:
+        """The identities, and those of the texts in a JSON body, among which are some that are too short."""
+        names = [identity(text) for text in self._identifying()]
+        peer = self.request.peer
+        if peer:
+            names.append(_address_identity(peer))
+        names += map(match_form, self._found_macs())
+        return names, identities_of(self._json.texts(OWN_LABELS)) if self._json else []
 
     def _found_identities(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -147,28 +183,32 @@ class Facts:
         if peer:
             found.setdefault(_address_identity(peer), peer)
         if self._json:
-            texts = self._json.texts(OWN_LABELS)
+            texts = self._json.texts_in_order(OWN_LABELS)
             for one, text in zip(identities_of(texts), texts, strict=True):
-                if len(one) >= SHORTEST_BODY_IDENTITY and one not in found:
-                    found[one] = text
-        for mac in find_macs(self._searched(), but_quoted=self._json is not None):
-            found.setdefault(identity(mac), mac)
+                if len(one) >= SHORTEST_BODY_IDENTITY:
+                    found.setdefault(one, text)
+        for mac in self._found_macs():
+            found.setdefault(match_form(mac), mac)
         return found
 
     def _identifying(self) -> list[str]:
         """The texts whose identity counts however short it is."""
-        texts = [*self.request.identities, *(value for _, value in self._header_facts)]
+        texts = [*self.request.identities, *[value for _, value in self._header_facts]]
         for segment in self.segments:
             if segment.lower() not in ALIASES:
                 stem, extension = split_extension(segment)
                 texts += [segment, stem] if extension else [segment]
-        texts += [value for label, value in self.parameters + self._form if label.casefold() not in OWN_LABELS]
+        texts += [value for label, value in self.parameters if label.casefold() not in OWN_LABELS]
+        texts += [value for label, value in self._form if label.casefold() not in OWN_LABELS]
         return texts + [bare for text in texts if (bare := without_pxelinux_prefix(text))]
 
-    def _searched(self) -> bytes:
-        """Everything in which a MAC address may stand: path, query and body, each decoded as what it is."""
+    def _found_macs(self) -> Iterator[str]:
+        """MAC addresses anywhere in path, query and body, but for some that are texts by themselves (`_identifying`)."""
         request = self.request
-        parts = [_decoded(request.path), _decoded(request.query)]
+        query = request.query
+        if query and "%" not in query:
+            query = "&".join([piece for piece in query.split("&") if not _is_read(piece)])
+        parts = [_decoded(request.path), _decoded(query)]
         body = request.body
         if self._is_form:
             # Not as it came: the "2C" of an escaped comma would be the first octet of what follows it.
@@ -176,12 +216,15 @@ class Facts:
             body = b""
         elif b"\\" in body and self._json:
             parts += self._json.texts(OWN_LABELS)
-        return "\n".join(parts).encode("utf-8", "replace") + b"\n" + body
+        return chain(
+            find_macs("\n".join(parts).encode("utf-8", "replace")),
+            find_macs(body, but_quoted=self._json is not None) if body else (),
+        )
 
     @property
     def side_file(self) -> str | None:
         """Which of NoCloud's side files a yaml endpoint is asked for; None when it is none of them."""
-        if self.alias is None or not _YAML_EXTENSIONS.intersection(ALIASES[self.alias]):
+        if self.alias not in _YAML_ALIASES:
             return None
         return next((value for value in self.values("file") if value in SIDE_FILES), None)
 
@@ -240,6 +283,12 @@ def _header_text(value: str) -> str:
         return value.encode("latin-1").decode("utf-8")
     except UnicodeError:
         return value
+
+
+def _is_read(piece: str) -> bool:
+    """Whether a piece of a query is a parameter that is a MAC address and nothing else, and counts as what it is."""
+    label, _, value = piece.partition("=")
+    return mac_digits(value) is not None and label.casefold() not in OWN_LABELS
 
 
 def _parameters(query: str) -> Iterator[tuple[str, str]]:

@@ -26,7 +26,9 @@ RESERVED_MACHINES = frozenset({"groups", "default"})
 """Names that a machine cannot have, in any letter case: the file layout uses them."""
 
 _IDENTIFIER = re.compile(r"(?!\.)[A-Za-z0-9._:-]+\Z")
-_ASCII_PUNCTUATION = {code: None for code in range(128) if not chr(code).isalnum()}
+_TO_LOWER = bytes(ord(chr(code).lower()) if code < 128 else code for code in range(256))  # noqa: PLR2004 - ASCII
+_PUNCTUATION_IN_LINE = bytes(code for code in range(128) if not chr(code).isalnum())
+_PUNCTUATION = _PUNCTUATION_IN_LINE.replace(b"\n", b"")
 _FOUR_OCTETS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}\Z")
 _EIGHT_OCTETS = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){7}\Z")
 _MAC = re.compile(
@@ -65,8 +67,6 @@ def identity(text: str) -> str:
     return match_form(text if text.isascii() else text.casefold())
 
 
-_TO_LOWER = bytes(ord(chr(code).lower()) if code < 128 else code for code in range(256))  # noqa: PLR2004 - ASCII
-_PUNCTUATION = bytes(code for code in range(128) if not chr(code).isalnum() and chr(code) != "\n")
 _ALL_BUT_SEPARATORS = bytes(code for code in range(256) if chr(code) not in ":.\n")
 
 
@@ -93,7 +93,7 @@ def identities_of(texts: Sequence[str]) -> list[str]:
 def match_form(text: str) -> str:
     """``text`` lower-cased, with everything but (Unicode) letters and digits removed: what patterns compare."""
     if text.isascii():
-        return text.lower().translate(_ASCII_PUNCTUATION)
+        return text.encode().translate(_TO_LOWER, _PUNCTUATION_IN_LINE).decode()
     return "".join(filter(str.isalnum, text.lower()))
 
 
@@ -125,9 +125,7 @@ def _canonical_address(text: str) -> str | None:
 
 def mac_digits(text: str) -> str | None:
     """The twelve lower-case hex digits of a MAC address in any of its spellings, or None when it is none."""
-    if _MAC.fullmatch(text):
-        return re.sub(r"[:.-]", "", text).lower()
-    return None
+    return match_form(text) if _MAC.fullmatch(text) else None
 
 
 def without_pxelinux_prefix(text: str) -> str | None:
@@ -155,9 +153,10 @@ _MAC_SHAPES = tuple(
 _WORD_BEFORE = re.compile(rb"([0-9A-Za-z]+)([:.-])\Z")
 _WORD_AFTER = re.compile(rb"([:.-])([0-9A-Za-z]+)")
 _LONGEST_WORD = 64
-
-
-_QUOTED_SHAPES = tuple((b'"' + shape + b'"', bytes(len(shape) + 2)) for shape, _, _ in _MAC_SHAPES)
+_NO_HEX_DIGITS = bytes(code for code in range(256) if _SHAPE_OF[code] != ord("h"))
+_MAC_DIGITS = 12
+_SHORT = 1_024
+"""Bytes of a text that is worth counting its digits first: most paths and queries have too few for an address."""
 
 
 def find_macs(data: bytes, *, but_quoted: bool = False) -> Iterator[str]:
@@ -168,12 +167,14 @@ def find_macs(data: bytes, *, but_quoted: bool = False) -> Iterator[str]:
     group of four or more hex digits beside it (the tail of a UUID is none). ``but_quoted``: without those that are a
     quoted text by themselves, which who has read the JSON around them has found already.
     """
+    if len(data) <= _SHORT and len(data.translate(None, _NO_HEX_DIGITS)) < _MAC_DIGITS:
+        return
     shape = data.translate(_SHAPE_OF)
-    if but_quoted:
-        for quoted, blank in _QUOTED_SHAPES:
-            shape = shape.replace(quoted, blank)
     for wanted, groups, separator in _MAC_SHAPES:
         start = shape.find(wanted)
+        if start >= 0 and but_quoted:
+            shape = shape.replace(b'"' + wanted + b'"', bytes(len(wanted) + 2))
+            start = shape.find(wanted, start)
         while start >= 0:
             end = start + 1
             if not shape.startswith(b"h", start - 1 if start else len(shape)):

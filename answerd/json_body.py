@@ -1,7 +1,7 @@
-"""A JSON request body: its scalars in one walk, and the labels they go by when somebody asks (SPEC 6).
+"""A JSON request body: its texts in one walk, and the labels they go by when somebody asks (SPEC 6).
 
-Most answers need the identities of a body and two or three of its labels, so the walk only collects names and values;
-dotted paths are made when a label that can be one is asked for.
+Most answers need the identities of a body and the first value of two or three labels, so the walk collects nothing but
+texts; a label is looked for by descending, and dotted paths are made only for who wants all labels.
 """
 
 from __future__ import annotations
@@ -32,47 +32,73 @@ class NumberText(str):
 
 
 class JsonBody:
-    """One JSON value. ``scalars`` are its strings, numbers and booleans in order, each with its name.
+    """One JSON value, ``value``. Null and the empty string are nothing.
 
-    A scalar's name is the last key above it that is no array index, empty where there is none. Null and the empty
-    string are nothing.
+    A scalar goes by its name, the last key above it that is no array index, and by its dotted path.
     """
 
-    __slots__ = ("_pathed", "_spellings", "scalars", "value")
+    __slots__ = ("_body", "_pathed", "_scalars", "_spellings", "_texts", "value")
 
-    def __init__(self, value: Any) -> None:
-        """Raises `_LostSpelling`."""
+    def __init__(self, value: Any, body: bytes) -> None:
+        """``body`` is what ``value`` was read from. Raises `_LostSpelling`."""
         self.value = value
-        self.scalars = _scalars(value)
+        self._texts = _texts(value)
+        self._body: bytes | None = body
+        self._scalars: list[tuple[str, Any]] | None = None
         self._spellings: dict[str, set[str]] | None = None
         self._pathed: dict[str, list[str]] | None = None
 
     def texts(self, ignored: Collection[str]) -> list[str]:
-        """Every string and number as text, without what stands at the top under one of the ``ignored`` names."""
-        scalars = self.scalars
-        if type(self.value) is dict and any(key.casefold() in ignored for key in self.value):
-            scalars = _scalars({key: one for key, one in self.value.items() if key.casefold() not in ignored})
-        return [
-            one if type(one) is str and one.isascii() else text_of(one) for _, one in scalars if type(one) is not bool
-        ]
+        """Every string and number as text, in no order, without what stands at the top under an ``ignored`` name."""
+        value = self._without(ignored)
+        return self._texts if value is self.value else _texts(value)
+
+    def texts_in_order(self, ignored: Collection[str]) -> list[str]:
+        """The same as they stand in the body."""
+        return [text_of(one) for _, one in _named(self._without(ignored)) if type(one) is not bool]
+
+    def first(self, label: str) -> str | None:
+        """The first of the values that go by a case-folded label; None when there is none."""
+        if "." in label or label.isdigit():
+            if self._spells(label):
+                return next(iter(self.values(label)), None)
+            found = next(_at(self.value, label), None)
+        else:
+            found = _first_named(self.value, label)
+        return None if found is None else text_of(found)
 
     def values(self, label: str) -> list[str]:
         """The values that go by a case-folded label, as their name or their dotted path, in order."""
-        if self._spellings is None:
-            self._spellings = _spellings(self.scalars)
+        if self._scalars is None or self._spellings is None:
+            self._scalars = list(_named(self.value))
+            self._spellings = _spellings(self._scalars)
         spelled = self._spellings.get(label)
         may_be_path = "." in label or label.isdigit()
         if spelled is None:
             return list(map(text_of, _at(self.value, label))) if may_be_path else []
         if may_be_path:  # a name like a path: both count, in order
             return self.labels().get(label, [])
-        return [text_of(one) for name, one in self.scalars if name in spelled][:MOST_VALUES]
+        return [text_of(one) for name, one in self._scalars if name in spelled][:MOST_VALUES]
 
     def labels(self) -> dict[str, list[str]]:
         """Every label, case-folded, names and dotted paths, with its values in order."""
         if self._pathed is None:
             self._pathed = filed(_flattened(self.value))
         return self._pathed
+
+    def _without(self, ignored: Collection[str]) -> Any:
+        value = self.value
+        if type(value) is dict and any([key.casefold() in ignored for key in value]):
+            return {key: one for key, one in value.items() if key.casefold() not in ignored}
+        return value
+
+    def _spells(self, label: str) -> bool:
+        """Whether a name in the body might be ``label``: its bytes tell, unless they are escaped or not ASCII."""
+        body = self._body
+        if body is not None:
+            body = body.lower() if body.isascii() and b"\\" not in body else b""
+            self._body = body
+        return not body or label.encode() in body
 
 
 def read_json(body: bytes) -> JsonBody | None:
@@ -81,7 +107,7 @@ def read_json(body: bytes) -> JsonBody | None:
     if not text or text.isspace():
         return None
     try:
-        return JsonBody(orjson.loads(text))
+        return JsonBody(orjson.loads(text), body)
     except _LostSpelling:
         pass
     except ValueError:
@@ -89,9 +115,10 @@ def read_json(body: bytes) -> JsonBody | None:
         if b"\\u" not in text:
             return None
     try:
-        return JsonBody(json.loads(text, parse_float=NumberText, parse_int=NumberText, parse_constant=_refuse))
+        value = json.loads(text, parse_float=NumberText, parse_int=NumberText, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
+    return JsonBody(value, body)
 
 
 class _LostSpelling(Exception):
@@ -102,9 +129,29 @@ def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _scalars(value: Any) -> list[tuple[str, Any]]:
-    """The scalars of a value in order, each with its name. Raises `_LostSpelling`."""
-    found: list[tuple[str, Any]] = []
+def _texts(value: Any) -> list[str]:
+    """Every string and number as text, in no order. Raises `_LostSpelling`.
+
+    Each answer needs them and nearly none their names, so this is what a body costs: one look at each type.
+    """
+    texts: list[str] = []
+    parts: list[Any] = [[value]]
+    for part in parts:  # which grows
+        for one in part.values() if type(part) is dict else part:
+            kind = type(one)
+            if kind is str:
+                texts.append(one)
+            elif kind is dict or kind is list:
+                parts.append(one)
+            elif kind is float:
+                raise _LostSpelling
+            elif one is not None and kind is not bool:
+                texts.append(str(one))
+    return texts
+
+
+def _named(value: Any) -> Iterator[tuple[str, Any]]:
+    """The scalars of a value in order, each with its name, which is empty where there is none."""
     open_parts: list[Iterator[tuple[str, Any]]] = [iter([("", value)])]
     while open_parts:
         for name, one in open_parts[-1]:
@@ -115,13 +162,21 @@ def _scalars(value: Any) -> list[tuple[str, Any]]:
             if kind is list:
                 open_parts.append(zip(repeat(name), one))
                 break
-            if kind is float:
-                raise _LostSpelling
             if one is not None and one != "":
-                found.append((name, one))
+                yield name, one
         else:
             open_parts.pop()
-    return found
+
+
+def _first_named(value: Any, label: str) -> Any:
+    """The first scalar whose name, case-folded, is ``label``; None when there is none."""
+    judged, is_label = "", not label
+    for name, one in _named(value):
+        if name is not judged:  # a name is folded once: half a megabyte may stand over a list of numbers
+            judged, is_label = name, name.casefold() == label
+        if is_label:
+            return one
+    return None
 
 
 def text_of(scalar: Any) -> str:
@@ -144,7 +199,7 @@ def _spellings(scalars: Iterable[tuple[str, Any]]) -> dict[str, set[str]]:
 def filed(named: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
     """Values by case-folded label, in order."""
     filed: dict[str, list[str]] = {}
-    by_spelling: dict[str, list[str]] = {}  # a name is folded once: half a megabyte may stand over a list of numbers
+    by_spelling: dict[str, list[str]] = {}  # a name is folded once, as above
     for label, one in named:
         values = by_spelling.get(label)
         if values is None:
