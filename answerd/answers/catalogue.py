@@ -171,21 +171,19 @@ class _Change:
         self.defaults = dict(before.defaults)
         self.claims = dict(before.claims)
         self.members = dict(before.members)
+        self.selectors = before.selectors
+        self.unreadable = dict.fromkeys(before.unreadable)
         self.lapsed: dict[tuple[Key, str], GroupClaim] = {}
 
     def made(
         self, added: Iterable[RawDocument], removed: Iterable[RawDocument], unlisted: tuple[str, ...]
     ) -> Catalogue:
-        groups_changed = False
         for count, raw in enumerate(removed):
-            groups_changed |= raw.key.kind is Kind.GROUP
             self._remove(raw)
             self._pause_after(count, raw)
         for count, raw in enumerate(added):
-            groups_changed |= raw.key.kind is Kind.GROUP
             self._add(raw)
             self._pause_after(count, raw)
-        before = self.before
         return Catalogue(
             documents=self.documents,
             machines=self.machines,
@@ -193,8 +191,8 @@ class _Change:
             defaults=self.defaults,
             claims=self.claims,
             members=self.members,
-            selectors=_selector_index(self.claims) if groups_changed else before.selectors,
-            unreadable=_without_claim(self.groups, self.claims) if groups_changed else before.unreadable,
+            selectors=self.selectors,
+            unreadable=tuple(sorted(self.unreadable, key=_order)),
             unlisted=unlisted,
         )
 
@@ -212,11 +210,11 @@ class _Change:
             _drop(self.machines, document.identity, document)
         elif kind is Kind.GROUP:
             _drop(self.groups, (document.identity, raw.key.format), document)
+            self.unreadable.pop(document, None)
             claim = self.claims.pop(document, None)
             if claim:
                 self.lapsed[raw.key, raw.source] = claim
-                for member in claim.members:
-                    _drop(self.members, member, claim)
+                self._withdraw(claim)
         else:
             _drop(self.defaults, raw.key.format, document)
 
@@ -232,10 +230,29 @@ class _Change:
             claim = self._claim(document)
             if claim:
                 self.claims[document] = claim
-                for member in claim.members:
-                    _append(self.members, member, claim)
+                self._enter(claim)
+            else:
+                self.unreadable[document] = None
         else:
             _append(self.defaults, raw.key.format, document)
+
+    def _enter(self, claim: GroupClaim) -> None:
+        for member in claim.members:
+            _append(self.members, member, claim)
+        if _rests_on_match(claim):
+            self._own_selectors().add(claim, claim.match)
+
+    def _withdraw(self, claim: GroupClaim) -> None:
+        for member in claim.members:
+            _drop(self.members, member, claim)
+        if _rests_on_match(claim):
+            self._own_selectors().discard(claim)
+
+    def _own_selectors(self) -> SelectorIndex[GroupClaim]:
+        """The index of selectors, for editing."""
+        if self.selectors is self.before.selectors:
+            self.selectors = self.before.selectors.copy()
+        return self.selectors
 
     def _claim(self, document: Document) -> GroupClaim | None:
         """What a group claims; when it cannot be read, what its last readable version claimed, if there was one."""
@@ -245,16 +262,9 @@ class _Change:
         return GroupClaim(document, lapsed.members, lapsed.match) if lapsed else None
 
 
-def _selector_index(claims: Mapping[Document, GroupClaim]) -> SelectorIndex[GroupClaim]:
-    """The claims that rest on ``match`` alone."""
-    return SelectorIndex((claim, claim.match) for claim in claims.values() if claim.match and not claim.members)
-
-
-def _without_claim(
-    groups: Mapping[Name, tuple[Document, ...]], claims: Mapping[Document, GroupClaim]
-) -> tuple[Document, ...]:
-    without = [group for namesakes in groups.values() for group in namesakes if group not in claims]
-    return tuple(sorted(without, key=lambda group: (group.key, group.raw.source)))
+def _rests_on_match(claim: GroupClaim) -> bool:
+    """Whether ``match`` alone claims; with ``members`` it narrows."""
+    return bool(claim.match) and not claim.members
 
 
 def _append(index: dict[_K, tuple[_V, ...]], key: _K, value: _V) -> None:

@@ -1,21 +1,35 @@
 """Which of many selectors hold for a request, without trying them all.
 
-A selector can hold only for a request that carries a value which its patterns allow, so it is filed under what such a
-value begins with: the whole of it where the pattern is exact. Of several criteria the one counts that fewest selectors
-share. Only selectors whose patterns all begin with a wildcard are tried one by one.
+A selector can hold only for a request that carries a value which its patterns allow, so it is filed under something
+that every such value has: the whole of it where the pattern is exact, what it begins with, or a piece of a text that
+stands between wildcards. Of all that it could be filed under, it is filed under what fewest others are. Only selectors
+that may allow any value (``*``, ``???``) are tried one by one.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Generic, NamedTuple, TypeVar
 
 from answerd.facts import Facts
-from answerd.formats.control import Criterion
+from answerd.formats.control import Criterion, Pattern
 
-Owner = TypeVar("Owner")
+Owner = TypeVar("Owner", bound=Hashable)
 Selector = tuple[Criterion, ...]
+
+_PIECES = (8, 4, 3, 2, 1)
+"""Lengths of pieces, in characters. A value is cut into all its pieces of each length in use, so they are few."""
+
+_MOST_CHOICES = 300
+"""Pieces of one pattern that are looked at: any is right, and an identifier has at most 200 characters."""
+
+_A_FEW = 4
+"""Selectors that are tried for less than a value is cut into pieces (1 µs for 14 characters)."""
+
+_SOUGHT_ONE_BY_ONE = 32
+"""Pieces that are sought in a value for less than it is cut into pieces: 20 ns each for 14 characters, 0.5 ms each
+for a million, where the cutting takes 100 ms."""
 
 
 def holds(match: Iterable[Criterion], facts: Facts) -> bool:
@@ -23,65 +37,123 @@ def holds(match: Iterable[Criterion], facts: Facts) -> bool:
     return all(criterion.holds(facts.forms(criterion.label)) for criterion in match)
 
 
+_WHOLE, _BEGINNING, _INSIDE = "whole", "beginning", "inside"
+
+
+class _Place(NamedTuple):
+    """Where in the values of a label something is looked for. ``length`` in characters, 0 for the whole value."""
+
+    label: str
+    where: str
+    length: int
+
+
+class _Need(NamedTuple):
+    """A text that every value which a pattern allows has at a place."""
+
+    place: _Place
+    text: str
+
+
 class SelectorIndex(Generic[Owner]):
-    """Selectors by the beginning of a value that they need. Built once, then only asked."""
+    """Selectors by what they need. Whoever made it, or a `copy` of it, may edit it until it is given away."""
 
     def __init__(self, selectors: Iterable[tuple[Owner, Selector]] = ()) -> None:
-        pairs = [(owner, match) for owner, match in selectors]
-        shared = Counter(key for _, match in pairs for criterion in match for key in _beginnings(criterion))
-        self._filed: dict[str, _ByBeginning[Owner]] = {}
-        self._wild: list[tuple[Owner, Selector]] = []
-        for pair in pairs:
-            telling = [keys for criterion in pair[1] if (keys := _beginnings(criterion))]
-            if not telling:
-                self._wild.append(pair)
-                continue
-            for label, beginning, is_whole in min(telling, key=lambda keys: sum(shared[key] for key in keys)):
-                self._filed.setdefault(label, _ByBeginning()).add(beginning, pair, is_whole=is_whole)
+        self._selectors: dict[Owner, tuple[Selector, tuple[_Need, ...]]] = {}
+        self._filed: dict[_Place, dict[str, tuple[Owner, ...]]] = {}
+        self._anywhere: dict[Owner, None] = {}
+        for owner, match in selectors:
+            self.add(owner, match)
+
+    def copy(self) -> SelectorIndex[Owner]:
+        """An index of the same selectors that can be edited: 0.1 ms for 2,000."""
+        twin: SelectorIndex[Owner] = SelectorIndex()
+        twin._selectors = dict(self._selectors)
+        twin._filed = {place: dict(filed) for place, filed in self._filed.items()}
+        twin._anywhere = dict(self._anywhere)
+        return twin
+
+    def add(self, owner: Owner, match: Selector) -> None:
+        """File the selector of an owner that has none yet. Costs the same however many are filed."""
+        needs = self._chosen(match)
+        self._selectors[owner] = match, needs
+        if not needs:
+            self._anywhere[owner] = None
+        for place, text in needs:
+            filed = self._filed.setdefault(place, {})
+            filed[text] = (*filed.get(text, ()), owner)
+
+    def discard(self, owner: Owner) -> None:
+        """Take an owner's selector out, if it has one."""
+        _, needs = self._selectors.pop(owner, ((), ()))
+        self._anywhere.pop(owner, None)
+        for place, text in needs:
+            filed = self._filed[place]
+            filed[text] = tuple(one for one in filed[text] if one != owner)
+            if not filed[text]:
+                del filed[text]
+            if not filed:
+                del self._filed[place]
 
     def holding(self, facts: Facts) -> list[Owner]:
         """The owners of the selectors that hold for the request, each once."""
-        tried: set[int] = set()
-        owners: list[Owner] = []
-        for pair in self._candidates(facts):
-            if id(pair) not in tried:
-                tried.add(id(pair))
-                owner, match = pair
-                if holds(match, facts):
-                    owners.append(owner)
-        return owners
+        return [owner for owner in dict.fromkeys(self._candidates(facts)) if holds(self._selectors[owner][0], facts)]
 
-    def _candidates(self, facts: Facts) -> Iterator[tuple[Owner, Selector]]:
-        for label, filed in self._filed.items():
+    def _candidates(self, facts: Facts) -> Iterator[Owner]:
+        for (label, where, length), filed in self._filed.items():
             for form in facts.forms(label):
-                yield from filed.allowing(form)
-        yield from self._wild
+                for text in _found(form, where, length, filed):
+                    yield from filed[text]
+        yield from self._anywhere
+
+    def _chosen(self, match: Selector) -> tuple[_Need, ...]:
+        """What one criterion needs, a text for each of its patterns; nothing when every criterion may allow any value.
+
+        Of several criteria, and of what each pattern needs, the one that fewest selectors are filed under.
+        """
+        choices = []
+        for criterion in match:
+            needed = [_needs(criterion.label, pattern) for pattern in criterion.patterns]
+            if all(needed):
+                choices.append(tuple(dict.fromkeys(min(needs, key=self._price) for needs in needed)))
+        return min(choices, key=lambda needs: max(map(self._price, needs)), default=())
+
+    def _price(self, need: _Need) -> tuple[int, int, int]:
+        """What it costs a request that a selector is filed under ``need``, to be compared.
+
+        Cutting values into pieces is worth it only to spare trying some selectors, and long pieces are found in fewer
+        values than short ones.
+        """
+        sharers = len(self._filed.get(need.place, {}).get(need.text, ()))
+        shortness = 1 + _PIECES.index(need.place.length) if need.place.where is _INSIDE else 0
+        return sharers // _A_FEW, shortness, sharers
 
 
-class _ByBeginning(Generic[Owner]):
-    """The selectors that are filed under one label."""
-
-    def __init__(self) -> None:
-        self.whole: dict[str, list[tuple[Owner, Selector]]] = {}
-        self.by_length: dict[int, dict[str, list[tuple[Owner, Selector]]]] = {}
-
-    def add(self, beginning: str, pair: tuple[Owner, Selector], *, is_whole: bool) -> None:
-        """File a selector under what a value must be, or begin with."""
-        place = self.whole if is_whole else self.by_length.setdefault(len(beginning), {})
-        place.setdefault(beginning, []).append(pair)
-
-    def allowing(self, form: str) -> Iterator[tuple[Owner, Selector]]:
-        """The selectors that a value may satisfy: a look-up for each length of beginning, however many there are."""
-        yield from self.whole.get(form, ())
-        for length, filed in self.by_length.items():
-            yield from filed.get(form[:length], ())
+def _found(form: str, where: str, length: int, filed: Mapping[str, object]) -> Iterable[str]:
+    """Of the texts that are filed under a place, those that a value has there, each once."""
+    if where is _INSIDE:
+        if len(filed) <= _SOUGHT_ONE_BY_ONE:
+            return [piece for piece in filed if piece in form]
+        ends = range(length, len(form) + 1)
+        return dict.fromkeys([piece for end in ends if (piece := form[end - length : end]) in filed])
+    text = form if where is _WHOLE else form[:length]
+    return (text,) if text in filed else ()
 
 
-def _beginnings(criterion: Criterion) -> frozenset[tuple[str, str, bool]]:
-    """The label, what a request's value must begin with, and whether that is all of it; for each pattern.
+def _needs(label: str, pattern: Pattern) -> Sequence[_Need]:
+    """All that a value needs for a pattern; nothing when the pattern is wildcards only."""
+    if pattern.exact is not None:
+        return [_Need(_Place(label, _WHOLE, 0), pattern.exact)]
+    needs = list(islice(_pieces(label, pattern.runs), _MOST_CHOICES))
+    if pattern.beginning:
+        needs.append(_Need(_Place(label, _BEGINNING, len(pattern.beginning)), pattern.beginning))
+    return needs
 
-    Nothing when a pattern begins with a wildcard.
-    """
-    if not all(pattern.beginning for pattern in criterion.patterns):
-        return frozenset()
-    return frozenset((criterion.label, one.beginning, one.exact is not None) for one in criterion.patterns)
+
+def _pieces(label: str, runs: Iterable[str]) -> Iterator[_Need]:
+    """The longest pieces of texts that stand after a wildcard, last first: names end in what tells them apart."""
+    for run in runs:
+        length = next(length for length in _PIECES if length <= len(run))
+        place = _Place(label, _INSIDE, length)
+        for end in range(len(run), length - 1, -1):
+            yield _Need(place, run[end - length : end])

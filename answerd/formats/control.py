@@ -31,10 +31,10 @@ class Pattern:
     """``*`` any run, ``?`` one character; everything but letters and digits is ignored on both sides.
 
     ``text`` is the pattern as it was written. ``exact`` is the one form that satisfies it, None with wildcards;
-    ``beginning`` what every such form begins with.
+    ``beginning`` what every such form begins with, ``runs`` the texts that stand in it after a wildcard.
     """
 
-    __slots__ = ("_matches", "beginning", "exact", "text")
+    __slots__ = ("_matches", "beginning", "exact", "runs", "text")
 
     def __init__(self, text: str) -> None:
         """Raises ValueError for a pattern of nothing but punctuation."""
@@ -42,7 +42,8 @@ class Pattern:
         if not form:
             raise ValueError(f"the pattern {text!r} is nothing but punctuation")
         self.text = text
-        self.beginning = re.split(r"[*?]", form, maxsplit=1)[0]
+        self.beginning, *runs = re.split(r"[*?]+", form)
+        self.runs = tuple(filter(None, runs))
         self.exact: str | None = form if self.beginning == form else None
         self._matches = re.compile(fnmatch.translate(form)).match if self.exact is None else form.__eq__
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import load_problems
 from answerd.answers.resolve import resolve
+from answerd.answers.selectors import SelectorIndex
 from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError, BrokenDocument
 from answerd.facts import Facts, Request
@@ -199,3 +200,35 @@ def test_the_pause_is_called_between_slices() -> None:
     pauses: list[int] = []
     Catalogue().changed([raw(f"m{number}", "") for number in range(2_000)], pause=lambda: pauses.append(1))
     assert 2 <= len(pauses) <= 20
+
+
+def test_a_change_of_one_group_files_one_selector(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = [raw(f"g{number}", f'match.serial = "*x{number}"\n', Kind.GROUP) for number in range(200)]
+    catalogue = Catalogue().changed(groups)
+    filed: list[Any] = []
+    add = SelectorIndex.add
+
+    def note(index: Any, owner: Any, match: Any) -> None:
+        filed.append(owner)
+        add(index, owner, match)
+
+    monkeypatch.setattr(SelectorIndex, "add", note)
+    after = catalogue.changed([raw("g7", 'match.serial = "*y7"\n', Kind.GROUP)], [groups[7]])
+    assert len(filed) == 1
+    assert (claimants(catalogue, "x7"), claimants(catalogue, "y7")) == (["g7"], [])
+    assert (claimants(after, "x7"), claimants(after, "y7")) == ([], ["g7"])
+    assert catalogue.changed([raw("m1", "")]).selectors is catalogue.selectors
+
+
+def claimants(catalogue: Catalogue, serial: str) -> list[str]:
+    """The groups that claim a machine of a serial number by ``match``."""
+    holding = catalogue.selectors.holding(Facts(Request(query=f"serial={serial}")))
+    return [claim.document.key.identifier for claim in holding]
+
+
+def test_groups_that_nobody_could_read_are_listed_until_they_are_readable_or_gone() -> None:
+    broken = [raw(name, "members = 7\n", Kind.GROUP) for name in ("b", "c", "a")]
+    catalogue = Catalogue().changed(broken)
+    assert [group.key.identifier for group in catalogue.unreadable] == ["a", "b", "c"]
+    after = catalogue.changed([raw("b", "x = 1\n", Kind.GROUP)], broken[:2])
+    assert [group.key.identifier for group in after.unreadable] == ["a"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from unittest import mock
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.answers.selectors import SelectorIndex, holds
+from answerd.answers import selectors as module
+from answerd.answers.selectors import Selector, SelectorIndex, holds
 from answerd.facts import Facts, Request
 from answerd.formats.control import Criterion, Pattern
 
@@ -23,15 +26,112 @@ requests = st.lists(st.tuples(labels, words), max_size=6).map(
 )
 
 
-@given(st.lists(criteria, max_size=12), requests)
-def test_the_index_agrees_with_trying_all(selectors: list[tuple[Criterion, ...]], facts: Facts) -> None:
+SOUGHT_ONE_BY_ONE = (0, module._SOUGHT_ONE_BY_ONE)
+"""Pieces of values found by cutting values, and by seeking the pieces."""
+
+
+@pytest.mark.parametrize("sought", SOUGHT_ONE_BY_ONE)
+@given(selectors=st.lists(criteria, max_size=12), facts=requests)
+def test_the_index_agrees_with_trying_all(selectors: list[Selector], facts: Facts, sought: int) -> None:
     index = SelectorIndex(enumerate(selectors))
-    assert sorted(index.holding(facts)) == [number for number, match in enumerate(selectors) if holds(match, facts)]
+    with mock.patch.object(module, "_SOUGHT_ONE_BY_ONE", sought):
+        assert sorted(index.holding(facts)) == [number for number, match in enumerate(selectors) if holds(match, facts)]
+
+
+long_words = st.text(alphabet="ab", min_size=1, max_size=24)
+pattern_parts = st.sampled_from(["a", "b", "ab", "bba", "abab", "aaabbabaab", "*", "?"])
+long_patterns = st.lists(pattern_parts, min_size=1, max_size=6)
+long_criteria = st.lists(long_patterns.map("".join).map(Pattern), min_size=1, max_size=2).map(
+    lambda patterns: (Criterion("serial", tuple(patterns)),)
+)
+long_requests = st.lists(long_words, min_size=1, max_size=3).map(
+    lambda values: Facts(Request(query="&".join(f"serial={value}" for value in values)))
+)
+
+
+@pytest.mark.parametrize("sought", SOUGHT_ONE_BY_ONE)
+@given(kept=st.lists(long_criteria, max_size=40), gone=st.lists(long_criteria, max_size=10), facts=long_requests)
+@settings(deadline=None)
+def test_long_texts_between_wildcards_come_and_go(
+    kept: list[Selector], gone: list[Selector], facts: Facts, sought: int
+) -> None:
+    before = SelectorIndex((("gone", number), match) for number, match in enumerate(gone))
+    after = before.copy()
+    for number, match in enumerate(kept):
+        after.add(("kept", number), match)
+    for number in range(len(gone)):
+        after.discard(("gone", number))
+    with mock.patch.object(module, "_SOUGHT_ONE_BY_ONE", sought):
+        assert sorted(after.holding(facts)) == [("kept", at) for at, match in enumerate(kept) if holds(match, facts)]
+        assert sorted(before.holding(facts)) == [("gone", at) for at, match in enumerate(gone) if holds(match, facts)]
+
+
+def test_what_was_taken_out_leaves_nothing_behind() -> None:
+    texts = ["1", "1*", "*1", "*12?3*", "?", "*"]
+    index = SelectorIndex((text, (Criterion("serial", (Pattern(text), Pattern(text))),)) for text in texts)
+    for text in texts:
+        index.discard(text)
+    index.discard("never there")
+    assert [index._selectors, index._filed, index._anywhere] == [{}, {}, {}]
 
 
 @given(criteria, requests)
 def test_two_owners_of_one_selector_both_hold(match: tuple[Criterion, ...], facts: Facts) -> None:
     assert len(SelectorIndex([("a", match), ("b", match)]).holding(facts)) in (0, 2)
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[Selector]:
+    """The selectors that are tried from now on."""
+    tried: list[Selector] = []
+
+    def note(match: Iterable[Criterion], facts: Facts) -> bool:
+        tried.append(tuple(match))
+        return holds(match, facts)
+
+    monkeypatch.setattr(module, "holds", note)
+    return tried
+
+
+def matching(**patterns: str | list[str]) -> Selector:
+    """What a document with such a ``match`` has."""
+    return tuple(
+        Criterion(label, tuple(Pattern(text) for text in ([texts] if isinstance(texts, str) else texts)))
+        for label, texts in patterns.items()
+    )
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "vienna-rack-{:06}-u07",
+        "vienna-rack-{:06}-*",
+        "*rack-{:06}-u0?",
+        "*-{:06}-u07",
+        "*{:06}*",
+        "*vienna*{:06}*",
+        "?ienna-*-{:06}-*",
+        "vienna*{:06}*",
+    ],
+)
+def test_of_a_thousand_selectors_a_few_are_tried(pattern: str, tried: list[Selector]) -> None:
+    index = SelectorIndex((number, matching(tag=pattern.format(number))) for number in range(1000))
+    most = 0
+    for number in range(1000):
+        tried.clear()
+        assert index.holding(Facts(Request(query=f"tag=vienna-rack-{number:06}-u07"))) == [number]
+        most = max(most, len(tried))
+    assert most <= 30
+
+
+def test_the_criterion_that_tells_selectors_apart_counts(tried: list[Selector]) -> None:
+    """Also where every one of them begins with a wildcard, and where a criterion has several patterns."""
+    index = SelectorIndex(
+        (number, matching(vendor="Dell*", product=["*Edge*", "*"], serial=[f"*-{number:04}", f"*-{number:04}x"]))
+        for number in range(1000)
+    )
+    assert index.holding(Facts(Request(query="vendor=dell&product=edge&serial=a-0777x"))) == [777]
+    assert len(tried) <= 20
 
 
 @given(patterns, words)
