@@ -203,7 +203,7 @@ class Facts:
         return texts + [bare for text in texts if (bare := without_pxelinux_prefix(text))]
 
     def _found_macs(self) -> Iterator[str]:
-        """MAC addresses anywhere in path, query and body, but for some that are texts by themselves (`_identifying`)."""
+        """MAC addresses anywhere in path, query and body, but for some that are texts of their own (`_identifying`)."""
         request = self.request
         query = request.query
         if query and "%" not in query:

@@ -7,7 +7,7 @@ texts; a label is looked for by descending, and dotted paths are made only for w
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import repeat
 from typing import Any
 
@@ -48,12 +48,12 @@ class JsonBody:
         self._spellings: dict[str, set[str]] | None = None
         self._pathed: dict[str, list[str]] | None = None
 
-    def texts(self, ignored: Collection[str]) -> list[str]:
+    def texts(self, ignored: frozenset[str]) -> list[str]:
         """Every string and number as text, in no order, without what stands at the top under an ``ignored`` name."""
         value = self._without(ignored)
         return self._texts if value is self.value else _texts(value)
 
-    def texts_in_order(self, ignored: Collection[str]) -> list[str]:
+    def texts_in_order(self, ignored: frozenset[str]) -> list[str]:
         """The same as they stand in the body."""
         return [text_of(one) for _, one in _named(self._without(ignored)) if type(one) is not bool]
 
@@ -86,9 +86,9 @@ class JsonBody:
             self._pathed = filed(_flattened(self.value))
         return self._pathed
 
-    def _without(self, ignored: Collection[str]) -> Any:
+    def _without(self, ignored: frozenset[str]) -> Any:
         value = self.value
-        if type(value) is dict and any([key.casefold() in ignored for key in value]):
+        if type(value) is dict and not ignored.isdisjoint(map(str.casefold, value)):
             return {key: one for key, one in value.items() if key.casefold() not in ignored}
         return value
 

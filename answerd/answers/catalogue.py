@@ -57,6 +57,9 @@ class Catalogue:
     selectors: SelectorIndex[GroupClaim] = field(default_factory=SelectorIndex)
     unreadable: tuple[Document, ...] = ()
     unlisted: tuple[str, ...] = ()
+    # What `extended_by` and `chain` found, each once: hundreds of machines stand on one group.
+    _extended: dict[Name, Document] = field(default_factory=dict)
+    _chains: dict[Document, tuple[Document, ...]] = field(default_factory=dict)
 
     def changed(
         self,
@@ -84,21 +87,32 @@ class Catalogue:
         name = document.control.extends
         if name is None:
             return None
-        if (identity(name), document.key.format) not in self.groups:
-            raise BrokenDocument(unknown_group_problem(document))
-        return self.group(name, document.key.format)
+        extension = document.key.format
+        group = self._extended.get((name, extension))
+        if group is None:
+            if (identity(name), extension) not in self.groups:
+                raise BrokenDocument(unknown_group_problem(document))
+            group = self._extended[name, extension] = self.group(name, extension)
+        return group
 
     def chain(self, group: Document) -> tuple[Document, ...]:
         """A group below the groups that it extends, lowest first.
 
         Raises `BrokenDocument` naming the document at fault: one that is broken, missing, or in a cycle.
         """
+        known = self._chains.get(group)
+        if known is None:
+            known = self._chains[group] = tuple(reversed(self._climbed(group)))
+        return known
+
+    def _climbed(self, group: Document) -> list[Document]:
+        """A group and the groups that it extends, highest first."""
         chain, passed = [group], {group}
         while True:
             refuse_broken(group)
             parent = self.extended_by(group)
             if parent is None:
-                return tuple(reversed(chain))
+                return chain
             if parent in passed:
                 raise BrokenDocument(cycle_problem(chain[chain.index(parent) :]))
             group = parent

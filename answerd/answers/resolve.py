@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import is_blank, prepared_answer
@@ -19,8 +19,7 @@ NO_INSTANCE = "nocloud"
 """The ``instance-id`` of a machine that nothing names (SPEC 7)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """One answer. ``side_file`` names NoCloud's file that was made up, where it was; then ``body`` may be empty."""
 
     body: bytes
@@ -67,9 +66,12 @@ def resolve(
 
 
 def _answer(selection: Selection, facts: Facts, *, may_be_blank: bool = False) -> Answer:
-    body = prepared_answer(selection.layers, may_be_blank=may_be_blank).fill(values_of(selection, facts))
-    if is_blank(body) and not may_be_blank:
-        raise EmptyAnswer("the answer is empty once its placeholders are filled")
+    prepared = prepared_answer(selection.layers, may_be_blank=may_be_blank)
+    body = prepared.static
+    if body is None:
+        body = prepared.fill(values_of(selection, facts))
+        if is_blank(body) and not may_be_blank:
+            raise EmptyAnswer("the answer is empty once its placeholders are filled")
     return Answer(body, selection, FORMATS[selection.layers[-1].key.format])
 
 
@@ -90,11 +92,20 @@ def _side_file(
     assumed: Collection[Document],
 ) -> Answer:
     """What cloud-init gets for a side file that no document names: enough to go on, where user-data is there."""
-    question = Question(facts.asking_for_user_data(), extensions, assumed)
-    user_data = _answer(select(catalogue, question), question.facts)
+    facts = facts.asking_for_user_data()
+    user_data = _answer(select(catalogue, Question(facts, extensions, assumed)), facts)
     selection = user_data.selection
     body = b""
     if side_file == "meta-data":
-        named = selection.machine.key.identifier if selection.machine else selection.claimed_by
+        machine = selection.machine
+        named = machine.key.identifier if machine else _sent_by_a_member(catalogue, selection, facts)
         body = f'instance-id: "{escape(named or NO_INSTANCE)}"\n'.encode()
     return Answer(body, selection, user_data.format, side_file)
+
+
+def _sent_by_a_member(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:
+    """The value, as the request sent it, by which a group's ``members`` claimed it; None where they did not."""
+    if selection.group is None or selection.default is not None:
+        return None
+    members = catalogue.claims[selection.group].members
+    return next((sent for one, sent in facts.identities.items() if one in members), None)

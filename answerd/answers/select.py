@@ -5,10 +5,10 @@ Raises instead of guessing: a claim by a broken document is never passed on to t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
-from answerd.answers.catalogue import Catalogue, GroupClaim, refuse_broken, twin_problem, twins_of
+from answerd.answers.catalogue import Catalogue, GroupClaim, refuse_broken
 from answerd.answers.criteria import rank
 from answerd.answers.near_misses import unclaimed
 from answerd.answers.selectors import holds
@@ -18,22 +18,16 @@ from answerd.facts import Facts
 from answerd.formats.control import Criterion
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The documents of one answer. ``layers`` are all of them, lowest first.
-
-    ``claimed_by`` is the value, as the request sent it, by which a machine or a group's ``members`` claimed it.
-    """
+class Selection(NamedTuple):
+    """The documents of one answer. ``layers`` are all of them, lowest first."""
 
     layers: tuple[Document, ...]
     machine: Document | None = None
     group: Document | None = None
     default: Document | None = None
-    claimed_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """What is asked of a catalogue.
 
     ``extensions`` are the formats that may answer, in the order that decides ties. The ``match`` of a document in
@@ -48,9 +42,13 @@ class Question:
 
     def holds_for(self, document: Document, match: Sequence[Criterion]) -> bool:
         """Whether a document's ``match`` lets it claim the request."""
-        if self.only_naming and all(criterion.label != self.only_naming for criterion in match):
+        if not self.is_named_by(match):
             return False
-        return document in self.assumed or holds(match, self.facts)
+        return not match or document in self.assumed or holds(match, self.facts)
+
+    def is_named_by(self, match: Sequence[Criterion]) -> bool:
+        """Whether a ``match`` names the label that it has to; any does where no label is asked for."""
+        return self.only_naming is None or any(criterion.label == self.only_naming for criterion in match)
 
 
 def select(catalogue: Catalogue, question: Question) -> Selection:
@@ -64,58 +62,56 @@ def select(catalogue: Catalogue, question: Question) -> Selection:
     if not by_members:
         _refuse_unreadable_groups(catalogue, question)
     if claim:
-        layers = _checked_chain(catalogue, claim.document)
-        sent = _sent_by_a_member(claim, question.facts) if by_members else None
-        return Selection(layers, group=claim.document, claimed_by=sent)
+        return Selection(_checked_chain(catalogue, claim.document), group=claim.document)
     return _default(catalogue, question)
 
 
 def _best_machine(catalogue: Catalogue, question: Question) -> Document | None:
     """The machine document that claims the request with most criteria; ties by identifier, then format order."""
-    claims = sorted(
-        claims_by_identity(catalogue, question),
-        key=lambda claim: rank(claim.key, claim.control.match, question.extensions),
-    )
+    claims = claims_by_identity(catalogue, question)
+    if len(claims) > 1:
+        claims.sort(key=lambda claim: rank(claim.key, claim.control.match, question.extensions))
     for document in claims:
         if not document.content.readable:
             refuse_broken(document)
-    best = next((one for one in claims if question.holds_for(one, one.control.match)), None)
-    if best:
-        refuse_broken(best)
-    return best
+    for document in claims:
+        if question.holds_for(document, document.control.match):
+            refuse_broken(document)
+            return document
+    return None
 
 
-def claims_by_identity(catalogue: Catalogue, question: Question) -> Iterator[Document]:
+def claims_by_identity(catalogue: Catalogue, question: Question) -> list[Document]:
     """Machine documents whose identity is exactly one that the request carries.
 
     A look-up per identity of the request, so the cost does not depend on how many machines there are. Equality, never
     a substring: ``node1`` must not answer for ``node12``. Raises `BrokenDocument` when two have one identity.
     """
     machines = catalogue.machines
-    for one in [one for one in question.facts.identities if one in machines]:
+    claims: list[Document] = []
+    for one in question.facts.identities_in(machines):
         acceptable = [
             document
             for document in machines[one]
             if document.key.format in question.extensions and not document.is_named_like_an_alias
         ]
-        for twins in twins_of(acceptable):
-            raise BrokenDocument(twin_problem(twins))
-        yield from acceptable
+        if len(acceptable) > 1:
+            catalogue.refuse_twins(acceptable)
+        claims += acceptable
+    return claims
 
 
 def _with_its_group(catalogue: Catalogue, question: Question, machine: Document) -> Selection:
     """A machine's document over the group that it names, else the best group of its format that claims it."""
-    sent = question.facts.identities.get(machine.identity)
-    extended = catalogue.extended_by(machine)
-    if extended:
-        return Selection((*catalogue.chain(extended), machine), machine=machine, group=extended, claimed_by=sent)
+    group = catalogue.extended_by(machine)
+    if group:
+        return Selection((*catalogue.chain(group), machine), machine, group)
     claim, by_members = _best_group(catalogue, question, (machine.key.format,))
     if not by_members:
         _refuse_unreadable_groups(catalogue, question)
     if claim is None:
-        return Selection((machine,), machine=machine, claimed_by=sent)
-    layers = _checked_chain(catalogue, claim.document)
-    return Selection((*layers, machine), machine=machine, group=claim.document, claimed_by=sent)
+        return Selection((machine,), machine)
+    return Selection((*_checked_chain(catalogue, claim.document), machine), machine, claim.document)
 
 
 def _best_group(
@@ -125,7 +121,7 @@ def _best_group(
     members = catalogue.members
     named = (
         claim
-        for one in [one for one in question.facts.identities if one in members]
+        for one in question.facts.identities_in(members)
         for claim in members[one]
         if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match)
     )
@@ -135,7 +131,7 @@ def _best_group(
     matching = (
         claim
         for claim in catalogue.selectors.holding(question.facts)
-        if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match)
+        if claim.document.key.format in extensions and question.is_named_by(claim.match)
     )
     return _best(matching, extensions), False
 
@@ -143,10 +139,6 @@ def _best_group(
 def _best(claims: Iterable[GroupClaim], extensions: tuple[str, ...]) -> GroupClaim | None:
     """More criteria win; ties by name, then format order."""
     return min(claims, key=lambda claim: rank(claim.document.key, claim.match, extensions), default=None)
-
-
-def _sent_by_a_member(claim: GroupClaim, facts: Facts) -> str | None:
-    return next((sent for one, sent in facts.identities.items() if one in claim.members), None)
 
 
 def _checked_chain(catalogue: Catalogue, group: Document) -> tuple[Document, ...]:

@@ -6,7 +6,7 @@ where a text came from. Adding a format is one module of this shape and one line
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -98,38 +98,45 @@ def fragments(text: str | Template, write: Callable[[str], str]) -> Iterator[str
 
 
 class Prepared:
-    """An answer cut at its placeholders: what is constant is bytes, what a request fills is a `Hole`."""
+    """An answer cut at its placeholders, ready to be filled; ``static`` is all of it where there are none."""
 
-    __slots__ = ("pieces", "static")
+    __slots__ = ("_texts", "holes", "static")
 
-    def __init__(self, fragments: list[str | Hole]) -> None:
-        pieces: list[bytes | Hole] = []
+    def __init__(self, fragments: Iterable[str | Hole]) -> None:
+        # The texts around the holes, with an empty one in the place of each hole.
+        texts: list[str] = []
+        holes: list[tuple[int, Hole]] = []
         constant: list[str] = []
         for fragment in fragments:
             if isinstance(fragment, str):
                 constant.append(fragment)
             else:
-                pieces += ["".join(constant).encode(), fragment]
+                texts += ["".join(constant), ""]
+                holes.append((len(texts) - 1, fragment))
                 constant = []
-        pieces.append("".join(constant).encode())
-        self.pieces: tuple[bytes | Hole, ...] = tuple(piece for piece in pieces if piece != b"")
-        self.static: bytes | None = b"".join(self.pieces) if not self.holes else None  # type: ignore[arg-type]
+        texts.append("".join(constant))
+        self.static: bytes | None = None if holes else texts[0].encode()
+        self._texts = texts if holes else []
+        self.holes = tuple(holes)
 
     @property
-    def holes(self) -> tuple[Hole, ...]:
-        """The holes, in the order in which they stand in the answer."""
-        return tuple(piece for piece in self.pieces if isinstance(piece, Hole))
+    def pieces(self) -> list[str | Hole]:
+        """The answer in its order: constant texts, none of them empty, and holes."""
+        if self.static is not None:
+            return [self.static.decode()]
+        pieces: list[str | Hole] = list(self._texts)
+        for at, hole in self.holes:
+            pieces[at] = hole
+        return [piece for piece in pieces if piece != ""]
 
     def fill(self, lookup: Lookup) -> bytes:
         """The answer for one request. Raises `answerd.errors.CannotFill` naming the label that fails."""
         if self.static is not None:
             return self.static
-        return b"".join(
-            [
-                piece if isinstance(piece, bytes) else piece.write(piece.template.fill(lookup)).encode()
-                for piece in self.pieces
-            ]
-        )
+        texts = self._texts.copy()
+        for at, hole in self.holes:
+            texts[at] = hole.write(hole.template.fill(lookup))
+        return "".join(texts).encode()
 
 
 class Family(Protocol):

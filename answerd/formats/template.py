@@ -73,7 +73,7 @@ class Placeholder:
         if value is None:
             reason = f"the request has no fact {label!r}, which the answer needs"
             raise CannotFill(reason, label, missing=True)
-        if _CONTROL_CHARACTER.search(value):
+        if not value.isprintable() and _CONTROL_CHARACTER.search(value):
             reason = f"the value of {label!r} holds a control character, which no answer may take"
             raise CannotFill(reason, label, missing=False)
         return value

@@ -49,9 +49,7 @@ class Pass:
     """Every machine of a fleet asks once."""
 
     def __init__(self, server: Server, machines: int) -> None:
-        order = replace(
-            Contestant("", server, shapes.TEMPLATED_POST, machines).order(), step=1, connections=AT_A_TIME
-        )
+        order = replace(Contestant("", server, shapes.TEMPLATED_POST, machines).order(), step=1, connections=AT_A_TIME)
         before = server.process.cpu_seconds()
         outcome = carry_out(order)
         self.rate = outcome.requests / outcome.seconds
