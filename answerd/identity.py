@@ -79,10 +79,15 @@ def identities_of(texts: Sequence[str]) -> list[str]:
     found = lines.translate(_TO_LOWER, _PUNCTUATION).decode().split("\n")
     separators = lines.translate(None, _ALL_BUT_SEPARATORS)
     # Only a text with the dots or colons of an IP address may be one; the five colons of a MAC address are not enough.
-    if b"..." in separators or b":::::::" in separators:
-        for at, of_text in enumerate(separators.split(b"\n")):
-            if of_text in (b"...", b":::::::"):
+    for wanted in (b"...", b":::::::"):
+        at, counted = 0, 0
+        place = separators.find(wanted)
+        while place >= 0:
+            at += separators.count(b"\n", counted, place)
+            counted, end = place, place + len(wanted)
+            if separators[place - 1 : place] in (b"", b"\n") and separators[end : end + 1] in (b"", b"\n"):
                 found[at] = identity(texts[at])
+            place = separators.find(wanted, end)
     if b"::" in lines:
         for at, text in enumerate(texts):
             if "::" in text:
@@ -188,7 +193,7 @@ def find_macs(data: bytes, *, but_quoted: bool = False) -> Iterator[str]:
 
 def _stands_alone(data: bytes, shape: bytes, start: int, end: int, separator: bytes) -> bool:
     """Whether nothing after a run of groups, and no word beside it, shows that it is a part of something longer."""
-    if shape.startswith(b"h", end):
+    if shape.startswith(b"h", end) or shape.startswith(b"-hhhh-", max(0, start - 6)):  # the tail of a UUID, mostly
         return False
     if start and data[start - 1] in b":.-":
         before = _WORD_BEFORE.search(data[max(0, start - _LONGEST_WORD) : start])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any
 
 import orjson
@@ -23,6 +23,9 @@ values) asks for gigabytes."""
 
 _PATH_COST = 64
 _LONGEST_INDEX = 8
+_FEW = 3
+_ONLY_MAPS = {dict}
+_ONLY_TEXTS = {str}
 
 
 class NumberText(str):
@@ -137,7 +140,13 @@ def _texts(value: Any) -> list[str]:
     texts: list[str] = []
     parts: list[Any] = [[value]]
     for part in parts:  # which grows
-        for one in part.values() if type(part) is dict else part:
+        members = part.values() if type(part) is dict else part
+        if len(members) > _FEW and set(map(type, members)) == _ONLY_MAPS:  # as a list of network interfaces
+            members = list(chain.from_iterable(map(dict.values, members)))
+            if set(map(type, members)) == _ONLY_TEXTS:
+                texts += members
+                continue
+        for one in members:
             kind = type(one)
             if kind is str:
                 texts.append(one)
@@ -219,10 +228,12 @@ def _at(value: Any, path: str) -> Iterator[Any]:
     elif isinstance(value, dict):
         for key, below in value.items():
             step = key.casefold()
-            if step == path:
-                yield from _scalar(below)
-            elif path.startswith(step) and path[len(step)] == ".":
-                yield from _at(below, path[len(step) + 1 :])
+            if path.startswith(step):
+                rest = path[len(step) :]
+                if not rest:
+                    yield from _scalar(below)
+                elif rest[0] == ".":
+                    yield from _at(below, rest[1:])
 
 
 def _scalar(value: Any) -> Iterator[Any]:

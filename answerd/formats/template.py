@@ -22,6 +22,7 @@ _PLACEHOLDER = re.compile(
 _ONE_FILTER = re.compile(rf"\|[ \t]*(?P<name>[A-Za-z_]\w*)(?:[ \t]*\([ \t]*(?P<argument>{_STRING})[ \t]*\))?")
 _CLOSED_ON_ITS_LINE = re.compile(r"[^\r\n]*?\}\}")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode category Cc, all of it
+_OCTETS = range(0, 12, 2)
 _SHOWN = 60
 """Characters of a faulty placeholder that a problem quotes."""
 
@@ -31,7 +32,7 @@ def _separated_by(separator: str) -> Callable[[str], str]:
         digits = mac_digits(value)
         if digits is None:
             raise ValueError("is not a MAC address")
-        return separator.join(digits[at : at + 2] for at in range(0, 12, 2))
+        return separator.join([digits[at : at + 2] for at in _OCTETS])
 
     return spell
 
