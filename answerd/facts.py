@@ -9,12 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from answerd.formats import ALIASES, ALL_EXTENSIONS, split_extension
-from answerd.identity import find_macs, identities_of, identity, mac_digits, match_form, without_pxelinux_prefix
+from answerd.identity import (
+    SHORTEST_MAC,
+    find_macs,
+    identities_of,
+    identity,
+    mac_digits,
+    match_form,
+    without_pxelinux_prefix,
+)
 from answerd.json_body import filed, read_json
 
 OWN_LABELS = frozenset({"peer", "user_agent"})
@@ -208,18 +215,17 @@ class Facts:
         query = request.query
         if query and "%" not in query:
             query = "&".join([piece for piece in query.split("&") if not _is_read(piece)])
-        parts = [_decoded(request.path), _decoded(query)]
         body = request.body
         if self._is_form:
             # Not as it came: the "2C" of an escaped comma would be the first octet of what follows it.
-            parts.append(_decoded(body.decode("latin-1")))
-            body = b""
-        elif b"\\" in body and self._json:
-            parts += self._json.texts(OWN_LABELS)
-        return chain(
-            find_macs("\n".join(parts).encode("utf-8", "replace")),
-            find_macs(body, but_quoted=self._json is not None) if body else (),
-        )
+            texts, body = [_decoded(body.decode("latin-1"))], b""
+        else:
+            texts = self._json.texts(OWN_LABELS) if b"\\" in body and self._json else []
+        if texts or len(request.path) + len(query) >= SHORTEST_MAC:
+            texts = [_decoded(request.path), _decoded(query), *texts]
+            yield from find_macs("\n".join(texts).encode("utf-8", "replace"))
+        if body:
+            yield from find_macs(body, but_quoted=self._json is not None)
 
     @property
     def side_file(self) -> str | None:

@@ -22,6 +22,9 @@ class Kind(StrEnum):
 IDENTIFIER_LENGTH = 200
 """Characters an identifier may have at most (SPEC 3)."""
 
+SHORTEST_MAC = 12
+"""Characters of a MAC address without separators."""
+
 RESERVED_MACHINES = frozenset({"groups", "default"})
 """Names that a machine cannot have, in any letter case: the file layout uses them."""
 
@@ -155,11 +158,11 @@ _MAC_SHAPES = tuple(
     )
 )
 """Each spelling: its shape, the run of such groups that it may be a part of, and the separator of its groups."""
+_SEPARATORS = (b":", b".", b"-")
 _WORD_BEFORE = re.compile(rb"([0-9A-Za-z]+)([:.-])\Z")
 _WORD_AFTER = re.compile(rb"([:.-])([0-9A-Za-z]+)")
 _LONGEST_WORD = 64
 _NO_HEX_DIGITS = bytes(code for code in range(256) if _SHAPE_OF[code] != ord("h"))
-_MAC_DIGITS = 12
 _SHORT = 1_024
 """Bytes of a text that is worth counting its digits first: most paths and queries have too few for an address."""
 
@@ -172,7 +175,7 @@ def find_macs(data: bytes, *, but_quoted: bool = False) -> Iterator[str]:
     group of four or more hex digits beside it (the tail of a UUID is none). ``but_quoted``: without those that are a
     quoted text by themselves, which who has read the JSON around them has found already.
     """
-    if len(data) <= _SHORT and len(data.translate(None, _NO_HEX_DIGITS)) < _MAC_DIGITS:
+    if len(data) <= _SHORT and len(data.translate(None, _NO_HEX_DIGITS)) < SHORTEST_MAC:
         return
     shape = data.translate(_SHAPE_OF)
     for wanted, groups, separator in _MAC_SHAPES:
@@ -199,7 +202,7 @@ def _stands_alone(data: bytes, shape: bytes, start: int, end: int, separator: by
         before = _WORD_BEFORE.search(data[max(0, start - _LONGEST_WORD) : start])
         if before and _extends_it(before[1], before[2], separator):
             return False
-    after = _WORD_AFTER.match(data, end, end + _LONGEST_WORD)
+    after = _WORD_AFTER.match(data, end, end + _LONGEST_WORD) if data[end : end + 1] in _SEPARATORS else None
     return not (after and _extends_it(after[2], after[1], separator))
 
 

@@ -114,7 +114,7 @@ class Connection:
             return
         if progress is Progress.COMPLETE:
             self._unwatch()
-            self._listener.run(self)
+            self._listener.ready(self)
         else:
             if progress is Progress.CONTINUE:
                 self._send_at_once(CONTINUE)
@@ -176,15 +176,22 @@ class Connection:
             listener.request_log.service(f"an app failed on {request.method} {request.target}: {one_line(error)}")
             self._outcome = "the service failed unexpectedly"
             response = plain_text(500, "the service failed unexpectedly, its log says why")
-        try:
-            self._send(response)
-        except Exception as error:
-            self._failed(error)
+        if not self.closed:  # cut off while the app ran
+            self._response = response
+            listener.answered(self)
 
     # --- sending ---------------------------------------------------------------------------------------------------
 
+    def send(self) -> None:
+        """Sends the response that it has."""
+        try:
+            if self._response is not None:
+                self._send(self._response)
+        except Exception as error:
+            self._failed(error)
+
     def _send(self, response: Response) -> None:
-        if self.closed:  # cut off while the app ran
+        if self.closed:
             return
         self._response = response
         data = response.head + response.body

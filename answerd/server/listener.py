@@ -40,6 +40,7 @@ BACKLOG = 4_096  # with the usual 128, a stampede's 503s took seconds (SYN retra
 SEND_BUFFER = 131_072  # bytes the kernel holds for a client that does not read; left to itself it would take 4 MB
 ACCEPT_AT_ONCE = 2_000  # connections accepted before others get a turn; with 500 the queue overflowed in a stampede
 SERVE_AT_ONCE = 32  # fresh connections read before others get a turn
+ANSWERING_SECONDS = 0.003  # that answers are made before those that are there are sent
 IDLE_RUNNERS = 64  # greenlets kept for the next request
 SWEEP_SECONDS = 0.1
 CUT_AT_ONCE = 500  # connections closed in one sweep, about 5 ms
@@ -157,6 +158,8 @@ class Listener(WSGIServer):
         self._connections: dict[Connection, None] = {}  # in order of their deadlines
         self._lingering: dict[Connection, None] = {}
         self._fresh: deque[Connection] = deque()  # accepted, not yet looked at
+        self._ready: deque[Connection] = deque()  # their requests are complete
+        self._outbox: list[Connection] | None = None  # answered, while others are still to be
         self._idle_runners: list[greenlet] = []
         self._sweeper: Any = None
         self._draining = False
@@ -254,6 +257,7 @@ class Listener(WSGIServer):
             connection = fresh.popleft()
             if not connection.closed:
                 connection.read()
+        self._answer_ready()
         if fresh:
             self.loop.run_callback(self._serve_fresh)
 
@@ -365,7 +369,36 @@ class Listener(WSGIServer):
 
     # --- running apps ----------------------------------------------------------------------------------------------
 
-    def run(self, connection: Connection) -> None:
+    def ready(self, connection: Connection) -> None:
+        """Its request is complete: it is answered at the end of this turn of the loop, together with others."""
+        self._ready.append(connection)
+        if len(self._ready) == 1:
+            self.loop.run_callback(self._answer_ready)
+
+    def _answer_ready(self) -> None:
+        """Answers what is ready, and only then sends: a way through the kernel makes the processor forget the way
+        through the apps, and 30 answers in a row cost half of what they cost one by one."""
+        ready = self._ready
+        while ready:
+            until = monotonic() + ANSWERING_SECONDS
+            answered: list[Connection] = []
+            self._outbox = answered
+            try:
+                while ready and monotonic() < until:
+                    self._run(ready.popleft())
+            finally:
+                self._outbox = None
+                for connection in answered:
+                    connection.send()
+
+    def answered(self, connection: Connection) -> None:
+        """It has its response, which is sent at once or after those that are being made."""
+        if self._outbox is None:
+            connection.send()
+        else:
+            self._outbox.append(connection)
+
+    def _run(self, connection: Connection) -> None:
         """Lets a greenlet answer it; returns (to the loop) when that is done or waits for something.
 
         Greenlets are used again: a new one maps and unmaps 16 KB for its Python frames, and a request that needs that
