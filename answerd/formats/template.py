@@ -61,28 +61,31 @@ class Placeholder:
     def value(self, lookup: Callable[[str], str | None]) -> str:
         """What the request puts here. Raises `CannotFill` when it has no such fact or the fact cannot be used."""
         value = lookup(self.label)
+        if self.filters:
+            value = self._filtered(value)
+        if value is None:
+            reason = f"the request has no fact {self._shown!r}, which the answer needs"
+            raise CannotFill(reason, self._shown, missing=True)
+        if not value.isprintable() and _CONTROL_CHARACTER.search(value):
+            reason = f"the value of {self._shown!r} holds a control character, which no answer may take"
+            raise CannotFill(reason, self._shown, missing=False)
+        return value
+
+    def _filtered(self, value: str | None) -> str | None:
         for name, argument in self.filters:
             if argument is not None:
                 value = argument if value is None else value
             elif value is not None:
-                value = self._filtered(value, name)
-        if value is None:
-            label = self.written or self.label
-            reason = f"the request has no fact {label!r}, which the answer needs"
-            raise CannotFill(reason, label, missing=True)
-        if not value.isprintable() and _CONTROL_CHARACTER.search(value):
-            label = self.written or self.label
-            reason = f"the value of {label!r} holds a control character, which no answer may take"
-            raise CannotFill(reason, label, missing=False)
+                try:
+                    value = FILTERS[name](value)
+                except ValueError as error:
+                    reason = f"{{{{ {self._shown} | {name} }}}}: {value[:_SHOWN]!r} {error}"
+                    raise CannotFill(reason, self._shown, missing=False) from None
         return value
 
-    def _filtered(self, value: str, name: str) -> str:
-        try:
-            return FILTERS[name](value)
-        except ValueError as error:
-            label = self.written or self.label
-            reason = f"{{{{ {label} | {name} }}}}: {value[:_SHOWN]!r} {error}"
-            raise CannotFill(reason, label, missing=False) from None
+    @property
+    def _shown(self) -> str:
+        return self.written or self.label
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,6 +129,8 @@ def _scalar(value: object) -> str:
 
 def escape(text: str) -> str:
     """A text as it stands between the quotes of a TOML basic string."""
+    if not _TO_ESCAPE.search(text):
+        return text
     return _TO_ESCAPE.sub(lambda found: _SHORT_ESCAPES.get(found[0], f"\\u{ord(found[0]):04x}"), text)
 
 
