@@ -130,6 +130,36 @@ def test_byte_by_byte_the_answer_is_the_same(server: Server) -> None:
         assert server.send(*[data[i : i + 1] for i in range(len(data))]).raw == server.send(data).raw
 
 
+def test_requests_that_wait_together_are_answered_each_with_its_own_and_none_waits_for_a_slow_one(
+    server: Server,
+) -> None:
+    server.process.send_signal(signal.SIGSTOP)
+    clients = [server.connect() for _ in range(120)]
+    for number, client in enumerate(clients[1:-2]):
+        client.sendall(post("/echo", b"body %d" % number))
+    clients[0].sendall(b"GET /slow?30 HTTP/1.1\r\nHost: s\r\n\r\n")
+    clients[-2].sendall(b"GET /raise HTTP/1.1\r\nHost: s\r\n\r\n")
+    clients[-1].sendall(b"GET / HTTP/1.1\r\n\r\n")
+    server.process.send_signal(signal.SIGCONT)
+    answers = [receive(client) for client in clients[1:]]
+    assert [one.body for one in answers[:-2]] == [b"body %d" % number for number in range(117)]
+    assert [one.status for one in answers[-2:]] == [500, 400]
+    clients[0].setblocking(False)
+    with pytest.raises(BlockingIOError):
+        clients[0].recv(1)
+    for client in clients:
+        client.close()
+
+
+def test_a_header_that_was_seen_before_is_judged_as_it_was_then(server: Server) -> None:
+    for _ in range(2):
+        for body in (b"one", b"two"):
+            assert server.send(b"POST /echo HTTP/1.1\r\nHost: s\r\nContent-Length: 3\r\n\r\n" + body).body == body
+        assert server.send(b"GET / HTTP/1.0\r\nA: b\r\n\r\n").status == 200
+        assert server.send(b"GET / HTTP/1.1\r\nA: b\r\n\r\n").status == 400
+        assert server.send(b"GET / HTTP/1.1\r\nHost: s\r\nA: b\nC: d\r\n\r\n").status == 400
+
+
 def test_http_1_0_is_served(server: Server) -> None:
     assert server.send(b"GET / HTTP/1.0\r\n\r\n").body == b"hello\n"
     assert server.send(b"POST /echo HTTP/1.0\r\nContent-Length: 5\r\n\r\nhello").body == b"hello"

@@ -155,6 +155,10 @@ def test_labels(request_parts: dict[str, Any], expected: dict[str, list[str]]) -
         ({"body": "m=98%3Afa%3A9b%3A50%3Ad8%3A10&h=N-1", "headers": FORM}, {"98fa9b50d810", "n1"}),
         ({"body": "m=01-52-54-00-ab-cd-ef", "headers": FORM}, {"525400abcdef"}),
         ({"identities": ["My-Node", "x"]}, {"mynode", "x"}),
+        # Its own words for what the service sets are no facts; a MAC address anywhere in the query is one.
+        ({"target": "/?peer=98:fa:9b:50:d8:10"}, {"98fa9b50d810"}),
+        ({"target": "/?p%65er=98:fa:9b:50:d8:10"}, {"98fa9b50d810"}),
+        ({"target": "/?98:fa:9b:50:d8:10"}, {"98fa9b50d810"}),
     ],
 )
 def test_a_request_carries_identities(parts: dict[str, Any], carried: set[str]) -> None:
@@ -290,4 +294,35 @@ def test_a_label_that_is_asked_for_has_the_values_that_all_labels_show(value: ob
     assert body
     labels = body.labels()
     for label in {*labels, "a.b", "a", "0.a", "nope", "b.0.a"} - {""}:
+        assert body.first(label) == next(iter(labels.get(label, [])), None)
         assert body.values(label) == labels.get(label, [])
+
+
+ADDRESSES = st.sampled_from(
+    ["52:54:00:00:00:05", "enx525400000006", "525400000007", "192.168.1.11", "fe80::1", "1:2:3:4:5:6:7:8", "O.E.M."]
+)
+SAID = st.one_of(ADDRESSES, st.text("ab1. :\u00e9\n\\", max_size=6), st.integers(0, 99_999), st.booleans(), st.none())
+BODIES = st.recursive(
+    SAID,
+    lambda below: (
+        st.lists(below, max_size=3)
+        | st.lists(st.fixed_dictionaries({"link": SAID, "mac": SAID}), min_size=3, max_size=5)
+        | st.dictionaries(st.sampled_from(["mac", "serial", "peer", "52-54-00-00-00-08"]), below, max_size=4)
+    ),
+    max_leaves=12,
+)
+QUERIES = st.lists(st.tuples(st.sampled_from(["mac", "peer", "x", ""]), ADDRESSES), max_size=3)
+
+
+@settings(max_examples=300, deadline=None)
+@given(BODIES, QUERIES, st.booleans())
+def test_identities_that_an_index_holds_are_those_that_the_request_carries(
+    value: object, query: list[tuple[str, str]], ascii_only: bool
+) -> None:
+    body = json.dumps(value, ensure_ascii=ascii_only).encode()
+    target = "/boot/52-54-00-00-00-09?" + "&".join(f"{label}={text}" for label, text in query)
+    carried = list(facts(target, body, peer="192.0.2.7").identities)
+    some = ["abab", "ab", "192.168.1.11", "192168111", "5254000000", "fe801", "1:2:3:4:5:6:7:8", "oem"]
+    for index in ([*carried, *some], carried[::2] + some, carried[:1], some, []):
+        asked = facts(target, body, peer="192.0.2.7").identities_in(dict.fromkeys(index))
+        assert asked == [one for one in carried if one in index]

@@ -13,6 +13,7 @@ from answerd.identity import (
     Kind,
     find_macs,
     identifier_fault,
+    identities_of,
     identity,
     mac_digits,
     match_form,
@@ -167,6 +168,19 @@ def test_a_mac_address_between_blanks_is_found_in_any_bytes(before: bytes, separ
     width = 4 if separator == "." else 2
     mac = separator.join("0a1b2c3d4e5f"[at : at + width] for at in range(0, 12, width))
     assert mac in list(find_macs(before + b" " + mac.encode() + b" " + after))
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["192.168.1.11", " 10.0.0.1 ", "1.2.3.4.5", "O.E.M.", "...", "fe80::1", "1:2:3:4:5:6:7:8", ":::::::"]
+        )
+        | st.text("a1.:- \n\u00e9", max_size=8),
+        max_size=8,
+    )
+)
+def test_the_identities_of_many_texts_are_those_of_each(texts: list[str]) -> None:
+    assert identities_of(texts) == [identity(text) for text in texts]
 
 
 @pytest.mark.parametrize(
