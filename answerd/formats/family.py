@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol
 
-from answerd.formats.template import Template, TemplateReader
+from answerd.formats.template import Placeholder, Template, TemplateReader
 
 Tree = Any
 """A family's own parsed form. Opaque to everyone else, and never changed once it is made: layers share parts."""
@@ -94,7 +95,13 @@ class Hole:
 def fragments(text: str | Template, write: Callable[[str], str]) -> Iterator[str | Hole]:
     """A text as it stands in a document by ``write``, cut at its placeholders."""
     for part in (text,) if isinstance(text, str) else text.parts:
-        yield write(part) if isinstance(part, str) else Hole(Template((part,)), write)
+        yield write(part) if isinstance(part, str) else hole(part, write)
+
+
+@lru_cache(maxsize=1_024)
+def hole(placeholder: Placeholder, write: Callable[[str], str]) -> Hole:
+    """The hole of one placeholder. The answers of a fleet share theirs."""
+    return Hole(Template((placeholder,)), write)
 
 
 class Prepared:
@@ -104,16 +111,16 @@ class Prepared:
 
     def __init__(self, fragments: list[str | Hole]) -> None:
         pieces: list[bytes | Hole] = []
-        constant: list[str] = []
-        for fragment in fragments:
-            if isinstance(fragment, str):
-                constant.append(fragment)
-            else:
-                pieces += ["".join(constant).encode(), fragment]
-                constant = []
-        pieces.append("".join(constant).encode())
-        self.pieces: tuple[bytes | Hole, ...] = tuple(piece for piece in pieces if piece != b"")
-        self.static: bytes | None = b"".join(self.pieces) if not self.holes else None  # type: ignore[arg-type]
+        begin = 0
+        for at, fragment in enumerate(fragments):
+            if isinstance(fragment, Hole):
+                if begin < at:
+                    pieces.append("".join(fragments[begin:at]).encode())  # type: ignore[arg-type]
+                pieces.append(fragment)
+                begin = at + 1
+        pieces.append("".join(fragments[begin:]).encode())  # type: ignore[arg-type]
+        self.pieces: tuple[bytes | Hole, ...] = tuple(pieces)
+        self.static: bytes | None = pieces[0] if len(pieces) == 1 and isinstance(pieces[0], bytes) else None
 
     @property
     def holes(self) -> tuple[Hole, ...]:
