@@ -92,7 +92,7 @@ def claims_by_identity(catalogue: Catalogue, question: Question) -> Iterator[Doc
     a substring: ``node1`` must not answer for ``node12``. Raises `BrokenDocument` when two have one identity.
     """
     machines = catalogue.machines
-    for one in [one for one in question.facts.identities if one in machines]:
+    for one in machines.among(question.facts.identities):
         acceptable = [
             document
             for document in machines[one]
@@ -125,7 +125,7 @@ def _best_group(
     members = catalogue.members
     named = (
         claim
-        for one in [one for one in question.facts.identities if one in members]
+        for one in members.among(question.facts.identities)
         for claim in members[one]
         if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match)
     )

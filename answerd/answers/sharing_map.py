@@ -7,7 +7,7 @@ it, because each is counted once more: after a fork, none of that memory would b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -20,34 +20,29 @@ anew, in slices."""
 _BETWEEN_PAUSES = 1_000
 """Entries put together between two pauses: 0.2 ms."""
 
-_GONE = object()
-
-
-def no_pause() -> None:
-    """For who has nobody waiting: go on at once."""
+_GONE: Any = object()
+_UNCHANGED: Any = object()
 
 
 class SharingMap(MutableMapping[K, V]):
-    """A large dictionary that is never edited, and a small one of what is different. Values may be anything.
+    """A large dictionary that is shared, and a small one of what is different from it. To be edited only until it has
+    been copied."""
 
-    To be edited only until it has been copied.
-    """
+    __slots__ = ("_base", "_changes", "_is_shared")
 
-    __slots__ = ("_base", "_changes")
-
-    def __init__(self, base: dict[K, V] | None = None) -> None:
-        """``base`` is not edited, and not to be edited by anyone else."""
-        self._base: dict[K, V] = {} if base is None else base
+    def __init__(self) -> None:
+        self._base: dict[K, V] = {}
         self._changes: dict[K, V] = {}  # the value `_GONE` stands for a key of the base that is there no more
+        self._is_shared = False  # then the base is never edited again
 
-    def copy(self, pause: Callable[[], None] = no_pause) -> SharingMap[K, V]:
+    def copy(self, pause: Callable[[], None]) -> SharingMap[K, V]:
         """A mapping with the same entries, to be edited. ``pause`` is called now and then where that takes long."""
-        if not self._base:
-            self._base, self._changes = self._changes, {}
-        elif len(self._changes) > max(_SMALL, len(self._base) // _SHARE):
+        copied: SharingMap[K, V] = SharingMap()
+        if len(self._changes) > max(_SMALL, len(self._base) // _SHARE):
             self._base, self._changes = self._put_together(pause), {}
-        copied = SharingMap(self._base)
-        copied._changes = self._changes.copy()
+        if self._base or self._changes:
+            self._is_shared = copied._is_shared = True
+            copied._base, copied._changes = self._base, self._changes.copy()
         return copied
 
     def _put_together(self, pause: Callable[[], None]) -> dict[K, V]:
@@ -66,38 +61,41 @@ class SharingMap(MutableMapping[K, V]):
             found = (found - changed) | {key for key in changed if self._changes[key] is not _GONE}
         return [key for key in keys if key in found] if found else []
 
-    def keys_besides(self, other: SharingMap[K, V]) -> list[K]:
+    def keys_besides(self, other: SharingMap[K, V], pause: Callable[[], None]) -> Iterator[K]:
         """The keys that ``other`` does not hold. Where one was made of the other, costs what they differ in."""
         asked = self._changes.keys() | other._changes.keys() if self._base is other._base else self
-        return [key for key in asked if key in self and key not in other]
+        for count, key in enumerate(asked):
+            if key in self and key not in other:
+                yield key
+            if count % _BETWEEN_PAUSES == 0:
+                pause()
 
     def __getitem__(self, key: K) -> V:
-        value = self._changes.get(key, self)
-        if value is self:
+        value = self._changes.get(key, _UNCHANGED)
+        if value is _UNCHANGED:
             return self._base[key]
         if value is _GONE:
             raise KeyError(key)
-        return value  # type: ignore[return-value]
+        return value  # type: ignore[no-any-return]
 
-    def __contains__(self, key: object) -> bool:
-        value = self._changes.get(key, self)  # type: ignore[call-overload]
-        return key in self._base if value is self else value is not _GONE
+    def __contains__(self, key: Any) -> bool:
+        value = self._changes.get(key, _UNCHANGED)
+        return key in self._base if value is _UNCHANGED else value is not _GONE
 
     def __setitem__(self, key: K, value: V) -> None:
-        self._changes[key] = value
+        (self._changes if self._is_shared else self._base)[key] = value
 
     def __delitem__(self, key: K) -> None:
         if key not in self:
             raise KeyError(key)
-        if key in self._base:
-            self._changes[key] = _GONE  # type: ignore[assignment]
+        if not self._is_shared:
+            del self._base[key]
+        elif key in self._base:
+            self._changes[key] = _GONE
         else:
             del self._changes[key]
 
     def __iter__(self) -> Iterator[K]:
-        if not self._changes:
-            yield from self._base
-            return
         for key in self._base:
             if key not in self._changes:
                 yield key
