@@ -7,8 +7,8 @@ other documents: what follows from several of them together is the catalogue's.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from answerd.formats import ALIASES, FORMATS
 from answerd.formats.control import Control, read_control
@@ -60,22 +60,32 @@ class RawDocument:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A document's text, understood.
+    """A document's text, understood; all but the tree of its values.
 
-    ``tree`` has no control keys and its placeholders read. ``verbatim``: served alone, it is served as it was written.
-    ``problems`` are sentences without the document's name. ``readable`` is False when it does not parse, or nobody can
-    say what it claims; then ``tree`` is None, and the first of ``problems`` says why.
+    ``verbatim``: served alone, it is served as it was written. ``problems`` are sentences without the document's name.
+    ``readable`` is False when it does not parse, or nobody can say what it claims; then the first of ``problems`` says
+    why.
     """
 
-    tree: Tree
     control: Control
-    problems: tuple[str, ...]
-    readable: bool
-    verbatim: bool
+    problems: tuple[str, ...] = ()
+    readable: bool = True
+    verbatim: bool = False
 
 
 class Document:
-    """One document of an answer set. Immutable; two are the same only when they are one object."""
+    """One document of an answer set. Immutable; two are the same only when they are one object.
+
+    It is read when one of these is first asked for: ``content``; ``tree``, without control keys and with its
+    placeholders read, None where it is not readable; and ``problems``, what is wrong with this document by itself,
+    its name included, in sentences without its name.
+    """
+
+    # There may be a million of these. Those of a slot that is empty yet are filled by `__getattr__`.
+    __slots__ = ("content", "identity", "key", "merged", "prepared", "problems", "raw", "tree")
+    content: Content
+    tree: Tree
+    problems: tuple[str, ...]
 
     def __init__(self, raw: RawDocument) -> None:
         self.raw = raw
@@ -84,6 +94,22 @@ class Document:
         # What `answerd.answers.compose` made of the stacks that this document is the top of, with those stacks.
         self.prepared: tuple[tuple[Document, ...], Prepared] | None = None
         self.merged: tuple[tuple[Document, ...], Tree] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("content", "tree", "problems"):
+            raise AttributeError(name)
+        content, self.tree = read_content(self.key.kind, self.family, self.text, self.raw.fault)
+        self.content = _shared(content)
+        name_fault = self.name_fault
+        self.problems = (name_fault, *content.problems) if name_fault else self.content.problems
+        return object.__getattribute__(self, name)
+
+    def forget_tree(self) -> None:
+        """Drop the tree, which takes more memory than the text; who asks for it again has the text parsed again."""
+        try:
+            del self.tree
+        except AttributeError:
+            pass  # not read yet
 
     def __repr__(self) -> str:
         return f"<{self.key}>"
@@ -103,17 +129,12 @@ class Document:
         """The text as it is served and parsed: without a byte order mark."""
         return self.raw.text.removeprefix(BYTE_ORDER_MARK)
 
-    @cached_property
-    def content(self) -> Content:
-        """The text understood; parsed when it is first asked for."""
-        return read_content(self.key.kind, self.family, self.text, self.raw.fault)
-
     @property
     def control(self) -> Control:
         """Its control keys."""
         return self.content.control
 
-    @cached_property
+    @property
     def name_fault(self) -> str | None:
         """What is wrong with its name, whatever it holds."""
         fault = self.key.fault
@@ -129,22 +150,22 @@ class Document:
         """Whether it is a machine whose name is an endpoint alias: such a document claims nothing."""
         return self.key.kind is Kind.MACHINE and self.identity in ALIASES
 
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """What is wrong with this document by itself, without its name; reads it when it was not read yet."""
-        name_fault = self.name_fault
-        return (name_fault, *self.content.problems) if name_fault else self.content.problems
+
+@lru_cache(maxsize=16_384)
+def _shared(content: Content) -> Content:
+    """The one object for all contents that are alike: those of a rack differ in their trees only."""
+    return content
 
 
-def read_content(kind: Kind, family: Family, text: str, fault: str | None = None) -> Content:
+def read_content(kind: Kind, family: Family, text: str, fault: str | None = None) -> tuple[Content, Tree]:
     """A document's text, understood as far as it can be. Never raises: what is wrong stands in ``problems``."""
     if fault is not None:
-        return Content(None, Control(), (fault,), readable=False, verbatim=False)
+        return _unreadable(Control(), fault)
     try:
         parsed = family.parse(text)
         written, tree = family.control(parsed)
     except ParseError as error:
-        return Content(None, Control(), (f"does not parse: {error}",), readable=False, verbatim=False)
+        return _unreadable(Control(), f"does not parse: {error}")
     control = read_control(written, kind)
     problems = control.problems
     placeholders = False
@@ -155,5 +176,9 @@ def read_content(kind: Kind, family: Family, text: str, fault: str | None = None
         placeholders = reader.found
     plain = not placeholders and not written.values and not written.faults
     if not control.claims_known:
-        return Content(None, control, problems, readable=False, verbatim=False)
-    return Content(tree, control, problems, readable=True, verbatim=plain)
+        return _unreadable(control, *problems)
+    return Content(control, problems, verbatim=plain), tree
+
+
+def _unreadable(control: Control, *problems: str) -> tuple[Content, Tree]:
+    return Content(control, problems, readable=False), None

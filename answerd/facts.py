@@ -7,7 +7,7 @@ worked out when it is first asked, and only then: most answers need an identity 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -157,19 +157,22 @@ class Facts:
             self._identities = self._found_identities()
         return self._identities
 
-    def identities_in(self, index: Mapping[str, object]) -> list[str]:
-        """The identities that are keys of ``index``, in order of arrival: `identities` without what nobody asks for."""
-        if not index:
-            return []
+    def identities_in(self, among: Callable[[Collection[str]], set[str]]) -> list[str]:
+        """The `identities` that an index holds, in order of arrival; found without those that nobody asks for.
+
+        ``among`` gives those of its keys that are in a collection.
+        """
         if self._identities is None:
             if self._names is None:
                 self._names = self._found_names()
             names, in_body = self._names
-            found = index.keys() & names
-            found.update([one for one in index.keys() & in_body if len(one) >= SHORTEST_BODY_IDENTITY])
+            found = among(names)
+            if in_body:
+                found.update([one for one in among(in_body) if len(one) >= SHORTEST_BODY_IDENTITY])
             if len(found) < 2:  # noqa: PLR2004 - no order among them
                 return list(found)
-        return [one for one in self.identities if one in index]
+        found = among(self.identities.keys())
+        return [one for one in self.identities if one in found]
 
     def _found_names(self) -> tuple[list[str], list[str]]:
         """The identities, and those of the texts in a JSON body, among which are some that are too short."""

@@ -22,6 +22,8 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
     top = layers[-1]
     if top.prepared is None or not _is_made_of(top.prepared, layers):
         top.prepared = (layers, _prepare(layers))
+        if not top.is_shared:
+            top.forget_tree()  # needed once more only when the layers below it change
     prepared = top.prepared[1]
     if prepared.static is not None and is_blank(prepared.static) and not may_be_blank:
         raise EmptyAnswer(f"the answer of {_named(layers)} is empty")
@@ -46,7 +48,7 @@ def _merged(layers: Layers) -> Tree:
     """The tree of a stack. That of a chain of groups is kept with its top group: many machines stand on it."""
     height = next((at for at in range(len(layers), 1, -1) if _is_made_of(layers[at - 1].merged, layers[:at])), 1)
     kept = layers[height - 1].merged
-    tree = kept[1] if height > 1 and kept else layers[0].content.tree
+    tree = kept[1] if height > 1 and kept else layers[0].tree
     for at in range(height, len(layers)):
         top = layers[at]
         tree = _laid_over(tree, top, layers[at - 1])
@@ -65,7 +67,7 @@ def _laid_over(lower: Tree, top: Document, below: Document) -> Tree:
     for path in top.control.unset:
         lower = top.family.unset(lower, path)
     try:
-        return top.family.merge(lower, top.content.tree)
+        return top.family.merge(lower, top.tree)
     except MergeError as error:
         raise BrokenDocument(f"{top.key} cannot be laid over {below.key}: {error}") from None
 

@@ -120,7 +120,8 @@ def _side(catalogue: Catalogue, asked: Trial | Document | None) -> Side | None:
 def _filled(prepared: Prepared, lookup: Lookup) -> str:
     """An answer in which a placeholder whose fact is missing stands as it is written, escaped like any value."""
     pieces = [
-        piece if isinstance(piece, str) else piece.write(_visible(piece.template, lookup)) for piece in prepared.pieces
+        piece.decode() if isinstance(piece, bytes) else piece.write(_visible(piece.template, lookup))
+        for piece in prepared.pieces
     ]
     return "".join(pieces)
 

@@ -89,7 +89,7 @@ def claims_by_identity(catalogue: Catalogue, question: Question) -> list[Documen
     """
     machines = catalogue.machines
     claims: list[Document] = []
-    for one in question.facts.identities_in(machines):
+    for one in question.facts.identities_in(machines.among):
         acceptable = [
             document
             for document in machines[one]
@@ -121,7 +121,7 @@ def _best_group(
     members = catalogue.members
     named = (
         claim
-        for one in question.facts.identities_in(members)
+        for one in question.facts.identities_in(members.among)
         for claim in members[one]
         if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match)
     )

@@ -6,21 +6,24 @@ tell (which group's ``match`` holds) is not guessed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import Layers, prepared_answer
 from answerd.answers.criteria import rank
 from answerd.documents import Document
 from answerd.errors import AnswerError
+from answerd.identity import Kind
 
 
-def warm_up(catalogue: Catalogue, pause: Callable[[], None]) -> None:
+def warm_up(catalogue: Catalogue, pause: Callable[[], None], before: Catalogue | None = None) -> None:
     """Prepare the stack of every machine, default and claiming group; calls ``pause`` after each.
 
-    What cannot be prepared is left for the request that meets it, which is told why.
+    ``before`` is a catalogue that has been prepared: then only what is new costs anything, all where a group is. What
+    cannot be prepared is left for the request that meets it, which is told why.
     """
-    for document in catalogue.documents.values():
+    for document in _to_prepare(catalogue, before, pause):
         if document.content.readable:
             try:
                 for layers in _stacks(catalogue, document):
@@ -28,6 +31,17 @@ def warm_up(catalogue: Catalogue, pause: Callable[[], None]) -> None:
             except AnswerError:
                 pass
         pause()
+
+
+def _to_prepare(catalogue: Catalogue, before: Catalogue | None, pause: Callable[[], None]) -> Iterable[Document]:
+    """The documents whose stack may be another than it was ``before``."""
+    if before is None:
+        return catalogue.documents.values()
+    added = list(catalogue.documents.keys_besides(before.documents, pause))
+    removed = before.documents.keys_besides(catalogue.documents, pause)
+    if any(raw.key.kind is Kind.GROUP for raw in chain(added, removed)):
+        return catalogue.documents.values()
+    return [catalogue.documents[raw] for raw in added]
 
 
 def _stacks(catalogue: Catalogue, document: Document) -> Iterator[Layers]:

@@ -66,5 +66,5 @@ ALIASES: dict[str, tuple[str, ...]] = _aliases(
 def split_extension(name: str) -> tuple[str, str | None]:
     """``node.KS`` is ``("node", "ks")``; a name whose extension is no format is ``(name, None)``."""
     stem, dot, extension = name.rpartition(".")
-    known = extension.lower()
-    return (stem, known) if dot and known in FORMATS else (name, None)
+    known = FORMATS.get(extension.lower()) if dot else None
+    return (stem, known.extension) if known else (name, None)

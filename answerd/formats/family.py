@@ -6,11 +6,12 @@ where a text came from. Adding a format is one module of this shape and one line
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol
 
-from answerd.formats.template import Template, TemplateReader
+from answerd.formats.template import Placeholder, Template, TemplateReader
 
 Tree = Any
 """A family's own parsed form. Opaque to everyone else, and never changed once it is made: layers share parts."""
@@ -94,49 +95,48 @@ class Hole:
 def fragments(text: str | Template, write: Callable[[str], str]) -> Iterator[str | Hole]:
     """A text as it stands in a document by ``write``, cut at its placeholders."""
     for part in (text,) if isinstance(text, str) else text.parts:
-        yield write(part) if isinstance(part, str) else Hole(Template((part,)), write)
+        yield write(part) if isinstance(part, str) else hole(part, write)
+
+
+@lru_cache(maxsize=1_024)
+def hole(placeholder: Placeholder, write: Callable[[str], str]) -> Hole:
+    """The hole of one placeholder. The answers of a fleet share theirs."""
+    return Hole(Template((placeholder,)), write)
 
 
 class Prepared:
-    """An answer cut at its placeholders, ready to be filled; ``static`` is all of it where there are none."""
+    """An answer cut at its placeholders: what is constant is bytes, what a request fills is a `Hole`."""
 
-    __slots__ = ("_texts", "holes", "static")
+    __slots__ = ("pieces", "static")
 
-    def __init__(self, fragments: Iterable[str | Hole]) -> None:
-        # The texts around the holes, with an empty one in the place of each hole.
-        texts: list[str] = []
-        holes: list[tuple[int, Hole]] = []
-        constant: list[str] = []
-        for fragment in fragments:
-            if isinstance(fragment, str):
-                constant.append(fragment)
-            else:
-                texts += ["".join(constant), ""]
-                holes.append((len(texts) - 1, fragment))
-                constant = []
-        texts.append("".join(constant))
-        self.static: bytes | None = None if holes else texts[0].encode()
-        self._texts = texts if holes else []
-        self.holes = tuple(holes)
+    def __init__(self, fragments: list[str | Hole]) -> None:
+        pieces: list[bytes | Hole] = []
+        begin = 0
+        for at, fragment in enumerate(fragments):
+            if isinstance(fragment, Hole):
+                if begin < at:
+                    pieces.append("".join(fragments[begin:at]).encode())  # type: ignore[arg-type]
+                pieces.append(fragment)
+                begin = at + 1
+        pieces.append("".join(fragments[begin:]).encode())  # type: ignore[arg-type]
+        self.pieces: tuple[bytes | Hole, ...] = tuple(pieces)
+        self.static: bytes | None = pieces[0] if len(pieces) == 1 and isinstance(pieces[0], bytes) else None
 
     @property
-    def pieces(self) -> list[str | Hole]:
-        """The answer in its order: constant texts, none of them empty, and holes."""
-        if self.static is not None:
-            return [self.static.decode()]
-        pieces: list[str | Hole] = list(self._texts)
-        for at, hole in self.holes:
-            pieces[at] = hole
-        return [piece for piece in pieces if piece != ""]
+    def holes(self) -> tuple[Hole, ...]:
+        """The holes, in the order in which they stand in the answer."""
+        return tuple(piece for piece in self.pieces if isinstance(piece, Hole))
 
     def fill(self, lookup: Lookup) -> bytes:
         """The answer for one request. Raises `answerd.errors.CannotFill` naming the label that fails."""
         if self.static is not None:
             return self.static
-        texts = self._texts.copy()
-        for at, hole in self.holes:
-            texts[at] = hole.write(hole.template.fill(lookup))
-        return "".join(texts).encode()
+        return b"".join(
+            [
+                piece if isinstance(piece, bytes) else piece.write(piece.template.fill(lookup)).encode()
+                for piece in self.pieces
+            ]
+        )
 
 
 class Family(Protocol):

@@ -19,8 +19,12 @@ def is_too_deep(value: Any, left: int = DEEPEST) -> bool:
     """Whether maps and lists are nested more than ``left`` levels deep."""
     if not isinstance(value, dict | list):
         return False
-    below = value.values() if isinstance(value, dict) else value
-    return not left or any(is_too_deep(one, left - 1) for one in below)
+    if not left:
+        return True
+    for below in value.values() if isinstance(value, dict) else value:
+        if isinstance(below, dict | list) and is_too_deep(below, left - 1):
+            return True
+    return False
 
 
 def take_control(tree: Map) -> tuple[WrittenControl, Map]:
@@ -56,7 +60,10 @@ def unset(tree: Map, path: Path) -> Map:
 def placeholders(tree: Any, reader: TemplateReader) -> Any:
     """The tree with every string value read by ``reader``; keys are left alone."""
     if isinstance(tree, dict):
-        return {key: placeholders(value, reader) for key, value in tree.items()}
+        return {
+            key: value if type(value) is str and "{{" not in value else placeholders(value, reader)
+            for key, value in tree.items()
+        }
     if isinstance(tree, list):
         return [placeholders(value, reader) for value in tree]
     return reader(tree) if type(tree) is str and "{{" in tree else tree

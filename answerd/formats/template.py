@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from answerd.errors import CannotFill
 from answerd.identity import mac_digits, shown
@@ -147,22 +148,28 @@ class TemplateReader:
         )
 
     def _placeholder(self, found: re.Match[str]) -> str | Placeholder:
-        filters: list[tuple[str, str | None]] = []
-        for one in _ONE_FILTER.finditer(found["filters"]):
-            name, argument = one["name"], one["argument"]
-            if (name == "default") != (argument is not None) or (name != "default" and name not in FILTERS):
-                known = ", ".join(sorted([*FILTERS, 'default("text")']))
-                self.problems.append(f"{found[0]}: unknown filter {one[0][1:].strip()!r}; the filters are {known}")
-                return ""
-            filters.append((name, argument[1:-1] if argument is not None else None))
-        subject = found["subject"]
-        if subject[0] not in "\"'":
-            return Placeholder(subject.casefold(), tuple(filters), subject)
-        try:
-            return _filtered(subject[1:-1], filters)
-        except ValueError as error:
-            self.problems.append(f"{found[0]}: {subject[1:-1]!r} {error}")
-            return ""
+        placeholder, problem = _read(found[0], found["subject"], found["filters"])
+        if problem:
+            self.problems.append(problem)
+        return placeholder
+
+
+@lru_cache(maxsize=1_024)
+def _read(written: str, subject: str, filters: str) -> tuple[str | Placeholder, str]:
+    """What stands between the braces, and what is wrong with it. A fleet's documents share their few placeholders."""
+    read: list[tuple[str, str | None]] = []
+    for one in _ONE_FILTER.finditer(filters):
+        name, argument = one["name"], one["argument"]
+        if (name == "default") != (argument is not None) or (name != "default" and name not in FILTERS):
+            known = ", ".join(sorted([*FILTERS, 'default("text")']))
+            return "", f"{written}: unknown filter {one[0][1:].strip()!r}; the filters are {known}"
+        read.append((name, argument[1:-1] if argument is not None else None))
+    if subject[0] not in "\"'":
+        return Placeholder(subject.casefold(), tuple(read), subject), ""
+    try:
+        return _filtered(subject[1:-1], read), ""
+    except ValueError as error:
+        return "", f"{written}: {subject[1:-1]!r} {error}"
 
 
 def _filtered(literal: str, filters: list[tuple[str, str | None]]) -> str:

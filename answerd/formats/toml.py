@@ -8,8 +8,8 @@ comment of a merged answer but costs 1.5 ms a parse and as much a dump (measured
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import date, datetime, time
+from functools import lru_cache
 
 import tomli
 
@@ -53,40 +53,39 @@ def placeholders(tree: Tree, reader: TemplateReader) -> Tree:
 
 def prepare(tree: Tree) -> Prepared:
     """The document as TOML: of each table the values first, then its tables, in the tree's order."""
-    return Prepared(list(_table(tree, ())))
+    written: _Written = []
+    _write_table(tree, (), written)
+    return Prepared(written)
 
 
-def _table(table: plain.Map, path: Path) -> Iterator[str | Hole]:
-    values = [(key, value) for key, value in table.items() if not _is_section(value)]
+_Written = list[str | Hole]
+"""Filled by appending: generators within generators cost twice as much, and every machine's answer goes here."""
+
+
+def _write_table(table: plain.Map, path: Path, written: _Written, *, headed: bool = True) -> None:
+    """A table below its header; ``headed``: its header stands there already, or it has to be written."""
     sections = [(key, value) for key, value in table.items() if _is_section(value)]
-    if path and (values or not sections):
-        yield f"[{_dotted(path)}]\n"
-    for key, value in values:
-        yield f"{_key(key)} = "
-        yield from _value(value)
-        yield "\n"
-    first = not (values or path)
+    has_values = len(sections) < len(table)
+    if path and headed and (has_values or not sections):
+        written.append(f"[{_dotted(path)}]\n")
+    if has_values:
+        for key, value in table.items():
+            if not _is_section(value):
+                written.append(f"{_key(key)} = ")
+                _write_value(value, written)
+                written.append("\n")
+    first = not (has_values or path)
     for key, value in sections:
-        if isinstance(value, dict):
+        below = (*path, key)
+        for element in (value,) if isinstance(value, dict) else value:
             if not first:
-                yield "\n"
-            yield from _table(value, (*path, key))
+                written.append("\n")
             first = False
-            continue
-        for element in value:
-            yield "" if first else "\n"
-            first = False
-            yield f"[[{_dotted((*path, key))}]]\n"
-            yield from _element(element, (*path, key))
-
-
-def _element(table: plain.Map, path: Path) -> Iterator[str | Hole]:
-    """One element of an array of tables, below its ``[[header]]``."""
-    fragments = _table(table, path)
-    header = f"[{_dotted(path)}]\n"
-    for position, fragment in enumerate(fragments):
-        if position or fragment != header:
-            yield fragment
+            if element is value:
+                _write_table(element, below, written)
+            else:
+                written.append(f"[[{_dotted(below)}]]\n")
+                _write_table(element, below, written, headed=False)
 
 
 def _is_section(value: object) -> bool:
@@ -96,30 +95,32 @@ def _is_section(value: object) -> bool:
     )
 
 
-def _value(value: object) -> Iterator[str | Hole]:
-    if isinstance(value, Template):
-        yield '"'
-        yield from fragments(value, escape)
-        yield '"'
+def _write_value(value: object, written: _Written) -> None:
+    if isinstance(value, str):
+        written.append(f'"{escape(value)}"')
+    elif isinstance(value, Template):
+        written.append('"')
+        written += fragments(value, escape)
+        written.append('"')
     elif isinstance(value, list):
-        yield "["
-        for position, element in enumerate(value):
-            yield ", " if position else ""
-            yield from _value(element)
-        yield "]"
+        before = "["
+        for element in value:
+            written.append(before)
+            _write_value(element, written)
+            before = ", "
+        written.append("]" if value else "[]")
     elif isinstance(value, dict):
-        yield "{"
-        for position, (key, element) in enumerate(value.items()):
-            yield f"{', ' if position else ' '}{_key(key)} = "
-            yield from _value(element)
-        yield " }" if value else "}"
+        before = "{ "
+        for key, element in value.items():
+            written.append(f"{before}{_key(key)} = ")
+            _write_value(element, written)
+            before = ", "
+        written.append(" }" if value else "{}")
     else:
-        yield _scalar(value)
+        written.append(_scalar(value))
 
 
 def _scalar(value: object) -> str:
-    if isinstance(value, str):
-        return f'"{escape(value)}"'
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime | date | time):
@@ -129,14 +130,16 @@ def _scalar(value: object) -> str:
 
 def escape(text: str) -> str:
     """A text as it stands between the quotes of a TOML basic string."""
-    if not _TO_ESCAPE.search(text):
+    if text.isprintable() and '"' not in text and "\\" not in text:
         return text
     return _TO_ESCAPE.sub(lambda found: _SHORT_ESCAPES.get(found[0], f"\\u{ord(found[0]):04x}"), text)
 
 
+@lru_cache(maxsize=4_096)
 def _key(key: str) -> str:
     return key if _BARE_KEY.match(key) else f'"{escape(key)}"'
 
 
+@lru_cache(maxsize=4_096)
 def _dotted(path: Path) -> str:
     return ".".join(_key(key) for key in path)

@@ -5,22 +5,25 @@ Knows when to look at the store and what to say about it. Must not know requests
 
 from __future__ import annotations
 
-import gc
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from time import perf_counter
 
 import gevent
 from gevent.event import Event
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.problems import load_problems
+from answerd.answers.problems import ProblemIndex
 from answerd.answers.warming import warm_up
+from answerd.server import collector
 from answerd.server.generation import Follower, Generation
 from answerd.server.request_log import RequestLog
 from answerd.store import StoreError
 from answerd.store.loader import Loader
 
-SLICE_SECONDS = 0.002
-"""How long work in the background may hold up a request."""
+SLICE_SECONDS = 0.001
+"""How long work in the background goes on before others have a turn. A request has two or three turns, so this is a
+third of what such work may hold it up."""
 
 
 class AnswerSet:
@@ -31,13 +34,15 @@ class AnswerSet:
         loader: Loader,
         generation: Generation,
         log: RequestLog,
-        known_problems: set[str],
+        digest: Digest,
         *,
         reports: bool,
         inherited: bool = False,
+        prepares: bool = True,
     ) -> None:
-        """``known_problems`` have been logged already. ``reports``: of several workers, one logs problems.
-        ``inherited``: the loader's set is the parent's, as old as the service.
+        """``digest`` is what has been done with the loader's set already. ``reports``: of several workers, one logs
+        problems. ``inherited``: the loader's set is the parent's, as old as the service. ``prepares``: answers are
+        prepared before they are asked for.
 
         ``loaded`` is set once there is a set to answer from, ``warm`` once its answers are prepared.
         """
@@ -45,13 +50,12 @@ class AnswerSet:
         self.log = log
         self.reports = reports
         self.inherited = inherited
+        self.prepares = prepares
         self.loaded = Event()
         self.warm = Event()
         self._look_now = Event()
         self._to_digest = Event()
-        self._frozen = 0  # documents that the collector had been told to leave alone
-        self._known_problems = known_problems
-        self._digested: Catalogue | None = None
+        self.digest = digest
         self._store_fault: str | None = None
 
     def current(self) -> Catalogue:
@@ -62,7 +66,8 @@ class AnswerSet:
 
     def watch(self) -> None:
         """Look at the store for ever; what changed is in force within a second."""
-        gevent.spawn(self._digest_for_ever)
+        if self.prepares:
+            gevent.spawn(self._digest_for_ever)
         while True:
             try:
                 self.refresh()
@@ -88,7 +93,9 @@ class AnswerSet:
             self._note_fault(str(error))
         self.loaded.set()
         # A request or a write may have brought the set up to date before this look did.
-        if self.follower.loader.catalogue is not self._digested:
+        if self.follower.loader.catalogue is self.digest.catalogue:
+            self.warm.set()
+        else:
             self._to_digest.set()
 
     def _note_fault(self, fault: str | None) -> None:
@@ -105,24 +112,31 @@ class AnswerSet:
         while True:
             self._to_digest.wait()
             self._to_digest.clear()
-            self._digest(self.follower.loader.catalogue)
+            self.digest.take(self.follower.loader.catalogue, Slices(), self.log if self.reports else None)
             self.warm.set()
 
-    def _digest(self, catalogue: Catalogue) -> None:
-        """What is done with a new set once it is in force: prepare its answers, log the problems that are new."""
-        self._digested = catalogue
-        pause = Slices()
-        warm_up(catalogue, pause)
-        if self.reports:
-            problems = load_problems(catalogue, pause)
-            for problem in problems:
-                if problem not in self._known_problems:
-                    self.log.service(f"problem: {problem}")
-            self._known_problems = set(problems)
-        if len(catalogue.documents) > 2 * self._frozen:
-            # A collection need not look at documents: they are no garbage, and there are many.
-            self._frozen = len(catalogue.documents)
-            gc.freeze()
+
+@dataclass
+class Digest:
+    """What is done with a set once it is in force: its answers are prepared, its problems logged.
+
+    ``catalogue`` is the one with which that was done last, None when there was none yet. ``problems`` are those of the
+    last one of which they were looked for.
+    """
+
+    catalogue: Catalogue | None = None
+    problems: ProblemIndex = field(default_factory=lambda: ProblemIndex.of(Catalogue()))
+
+    def take(self, catalogue: Catalogue, pause: Callable[[], None], log: RequestLog | None) -> None:
+        """Bring this up to date with a catalogue; costs what is new in it. Problems are looked for where there is a
+        ``log``, which is told of those that are new."""
+        warm_up(catalogue, pause, self.catalogue)
+        if log:
+            problems = self.problems.after(catalogue, pause=pause)
+            for problem in sorted(problems.sentences() - self.problems.sentences()):
+                log.service(f"problem: {problem}")
+            self.problems = problems
+        self.catalogue = catalogue
 
 
 class Slices:
@@ -134,5 +148,8 @@ class Slices:
     def __call__(self) -> None:
         """Go on at once, or after the others."""
         if perf_counter() >= self._ends:
-            gevent.sleep(0)
+            collector.keep_new()
+            # gevent.sleep(0) would come back before the loop has looked at any socket, up to 50 times in a row.
+            hub = gevent.get_hub()
+            hub.wait(hub.loop.timer(0))
             self._ends = perf_counter() + SLICE_SECONDS

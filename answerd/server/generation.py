@@ -18,6 +18,7 @@ from gevent import get_hub
 from gevent.lock import RLock
 
 from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.server import collector
 from answerd.store import Changes, StoreError
 from answerd.store.loader import Loader
 
@@ -100,7 +101,8 @@ class Follower:
         """Brings the set up to date with the store; whether anything changed. Raises `answerd.store.StoreError`."""
         with self.lock:
             seen = self._generation.value
-            changes: Changes | None = self._run(self.loader.look)
+            with collector.held_back():
+                changes: Changes | None = self._run(self.loader.look)
             if changes is not None:
                 self.loader.take(changes, self._pause)
             self._seen = seen

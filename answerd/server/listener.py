@@ -171,14 +171,16 @@ class Listener(WSGIServer):
         self._failed_accepts: dict[str, int] = {}
         self._report_at = 0.0
 
-    def drain(self, until: float) -> int:
+    def drain(self, until: float, *, hands_over: bool = False) -> int:
         """Stops accepting and finishes what is in flight; at ``until`` (monotonic clock) the rest is closed.
 
         Connections that the kernel has accepted are still served, new ones are refused. A connection that has not
         sent a byte is waited for `SILENT_SECONDS`. Returns how many had to be closed. Called once, from a greenlet.
+        ``hands_over``: other processes go on accepting from the socket, so nobody is refused.
         """
         self._draining = True
-        _refuse_new(self.socket)
+        if not hands_over:
+            _refuse_new(self.socket)
         last = self.loop.timer(HANDSHAKE_SECONDS)
         last.start(self._accept_last)
         self._drained.wait(max(0.0, until - monotonic()))

@@ -10,6 +10,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import gevent
 import gevent.os
@@ -27,7 +28,10 @@ once."""
 _KILL_AFTER_SECONDS = 2.0
 """What a child gets beyond the deadline of its connections before it is killed."""
 
+_GLANCE_SECONDS = 0.001
+
 _waitpid = get_original("os", "waitpid")
+_sleep = get_original("time", "sleep")
 
 
 def hold_signals() -> None:
@@ -50,6 +54,8 @@ def supervise(
     forget_child: Callable[[int], None],
     *,
     log: RequestLog,
+    announce: Callable[[], None],
+    standing_in: StandIn,
     reload: Callable[[], None],
     stop_accepting: Callable[[], None],
     stop_seconds: float,
@@ -57,15 +63,19 @@ def supervise(
     """Keep one child running for each of ``names`` until SIGTERM or SIGINT; returns the exit status.
 
     ``run_child(index)`` is called in the child and returns its exit status. ``forget_child(index)`` is called in the
-    parent when a child has died unasked, before it is replaced. ``reload`` is what the parent does itself at SIGHUP,
+    parent when a child has died unasked, before it is replaced. ``announce`` is called once they run and nobody is
+    ``standing_in`` for them any longer, or is about to be. ``reload`` is what the parent does itself at SIGHUP,
     for the children that it will fork later. ``stop_accepting`` closes what the parent holds open for its children;
     they then have ``stop_seconds`` to finish. A child that outlives its parent ends by itself. `hold_signals` must have
     been called.
     """
     family = _Family(names, run_child, log)
     family.start_due()
+    standing_in.end(_BREATH_SECONDS)
+    announce()
     log.service(f"{len(names)} processes started: {', '.join(names)}")
     while (received := family.next_signal()) not in _STOP_SIGNALS:
+        standing_in.has_ended()
         if received == signal.SIGHUP:
             reload()
             family.tell(signal.SIGHUP)
@@ -76,7 +86,9 @@ def supervise(
     log.service("stopping: what is in flight is finished")
     stop_accepting()
     family.tell(signal.SIGTERM)
-    family.see_off(time.monotonic() + stop_seconds + _KILL_AFTER_SECONDS)
+    until = time.monotonic() + stop_seconds + _KILL_AFTER_SECONDS
+    family.see_off(until)
+    standing_in.end(until - time.monotonic())
     log.service("stopped")
     return 0
 
@@ -103,6 +115,53 @@ def when_the_parent_is_gone(lifeline: int, act: Callable[[], None]) -> None:
     watcher.start(gone)
 
 
+class StandIn:
+    """A child that answers while the parent is too busy to start the others."""
+
+    def __init__(self, run: Callable[[], int], after_seconds: float, log: RequestLog) -> None:
+        """``run`` is called in the child once ``after_seconds`` are over, and returns its exit status."""
+        self.log = log
+
+        def live() -> int:
+            is_needed = signal.sigtimedwait([signal.SIGTERM], after_seconds) is None
+            return run() if is_needed else 0
+
+        self.pid: int | None = None
+        try:
+            self.pid = _born("the stand-in", live, log)
+        except OSError:
+            pass  # the others will not be started either, and that is said
+
+    def end(self, patience_seconds: float) -> None:
+        """Have it finish what it has in flight; it does so by itself once the patience is over."""
+        if self.pid is not None:
+            os.kill(self.pid, signal.SIGTERM)
+        until = time.monotonic() + patience_seconds
+        while not self.has_ended() and time.monotonic() < until:
+            _sleep(_GLANCE_SECONDS)
+
+    def has_ended(self) -> bool:
+        """Whether it is gone, or never was."""
+        if self.pid is not None and _waitpid(self.pid, os.WNOHANG)[0]:
+            self.pid = None
+        return self.pid is None
+
+
+def _born(name: str, live: Callable[[], int], log: RequestLog) -> int:
+    """Fork a child that lives as told, and ends with the status that returns; its process id. Raises OSError."""
+    pid: int = gevent.os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        status = live()
+    except Exception as error:
+        log.service(f"{name} failed: {type(error).__name__}: {error}")
+    finally:
+        log.close()
+        os._exit(status)
+
+
 class _Family:
     """The children, by their index; each is running or due to be started."""
 
@@ -127,27 +186,14 @@ class _Family:
         now = time.monotonic()
         for index in [index for index, when in self.due.items() if when <= now]:
             try:
-                pid = gevent.os.fork()
+                pid = _born(self.names[index], partial(self.run_child, index), self.log)
             except OSError as error:
                 self.log.service(f"warning: {self.names[index]} cannot be started: {error.strerror}; trying again")
                 self.due[index] = now + _BREATH_SECONDS
                 continue
-            if not pid:
-                self._live(index)
             self.pids[index] = pid
             self.born[index] = now
             del self.due[index]
-
-    def _live(self, index: int) -> None:
-        """The life of a child; does not return."""
-        status = 1
-        try:
-            status = self.run_child(index)
-        except Exception as error:
-            self.log.service(f"{self.names[index]} failed: {type(error).__name__}: {error}")
-        finally:
-            self.log.close()
-            os._exit(status)
 
     def buried(self) -> list[tuple[int, str]]:
         """The children that have died, each with how. They are due again."""

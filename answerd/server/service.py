@@ -9,6 +9,7 @@ import gc
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,13 +19,12 @@ import gevent
 from gevent.event import Event
 
 from answerd import __version__
-from answerd.answers.problems import load_problems
-from answerd.answers.warming import warm_up
 from answerd.config import Address, Config
+from answerd.server import collector
 from answerd.server.admin_app import make_admin_app
 from answerd.server.admission import Admission, raise_file_limit
 from answerd.server.answer_app import make_answer_app
-from answerd.server.answer_set import AnswerSet, Slices
+from answerd.server.answer_set import AnswerSet, Digest, Slices
 from answerd.server.bearer import FailureBlock
 from answerd.server.capture import Recorder
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
@@ -32,7 +32,14 @@ from answerd.server.generation import Generation
 from answerd.server.listener import Limits, Listener, bind
 from answerd.server.openapi import DOCUMENT_LIMIT
 from answerd.server.peer import with_port
-from answerd.server.processes import hold_signals, log_reopened, supervise, told_to_stop, when_the_parent_is_gone
+from answerd.server.processes import (
+    StandIn,
+    hold_signals,
+    log_reopened,
+    supervise,
+    told_to_stop,
+    when_the_parent_is_gone,
+)
 from answerd.server.request_log import RequestLog
 from answerd.server.write_guard import WriteGuard
 from answerd.store import StoreError
@@ -49,16 +56,16 @@ ADMIN_CONNECTIONS = 256
 LAST_WRITES_SECONDS = 1.0
 """How long a disk may hold up the end of the service."""
 
-COLLECTOR_THRESHOLDS = (20_000, 20, 50)
-"""A request makes some hundred objects that die with it; to look for cycles every 700 of them costs a tenth of it."""
-
-LOAD_SECONDS = 1.0
-"""How long the first load may hold back the first accept. A larger set is loaded while ``/health`` answers already;
-other requests wait for it."""
+SWITCH_SECONDS = 0.0005
+"""How long a thread that looks at the store goes on while the hub waits for the interpreter; a request waits several
+times."""
 
 WARM_SECONDS = 10.0
 """How long the preparation of answers may hold back the line that says the service listens. Requests are answered
 meanwhile; a fleet that waits for the line finds its answers ready."""
+
+STAND_IN_AFTER_SECONDS = 0.3
+"""How long several workers may load before somebody answers in their place."""
 
 
 class StartupError(Exception):
@@ -76,7 +83,8 @@ def serve(config: Config) -> int:
     except OSError as error:
         raise StartupError(f"SERVICE_LOG_FILE: {config.log_file} cannot be opened: {error.strerror}") from None
     try:
-        gc.set_threshold(*COLLECTOR_THRESHOLDS)
+        gc.set_threshold(*collector.THRESHOLDS)
+        sys.setswitchinterval(SWITCH_SECONDS)
         service = _prepare(config, log)
         return _run_alone(service) if config.workers == 1 else _run_several(service)
     finally:
@@ -96,7 +104,7 @@ class _Service:
     certificate: Certificate | None
     admin_socket: socket.socket | None
     generation: Generation = field(default_factory=Generation)
-    known_problems: set[str] = field(default_factory=set)
+    digest: Digest = field(default_factory=Digest)
 
     @property
     def announcement(self) -> str:
@@ -139,7 +147,7 @@ def _prepare(config: Config, log: RequestLog) -> _Service:
     admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
     for warning in (*config.warnings, *warnings, *loader.store.warnings()):
         log.service(f"warning: {warning}")
-    admission = Admission(limit, config.workers)
+    admission = Admission(limit, config.workers + 1)  # the last is the stand-in's
     service = _Service(config, log, loader, limit, admission, sockets, certificate, admin_socket)
     service.say_fingerprint()
     return service
@@ -154,15 +162,25 @@ def _run_alone(service: _Service) -> int:
 
 
 def _run_several(service: _Service) -> int:
-    """Load once, so that the children share what they only read; then fork them."""
+    """Load once, so that the children share what they only read; then fork them. A stand-in answers until then."""
+    lifeline, held_open = os.pipe()
+
+    def stand_in() -> int:
+        os.close(held_open)
+        process = _Process(service, reports=False, lifeline=lifeline, stands_in=True)
+        for index in range(service.config.workers):
+            process.answer(index)
+        return process.run()
+
+    standing_in = StandIn(stand_in, STAND_IN_AFTER_SECONDS, service.log)
+    announce = _once(service.announce)
     try:
-        _load_for_all(service)
+        _load_for_all(service, announce)
     except _Stopped:
+        standing_in.end(service.config.timeout_seconds)
         service.log.service("stopped while loading")
         return 0
-    gc.collect()
     gc.freeze()
-    lifeline, held_open = os.pipe()
     names = [f"worker {index + 1}" for index in range(service.config.workers)]
     listening = list(service.sockets)
     if service.admin_socket is not None:
@@ -193,60 +211,64 @@ def _run_several(service: _Service) -> int:
         service.reload()
         service.say_fingerprint()
 
-    service.announce()
     return supervise(
         names,
         run_child,
         forget_child,
         log=service.log,
+        announce=announce,
+        standing_in=standing_in,
         reload=reload,
         stop_accepting=stop_accepting,
         stop_seconds=service.config.timeout_seconds,
     )
 
 
-def _load_for_all(service: _Service) -> None:
+def _load_for_all(service: _Service, announce: Callable[[], None]) -> None:
     """What the children share: the answer set, its answers, its problems. What cannot be done here each does by itself.
 
-    Raises `_Stopped`.
+    ``announce`` is called if it takes long. Raises `_Stopped`.
     """
     loader = service.loader
+    until = time.monotonic() + WARM_SECONDS
+
+    def pause() -> None:
+        if told_to_stop():
+            raise _Stopped
+        collector.keep_new()
+        if time.monotonic() > until:
+            announce()
+
     try:
-        changes = loader.look()
+        with collector.held_back():
+            changes = loader.look()
         if changes is not None:
-            loader.take(changes, _Patience())
-        warm_up(loader.catalogue, _Patience(WARM_SECONDS))
-        service.known_problems = set(load_problems(loader.catalogue, _Patience(WARM_SECONDS)))
-    except (StoreError, TimeoutError):
+            loader.take(changes, pause)
+        service.digest.take(loader.catalogue, pause, service.log)
+    except StoreError:
         pass
-    for problem in sorted(service.known_problems):
-        service.log.service(f"problem: {problem}")
 
 
 class _Stopped(Exception):
     """A signal to stop came before the service was up."""
 
 
-class _Patience:
-    """Called between the steps of long work; ends it when it has taken long enough, or when the service is stopped."""
-
-    def __init__(self, seconds: float = float("inf")) -> None:
-        self._until = time.monotonic() + seconds
-
-    def __call__(self) -> None:
-        """Raises TimeoutError, `_Stopped`."""
-        if told_to_stop():
-            raise _Stopped
-        if time.monotonic() > self._until:
-            raise TimeoutError
+def _once(act: Callable[[], None]) -> Callable[[], None]:
+    """What does something when it is first called."""
+    due = [act]
+    return lambda: due.pop()() if due else None
 
 
 class _Process:
     """One process with a loop: its listeners, its answer set, its signals."""
 
-    def __init__(self, service: _Service, *, reports: bool, lifeline: int | None = None) -> None:
-        """``lifeline``: a pipe that ends with the parent; None where there is none."""
+    def __init__(
+        self, service: _Service, *, reports: bool, lifeline: int | None = None, stands_in: bool = False
+    ) -> None:
+        """``lifeline``: a pipe that ends with the parent; None where there is none. ``stands_in``: until the parent
+        has prepared the answers, so this one need not."""
         self.service = service
+        self.stands_in = stands_in
         self.lifeline = lifeline
         self.stopping = Event()
         self.listeners: list[Listener] = []
@@ -255,15 +277,16 @@ class _Process:
             service.loader,
             service.generation,
             service.log,
-            service.known_problems,
+            service.digest,
             reports=reports,
-            inherited=lifeline is not None,
+            inherited=lifeline is not None and not stands_in,
+            prepares=not stands_in,
         )
 
     def answer(self, worker: int) -> None:
         """Have the answer endpoint here, as this worker."""
         service, config = self.service, self.service.config
-        service.admission.attach(worker)
+        service.admission.attach(config.workers if self.stands_in else worker)
         self.listeners.append(
             Listener(
                 service.sockets[worker],
@@ -298,7 +321,6 @@ class _Process:
         """Serve until told to stop. Returns the exit status. ``announce``: what to do once connections are accepted."""
         self._heed_signals()
         watch = gevent.spawn(self.answers.watch)
-        self.answers.loaded.wait(LOAD_SECONDS)
         for listener in self.listeners:
             listener.start()
         if self.guard is not None:
@@ -310,7 +332,8 @@ class _Process:
         if announce:
             self.service.log.service("stopping: what is in flight is finished")
         until = time.monotonic() + self.service.config.timeout_seconds
-        gevent.joinall([gevent.spawn(listener.drain, until) for listener in self.listeners])
+        drains = [gevent.spawn(one.drain, until, hands_over=self.stands_in) for one in self.listeners]
+        gevent.joinall(drains)
         watch.kill(block=False)
         # What threads still write: captures of the last requests.
         gevent.spawn(gevent.get_hub().threadpool.join).join(LAST_WRITES_SECONDS)
@@ -320,7 +343,7 @@ class _Process:
 
     def _warm_guard(self, guard: WriteGuard) -> None:
         self.answers.warm.wait()
-        guard.warm_up()
+        guard.warm_up(self.answers.digest.problems)
 
     def _heed_signals(self) -> None:
         gevent.signal_handler(signal.SIGTERM, self.stopping.set)

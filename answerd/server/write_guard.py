@@ -113,9 +113,13 @@ class WriteGuard:
 
         return self._write(key, peer, apply, None)
 
-    def warm_up(self) -> None:
-        """Looks at the whole set in slices, so that no write has to wait for that; called when the set was loaded."""
+    def warm_up(self, problems: ProblemIndex | None = None) -> None:
+        """Looks at the whole set in slices, so that no write has to wait for that; called when the set was loaded.
+
+        ``problems`` are those of a set that has been looked at already: only what is different from it is left to do.
+        """
         with self._one_writer:
+            self._problems = problems or self._problems
             self._look_at(self.follower.loader.catalogue, self._pause)
 
     def _write(

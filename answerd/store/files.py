@@ -11,7 +11,7 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Collection, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,20 +29,28 @@ _CLOCK_TICK_NANOSECONDS = 2_000_000_000
 """The coarsest time stamp of a file system in use (FAT): a file read sooner after its last change may have changed
 again under the same stamp, so it is read once more."""
 
+_READ_AT_ONCE = 1_048_576
+
 
 @dataclass(slots=True)
 class _File:
     """A file as it was last looked at, and the document that was read from it.
 
-    ``signature`` is None while the file cannot be opened, and once the kernel has told of a change. ``pending`` is what
-    was seen once and differs from what is in force: it takes effect when it is seen twice.
+    ``looked_at`` is the number of the last look that found it. ``signature`` is None while the file cannot be opened,
+    and once the kernel has told of a change. ``pending`` is what was seen once and differs from what is in force: it
+    takes effect when it is seen twice.
     """
 
     key: Key
+    looked_at: int
     document: RawDocument | None = None
     signature: Signature | None = None
     pending: Signature | str | None = None
     read_too_soon: bool = False
+
+    def rests(self, seen: Signature | str) -> bool:
+        """Whether there is nothing to do about what a look saw of it."""
+        return seen == self.signature and self.pending is None and not self.read_too_soon
 
 
 class FileStore:
@@ -59,6 +67,7 @@ class FileStore:
         self._listed_before: set[str] = set()
         self._unlisted: tuple[str, ...] = ()
         self._looked_before = False
+        self._looks = 0
         self._watch: _Watch | None = None
 
     @property
@@ -90,8 +99,10 @@ class FileStore:
             return None
         added: list[RawDocument] = []
         removed: list[RawDocument] = []
-        for source, (key, signature) in look.seen.items():
-            file = self._files.setdefault(source, _File(key))
+        while look.seen:
+            # Taken out one by one, because the interpreter frees 100,000 at once without giving way to a request.
+            source, (key, signature) = look.seen.popitem()
+            file = self._files.setdefault(source, _File(key, look.number))
             before = file.document
             self._update(source, file, signature)
             if file.pending is None and not file.read_too_soon:
@@ -104,7 +115,7 @@ class FileStore:
         removed += self._vanished(look)
         self._listed_before |= look.listed
         if look.only is None:
-            unlisted = tuple(reason for name, reason in look.unknown.items() if _is_groups(name))
+            unlisted = tuple(sorted(reason for name, reason in look.unknown.items() if _is_groups(name)))
         else:
             unlisted = self._unlisted
         if not (added or removed or not self._looked_before or unlisted != self._unlisted):
@@ -122,19 +133,23 @@ class FileStore:
                 return None
             for name in hints.names & self._files.keys():
                 self._files[name].signature = None  # it changed, even where neither its size nor its times tell
-            look = _Look(self.directory, self._listed_before)
+            look = self._begin_look(None)
             look.take_only(names)
             self._rely_on(watch, look)
             return look
         if watch:
             watch.close()
         begun = _Watch.begin(self.directory)
-        look = _Look(self.directory, self._listed_before, begun)
+        look = self._begin_look(begun)
         try:
             look.take()
         finally:
             self._rely_on(begun, look)
         return look
+
+    def _begin_look(self, watch: _Watch | None) -> _Look:
+        self._looks += 1
+        return _Look(self._looks, self.directory, self._files, self._listed_before, watch)
 
     def _rely_on(self, watch: _Watch | None, look: _Look) -> None:
         """Keep a watch only if it would tell of everything: what a link leads to changes without a word."""
@@ -156,7 +171,7 @@ class FileStore:
         if isinstance(seen, str):
             document = _unopened(file.key, source, seen)
         else:
-            read, document = _read(self.directory / source, source, file.key)
+            read, document = _read(f"{self.directory}/{source}", source, file.key)
             if read is not None and read != seen and self._looked_before:
                 file.pending = None
                 return  # it changed while it was read: two more looks
@@ -172,8 +187,10 @@ class FileStore:
 
         What stands in a directory that cannot be listed has not been looked for.
         """
-        looked_for = self._files.keys() if look.only is None else look.only & self._files.keys()
-        missing = {name for name in looked_for - look.seen.keys() if not look.failed_above(name)}
+        looked_for = self._files if look.only is None else look.only & self._files.keys()
+        missing = {
+            name for name in looked_for if self._files[name].looked_at != look.number and not look.failed_above(name)
+        }
         gone = missing & self._missing_once
         self._missing_once = missing - gone
         self._unsettled -= gone
@@ -181,7 +198,7 @@ class FileStore:
 
     def put(self, key: Key, text: str) -> None:
         """Write a document where it stands already, else as a flat file. Raises `StoreError`."""
-        source = next((name for name, file in self._files.items() if file.key == key), None) or flat_name(key)
+        source = min((name for name, file in self._files.items() if file.key == key), default=flat_name(key))
         try:
             write_atomically(self.directory / source, text.encode())
         except OSError as error:
@@ -237,18 +254,28 @@ def _sync_directory(path: Path) -> None:
 class _Look:
     """One look at the whole directory: every file that counts as a document, without opening any.
 
-    ``listed_before`` are directories that could be listed once: what they held is known, and stays in force while they
-    cannot be listed. One that never could may hold anything.
+    ``known`` are the files of looks before; each that is found gets this look's ``number``. ``listed_before`` are
+    directories that could be listed once: what they held is known, and stays in force while they cannot be listed. One
+    that never could may hold anything.
 
-    ``seen`` maps a file's name below the root to its key and its signature, or why it has none. ``only`` are the names
-    that were looked for, None for all. ``has_links``: a symbolic link is among them. ``listed`` are the directories
-    that could be listed, ``failed`` those that could not and why, by name below the root. Entries are taken sorted by
-    name, so that nothing depends on the order in which a file system lists.
+    ``seen`` maps a file's name below the root to its key and its signature, or why it has none; known files that rest
+    are not in it. ``only`` are the names that were looked for, None for all. ``has_links``: a symbolic link is among
+    them. ``listed`` are the directories that could be listed, ``failed`` those that could not and why, by name below
+    the root.
     """
 
-    def __init__(self, root: Path, listed_before: Collection[str] = (), watch: _Watch | None = None) -> None:
+    def __init__(
+        self,
+        number: int,
+        root: Path,
+        known: Mapping[str, _File],
+        listed_before: Collection[str],
+        watch: _Watch | None,
+    ) -> None:
         """``watch`` is told of every directory before it is listed, so that no change falls between the two."""
+        self.number = number
         self.root = root
+        self.known = known
         self.listed_before = listed_before
         self.watch = watch
         self.only: Set[str] | None = None
@@ -259,10 +286,7 @@ class _Look:
 
     def take(self) -> None:
         """Fill the fields. Raises `StoreError` when the root is there but cannot be listed."""
-        entries = self._entries(self.root, "")
-        if self.failed:
-            raise StoreError(self.failed[""])
-        for entry in entries:
+        for entry in self._entries(self.root, ""):
             name = entry.name
             if not _is_directory(entry):
                 self._see(entry, name)
@@ -270,15 +294,17 @@ class _Look:
                 self._take_groups(Path(entry.path), name)
             else:
                 self._take_owner(Path(entry.path), name)
+        if "" in self.failed:
+            raise StoreError(self.failed[""])
 
     def take_only(self, names: Set[str]) -> None:
         """Look at these files alone."""
         self.only = names
         for name in sorted(names):
-            key, path = _key_of(name), self.root / name
-            if key is not None and os.path.lexists(path):
+            path = self.root / name
+            if os.path.lexists(path):
                 self.has_links = self.has_links or path.is_symlink()
-                self.seen[name] = key, _signature(path)
+                self._see(path, name)
 
     @property
     def unknown(self) -> dict[str, str]:
@@ -309,27 +335,37 @@ class _Look:
                 key = _key_of(f"{name}/*.{extension}")
                 # A name that no document can have (lost+found) holds none.
                 if key and not (key.identifier and identifier_fault(key.kind, key.identifier)):
-                    self.seen[f"{name}/*.{extension}"] = key, self.failed[name]
+                    self._note(f"{name}/*.{extension}", key, self.failed[name])
 
-    def _see(self, entry: os.DirEntry[str], name: str) -> None:
-        key = _key_of(name)
+    def _see(self, entry: os.DirEntry[str] | Path, name: str) -> None:
+        known = self.known.get(name)
+        key = known.key if known else _key_of(name)
         if key is not None:
-            self.seen[name] = key, _signature(entry)
+            self._note(name, key, _signature(entry))
 
-    def _entries(self, directory: Path, name: str) -> list[os.DirEntry[str]]:
+    def _note(self, name: str, key: Key, seen: Signature | str) -> None:
+        known = self.known.get(name)
+        if known:
+            known.looked_at = self.number
+        if not (known and known.rests(seen)):
+            self.seen[name] = key, seen
+
+    def _entries(self, directory: Path, name: str) -> Iterator[os.DirEntry[str]]:
+        """What may count in a directory, in the order in which its file system lists, which nothing depends on."""
         if self.watch:
             self.watch.add(name)
         try:
             with os.scandir(directory) as found:
-                entries = [entry for entry in found if _counts(entry.name)]
+                for entry in found:
+                    if _counts(entry.name):
+                        self.has_links = self.has_links or entry.is_symlink()
+                        yield entry
         except (FileNotFoundError, NotADirectoryError):
-            return []
+            return
         except OSError as error:
             self.failed[name] = f"directory {shown(name) or directory} cannot be listed: {error.strerror}"
-            return []
+            return
         self.listed.add(name)
-        self.has_links = self.has_links or any(entry.is_symlink() for entry in entries)
-        return sorted(entries, key=lambda entry: entry.name)
 
 
 class _Watch:
@@ -432,14 +468,17 @@ def _is_settled(signature: Signature) -> bool:
     return abs(time.time_ns() - max(signature[1:3])) > _CLOCK_TICK_NANOSECONDS
 
 
-def _read(path: Path, source: str, key: Key) -> tuple[Signature | None, RawDocument]:
+def _read(path: str, source: str, key: Key) -> tuple[Signature | None, RawDocument]:
     """A file's document and its signature at that moment; no signature when it could not be opened."""
     try:
         # Non-blocking, so that a file which has just become a pipe cannot hold the service up.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            opened = _signature_of(os.fstat(file.fileno()))
-            content = b"" if isinstance(opened, str) else file.read()
-            read = _signature_of(os.fstat(file.fileno()))  # after the reading: a write meanwhile shows
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            opened = _signature_of(os.fstat(file))
+            content = b"" if isinstance(opened, str) else _whole(file, opened[0])
+            read = _signature_of(os.fstat(file))  # after the reading: a write meanwhile shows
+        finally:
+            os.close(file)
     except OSError as error:
         return None, _unopened(key, source, error.strerror or str(error))
     if isinstance(read, str):
@@ -449,6 +488,14 @@ def _read(path: Path, source: str, key: Key) -> tuple[Signature | None, RawDocum
     except UnicodeDecodeError as error:
         byte, place = content[error.start], shown(source)
         return read, RawDocument(key, "", source, f"is not UTF-8: byte 0x{byte:02x} at offset {error.start} ({place})")
+
+
+def _whole(file: int, size: int) -> bytes:
+    """What is in a file from here on, about ``size`` bytes."""
+    content = os.read(file, size + 1)
+    while more := os.read(file, _READ_AT_ONCE):
+        content += more
+    return content
 
 
 def _unopened(key: Key, source: str, reason: str) -> RawDocument:

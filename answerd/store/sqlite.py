@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from sys import intern
 from typing import Any
 from urllib.parse import quote
 
@@ -191,9 +192,12 @@ class SqliteStore:
             if version == reader.seen_version:
                 return None
             with reader.database.atomic():
-                found = self._rows_since(reader)
+                newest, added, removed = self._difference(reader)
             reader.seen_version, reader.is_other_file = version, False
-            return self._handed_out(*found)
+            self._count_as_handed_out(added, removed)
+            self._revision = newest
+            first, self._looked_before = not self._looked_before, True
+            return Changes(tuple(added), tuple(removed)) if added or removed or first else None
 
     def difference(self, key: Key, text: str | None) -> Changes:
         """What a write of this text (None: a deletion) changes in what was handed out last."""
@@ -204,11 +208,14 @@ class SqliteStore:
 
     def adopt(self, changes: Changes, revision: int) -> None:
         """Counts a `difference` as handed out: the caller has put its own write, ``revision``, in force itself."""
-        for raw in changes.removed:
-            self._documents.pop(raw.key, None)
-        for raw in changes.added:
-            self._documents[raw.key] = raw
+        self._count_as_handed_out(changes.added, changes.removed)
         self._revision = max(self._revision, revision)
+
+    def _count_as_handed_out(self, added: Sequence[RawDocument], removed: Sequence[RawDocument]) -> None:
+        for raw in removed:
+            self._documents.pop(raw.key, None)
+        for raw in added:
+            self._documents[raw.key] = raw
 
     def _current_reader(self) -> _Reader:
         """The connection of `changes`, opened anew where another file has taken the path's place."""
@@ -222,33 +229,27 @@ class SqliteStore:
         self._file = file
         return self._reader
 
-    def _rows_since(self, reader: _Reader) -> tuple[int, list[_Row], set[Key]]:
-        """The newest revision, the documents written since the last call, and the keys that exist no more."""
+    def _difference(self, reader: _Reader) -> tuple[int, list[RawDocument], list[RawDocument]]:
+        """The newest revision, and what was added and removed since the last call.
+
+        Row by row, in a thread beside requests: no step holds the interpreter for long, however many rows there are.
+        """
         newest = _newest_revision(reader.database)
         whole = reader.is_other_file or newest < self._revision
         since = 0 if whole else self._revision
-        rows = _rows(reader.database, DocumentRow.revision > since if since else None)
-        present = {row.key for row in rows}
-        if whole:
-            return newest, rows, self._documents.keys() - present
-        deleted = ChangeRow.select(ChangeRow.kind, ChangeRow.identifier, ChangeRow.format).where(
-            (ChangeRow.id > since) & ChangeRow.text_after.is_null()
-        )
-        gone = {Key(Kind(kind), name, extension) for kind, name, extension in _fetched(deleted, reader.database)}
-        return newest, rows, (gone & self._documents.keys()) - present
-
-    def _handed_out(self, newest: int, rows: list[_Row], gone: set[Key]) -> Changes | None:
-        removed = [self._documents.pop(key) for key in gone]
-        added = []
-        for row in rows:
+        added: list[RawDocument] = []
+        removed: list[RawDocument] = []
+        still_there: set[Key] = set()
+        for row in _rows(reader.database, DocumentRow.revision > since if since else None):
             raw, before = row.raw(), self._documents.get(row.key)
+            if before:
+                still_there.add(row.key)
             if before is None or (before.text, before.fault) != (raw.text, raw.fault):
                 removed += [before] if before else []
                 added.append(raw)
-                self._documents[row.key] = raw
-        self._revision = newest
-        first, self._looked_before = not self._looked_before, True
-        return Changes(tuple(added), tuple(removed)) if added or removed or first else None
+        gone = self._documents if whole else _deleted_since(reader.database, since)
+        removed += [self._documents[key] for key in gone if key in self._documents and key not in still_there]
+        return newest, added, removed
 
     # --- single documents ------------------------------------------------------------------------------------------
 
@@ -266,12 +267,12 @@ class SqliteStore:
             rows = rows.where(DocumentRow.kind == kind.value)
         with self._faults("read"), self._connected() as database:
             found = _fetched(rows, database)
-        return sorted(Key(Kind(kind), name, extension) for kind, name, extension in found)
+        return sorted(_key(*columns) for columns in found)
 
     def all(self) -> list[StoredDocument]:
         """Every document, sorted by key. Raises `StoreError`."""
         with self._faults("read"), self._connected() as database:
-            rows = _rows(database, None)
+            rows = list(_rows(database, None))
         return sorted((StoredDocument(row.key, row.body, row.revision) for row in rows), key=lambda one: one.key)
 
     def put(self, key: Key, text: str) -> None:
@@ -528,8 +529,19 @@ def _newest_revision(database: peewee.SqliteDatabase) -> int:
     return newest or 0
 
 
-def _rows(database: peewee.SqliteDatabase, condition: Any, order: Any = None, limit: int | None = None) -> list[_Row]:
-    """Documents of known formats that meet a condition."""
+def _deleted_since(database: peewee.SqliteDatabase, revision: int) -> set[Key]:
+    """The keys under which something was deleted, whether there is a document again or not."""
+    deleted = ChangeRow.select(ChangeRow.kind, ChangeRow.identifier, ChangeRow.format).where(
+        (ChangeRow.id > revision) & ChangeRow.text_after.is_null()
+    )
+    return {_key(*columns) for columns in _fetched(deleted, database)}
+
+
+def _rows(
+    database: peewee.SqliteDatabase, condition: Any, order: Any = None, limit: int | None = None
+) -> Iterator[_Row]:
+    """Documents of known formats that meet a condition. To be read to their end: a cursor left open would keep the log
+    of the database from being emptied."""
     query = DocumentRow.select(
         DocumentRow.id,
         DocumentRow.kind,
@@ -542,17 +554,24 @@ def _rows(database: peewee.SqliteDatabase, condition: Any, order: Any = None, li
         query = query.where(condition)
     if order is not None:
         query = query.order_by(order).limit(limit)
-    return [
-        _Row(number, Key(Kind(kind), name, extension), bytes(body), revision)
-        for number, kind, name, extension, body, revision in _fetched(query, database)
-    ]
+    # Peewee's own wrapper of a cursor takes as long for a row as all the rest together.
+    for number, kind, name, extension, body, revision in database.execute(query):  # type: ignore[no-untyped-call]
+        yield _Row(number, _key(kind, name, extension), body, revision)
+
+
+def _key(kind: str, identifier: str, extension: str) -> Key:
+    """The key in a row's columns. Documents share the name of their format: there may be a million of them."""
+    return Key(_KINDS[kind], identifier, intern(extension))
+
+
+_KINDS = {kind.value: kind for kind in Kind}
 
 
 def _find(database: peewee.SqliteDatabase, key: Key) -> _Row | None:
     exactly = DocumentRow.identifier == key.identifier
     named = exactly | (DocumentRow.identity == identity(key.identifier))
     condition = (DocumentRow.kind == key.kind.value) & (DocumentRow.format == key.format) & named
-    return next(iter(_rows(database, condition, exactly.desc(), 1)), None)
+    return next(iter(list(_rows(database, condition, exactly.desc(), 1))), None)
 
 
 def _key_fault(key: Key) -> str | None:

@@ -62,7 +62,7 @@ def answers(catalogue: Catalogue) -> list[str]:
 
 
 def is_readable(key: Key, text: str) -> bool:
-    return bool(Catalogue().changed([RawDocument(key, text)]).documents.popitem()[1].content.readable)  # type: ignore[attr-defined]
+    return bool(Catalogue().changed([RawDocument(key, text)]).documents.popitem()[1].content.readable)
 
 
 class History:
