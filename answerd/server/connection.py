@@ -13,9 +13,11 @@ away, for a bounded time and amount.
 import ssl
 import struct
 import traceback
-from _socket import MSG_DONTWAIT, MSG_MORE, MSG_NOSIGNAL, SHUT_WR, SO_LINGER, SOL_SOCKET
+from _socket import MSG_DONTWAIT, MSG_NOSIGNAL, SHUT_WR, SO_LINGER, SOL_SOCKET
 from _socket import socket as Socket
 from collections.abc import Callable
+from fcntl import ioctl
+from termios import FIONREAD
 from typing import TYPE_CHECKING, Any
 
 from answerd.server.http_parser import Progress, Refusal, Request, RequestReader
@@ -32,8 +34,7 @@ DRAIN_SIZE = 262_144
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL
-# The sending side is closed right after a response: told so, the kernel sends its end in the same segment.
-_LAST_FLAGS = _FLAGS | MSG_MORE
+_unread = bytearray(4)  # an int: how many bytes the kernel holds
 _drained = bytearray(DRAIN_SIZE)  # where the bytes go that nobody wants
 
 
@@ -202,7 +203,7 @@ class Connection:
         # The place is free before the client can know that it was answered, or it would come back to a 503.
         held = self._listener.free_place(self)
         try:
-            sent = self._socket.send(data, _LAST_FLAGS)
+            sent = self._socket.send(data, _FLAGS)
         except BlockingIOError:
             sent = 0
         except OSError:
@@ -251,10 +252,16 @@ class Connection:
         if response is not None and not self._shedding:
             self._log(response.status, self._outcome, len(response.body))
         # Under TLS the client still sends its own goodbye.
-        if self._reader is not None and not self._reader.sent_more and self._tls is None:
+        reader = self._reader
+        if reader is not None and not reader.sent_more and self._tls is None and not self._has_unread():
             self.close()
         else:
             self._linger()
+
+    def _has_unread(self) -> bool:
+        """Whether the client has sent more since its request was read."""
+        ioctl(self._socket.fileno(), FIONREAD, _unread)
+        return any(_unread)
 
     def _log(self, status: int | None, outcome: str, sent: int) -> None:
         if not self._listener.request_log.keeps(status):

@@ -130,6 +130,15 @@ def test_byte_by_byte_the_answer_is_the_same(server: Server) -> None:
         assert server.send(*[data[i : i + 1] for i in range(len(data))]).raw == server.send(data).raw
 
 
+def test_bytes_that_come_while_the_app_runs_cost_nobody_the_answer(server: Server) -> None:
+    with server.connect() as client:
+        client.sendall(b"GET /slow?0.3 HTTP/1.1\r\nHost: s\r\n\r\n")
+        assert server.send(GET).status == 200  # the request before this one has been read
+        client.sendall(b"\r\n")
+        answer = receive(client)
+    assert (answer.body, answer.reset) == (b"slow\n", False)
+
+
 def test_requests_that_wait_together_are_answered_each_with_its_own_and_none_waits_for_a_slow_one(
     server: Server,
 ) -> None:
