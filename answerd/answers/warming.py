@@ -14,7 +14,11 @@ from answerd.answers.compose import Layers, prepared_answer
 from answerd.answers.criteria import rank
 from answerd.documents import Document
 from answerd.errors import AnswerError
+from answerd.formats.family import Prepared
 from answerd.identity import Kind
+
+_IN_A_BLOCK = 32
+"""Answers whose bytes are put together: some 64 KB."""
 
 
 def warm_up(catalogue: Catalogue, pause: Callable[[], None], before: Catalogue | None = None) -> None:
@@ -23,14 +27,18 @@ def warm_up(catalogue: Catalogue, pause: Callable[[], None], before: Catalogue |
     ``before`` is a catalogue that has been prepared: then only what is new costs anything, all where a group is. What
     cannot be prepared is left for the request that meets it, which is told why.
     """
+    block: list[Prepared] = []
     for document in _to_prepare(catalogue, before, pause):
         if document.content.readable:
             try:
-                for layers in _stacks(catalogue, document):
-                    prepared_answer(layers)
+                block += [prepared_answer(layers) for layers in _stacks(catalogue, document)]
             except AnswerError:
                 pass
+        if len(block) >= _IN_A_BLOCK:
+            Prepared.pack(block)
+            block.clear()
         pause()
+    Prepared.pack(block)
 
 
 def _to_prepare(catalogue: Catalogue, before: Catalogue | None, pause: Callable[[], None]) -> Iterable[Document]:

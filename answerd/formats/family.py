@@ -6,12 +6,14 @@ where a text came from. Adding a format is one module of this shape and one line
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from answerd.formats.template import Placeholder, Template, TemplateReader
+
+_T = TypeVar("_T")
 
 Tree = Any
 """A family's own parsed form. Opaque to everyone else, and never changed once it is made: layers share parts."""
@@ -80,7 +82,7 @@ Lookup = Callable[[str], str | None]
 """The first value of a label (case-folded), or None where the request has none."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Hole:
     """A place in a prepared answer that each request fills: a template, and how its text is written there.
 
@@ -105,38 +107,78 @@ def hole(placeholder: Placeholder, write: Callable[[str], str]) -> Hole:
 
 
 class Prepared:
-    """An answer cut at its placeholders: what is constant is bytes, what a request fills is a `Hole`."""
+    """An answer cut at its placeholders: what is constant is bytes, what a request fills is a `Hole`.
 
-    __slots__ = ("pieces", "static")
+    The bytes stand in a run of a block that several answers may share (`pack`): there may be a million of these.
+    """
+
+    __slots__ = ("_begin", "_block", "_cuts", "holes")
 
     def __init__(self, fragments: list[str | Hole]) -> None:
-        pieces: list[bytes | Hole] = []
+        constant: list[bytes] = []
+        holes: list[Hole] = []
         begin = 0
         for at, fragment in enumerate(fragments):
             if isinstance(fragment, Hole):
-                if begin < at:
-                    pieces.append("".join(fragments[begin:at]).encode())  # type: ignore[arg-type]
-                pieces.append(fragment)
+                constant.append("".join(fragments[begin:at]).encode())  # type: ignore[arg-type]
+                holes.append(fragment)
                 begin = at + 1
-        pieces.append("".join(fragments[begin:]).encode())  # type: ignore[arg-type]
-        self.pieces: tuple[bytes | Hole, ...] = tuple(pieces)
-        self.static: bytes | None = pieces[0] if len(pieces) == 1 and isinstance(pieces[0], bytes) else None
+        constant.append("".join(fragments[begin:]).encode())  # type: ignore[arg-type]
+        self._block = b"".join(constant)
+        self._begin = 0
+        self._cuts, self.holes = _alike(tuple(map(len, constant)), tuple(holes))
 
     @property
-    def holes(self) -> tuple[Hole, ...]:
-        """The holes, in the order in which they stand in the answer."""
-        return tuple(piece for piece in self.pieces if isinstance(piece, Hole))
+    def static(self) -> bytes | None:
+        """The whole answer, where there are no holes."""
+        return None if self.holes else self._constant
+
+    @property
+    def pieces(self) -> tuple[bytes | Hole, ...]:
+        """Bytes and holes in their order; no bytes where two holes adjoin."""
+        return tuple(self._filled_with(lambda hole: hole))
 
     def fill(self, lookup: Lookup) -> bytes:
         """The answer for one request. Raises `answerd.errors.CannotFill` naming the label that fails."""
-        if self.static is not None:
-            return self.static
-        return b"".join(
-            [
-                piece if isinstance(piece, bytes) else piece.write(piece.template.fill(lookup)).encode()
-                for piece in self.pieces
-            ]
-        )
+        if not self.holes:
+            return self._constant
+        return b"".join(self._filled_with(lambda hole: hole.write(hole.template.fill(lookup)).encode()))
+
+    @property
+    def _constant(self) -> bytes:
+        return self._block[self._begin : self._begin + sum(self._cuts)]
+
+    def _filled_with(self, filling: Callable[[Hole], _T]) -> list[bytes | _T]:
+        filled: list[bytes | _T] = []
+        block, at = self._block, self._begin
+        for length, hole in zip(self._cuts, self.holes, strict=False):  # behind the last hole there are bytes again
+            if length:
+                filled.append(block[at : at + length])
+                at += length
+            filled.append(filling(hole))
+        if self._cuts[-1]:
+            filled.append(block[at : at + self._cuts[-1]])
+        return filled
+
+    @staticmethod
+    def pack(answers: Iterable[Prepared]) -> None:
+        """Put the bytes of some answers into one block, but of those that are in one already.
+
+        The interpreter counts the users of an object beside its bytes. After a fork, a block of many answers stays
+        shared where thousands of single ones would be copied, one by one, as they are asked for.
+        """
+        alone = [one for one in answers if len(one._block) == sum(one._cuts)]
+        block = b"".join([one._block for one in alone])
+        at = 0
+        for one in alone:
+            one._block, one._begin = block, at
+            at += sum(one._cuts)
+
+
+@lru_cache(maxsize=4_096)
+def _alike(cuts: tuple[int, ...], holes: tuple[Hole, ...]) -> tuple[tuple[int, ...], tuple[Hole, ...]]:
+    """The one pair of objects for all answers that are cut alike."""
+    return cuts, holes
 
 
 class Family(Protocol):
