@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from answerd.formats.template import Placeholder, Template, TemplateReader
-
-_T = TypeVar("_T")
 
 Tree = Any
 """A family's own parsed form. Opaque to everyone else, and never changed once it is made: layers share parts."""
@@ -136,29 +134,30 @@ class Prepared:
     @property
     def pieces(self) -> tuple[bytes | Hole, ...]:
         """Bytes and holes in their order; no bytes where two holes adjoin."""
-        return tuple(self._filled_with(lambda hole: hole))
+        pieces: list[bytes | Hole] = []
+        at = self._begin
+        for length, hole in zip(self._cuts, (*self.holes, None), strict=True):
+            pieces += [self._block[at : at + length]] if length else []
+            pieces += [hole] if hole else []
+            at += length
+        return tuple(pieces)
 
     def fill(self, lookup: Lookup) -> bytes:
         """The answer for one request. Raises `answerd.errors.CannotFill` naming the label that fails."""
-        if not self.holes:
+        holes = self.holes
+        if not holes:
             return self._constant
-        return b"".join(self._filled_with(lambda hole: hole.write(hole.template.fill(lookup)).encode()))
+        cuts, block, at = self._cuts, self._block, self._begin
+        filled: list[bytes] = []
+        for length, hole in zip(cuts, holes, strict=False):  # behind the last hole there are bytes again
+            filled += (block[at : at + length], hole.write(hole.template.fill(lookup)).encode())
+            at += length
+        filled.append(block[at : at + cuts[-1]])
+        return b"".join(filled)
 
     @property
     def _constant(self) -> bytes:
         return self._block[self._begin : self._begin + sum(self._cuts)]
-
-    def _filled_with(self, filling: Callable[[Hole], _T]) -> list[bytes | _T]:
-        filled: list[bytes | _T] = []
-        block, at = self._block, self._begin
-        for length, hole in zip(self._cuts, self.holes, strict=False):  # behind the last hole there are bytes again
-            if length:
-                filled.append(block[at : at + length])
-                at += length
-            filled.append(filling(hole))
-        if self._cuts[-1]:
-            filled.append(block[at : at + self._cuts[-1]])
-        return filled
 
     @staticmethod
     def pack(answers: Iterable[Prepared]) -> None:
