@@ -36,8 +36,9 @@ _READ_AT_ONCE = 1_048_576
 class _File:
     """A file as it was last looked at, and the document that was read from it.
 
-    ``looked_at`` is the number of the last look that found it. ``signature`` is None while the file cannot be opened, and once the kernel has told of a change. ``pending`` is what
-    was seen once and differs from what is in force: it takes effect when it is seen twice.
+    ``looked_at`` is the number of the last look that found it. ``signature`` is None while the file cannot be opened,
+    and once the kernel has told of a change. ``pending`` is what was seen once and differs from what is in force: it
+    takes effect when it is seen twice.
     """
 
     key: Key
@@ -188,9 +189,7 @@ class FileStore:
         """
         looked_for = self._files if look.only is None else look.only & self._files.keys()
         missing = {
-            name
-            for name in looked_for
-            if self._files[name].looked_at != look.number and not look.failed_above(name)
+            name for name in looked_for if self._files[name].looked_at != look.number and not look.failed_above(name)
         }
         gone = missing & self._missing_once
         self._missing_once = missing - gone
@@ -261,8 +260,8 @@ class _Look:
 
     ``seen`` maps a file's name below the root to its key and its signature, or why it has none; known files that rest
     are not in it. ``only`` are the names that were looked for, None for all. ``has_links``: a symbolic link is among
-    them. ``listed`` are the directories that could be listed, ``failed`` those that could not and why, by name below the
-    root.
+    them. ``listed`` are the directories that could be listed, ``failed`` those that could not and why, by name below
+    the root.
     """
 
     def __init__(
