@@ -59,7 +59,7 @@ def prepare(tree: Tree) -> Prepared:
 
 
 _Written = list[str | Hole]
-"""Filled by appending: generators within generators cost twice as much, and every machine's answer goes here."""
+"""Filled by appending: generators within generators cost twice as much, and every answer goes through here."""
 
 
 def _write_table(table: plain.Map, path: Path, written: _Written, *, headed: bool = True) -> None:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
 from loadtest.bench.load import Contestant, ask, carry_out, generating
 from loadtest.bench.servers import Server, answerd
 from loadtest.bench.stores import STORES, AnswerSet, stored
-from loadtest.bench.storm import wait_until_loaded
+from loadtest.bench.storm import ask_once_up, wait_until_loaded
 from loadtest.fleet import Machine, templated_document, templated_fleet
 
 IN_FORCE = {"sqlite": Bar(at_most=250), "files": Bar(at_most=1_000)}
 """Milliseconds within which a change must be in force."""
 
-_HEALTH_PAUSE = 0.002
+_HEALTH_PAUSE = 0.005
 _QUIET_SECONDS = 2.0
 _AFTER_CHANGE_SECONDS = 0.5
 _PACE = 500
@@ -25,6 +26,8 @@ _PACE = 500
 
 _IDLE_SECONDS = 5.0
 _SETTLED_SHARE = 0.05
+_HEALTH_SHARE = 0.25
+"""Of a core: what ``/health`` every few milliseconds takes, and more."""
 _SETTLE_AT_MOST = 300.0
 
 
@@ -39,7 +42,7 @@ def load(effort: Effort) -> list[Figure]:
 
 def _one_store(effort: Effort, store: str, answers: AnswerSet) -> list[Figure]:
     named = f"{effort.load:,} machines in {store}"
-    with answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600}) as server:
+    with answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600}, wait=False) as server:
         figures = _loading(server, named)
         contestant = Contestant(named, server, shapes.TEMPLATED_POST, effort.load)
         carry_out(contestant.order())
@@ -50,51 +53,70 @@ def _one_store(effort: Effort, store: str, answers: AnswerSet) -> list[Figure]:
         time.sleep(_IDLE_SECONDS)
         share = 100 * (server.process.cpu_seconds() - before) / _IDLE_SECONDS
         figures.append(Figure(f"{named}: idle", _once(share), "% of a core", Bar(at_most=1)))
-    with answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600, "SERVICE_WORKERS": 2}) as server:
-        wait_until_loaded(server)
-        carry_out(Contestant(named, server, shapes.TEMPLATED_POST, effort.load).order())
-        settle(server)
-        figures.append(_memory(server, f"{named}, 2 workers", Bar(at_most=1_024)))
+    with answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600, "SERVICE_WORKERS": 2}, wait=False) as server:
+        figures += _loading(server, f"{named}, 2 workers")
+        sample = Contestant(named, server, shapes.TEMPLATED_POST, effort.load).order()
+        for label, order in (("", sample), (", every machine answered", replace(sample, step=1))):
+            carry_out(order)
+            settle(server)
+            figures.append(_memory(server, f"{named}, 2 workers{label}", Bar(at_most=1_024)))
     return figures
 
 
 def _loading(server: Server, named: str) -> list[Figure]:
-    """From the start of the process to the first answer from the set, ``/health`` being asked all the while."""
+    """From the start of the process until nothing goes on in the background, ``/health`` being asked all the while."""
     loaded: list[float] = []
+    settled: list[float] = []
 
     def wait() -> None:
         wait_until_loaded(server)
         loaded.append(time.monotonic())
+        settled.append(settle(server, _HEALTH_SHARE))
 
-    listening = time.monotonic()
     waiting = threading.Thread(target=wait, daemon=True)
     waiting.start()
-    longest = 0.0
+    health = shapes.HEALTH_GET.request(Machine(0))
+    ask_once_up(server, health)
+    up = time.monotonic()
+    waits: list[tuple[float, float]] = []
     while waiting.is_alive():
-        began = time.monotonic()
-        ask(server.port, shapes.HEALTH_GET.request(Machine(0)))
-        longest = max(longest, time.monotonic() - began)
         time.sleep(_HEALTH_PAUSE)
-    if not loaded:
+        waited, began = _waited(server), time.monotonic()
+        ask(server.port, health)
+        took = time.monotonic() - began
+        without_core = max(0.0, _waited(server) - waited)  # less where a process has ended
+        waits.append((began, 1_000 * max(0.0, took - without_core)))
+    if not settled:
         raise RuntimeError(f"{named}: the first load did not end")
-    settled = settle(server)
+    loading = max((took for began, took in waits if began < loaded[0]), default=0.0)
+    preparing = max((took for began, took in waits if began >= loaded[0]), default=0.0)
     return [
         Figure(f"{named}: load", _once(loaded[0] - server.started), "s", Bar(at_most=20)),
-        Figure(f"{named}: /health answers after", _once(listening - server.started), "s"),
-        Figure(f"{named}: longest wait for /health while loading", _once(1_000 * longest), "ms"),
-        Figure(f"{named}: load and warm-up together", _once(settled - server.started), "s"),
-        Figure(f"{named}: CPU of load and warm-up", _once(server.process.cpu_seconds()), "s"),
+        Figure(f"{named}: /health answers after", _once(up - server.started), "s"),
+        Figure(f"{named}: longest wait for /health while loading", _once(loading), "ms"),
+        Figure(f"{named}: longest wait for /health while answers are prepared", _once(preparing), "ms", Bar(at_most=5)),
+        Figure(f"{named}: load and preparation together", _once(settled[0] - server.started), "s"),
+        Figure(f"{named}: CPU of load and preparation", _once(server.process.cpu_seconds()), "s"),
     ]
 
 
-def settle(server: Server) -> float:
-    """Wait until what the service does in the background is done; when that was, on the monotonic clock."""
+def _waited(server: Server) -> float:
+    """How long the service and this process were ready to run without a core, seconds: neither's doing."""
+    own = Path("/proc/self/schedstat").read_text().split()[1]
+    return server.process.waited_seconds() + int(own) / 1e9
+
+
+def settle(server: Server, share: float = _SETTLED_SHARE) -> float:
+    """Wait until what the service does in the background is done; when that was, on the monotonic clock.
+
+    ``share``: of a core, for what it is asked meanwhile.
+    """
     until = time.monotonic() + _SETTLE_AT_MOST
     while True:
         began, before = time.monotonic(), server.process.cpu_seconds()
         time.sleep(0.5)
         busy = (server.process.cpu_seconds() - before) / (time.monotonic() - began)
-        if busy < _SETTLED_SHARE or time.monotonic() > until:
+        if busy < share or time.monotonic() > until:
             return began
 
 

@@ -90,18 +90,23 @@ def nginx(content: bytes) -> Iterator[Server]:
 
 
 @contextmanager
-def answerd(settings: dict[str, object]) -> Iterator[Server]:
-    """The real program with these settings, its log in a file, all its workers on the service's core."""
+def answerd(settings: dict[str, object], *, wait: bool = True) -> Iterator[Server]:
+    """The real program with these settings, its log in a file, all its workers on the service's core.
+
+    ``wait``: until its log says that it listens, which it does when answers are prepared; else it may not even accept
+    connections yet.
+    """
     with tempfile.TemporaryDirectory(prefix="answerd-bench-") as name:
         log = Path(name) / "log"
         log.touch()
         clean = {key: value for key, value in os.environ.items() if not key.startswith("SERVICE_")}
-        given = {"SERVICE_LISTEN_ADDR": "127.0.0.1:0", "SERVICE_LOG": "off", "SERVICE_LOG_FILE": log, **settings}
+        port = 0 if wait else _free_port()
+        given = {"SERVICE_LISTEN_ADDR": f"127.0.0.1:{port}", "SERVICE_LOG": "off", "SERVICE_LOG_FILE": log, **settings}
         started = time.monotonic()
         environment = clean | {key: str(value) for key, value in given.items()}
         command = [sys.executable, "-m", "answerd", "serve"]
         with log.open("a") as errors, Process(command, SERVICE_CORE, environment=environment, stderr=errors) as process:
-            port, admin_port = _listening(process, log)
+            port, admin_port = _listening(process, log) if wait else (port, None)
             yield Server(process, port, started, admin_port)
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
 from loadtest.bench.load import Contestant, ask, carry_out
-from loadtest.bench.servers import Server, answerd
+from loadtest.bench.servers import START_SECONDS, Server, answerd
 from loadtest.bench.stores import stored
 from loadtest.fleet import Machine, templated_fleet
 
 AT_A_TIME = 256
 """Connections of the storm: more machines at once wait in the kernel's queue, for the same time."""
+
+_POLL_SECONDS = 0.005
 
 
 def cold(effort: Effort) -> list[Figure]:
@@ -40,9 +43,21 @@ def cold(effort: Effort) -> list[Figure]:
 
 def wait_until_loaded(server: Server) -> None:
     """Until the answer set is in force: only then can the service say that nothing claims a request."""
-    response = ask(server.port, shapes.UNCLAIMED_GET.request(Machine(0)), timeout=600)
+    response = ask_once_up(server, shapes.UNCLAIMED_GET.request(Machine(0)))
     if not response.startswith(b"HTTP/1.1 404 "):
         raise RuntimeError(f"an unclaimed request was answered with {response[:100]!r}")
+
+
+def ask_once_up(server: Server, request: bytes) -> bytes:
+    """The response to one request, made as soon as the server accepts connections."""
+    until = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            return ask(server.port, request, timeout=START_SECONDS)
+        except OSError:
+            if time.monotonic() > until or server.process.child.poll() is not None:
+                raise
+            time.sleep(_POLL_SECONDS)
 
 
 class Pass:
