@@ -37,7 +37,9 @@ KNOWN_KEYS: Mapping[str, frozenset[str]] = {
     "kernelArguments": frozenset({"shouldExist", "shouldNotExist"}),
 }
 ENTRY_KEYS: Mapping[str, frozenset[str]] = {
-    "storage.files": frozenset({"filesystem", "path", "overwrite", "contents", "append", "mode", "user", "group"}),
+    "storage.files": frozenset(
+        {"filesystem", "path", "overwrite", "contents", "append", "mode", "user", "group"}
+    ),
     "storage.directories": frozenset({"filesystem", "path", "overwrite", "mode", "user", "group"}),
     "storage.links": frozenset({"filesystem", "path", "overwrite", "user", "group", "target", "hard"}),
     "systemd.units": frozenset({"name", "enabled", "enable", "mask", "contents", "dropins"}),
@@ -123,7 +125,7 @@ def _version(section: Any, report: Report) -> int:
     where = "ignition.version"
     stated = section.get("version") if isinstance(section, dict) else None
     if not isinstance(stated, str):
-        report.refuse(f'{where} is missing: it must be a string such as "3.4.0"', where)
+        report.refuse(f"{where} is missing: it must be a string such as \"3.4.0\"", where)
         return 3
     parts = _SEMVER.fullmatch(stated)
     if parts is None or int(parts[1]) not in NEWEST_MINOR:

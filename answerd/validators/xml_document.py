@@ -34,12 +34,8 @@ def _parse(text: str, report: Report, declared: list[tuple[str, int]]) -> bool:
 
     def entity(name: str, is_parameter: int, value: str | None, *_where: str | None) -> None:
         what = "an external entity" if value is None else "an entity"
-        declared.append(
-            (
-                f"the DTD declares {what} ({'%' if is_parameter else '&'}{name};): write its text out",
-                parser.CurrentLineNumber,
-            )
-        )
+        declared.append((f"the DTD declares {what} ({'%' if is_parameter else '&'}{name};): write its text out",
+                         parser.CurrentLineNumber))
 
     def external(*_where: str | None) -> int:
         return 1  # passed over, never opened; its declaration is refused
@@ -55,9 +51,8 @@ def _parse(text: str, report: Report, declared: list[tuple[str, int]]) -> bool:
     try:
         parser.Parse(text, True)
     except expat.ExpatError as error:
-        report.refuse(
-            f"not well-formed: {expat.ErrorString(error.code)} (column {error.offset + 1})", line=error.lineno
-        )
+        report.refuse(f"not well-formed: {expat.ErrorString(error.code)} (column {error.offset + 1})",
+                      line=error.lineno)
         for message, line in declared:
             report.refuse(message, line=line)
         return False

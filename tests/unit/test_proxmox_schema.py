@@ -114,10 +114,8 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
     ("a subscription", put("global.subscription-key", "pve2c-0123456789")),
     ("a backup subscription", put("global.subscription-key", "pbsb-0123456789")),
     ("static", STATIC),
-    (
-        "static over IPv6",
-        {**STATIC, "network.cidr": "fd00::10/64", "network.dns": "fd00::1", "network.gateway": "fd00::1"},
-    ),
+    ("static over IPv6",
+     {**STATIC, "network.cidr": "fd00::10/64", "network.dns": "fd00::1", "network.gateway": "fd00::1"}),
     ("an IPv6 gateway on the link", {**STATIC, "network.cidr": "fd00::10/64", "network.gateway": "fe80::1"}),
     ("a gateway beside a single host", {**STATIC, "network.cidr": "192.0.2.7/32"}),
     ("a point-to-point network", {**STATIC, "network.cidr": "192.168.1.0/31", "network.gateway": "192.168.1.1"}),
@@ -126,10 +124,8 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
     ("pinning", PINNING),
     ("pinning beside a static network", {**STATIC, **PINNING}),
     ("pinning without a mapping", put("network.interface-name-pinning", {"enabled": True})),
-    (
-        "a pinned name with a vlan",
-        put("network.interface-name-pinning", {"enabled": True, "mapping": {"52-54-00-AB-CD-EF": "lan0.12"}}),
-    ),
+    ("a pinned name with a vlan", put("network.interface-name-pinning",
+                                     {"enabled": True, "mapping": {"52-54-00-AB-CD-EF": "lan0.12"}})),
     ("xfs", put("disk-setup.filesystem", "xfs")),
     ("disks by filter", {"disk-setup.disk-list": ABSENT, "disk-setup.filter": {"ID_SERIAL": "S3*"}}),
     ("an empty list beside a filter", {"disk-setup.disk-list": [], "disk-setup.filter": {"ID_SERIAL": "S3*"}}),
@@ -137,45 +133,15 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
     ("lvm in fractions", put("disk-setup.lvm", {"hdsize": 100.5, "swapsize": 50.25})),
     ("zfs raid1", ZFS),
     *[
-        (
-            f"zfs {level} of {count}",
-            {**ZFS, "disk-setup.zfs.raid": level, "disk-setup.disk-list": [f"sd{i}" for i in range(count)]},
-        )
-        for level, count in [
-            ("raid0", 1),
-            ("raid10", 4),
-            ("raid10", 6),
-            ("raidz-1", 3),
-            ("raidz-2", 4),
-            ("raidz-3", 5),
-            ("RAIDZ-1", 3),
-            ("RAID0", 2),
-        ]
+        (f"zfs {level} of {count}", {**ZFS, "disk-setup.zfs.raid": level,
+                                     "disk-setup.disk-list": [f"sd{i}" for i in range(count)]})
+        for level, count in [("raid0", 1), ("raid10", 4), ("raid10", 6), ("raidz-1", 3), ("raidz-2", 4), ("raidz-3", 5),
+                             ("RAIDZ-1", 3), ("RAID0", 2)]
     ],
-    (
-        "zfs with every option",
-        {
-            **ZFS,
-            "disk-setup.zfs": {
-                "raid": "raid1",
-                "ashift": 12,
-                "arc-max": 2048,
-                "copies": 2,
-                "checksum": "sha256",
-                "compress": "zstd",
-                "hdsize": 80.5,
-            },
-        },
-    ),
-    (
-        "zfs by filter of all",
-        {
-            **ZFS,
-            "disk-setup.disk-list": ABSENT,
-            "disk-setup.filter": {"ID_MODEL": "*"},
-            "disk-setup.filter-match": "all",
-        },
-    ),
+    ("zfs with every option", {**ZFS, "disk-setup.zfs": {"raid": "raid1", "ashift": 12, "arc-max": 2048, "copies": 2,
+                               "checksum": "sha256", "compress": "zstd", "hdsize": 80.5}}),
+    ("zfs by filter of all", {**ZFS, "disk-setup.disk-list": ABSENT, "disk-setup.filter": {"ID_MODEL": "*"},
+                              "disk-setup.filter-match": "all"}),
     ("btrfs raid1", BTRFS),
     ("btrfs with every option", {**BTRFS, "disk-setup.btrfs": {"raid": "RAID1", "compress": "lzo", "hdsize": 40}}),
     ("a webhook", HOOK),
@@ -197,44 +163,24 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("an unknown table", put("globals", {"a": 1}), "globals"),
     ("a control key that was not removed", put("extends", "base"), "extends"),
     ("snake_case where it never was", put("first_boot", {"source": "from-iso"}), "first_boot"),
-    *[
-        (f"an unknown key in {table}", put(f"{table}.nonsense", 1), f"{table}.nonsense")
-        for table in ("global", "network", "disk-setup")
-    ],
+    *[(f"an unknown key in {table}", put(f"{table}.nonsense", 1), f"{table}.nonsense")
+      for table in ("global", "network", "disk-setup")],
     ("an unknown key in lvm", put("disk-setup.lvm.nonsense", 1), "disk-setup.lvm.nonsense"),
     ("an unknown key in zfs", {**ZFS, "disk-setup.zfs.nonsense": 1}, "disk-setup.zfs.nonsense"),
     ("an unknown key in btrfs", {**BTRFS, "disk-setup.btrfs.ashift": 12}, "disk-setup.btrfs.ashift"),
-    (
-        "an unknown key in the webhook",
-        {**HOOK, "post-installation-webhook.method": "PUT"},
-        "post-installation-webhook.method",
-    ),
+    ("an unknown key in the webhook", {**HOOK, "post-installation-webhook.method": "PUT"},
+     "post-installation-webhook.method"),
     ("an unknown key in first-boot", {**FIRST_BOOT, "first-boot.args": []}, "first-boot.args"),
     ("an unknown key in the name table", put("global.fqdn", {"host": "a"}), "global.fqdn.host"),
-    (
-        "an unknown key in pinning",
-        {**PINNING, "network.interface-name-pinning.names": {}},
-        "network.interface-name-pinning.names",
-    ),
+    ("an unknown key in pinning", {**PINNING, "network.interface-name-pinning.names": {}},
+     "network.interface-name-pinning.names"),
     ("a key in both spellings", put("disk-setup.disk_list", ["sda"]), "disk-setup.disk_list"),
     # the table global
-    *[
-        (f"no {key}", put(f"global.{key}", ABSENT), f"global.{key}")
-        for key in ("country", "fqdn", "keyboard", "mailto", "timezone")
-    ],
-    *[
-        (f"{key} is a number", put(f"global.{key}", 1), f"global.{key}")
-        for key in (
-            "country",
-            "fqdn",
-            "keyboard",
-            "mailto",
-            "timezone",
-            "root-password-hashed",
-            "reboot-mode",
-            "subscription-key",
-        )
-    ],
+    *[(f"no {key}", put(f"global.{key}", ABSENT), f"global.{key}")
+      for key in ("country", "fqdn", "keyboard", "mailto", "timezone")],
+    *[(f"{key} is a number", put(f"global.{key}", 1), f"global.{key}")
+      for key in ("country", "fqdn", "keyboard", "mailto", "timezone", "root-password-hashed", "reboot-mode",
+                  "subscription-key")],
     ("a country in upper case", put("global.country", "AT"), "global.country"),
     ("a country by name", put("global.country", "austria"), "global.country"),
     ("a country that is none", put("global.country", "xx"), "global.country"),
@@ -265,17 +211,11 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("a zone with a blank", put("global.timezone", "Europe/New York"), "global.timezone"),
     ("no password", put("global.root-password-hashed", ABSENT), "global.root-password"),
     ("both passwords", put("global.root-password", "correct horse"), "global.root-password"),
-    (
-        "a password of 7 bytes",
-        {"global.root-password-hashed": ABSENT, "global.root-password": "1234567"},
-        "global.root-password",
-    ),
+    ("a password of 7 bytes", {"global.root-password-hashed": ABSENT, "global.root-password": "1234567"},
+     "global.root-password"),
     ("an empty password", {"global.root-password-hashed": ABSENT, "global.root-password": ""}, "global.root-password"),
-    (
-        "a password that is a number",
-        {"global.root-password-hashed": ABSENT, "global.root-password": 12345678},
-        "global.root-password",
-    ),
+    ("a password that is a number", {"global.root-password-hashed": ABSENT, "global.root-password": 12345678},
+     "global.root-password"),
     ("reboot-on-error as a string", put("global.reboot-on-error", "true"), "global.reboot-on-error"),
     ("reboot-on-error as a number", put("global.reboot-on-error", 1), "global.reboot-on-error"),
     ("an unknown reboot-mode", put("global.reboot-mode", "poweroff"), "global.reboot-mode"),
@@ -288,14 +228,10 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("no source", put("network.source", ABSENT), "network.source"),
     ("an unknown source", put("network.source", "dhcp"), "network.source"),
     ("a source that is a boolean", put("network.source", True), "network.source"),
-    *[
-        (f"{key} beside from-dhcp", put(f"network.{key}", STATIC[f"network.{key}"]), f"network.{key}")
-        for key in ("cidr", "dns", "gateway", "filter")
-    ],
-    *[
-        (f"from-answer without {key}", {**STATIC, f"network.{key}": ABSENT}, f"network.{key}")
-        for key in ("cidr", "dns", "gateway", "filter")
-    ],
+    *[(f"{key} beside from-dhcp", put(f"network.{key}", STATIC[f"network.{key}"]), f"network.{key}")
+      for key in ("cidr", "dns", "gateway", "filter")],
+    *[(f"from-answer without {key}", {**STATIC, f"network.{key}": ABSENT}, f"network.{key}")
+      for key in ("cidr", "dns", "gateway", "filter")],
     ("a cidr without prefix", {**STATIC, "network.cidr": "192.168.1.10"}, "network.cidr"),
     ("a cidr with a netmask", {**STATIC, "network.cidr": "192.168.1.10/255.255.255.0"}, "network.cidr"),
     ("a cidr with too long a prefix", {**STATIC, "network.cidr": "192.168.1.10/33"}, "network.cidr"),
@@ -303,11 +239,8 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("a cidr that is a number", {**STATIC, "network.cidr": 24}, "network.cidr"),
     ("a gateway outside the network", {**STATIC, "network.gateway": "192.168.2.1"}, "network.gateway"),
     ("a gateway of another family", {**STATIC, "network.gateway": "fd00::1"}, "network.gateway"),
-    (
-        "an IPv6 gateway outside the network",
-        {**STATIC, "network.cidr": "fd00::10/64", "network.gateway": "fd01::1"},
-        "network.gateway",
-    ),
+    ("an IPv6 gateway outside the network", {**STATIC, "network.cidr": "fd00::10/64", "network.gateway": "fd01::1"},
+     "network.gateway"),
     ("a gateway with a prefix", {**STATIC, "network.gateway": "192.168.1.1/24"}, "network.gateway"),
     ("two name servers in a string", {**STATIC, "network.dns": "192.168.1.2, 192.168.1.3"}, "network.dns"),
     ("name servers as an array", {**STATIC, "network.dns": ["192.168.1.2"]}, "network.dns"),
@@ -317,23 +250,14 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("a filter with a number", {**STATIC, "network.filter": {"ID_NET_NAME": 1}}, "network.filter"),
     ("a bracket that is never closed", {**STATIC, "network.filter": {"ID_NET_NAME": "en[ps*"}}, "network.filter"),
     ("two asterisks in a word", {**STATIC, "network.filter": {"ID_NET_NAME": "en**"}}, "network.filter"),
-    (
-        "pinning without enabled",
-        put("network.interface-name-pinning", {"mapping": {}}),
-        "network.interface-name-pinning.enabled",
-    ),
+    ("pinning without enabled", put("network.interface-name-pinning", {"mapping": {}}),
+     "network.interface-name-pinning.enabled"),
     ("pinning that is a boolean", put("network.interface-name-pinning", True), "network.interface-name-pinning"),
-    (
-        "pinning enabled by a string",
-        put("network.interface-name-pinning", {"enabled": "yes"}),
-        "network.interface-name-pinning.enabled",
-    ),
+    ("pinning enabled by a string", put("network.interface-name-pinning", {"enabled": "yes"}),
+     "network.interface-name-pinning.enabled"),
     *[
-        (
-            f"a mapping {what}",
-            put("network.interface-name-pinning", {"enabled": True, "mapping": mapping}),
-            "network.interface-name-pinning.mapping",
-        )
+        (f"a mapping {what}", put("network.interface-name-pinning", {"enabled": True, "mapping": mapping}),
+         "network.interface-name-pinning.mapping")
         for what, mapping in [
             ("with no MAC address", {"lan0": "52:54:00:ab:cd:ef"}),
             ("to one letter", {"52:54:00:ab:cd:ef": "a"}),
@@ -356,11 +280,8 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("a disk twice", {**ZFS, "disk-setup.disk-list": ["sda", "sda"]}, "disk-setup.disk-list"),
     ("a disk without a name", put("disk-setup.disk-list", [""]), "disk-setup.disk-list"),
     ("ext4 on two disks", put("disk-setup.disk-list", ["sda", "sdb"]), "disk-setup.disk-list"),
-    (
-        "xfs on two disks",
-        {"disk-setup.filesystem": "xfs", "disk-setup.disk-list": ["sda", "sdb"]},
-        "disk-setup.disk-list",
-    ),
+    ("xfs on two disks", {"disk-setup.filesystem": "xfs", "disk-setup.disk-list": ["sda", "sdb"]},
+     "disk-setup.disk-list"),
     ("an unknown filter-match", put("disk-setup.filter-match", "ALL"), "disk-setup.filter-match"),
     ("an empty disk filter", {"disk-setup.disk-list": ABSENT, "disk-setup.filter": {}}, "disk-setup.filter"),
     ("zfs without its table", put("disk-setup.filesystem", "zfs"), "disk-setup.zfs.raid"),
@@ -371,50 +292,23 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("btrfs options beside zfs", {**ZFS, "disk-setup.btrfs": {"raid": "raid1"}}, "disk-setup.btrfs"),
     ("zfs options beside btrfs", {**BTRFS, "disk-setup.zfs": {"raid": "raid1"}}, "disk-setup.zfs"),
     *[
-        (
-            f"zfs {level} of {count}",
-            {**ZFS, "disk-setup.zfs.raid": level, "disk-setup.disk-list": [f"sd{i}" for i in range(count)]},
-            "disk-setup.disk-list",
-        )
-        for level, count in [
-            ("raid1", 1),
-            ("raid10", 3),
-            ("raid10", 5),
-            ("raidz-1", 2),
-            ("raidz-2", 3),
-            ("raidz-3", 4),
-            ("RAIDZ-3", 4),
-        ]
+        (f"zfs {level} of {count}", {**ZFS, "disk-setup.zfs.raid": level,
+                                     "disk-setup.disk-list": [f"sd{i}" for i in range(count)]}, "disk-setup.disk-list")
+        for level, count in [("raid1", 1), ("raid10", 3), ("raid10", 5), ("raidz-1", 2), ("raidz-2", 3), ("raidz-3", 4),
+                             ("RAIDZ-3", 4)]
     ],
     ("btrfs raid1 of one", {**BTRFS, "disk-setup.disk-list": ["sda"]}, "disk-setup.disk-list"),
-    (
-        "btrfs raid10 of five",
-        {**BTRFS, "disk-setup.btrfs.raid": "raid10", "disk-setup.disk-list": list("abcde")},
-        "disk-setup.disk-list",
-    ),
+    ("btrfs raid10 of five", {**BTRFS, "disk-setup.btrfs.raid": "raid10", "disk-setup.disk-list": list("abcde")},
+     "disk-setup.disk-list"),
     ("a level of btrfs in mixed case", {**BTRFS, "disk-setup.btrfs.raid": "Raid1"}, "disk-setup.btrfs.raid"),
     ("a level that btrfs has not", {**BTRFS, "disk-setup.btrfs.raid": "raidz-1"}, "disk-setup.btrfs.raid"),
     ("a level of zfs without its hyphen", {**ZFS, "disk-setup.zfs.raid": "raidz1"}, "disk-setup.zfs.raid"),
     *[
         (f"zfs {key} {value!r}", {**ZFS, f"disk-setup.zfs.{key}": value}, f"disk-setup.zfs.{key}")
         for key, value in [
-            ("ashift", 8),
-            ("ashift", 17),
-            ("ashift", 12.0),
-            ("ashift", "12"),
-            ("ashift", True),
-            ("arc-max", 63),
-            ("arc-max", -1),
-            ("arc-max", 2**32),
-            ("arc-max", 1024.5),
-            ("copies", 0),
-            ("copies", 4),
-            ("checksum", "md5"),
-            ("checksum", True),
-            ("compress", "lzo"),
-            ("compress", "zstd-3"),
-            ("hdsize", 1),
-            ("hdsize", "80"),
+            ("ashift", 8), ("ashift", 17), ("ashift", 12.0), ("ashift", "12"), ("ashift", True), ("arc-max", 63),
+            ("arc-max", -1), ("arc-max", 2**32), ("arc-max", 1024.5), ("copies", 0), ("copies", 4), ("checksum", "md5"),
+            ("checksum", True), ("compress", "lzo"), ("compress", "zstd-3"), ("hdsize", 1), ("hdsize", "80"),
         ]
     ],
     *[
@@ -423,50 +317,26 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ],
     *[
         (f"lvm {key} {value!r}", put(f"disk-setup.lvm.{key}", value), f"disk-setup.lvm.{key}")
-        for key, value in [
-            ("hdsize", 1.5),
-            ("hdsize", "100G"),
-            ("swapsize", -1),
-            ("swapsize", True),
-            ("maxroot", 1),
-            ("maxvz", -0.5),
-            ("minfree", "0"),
-            ("hdsize", math.inf),
-            ("maxvz", math.nan),
-        ]
+        for key, value in [("hdsize", 1.5), ("hdsize", "100G"), ("swapsize", -1), ("swapsize", True), ("maxroot", 1),
+                           ("maxvz", -0.5), ("minfree", "0"), ("hdsize", math.inf), ("maxvz", math.nan)]
     ],
     ("swap over half the disk", put("disk-setup.lvm", {"hdsize": 10, "swapsize": 5.5}), "disk-setup.lvm.swapsize"),
     # the rest
     ("a webhook without a URL", put("post-installation-webhook", {}), "post-installation-webhook.url"),
-    (
-        "a webhook to a file",
-        put("post-installation-webhook", {"url": "file:///etc/passwd"}),
-        "post-installation-webhook.url",
-    ),
-    (
-        "a webhook without a host",
-        put("post-installation-webhook", {"url": "https:///done"}),
-        "post-installation-webhook.url",
-    ),
-    (
-        "a fingerprint that is too short",
-        {**HOOK, "post-installation-webhook.cert-fingerprint": "AB:CD"},
-        "post-installation-webhook.cert-fingerprint",
-    ),
-    (
-        "a token that is a number",
-        {**HOOK, "post-installation-webhook.auth-token": 1},
-        "post-installation-webhook.auth-token",
-    ),
+    ("a webhook to a file", put("post-installation-webhook", {"url": "file:///etc/passwd"}),
+     "post-installation-webhook.url"),
+    ("a webhook without a host", put("post-installation-webhook", {"url": "https:///done"}),
+     "post-installation-webhook.url"),
+    ("a fingerprint that is too short", {**HOOK, "post-installation-webhook.cert-fingerprint": "AB:CD"},
+     "post-installation-webhook.cert-fingerprint"),
+    ("a token that is a number", {**HOOK, "post-installation-webhook.auth-token": 1},
+     "post-installation-webhook.auth-token"),
     ("a first boot without a source", put("first-boot", {"url": "https://127.0.0.1/run"}), "first-boot.source"),
     ("a first boot from nowhere", put("first-boot", {"source": "url"}), "first-boot.source"),
     ("a first boot from a URL that is not there", put("first-boot", {"source": "from-url"}), "first-boot.url"),
     ("an unknown ordering", {**FIRST_BOOT, "first-boot.ordering": "late"}, "first-boot.ordering"),
-    (
-        "a first boot with a bad fingerprint",
-        {**FIRST_BOOT, "first-boot.cert-fingerprint": "zz" * 32},
-        "first-boot.cert-fingerprint",
-    ),
+    ("a first boot with a bad fingerprint", {**FIRST_BOOT, "first-boot.cert-fingerprint": "zz" * 32},
+     "first-boot.cert-fingerprint"),
 ]
 
 Released = tuple[str, str, dict[str, Any], dict[str, Any], str]
@@ -480,7 +350,8 @@ ACCEPTED_BY: list[Released] = [
     ("no source", "8.2", OLD, put("network.source", ABSENT), ""),
     ("no source", "9.1", NEW, put("network.source", ABSENT), ""),
     ("a short password", "8.3", OLD, put("global.root_password", "short"), ""),
-    ("a hashed password", "8.2.7", OLD, {"global.root_password": ABSENT, "global.root_password_hashed": "$6$x$y"}, ""),
+    ("a hashed password", "8.2.7", OLD,
+     {"global.root_password": ABSENT, "global.root_password_hashed": "$6$x$y"}, ""),
     ("a hashed password", "8.3", OLD, {"global.root_password": ABSENT, "global.root_password_hashed": "$6$x$y"}, ""),
     ("a first boot", "8.3", OLD, FIRST_BOOT, ""),
     ("power off", "8.4", NEW, put("global.reboot-mode", "power-off"), ""),
@@ -491,103 +362,51 @@ ACCEPTED_BY: list[Released] = [
     ("a subscription", "9.2.0", NEW, put("global.subscription-key", "pve1c-0123456789"), ""),
     ("levels in upper case", "8.4", NEW, {**ZFS, "disk-setup.zfs.raid": "RAID1"}, ""),
     ("much swap", "8.4", NEW, put("disk-setup.lvm", {"hdsize": 10, "swapsize": 6}), ""),
-    (
-        "five disks in raid10",
-        "9.1",
-        NEW,
-        {**ZFS, "disk-setup.zfs.raid": "raid10", "disk-setup.disk-list": list("abcde")},
-        "",
-    ),
+    ("five disks in raid10", "9.1", NEW,
+     {**ZFS, "disk-setup.zfs.raid": "raid10", "disk-setup.disk-list": list("abcde")}, ""),
     ("a release to come", "10.1", NEW, {}, ""),
     ("a revision of an ISO", "8.4-1", NEW, {}, ""),
 ]
 
 REFUSED_BY: list[Released] = [
-    (
-        "kebab-case password",
-        "8.2",
-        OLD,
-        {"global.root_password": ABSENT, "global.root-password": "correct horse"},
-        "global.root-password",
-    ),
-    (
-        "kebab-case disks",
-        "8.3",
-        OLD,
-        {"disk-setup.disk_list": ABSENT, "disk-setup.disk-list": ["sda"]},
-        "disk-setup.disk-list",
-    ),
+    ("kebab-case password", "8.2", OLD, {"global.root_password": ABSENT, "global.root-password": "correct horse"},
+     "global.root-password"),
+    ("kebab-case disks", "8.3", OLD, {"disk-setup.disk_list": ABSENT, "disk-setup.disk-list": ["sda"]},
+     "disk-setup.disk-list"),
     ("kebab-case ssh keys", "8.2", OLD, put("global.root-ssh-keys", []), "global.root-ssh-keys"),
     ("kebab-case reboot-on-error", "8.3.1", OLD, put("global.reboot-on-error", True), "global.reboot-on-error"),
-    (
-        "a hashed password",
-        "8.2.6",
-        OLD,
-        {"global.root_password": ABSENT, "global.root_password_hashed": "$6$x$y"},
-        "global.root_password_hashed",
-    ),
+    ("a hashed password", "8.2.6", OLD, {"global.root_password": ABSENT, "global.root_password_hashed": "$6$x$y"},
+     "global.root_password_hashed"),
     ("a webhook", "8.2.6", OLD, HOOK, "post-installation-webhook"),
     ("a first boot", "8.2", OLD, FIRST_BOOT, "first-boot"),
     ("reboot-mode", "8.3", OLD, put("global.reboot-mode", "reboot"), "global.reboot-mode"),
     ("a name table", "8.3", OLD, put("global.fqdn", {"domain": "example.com"}), "global.fqdn"),
     ("an empty domain", "8.4", NEW, put("global.fqdn", {"domain": ""}), "global.fqdn.domain"),
     ("pinning", "9.0", NEW, PINNING, "network.interface-name-pinning"),
-    (
-        "a token",
-        "9.1",
-        NEW,
-        {**HOOK, "post-installation-webhook.auth-token": "t"},
-        "post-installation-webhook.auth-token",
-    ),
+    ("a token", "9.1", NEW, {**HOOK, "post-installation-webhook.auth-token": "t"},
+     "post-installation-webhook.auth-token"),
     ("a subscription", "9.1", NEW, put("global.subscription-key", "pve1c-0123456789"), "global.subscription-key"),
     ("no source", "9.2", NEW, put("network.source", ABSENT), "network.source"),
-    (
-        "a cidr without a source",
-        "9.1",
-        NEW,
-        {"network.source": ABSENT, "network.cidr": "192.168.1.10/24"},
-        "network.cidr",
-    ),
-    (
-        "a short password",
-        "8.4",
-        NEW,
-        {"global.root-password-hashed": ABSENT, "global.root-password": "short"},
-        "global.root-password",
-    ),
-    (
-        "levels in upper case",
-        "8.2",
-        OLD,
-        {"disk-setup.filesystem": "zfs", "disk-setup.zfs": {"raid": "RAID0"}},
-        "disk-setup.zfs.raid",
-    ),
-    (
-        "btrfs compression",
-        "8.2.1",
-        OLD,
-        {"disk-setup.filesystem": "btrfs", "disk-setup.btrfs": {"raid": "raid0", "compress": "zstd"}},
-        "disk-setup.btrfs.compress",
-    ),
+    ("a cidr without a source", "9.1", NEW, {"network.source": ABSENT, "network.cidr": "192.168.1.10/24"},
+     "network.cidr"),
+    ("a short password", "8.4", NEW, {"global.root-password-hashed": ABSENT, "global.root-password": "short"},
+     "global.root-password"),
+    ("levels in upper case", "8.2", OLD, {"disk-setup.filesystem": "zfs", "disk-setup.zfs": {"raid": "RAID0"}},
+     "disk-setup.zfs.raid"),
+    ("btrfs compression", "8.2.1", OLD, {"disk-setup.filesystem": "btrfs",
+                                         "disk-setup.btrfs": {"raid": "raid0", "compress": "zstd"}},
+     "disk-setup.btrfs.compress"),
     ("much swap", "9.0.5", NEW, put("disk-setup.lvm", {"hdsize": 10, "swapsize": 6}), "disk-setup.lvm.swapsize"),
-    (
-        "five disks in raid10",
-        "9.2.6",
-        NEW,
-        {**ZFS, "disk-setup.zfs.raid": "raid10", "disk-setup.disk-list": list("abcde")},
-        "disk-setup.disk-list",
-    ),
+    ("five disks in raid10", "9.2.6", NEW,
+     {**ZFS, "disk-setup.zfs.raid": "raid10", "disk-setup.disk-list": list("abcde")}, "disk-setup.disk-list"),
 ]
 
 DOUBTFUL: list[tuple[str, dict[str, Any], str]] = [
     ("an alias of a zone", put("global.timezone", "US/Eastern"), "global.timezone"),
     ("Etc/UTC is an alias", put("global.timezone", "Etc/UTC"), "global.timezone"),
     ("an unknown zone", put("global.timezone", "Europe/Atlantis"), "global.timezone"),
-    (
-        "a password in plain text",
-        {"global.root-password-hashed": ABSENT, "global.root-password": "correct horse"},
-        "global.root-password",
-    ),
+    ("a password in plain text", {"global.root-password-hashed": ABSENT, "global.root-password": "correct horse"},
+     "global.root-password"),
     ("a hash that is none", put("global.root-password-hashed", "correct horse"), "global.root-password-hashed"),
     ("an ssh key that is none", put("global.root-ssh-keys", ["hello"]), "global.root-ssh-keys"),
     ("a key to be dropped", {"disk-setup.disk-list": ABSENT, "disk-setup.disk_list": ["sda"]}, "disk-setup.disk_list"),
@@ -599,11 +418,8 @@ DOUBTFUL: list[tuple[str, dict[str, Any], str]] = [
     ("a single host's gateway", {**STATIC, "network.cidr": "192.0.2.7/32"}, "network.gateway"),
     ("a filter in lower case", {**STATIC, "network.filter": {"id_net_name": "*"}}, "network.filter"),
     ("filter-match without a filter", put("disk-setup.filter-match", "any"), "disk-setup.filter-match"),
-    (
-        "filter-match for ext4",
-        {"disk-setup.disk-list": ABSENT, "disk-setup.filter": {"ID_MODEL": "*"}, "disk-setup.filter-match": "all"},
-        "disk-setup.filter-match",
-    ),
+    ("filter-match for ext4", {"disk-setup.disk-list": ABSENT, "disk-setup.filter": {"ID_MODEL": "*"},
+                               "disk-setup.filter-match": "all"}, "disk-setup.filter-match"),
     ("a URL beside from-iso", put("first-boot", {"source": "from-iso", "url": "https://127.0.0.1/"}), "first-boot.url"),
 ]
 
@@ -646,14 +462,8 @@ def test_only_proxmox_ve_has_btrfs(product: str) -> None:
 
 @pytest.mark.parametrize(
     ("product", "key", "belongs"),
-    [
-        ("pve", "pve4b-0123456789", True),
-        ("pve", "pbsb-0123456789", False),
-        ("pbs", "pbsb-0123456789", True),
-        ("pmg", "pmgs-0123456789", True),
-        ("pmg", "pve4b-0123456789", False),
-        ("pdm", "pbsb-0123456789", False),
-    ],
+    [("pve", "pve4b-0123456789", True), ("pve", "pbsb-0123456789", False), ("pbs", "pbsb-0123456789", True),
+     ("pmg", "pmgs-0123456789", True), ("pmg", "pve4b-0123456789", False), ("pdm", "pbsb-0123456789", False)],
 )
 def test_a_subscription_belongs_to_the_product(product: str, key: str, belongs: bool) -> None:
     verdict = judged(edited(NEW, put("global.subscription-key", key)), product=product)

@@ -81,13 +81,8 @@ SAID: list[tuple[str, str, str, int, int]] = [
     ("consent with status 1 is doubtful", "proxmox-auto-install-assistant", f"{CONSENT}; exit 1", 0, 1),
     ("a warning beside consent", "proxmox-auto-install-assistant", f"echo 'Warning: old' >&2; {CONSENT}", 0, 1),
     ("silence", "ksvalidator", "printf '\\nChecking kickstart file x\\n\\n'", 0, 0),
-    (
-        "256 errors are status 0",
-        "ksvalidator",
-        "printf 'The following problem occurred on line 3 of the kickstart file:\\n\\nUnknown command: x\\n' >&2",
-        1,
-        0,
-    ),
+    ("256 errors are status 0", "ksvalidator",
+     "printf 'The following problem occurred on line 3 of the kickstart file:\\n\\nUnknown command: x\\n' >&2", 1, 0),
     ("an error with its status", "ksvalidator", "echo 'Unknown command: x'; exit 1", 1, 0),
     ("a status alone", "ksvalidator", "exit 3", 1, 0),
     ("a deprecation", "ksvalidator", "echo 'File uses a deprecated option or command.'; exit 1", 0, 1),
@@ -102,13 +97,8 @@ SAID: list[tuple[str, str, str, int, int]] = [
     ("a warning", "ignition-validate", "echo 'warning at $.storage: unused key' >&2", 0, 1),
     ("an error", "ignition-validate", "echo 'error at $.storage.files.0.path: missing' >&2; exit 1", 1, 0),
     ("consent", "xmllint", "exit 0", 0, 0),
-    (
-        "an error with the text and a caret",
-        "xmllint",
-        "printf '%s:2: parser error : no\\n<a>\\n  ^\\n' \"$3\" >&2; exit 1",
-        1,
-        0,
-    ),
+    ("an error with the text and a caret", "xmllint",
+     "printf '%s:2: parser error : no\\n<a>\\n  ^\\n' \"$3\" >&2; exit 1", 1, 0),
 ]
 
 
@@ -128,7 +118,7 @@ def test_a_program_is_believed_for_what_it_says(
 
 
 def test_a_line_number_that_a_program_names_is_kept(install: Install) -> None:
-    verdict = ask(install("xmllint", 'echo "$3:7: parser error" >&2; exit 1'), "xmllint")
+    verdict = ask(install("xmllint", "echo \"$3:7: parser error\" >&2; exit 1"), "xmllint")
     assert [finding.line for finding in verdict.findings] == [7]
 
 
@@ -200,10 +190,8 @@ def test_ksvalidator_judges_by_the_same_syntax(install: Install, tmp_path: Path,
 
 @pytest.mark.parametrize("status", [0, 1])
 def test_the_copy_is_private_and_removed(install: Install, tmp_path: Path, status: int) -> None:
-    script = (
-        f'stat -c "%a %a" "$1" > {tmp_path}/mode; stat -c %a "${{1%/*}}" >> {tmp_path}/mode; '
-        f'echo "$1" > {tmp_path}/path; cmp "$1" {tmp_path}/expected || exit 9; exit {status}'
-    )
+    script = f'stat -c "%a %a" "$1" > {tmp_path}/mode; stat -c %a "${{1%/*}}" >> {tmp_path}/mode; ' \
+             f'echo "$1" > {tmp_path}/path; cmp "$1" {tmp_path}/expected || exit 9; exit {status}'
     extension, text = GOOD["ignition-validate"]
     (tmp_path / "expected").write_text(text)
     verdict = validate(text, extension, tools=install("ignition-validate", script))
@@ -279,9 +267,8 @@ def test_a_program_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_program_that_says_too_much_is_cut_short(install: Install) -> None:
-    verdict = ask(
-        install("ignition-validate", "yes 'error at everything' | head -c 1000000 >&2; exit 1"), "ignition-validate"
-    )
+    verdict = ask(install("ignition-validate", "yes 'error at everything' | head -c 1000000 >&2; exit 1"),
+                  "ignition-validate")
     assert 1 <= len(verdict.findings) < 30
 
 

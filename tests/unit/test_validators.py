@@ -82,10 +82,8 @@ VALID: list[tuple[str, str, str]] = [
     ("a preseed that goes on", "seed", "d-i preseed/late_command string \\\n  one ; \\\n  two\n"),
     ("Ignition", "ign", ignition()),
     ("Ignition 2", "ign", '{"ignition": {"version": "2.3.0"}, "networkd": {}}'),
-    *[
-        (f"an Ignition source {scheme}", "json", files(contents={"source": f"{scheme}://127.0.0.1/a"}))
-        for scheme in ("http", "https", "s3", "tftp", "gs")
-    ],
+    *[(f"an Ignition source {scheme}", "json", files(contents={"source": f"{scheme}://127.0.0.1/a"}))
+      for scheme in ("http", "https", "s3", "tftp", "gs")],
     ("an Ignition source by ARN", "ign", files(contents={"source": "arn:aws:s3:::bucket/key"})),
     ("an Ignition file without a source", "ign", files(contents={"source": None})),
     ("an Ignition file with its sticky bit", "ign", files(mode=4095)),
@@ -111,13 +109,8 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
     ("cloud-config that is a list", "yaml", "#cloud-config\n- a\n", "", 2),
     ("autoinstall without version", "yaml", "#cloud-config\nautoinstall:\n  locale: C\n", "autoinstall.version", 3),
     ("autoinstall of version 2", "yaml", "#cloud-config\nautoinstall:\n  version: 2\n", "autoinstall.version", 3),
-    (
-        "autoinstall of a quoted version",
-        "yaml",
-        "#cloud-config\nautoinstall: {version: '1'}\n",
-        "autoinstall.version",
-        2,
-    ),
+    ("autoinstall of a quoted version", "yaml", "#cloud-config\nautoinstall: {version: '1'}\n",
+     "autoinstall.version", 2),
     ("autoinstall that is a list", "yaml", "#cloud-config\nautoinstall: []\n", "autoinstall", 2),
     ("an unknown autoinstall key", "yaml", autoinstall("identitty: {}"), "autoinstall.identitty", 4),
     ("an unknown key without a header", "yaml", "autoinstall:\n  version: 1\n  foo: 1\n", "autoinstall.foo", 3),
@@ -125,27 +118,12 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
     ("autoinstall storage as a list", "yaml", autoinstall("storage: []"), "autoinstall.storage", 4),
     ("autoinstall updates of no kind", "yaml", autoinstall("updates: none"), "autoinstall.updates", 4),
     ("autoinstall shutdown of no kind", "yaml", autoinstall("shutdown: halt"), "autoinstall.shutdown", 4),
-    (
-        "an autoinstall command that is a boolean",
-        "yaml",
-        autoinstall("late-commands: [true]"),
-        "autoinstall.late-commands",
-        4,
-    ),
-    (
-        "an identity without password",
-        "yaml",
-        autoinstall("identity: {hostname: a, username: b}"),
-        "autoinstall.identity.password",
-        4,
-    ),
-    (
-        "an identity with more",
-        "yaml",
-        autoinstall("identity: {hostname: a, username: b, password: c, shell: d}"),
-        "autoinstall.identity.shell",
-        4,
-    ),
+    ("an autoinstall command that is a boolean", "yaml", autoinstall("late-commands: [true]"),
+     "autoinstall.late-commands", 4),
+    ("an identity without password", "yaml", autoinstall("identity: {hostname: a, username: b}"),
+     "autoinstall.identity.password", 4),
+    ("an identity with more", "yaml", autoinstall("identity: {hostname: a, username: b, password: c, shell: d}"),
+     "autoinstall.identity.shell", 4),
     ("a keyboard without layout", "yaml", autoinstall("keyboard: {variant: ''}"), "autoinstall.keyboard.layout", 4),
     ("meta-data with an empty instance-id", "yaml", "instance-id: ''\nlocal-hostname: a\n", "instance-id", 1),
     ("network-config of version 3", "yaml", "version: 3\nethernets: {}\n", "version", 1),
@@ -157,91 +135,43 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
     ("JSON that is nested without end", "json", "[" * 100_000, "", None),
     ("Ignition without a version", "ign", '{"ignition": {}}', "ignition.version", None),
     ("Ignition that is a string", "json", '{"ignition": "3.4.0"}', "ignition.version", None),
-    *[
-        (f"Ignition {version!r}", "ign", json.dumps({"ignition": {"version": version}}), "ignition.version", None)
-        for version in ("3.4", "v3.4.0", "4.0.0", "1.0.0", 3, None, "03.4.0")
-    ],
+    *[(f"Ignition {version!r}", "ign", json.dumps({"ignition": {"version": version}}), "ignition.version", None)
+      for version in ("3.4", "v3.4.0", "4.0.0", "1.0.0", 3, None, "03.4.0")],
     ("an Ignition path that is relative", "ign", files(path="etc/hostname"), "storage.files.0.path", None),
     ("an Ignition file without path", "ign", files(path=None), "storage.files.0.path", None),
-    *[
-        (f"an Ignition mode {mode!r}", "ign", files(mode=mode), "storage.files.0.mode", None)
-        for mode in (4096, -1, "0644", 420.5, True)
-    ],
-    (
-        "an Ignition source of FTP",
-        "ign",
-        files(contents={"source": "ftp://127.0.0.1/"}),
-        "storage.files.0.contents.source",
-        None,
-    ),
-    (
-        "a source that only Ignition 2 has",
-        "ign",
-        files(contents={"source": "oem:///a"}),
-        "storage.files.0.contents.source",
-        None,
-    ),
-    (
-        "an Ignition source that is a path",
-        "ign",
-        files(contents={"source": "/etc/passwd"}),
-        "storage.files.0.contents.source",
-        None,
-    ),
-    (
-        "an Ignition fragment of no source",
-        "ign",
-        files(append=[{"source": 1}]),
-        "storage.files.0.append.0.source",
-        None,
-    ),
+    *[(f"an Ignition mode {mode!r}", "ign", files(mode=mode), "storage.files.0.mode", None)
+      for mode in (4096, -1, "0644", 420.5, True)],
+    ("an Ignition source of FTP", "ign", files(contents={"source": "ftp://127.0.0.1/"}),
+     "storage.files.0.contents.source", None),
+    ("a source that only Ignition 2 has", "ign", files(contents={"source": "oem:///a"}),
+     "storage.files.0.contents.source", None),
+    ("an Ignition source that is a path", "ign", files(contents={"source": "/etc/passwd"}),
+     "storage.files.0.contents.source", None),
+    ("an Ignition fragment of no source", "ign", files(append=[{"source": 1}]),
+     "storage.files.0.append.0.source", None),
     ("Ignition contents as a string", "ign", files(contents="x"), "storage.files.0.contents", None),
     ("Ignition overwrite as a string", "ign", files(overwrite="yes"), "storage.files.0.overwrite", None),
     ("Ignition overwrite with nothing", "ign", files(overwrite=True), "storage.files.0.overwrite", None),
-    (
-        "an Ignition path twice",
-        "ign",
-        ignition(storage={"files": [{"path": "/a"}], "links": [{"path": "/a"}]}),
-        "storage.links.0.path",
-        None,
-    ),
+    ("an Ignition path twice", "ign", ignition(storage={"files": [{"path": "/a"}], "links": [{"path": "/a"}]}),
+     "storage.links.0.path", None),
     ("Ignition files as an object", "ign", ignition(storage={"files": {}}), "storage.files", None),
     ("an Ignition section as a list", "ign", ignition(storage=[]), "storage", None),
-    (
-        "an Ignition unit without name",
-        "ign",
-        ignition(systemd={"units": [{"enabled": True}]}),
-        "systemd.units.0.name",
-        None,
-    ),
+    ("an Ignition unit without name", "ign", ignition(systemd={"units": [{"enabled": True}]}),
+     "systemd.units.0.name", None),
     ("an Ignition unit of no type", "ign", ignition(systemd={"units": [{"name": "a"}]}), "systemd.units.0.name", None),
-    (
-        "an Ignition unit enabled by a string",
-        "ign",
-        ignition(systemd={"units": [{"name": "a.service", "enabled": "1"}]}),
-        "systemd.units.0.enabled",
-        None,
-    ),
+    ("an Ignition unit enabled by a string", "ign",
+     ignition(systemd={"units": [{"name": "a.service", "enabled": "1"}]}), "systemd.units.0.enabled", None),
     ("an Ignition user without name", "ign", ignition(passwd={"users": [{}]}), "passwd.users.0.name", None),
-    (
-        "an Ignition config to merge from a file",
-        "ign",
-        ignition(ignition={"version": "3.4.0", "config": {"merge": [{"source": "file:///etc/passwd"}]}}),
-        "ignition.config.merge.0.source",
-        None,
-    ),
+    ("an Ignition config to merge from a file", "ign",
+     ignition(ignition={"version": "3.4.0", "config": {"merge": [{"source": "file:///etc/passwd"}]}}),
+     "ignition.config.merge.0.source", None),
     ("XML that is not closed", "xml", "<a>\n<b></a>\n", "", 2),
     ("XML with two roots", "unattend", "<a/>\n<b/>", "", 2),
     ("XML with an unknown entity", "xml", "<a>&nbsp;</a>", "", 1),
     ("XML with an external subset", "autoyast", '<!DOCTYPE a SYSTEM "a.dtd">\n<a/>', "", 1),
     ("XML with a public subset", "autoyast", '<!DOCTYPE a PUBLIC "-//A" "http://127.0.0.1/a.dtd">\n<a/>', "", 1),
-    (
-        "XML with an external entity",
-        "xml",
-        '<!DOCTYPE a [\n<!ENTITY x SYSTEM "file:///etc/passwd">]>\n<a>&x;</a>',
-        "",
-        2,
-    ),
+    ("XML with an external entity", "xml", '<!DOCTYPE a [\n<!ENTITY x SYSTEM "file:///etc/passwd">]>\n<a>&x;</a>',
+     "", 2),
     ("XML with an entity", "xml", '<!DOCTYPE a [<!ENTITY x "y">]>\n<a>&x;</a>', "", 1),
     ("XML with a parameter entity", "xml", '<!DOCTYPE a [<!ENTITY % x SYSTEM "x.dtd"> %x;]>\n<a/>', "", 1),
     ("a kickstart with an unknown command", "ks", KICKSTART + "nonsense\n", "", 9),
@@ -254,11 +184,8 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
     ("iPXE after a byte order mark", "ipxe", "\ufeff#!ipxe\n", "", 1),
     ("iPXE with a longer word", "ipxe", "#!ipxescript\n", "", 1),
     ("iPXE without a line end", "ipxe", "#!ipxe", "", 1),
-    *[
-        (f"{extension} with nothing in it", extension, " \n", "", None)
-        for extension in EXTENSIONS
-        if extension not in ("yaml", "yml")
-    ],
+    *[(f"{extension} with nothing in it", extension, " \n", "", None)
+      for extension in EXTENSIONS if extension not in ("yaml", "yml")],
 ]
 
 DOUBTFUL: list[tuple[str, str, str, str]] = [
@@ -404,36 +331,9 @@ def test_no_text_makes_a_validator_fail(text: str, extension: str) -> None:
     extension=st.sampled_from(EXTENSIONS),
     words=st.lists(
         st.sampled_from(
-            [
-                *"[]{}<>&;:,=\"'\\#%!-",
-                "\n",
-                " ",
-                "  ",
-                "autoinstall",
-                "version",
-                "global",
-                "network",
-                "ignition",
-                "#cloud-config\n",
-                "%include",
-                "%post\n",
-                "%end\n",
-                "d-i a/b",
-                "string",
-                "1",
-                "true",
-                "null",
-                "<<",
-                "*a",
-                "&a",
-                "<!DOCTYPE a",
-                "<!ENTITY",
-                "part",
-                "raid",
-                "logvol",
-                "--size=1",
-                "---\n",
-            ]
+            [*"[]{}<>&;:,=\"'\\#%!-", "\n", " ", "  ", "autoinstall", "version", "global", "network", "ignition",
+             "#cloud-config\n", "%include", "%post\n", "%end\n", "d-i a/b", "string", "1", "true", "null", "<<", "*a",
+             "&a", "<!DOCTYPE a", "<!ENTITY", "part", "raid", "logvol", "--size=1", "---\n"]
         ),
         max_size=25,
     ),
@@ -467,17 +367,11 @@ class Trap:
         """An answer of each format that names the server and the file wherever it can."""
         url, canary = self.url, self.canary
         return [
-            (
-                "ks",
-                f"url --url={url}\nrepo --name=a --baseurl={url}\n%include {url}\n%include {canary}\n"
-                f"%ksappend {url}\n%ksappend {canary}\n%pre\n%include {canary}\n%end\n",
-            ),
+            ("ks", f"url --url={url}\nrepo --name=a --baseurl={url}\n%include {url}\n%include {canary}\n"
+                   f"%ksappend {url}\n%ksappend {canary}\n%pre\n%include {canary}\n%end\n"),
             ("ks", f"lang C\u2028%ksappend {url}\x0b%ksappend {canary}\n'%include' {canary}\n"),
-            (
-                "toml",
-                f'[global]\n[first-boot]\nsource = "from-url"\nurl = "{url}"\n'
-                f'[post-installation-webhook]\nurl = "{url}"\n',
-            ),
+            ("toml", f'[global]\n[first-boot]\nsource = "from-url"\nurl = "{url}"\n'
+                     f'[post-installation-webhook]\nurl = "{url}"\n'),
             ("yaml", f"#cloud-config\n#include {url}\nwrite_files: [{{path: {canary}, source: {{uri: '{url}'}}}}]\n"),
             ("yaml", f"#cloud-config\nautoinstall: {{version: 1, early-commands: ['cat {canary}'], proxy: '{url}'}}\n"),
             ("yaml", f"a: !!python/object/apply:os.system ['cat {canary}']\n"),
@@ -486,11 +380,8 @@ class Trap:
             ("ign", ignition(ignition={"version": "3.4.0", "config": {"replace": {"source": url}}})),
             ("xml", f'<!DOCTYPE a SYSTEM "{url}"><a/>'),
             ("xml", f'<!DOCTYPE a [<!ENTITY x SYSTEM "file://{canary}"> <!ENTITY % y SYSTEM "{url}"> %y;]><a>&x;</a>'),
-            (
-                "autoyast",
-                f'<a xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="file://{canary}"/>'
-                f'<xi:include href="{url}"/></a>',
-            ),
+            ("autoyast", f'<a xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="file://{canary}"/>'
+                         f'<xi:include href="{url}"/></a>'),
             ("unattend", f'<?xml-stylesheet href="{url}"?><a xmlns="{url}"/>'),
             ("ipxe", f"#!ipxe\nchain {url}\n"),
         ]

@@ -152,7 +152,7 @@ MERGES = {
     ),
     "unset takes all siblings of a name, or those an attribute tells": (
         '<r>\n <s pass="one"/>\n <s pass="t/wo"/>\n <l>\n  <e/>\n  <e/>\n </l>\n</r>',
-        '<r><answer-meta><unset>s[@pass="t/wo"]</unset><unset>l/e</unset></answer-meta></r>',
+        "<r><answer-meta><unset>s[@pass=\"t/wo\"]</unset><unset>l/e</unset></answer-meta></r>",
         '<r><s pass="one"/><l/></r>',
     ),
     "mixed content replaces and is replaced": (
@@ -290,7 +290,7 @@ def test_a_root_that_held_only_control_keys_is_empty() -> None:
     assert served("<r>\n  <answer-meta/>\n</r>") == "<r/>\n"
 
 
-SCRIPT = '\n#!/bin/sh\n\techo "$A" && cat <<E > /x\n  it\'s\nE\n\n'
+SCRIPT = "\n#!/bin/sh\n\techo \"$A\" && cat <<E > /x\n  it's\nE\n\n"
 TEXTS = {
     "a script in CDATA": f"<source><![CDATA[{SCRIPT}]]></source>",
     "CDATA between lines": "<source>\n<![CDATA[ a ]]>\n</source>",
