@@ -76,6 +76,7 @@ class Facts:
         self._identities: dict[str, str] | None = None
         self._names: tuple[list[str], list[str]] | None = None
         self._early: list[tuple[str, str]] | None = None
+        self._early_firsts: dict[str, str] | None = None
         self._firsts: dict[str, str | None] = {}
         self._values: dict[str, Sequence[str]] = {}
         self._forms: dict[str, Sequence[str]] = {}
@@ -102,10 +103,10 @@ class Facts:
     def _found_first(self, label: str) -> str | None:
         if label in self._values or self._json is None or label in _SET_HERE:
             return next(iter(self.values(label)), None)
-        for name, value in self._before_the_body():
-            if name == label and value:
-                return value
-        return self._json.first(label)
+        if self._early_firsts is None:
+            self._early_firsts = {name: value for name, value in reversed(self._before_the_body()) if value}
+        found = self._early_firsts.get(label)
+        return self._json.first(label) if found is None else found
 
     def forms(self, label: str) -> Sequence[str]:
         """The values of a label as patterns compare them, each once."""

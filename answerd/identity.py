@@ -89,7 +89,8 @@ def identities_of(texts: Sequence[str]) -> list[str]:
             at += separators.count(b"\n", counted, place)
             counted, end = place, place + len(wanted)
             if separators[place - 1 : place] in (b"", b"\n") and separators[end : end + 1] in (b"", b"\n"):
-                found[at] = identity(texts[at])
+                address = _canonical_address(texts[at])
+                found[at] = found[at] if address is None else address
             place = separators.find(wanted, end)
     if b"::" in lines:
         for at, text in enumerate(texts):
@@ -116,7 +117,7 @@ def _canonical_address(text: str) -> str | None:
     # Asking ipaddress costs microseconds and an exception; most values are plainly no address.
     colons = text.count(":")
     if colons == 0:
-        if text.count(".") != 3 or not _FOUR_OCTETS.match(text.strip()):  # noqa: PLR2004
+        if not _FOUR_OCTETS.match(text.strip()):
             return None
     elif colons < 2 or not ("::" in text or colons == 7 or (colons == 6 and "." in text)):  # noqa: PLR2004
         return None

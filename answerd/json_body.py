@@ -24,8 +24,6 @@ values) asks for gigabytes."""
 _PATH_COST = 64
 _LONGEST_INDEX = 8
 _FEW = 2
-_ONLY_MAPS = {dict}
-_ONLY_TEXTS = {str}
 
 
 class NumberText(str):
@@ -140,13 +138,12 @@ def _texts(value: Any) -> list[str]:
     texts: list[str] = []
     parts: list[Any] = [[value]]
     for part in parts:  # which grows
-        members = part.values() if type(part) is dict else part
-        if len(members) > _FEW and set(map(type, members)) == _ONLY_MAPS:  # as a list of network interfaces
-            members = list(chain.from_iterable(map(dict.values, members)))
-            if set(map(type, members)) == _ONLY_TEXTS:
-                texts += members
-                continue
-        for one in members:
+        if type(part) is dict:
+            part = part.values()  # noqa: PLW2901
+        elif len(part) > _FEW and (flat := _flat_texts(part)):
+            texts += flat
+            continue
+        for one in part:
             kind = type(one)
             if kind is str:
                 texts.append(one)
@@ -156,6 +153,16 @@ def _texts(value: Any) -> list[str]:
                 raise _LostSpelling
             elif one is not None and kind is not bool:
                 texts.append(str(one))
+    return texts
+
+
+def _flat_texts(maps: list[Any]) -> list[str]:
+    """The values of maps that hold only texts, as network interfaces do; nothing where there is anything else."""
+    try:
+        texts = list(chain.from_iterable(map(dict.values, maps)))
+        "".join(texts)
+    except TypeError:
+        return []
     return texts
 
 
