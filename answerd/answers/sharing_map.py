@@ -26,7 +26,7 @@ _UNCHANGED: Any = object()
 
 class SharingMap(MutableMapping[K, V]):
     """A large dictionary that is shared, and a small one of what is different from it. To be edited only until it has
-    been copied."""
+    been copied; walks through it, with pauses, stay right whatever is copied meanwhile."""
 
     __slots__ = ("_base", "_changes", "_is_shared")
 
@@ -39,8 +39,9 @@ class SharingMap(MutableMapping[K, V]):
         """A mapping with the same entries, to be edited. ``pause`` is called now and then where that takes long."""
         copied: SharingMap[K, V] = SharingMap()
         if len(self._changes) > max(_SMALL, len(self._base) // _SHARE):
-            self._base, self._changes = self._put_together(pause), {}
-        if self._base or self._changes:
+            # Only the copy's: this one may be walked through by another greenlet, in a pause of its own.
+            copied._base = self._put_together(pause)
+        elif self._base or self._changes:
             self._is_shared = copied._is_shared = True
             copied._base, copied._changes = self._base, self._changes.copy()
         return copied

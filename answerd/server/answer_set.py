@@ -112,7 +112,10 @@ class AnswerSet:
         while True:
             self._to_digest.wait()
             self._to_digest.clear()
-            self.digest.take(self.follower.loader.catalogue, Slices(), self.log if self.reports else None)
+            try:
+                self.digest.take(self.follower.loader.catalogue, Slices(), self.log if self.reports else None)
+            except Exception as error:  # answers are made when they are asked for, and the next change is digested
+                self.log.service(f"preparing answers failed: {type(error).__name__}: {error}")
             self.warm.set()
 
 

@@ -166,11 +166,11 @@ class Connection:
         """Asks the app; in a greenlet, where it may wait for whatever it needs."""
         listener = self._listener
         reader = self._reader
-        if reader is None or reader.request is None:  # pragma: no cover: called with a complete request only
+        if reader is None or reader.request is None:  # cut off while it waited for its turn
             return
         request = reader.request
-        environ = environ_of(request, listener.environ, self._peer(request), self._address[1])
         try:
+            environ = environ_of(request, listener.environ, self._peer(request), self._address[1])
             response = respond(listener.application, environ)
             self._outcome = environ.get("answerd.outcome") or ""
         except Exception as error:

@@ -58,7 +58,10 @@ def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:
 
     result, error = get_hub().threadpool.apply(run)
     if error is not None:
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # or it would hold this frame, and the frame it: nothing here may leave a cycle
     return cast(_T, result)
 
 

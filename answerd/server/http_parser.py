@@ -61,10 +61,10 @@ Headers = Sequence[tuple[str, str]]
 
 @dataclass(slots=True)
 class HeaderBlock:
-    """A header block that was judged good, and what follows from it alone; never changed, it may serve many requests.
+    """A header block that was judged good, and what follows from it alone. It serves many requests: nobody changes it.
 
-    ``length`` is what it claims of its body, 0 where it says nothing. ``environ`` is room for the keys that an app
-    sees, see `answerd.server.wsgi`.
+    ``length`` is what it claims of its body, 0 where it says nothing. ``environ`` are the keys that an app sees, put
+    there once by `answerd.server.wsgi`.
     """
 
     lines: Headers
@@ -236,15 +236,16 @@ class RequestReader:
         self._body = None
         return Progress.COMPLETE
 
-    def _receive_chunks(self, request: Request, chunks: "_ChunkedBody", data: bytes) -> Progress:
-        chunks.receive(data)
+    def _receive_chunks(self, request: Request, body: "_ChunkedBody", data: bytes) -> Progress:
+        body.receive(data)
+        chunks = body.chunks
         if chunks.too_large:
             request.body_too_large = True
         elif not chunks.complete:
             return Progress.MORE
         else:
             request.body = bytes(chunks.body)
-            self.sent_more = chunks.sent_more
+            self.sent_more = body.sent_more
         self._chunks = None
         return Progress.COMPLETE
 
@@ -261,54 +262,64 @@ class _HeaderLines:
         self.lines.append((name, value))
 
 
-class _ChunkedBody:
-    """llhttp's callbacks for a chunked body, and the parser that calls them."""
+class _Chunks:
+    """llhttp's callbacks for a chunked body. They do not know the parser that calls them: it would be a cycle."""
 
-    __slots__ = ("_max_body", "_parser", "_received", "_size", "body", "complete", "sent_more", "too_large")
+    __slots__ = ("_max_body", "body", "complete", "size", "too_large")
 
     def __init__(self, max_body: int) -> None:
         self._max_body = max_body
-        self._size = 0
-        self._received = 0
+        self.size = 0
         self.body = bytearray()
         self.complete = False
         self.too_large = False
-        self.sent_more = False
-        self._parser = HttpRequestParser(self)
-        self._parser.feed_data(_CHUNKED_HEAD)
 
     def on_body(self, piece: bytes) -> None:
-        self._size += len(piece)
-        self.too_large = self.too_large or self._size > self._max_body
+        self.size += len(piece)
+        self.too_large = self.too_large or self.size > self._max_body
         if not self.too_large:
             self.body += piece
 
     def on_message_complete(self) -> None:
         self.complete = True
 
+
+class _ChunkedBody:
+    """A chunked body as it arrives."""
+
+    __slots__ = ("_parser", "_received", "chunks", "sent_more")
+
+    def __init__(self, max_body: int) -> None:
+        self.chunks = _Chunks(max_body)
+        self.sent_more = False
+        self._received = 0
+        self._parser = HttpRequestParser(self.chunks)
+        self._parser.feed_data(_CHUNKED_HEAD)
+
     def receive(self, data: bytes) -> None:
+        chunks = self.chunks
         position = 0
-        while position < len(data) and not self.complete and not self.too_large:
+        while position < len(data) and not chunks.complete and not chunks.too_large:
             # To the next multiple in the stream, so that it does not matter how the stream was cut.
             size = CHUNK_OVERHEAD_CHECKED_EVERY - self._received % CHUNK_OVERHEAD_CHECKED_EVERY
             piece = data[position : position + size]
             position += len(piece)
             self._received += len(piece)
             self._feed(piece)
-            if self._received % CHUNK_OVERHEAD_CHECKED_EVERY == 0 and not self.complete:
-                overhead = self._received - self._size
-                self.too_large |= overhead > CHUNK_OVERHEAD_ALLOWED + CHUNK_OVERHEAD_PER_BYTE * self._size
+            if self._received % CHUNK_OVERHEAD_CHECKED_EVERY == 0 and not chunks.complete:
+                overhead = self._received - chunks.size
+                chunks.too_large |= overhead > CHUNK_OVERHEAD_ALLOWED + CHUNK_OVERHEAD_PER_BYTE * chunks.size
         self.sent_more = self.sent_more or position < len(data)
-        if self.too_large:
-            self.body.clear()
+        if chunks.too_large:
+            chunks.body.clear()
 
     def _feed(self, piece: bytes) -> None:
         try:
             self._parser.feed_data(piece)
         except HttpParserError as error:
-            if self.complete:  # what follows the body is not ours
+            if self.chunks.complete:  # what follows the body is not ours
                 self.sent_more = True
-            elif not self.too_large:  # it was too large before it was malformed
+            elif not self.chunks.too_large:  # it was too large before it was malformed
                 raise Refusal(400, f"malformed chunked body: {_reason(error)}") from None
 
 
@@ -346,9 +357,10 @@ _judged_blocks: dict[tuple[int, bytes], HeaderBlock] = {}
 """Blocks that were judged good, with the minor version they were judged for: installers of one kind send the same lines
 for every machine, and to read them again costs half of what a request costs here."""
 
-_JUDGED_BLOCKS = 1_024
+_JUDGED_BLOCKS = 512
 _LONGEST_JUDGED = 1_024
-"""Bounds of what is remembered, in blocks and in bytes of each: 2 MB at most whatever clients send."""
+_MOST_LINES_JUDGED = 32
+"""Bounds of what is remembered, in blocks and in bytes and lines of each: 5 MB at most whatever clients send."""
 
 
 def _judged_block(minor_version: int, block: bytes) -> HeaderBlock:
@@ -370,7 +382,7 @@ def _judged_block(minor_version: int, block: bytes) -> HeaderBlock:
             header.waits_to_send = value.lower() == "100-continue" and minor_version > 0
     if hosts != 1 and (minor_version or hosts):
         raise Refusal(400, "malformed header: Host is given twice" if hosts else "malformed header: Host is missing")
-    if len(block) <= _LONGEST_JUDGED:
+    if len(block) <= _LONGEST_JUDGED and len(header.lines) <= _MOST_LINES_JUDGED:
         if len(_judged_blocks) >= _JUDGED_BLOCKS:
             _judged_blocks.clear()
         _judged_blocks[minor_version, block] = header

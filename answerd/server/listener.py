@@ -102,7 +102,7 @@ _NO_NEW_CONNECTION = (
 _SO_ATTACH_FILTER = 26  # of Linux's asm-generic/socket.h
 
 
-def _refuse_new(listening: socket.socket) -> None:
+def refuse_new(listening: socket.socket) -> None:
     """Have the kernel drop what would begin another connection; handshakes that have begun go on.
 
     Closing a listening socket resets whatever has completed its handshake since the last accept. A client whose SYN is
@@ -180,7 +180,7 @@ class Listener(WSGIServer):
         """
         self._draining = True
         if not hands_over:
-            _refuse_new(self.socket)
+            refuse_new(self.socket)
         last = self.loop.timer(HANDSHAKE_SECONDS)
         last.start(self._accept_last)
         self._drained.wait(max(0.0, until - monotonic()))
@@ -260,9 +260,9 @@ class Listener(WSGIServer):
             connection = fresh.popleft()
             if not connection.closed:
                 connection.read()
-        self._answer_ready()
         if fresh:
             self.loop.run_callback(self._serve_fresh)
+        self._answer_ready()
 
     def _accept_failed(self, error: OSError) -> bool:
         """Notes it, and finds a way on; False when there is nothing to accept for now."""
@@ -392,6 +392,8 @@ class Listener(WSGIServer):
                 self._outbox = None
                 for connection in answered:
                     connection.send()
+                if self._ready:  # after a fault, the others still get their turn
+                    self.loop.run_callback(self._answer_ready)
 
     def answered(self, connection: Connection) -> None:
         """It has its response, which is sent at once or after those that are being made."""

@@ -118,9 +118,13 @@ def when_the_parent_is_gone(lifeline: int, act: Callable[[], None]) -> None:
 class StandIn:
     """A child that answers while the parent is too busy to start the others."""
 
-    def __init__(self, run: Callable[[], int], after_seconds: float, log: RequestLog) -> None:
-        """``run`` is called in the child once ``after_seconds`` are over, and returns its exit status."""
+    def __init__(
+        self, run: Callable[[], int], after_seconds: float, forget: Callable[[], None], log: RequestLog
+    ) -> None:
+        """``run`` is called in the child once ``after_seconds`` are over, and returns its exit status; ``forget`` in
+        the parent once the child is gone."""
         self.log = log
+        self.forget = forget
 
         def live() -> int:
             is_needed = signal.sigtimedwait([signal.SIGTERM], after_seconds) is None
@@ -142,8 +146,13 @@ class StandIn:
 
     def has_ended(self) -> bool:
         """Whether it is gone, or never was."""
-        if self.pid is not None and _waitpid(self.pid, os.WNOHANG)[0]:
-            self.pid = None
+        if self.pid is not None:
+            pid, status = _waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.pid = None
+                self.forget()
+                if status:
+                    self.log.service(f"the stand-in ended with {os.waitstatus_to_exitcode(status)}")
         return self.pid is None
 
 

@@ -29,7 +29,7 @@ from answerd.server.bearer import FailureBlock
 from answerd.server.capture import Recorder
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
 from answerd.server.generation import Generation
-from answerd.server.listener import Limits, Listener, bind
+from answerd.server.listener import Limits, Listener, bind, refuse_new
 from answerd.server.openapi import DOCUMENT_LIMIT
 from answerd.server.peer import with_port
 from answerd.server.processes import (
@@ -172,11 +172,17 @@ def _run_several(service: _Service) -> int:
             process.answer(index)
         return process.run()
 
-    standing_in = StandIn(stand_in, STAND_IN_AFTER_SECONDS, service.log)
+    def forget_stand_in() -> None:
+        service.admission.reset(service.config.workers)
+
+    standing_in = StandIn(stand_in, STAND_IN_AFTER_SECONDS, forget_stand_in, service.log)
     announce = _once(service.announce)
     try:
         _load_for_all(service, announce)
     except _Stopped:
+        for one in service.sockets:  # no worker will take over what the stand-in leaves
+            refuse_new(one)
+            one.close()
         standing_in.end(service.config.timeout_seconds)
         service.log.service("stopped while loading")
         return 0

@@ -1,0 +1,67 @@
+"""The mapping whose copies share: each is right whatever becomes of the others."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from answerd.answers.sharing_map import SharingMap
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["set", "delete", "copy"]), st.integers(0, 30), st.integers(0, 9)), max_size=60
+)
+
+
+def no_pause() -> None:
+    pass
+
+
+def filled(count: int) -> SharingMap[int, str]:
+    made: SharingMap[int, str] = SharingMap()
+    for number in range(count):
+        made[number] = "first"
+    return made
+
+
+@settings(deadline=None)
+@given(st.integers(0, 20), STEPS)
+def test_it_is_a_mapping_and_so_are_the_copies_before(count: int, steps: list[tuple[str, int, int]]) -> None:
+    current, expected = filled(count), dict.fromkeys(range(count), "first")
+    before = []
+    for what, key, value in steps:
+        if what == "copy":
+            before.append((current, expected))
+            current, expected = current.copy(no_pause), dict(expected)
+        elif what == "set":
+            current[key] = expected[key] = str(value)
+        elif key in expected:
+            del current[key], expected[key]
+    for made, wanted in [*before, (current, expected)]:
+        assert dict(made.items()) == wanted
+        assert len(made) == len(wanted)
+        assert made.among(range(32)) == wanted.keys() & range(32)
+
+
+def test_a_walk_with_pauses_sees_what_was_there_when_the_next_copies_are_put_together() -> None:
+    current = filled(3_000).copy(no_pause)
+    for number in range(1_500):
+        del current[number]
+    for number in range(5_000, 6_500):
+        current[number] = "second"
+    seen = []
+    for count, (key, value) in enumerate(current.items()):
+        if count == 10:
+            following = current.copy(no_pause).copy(no_pause)
+            following[2_000] = "third"
+        seen.append((key, value))
+    assert dict(seen) == dict.fromkeys(range(1_500, 3_000), "first") | dict.fromkeys(range(5_000, 6_500), "second")
+    assert following[2_000] == "third"
+
+
+def test_keys_that_another_has_not() -> None:
+    current = filled(100).copy(no_pause)
+    following = current.copy(no_pause)
+    del following[3]
+    following[200] = "new"
+    assert set(current.keys_besides(following, no_pause)) == {3}
+    assert set(following.keys_besides(current, no_pause)) == {200}
