@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from answerd.answers.selectors import SelectorIndex
@@ -50,11 +51,11 @@ class Catalogue:
     """
 
     documents: SharingMap[RawDocument, Document] = field(default_factory=SharingMap)
-    machines: SharingMap[str, tuple[Document, ...]] = field(default_factory=SharingMap)
+    machines: SharingMap[str, tuple[Document, ...]] = field(default_factory=partial(SharingMap, is_searched=True))
     groups: SharingMap[Name, tuple[Document, ...]] = field(default_factory=SharingMap)
     defaults: SharingMap[str, tuple[Document, ...]] = field(default_factory=SharingMap)
     claims: SharingMap[Document, GroupClaim] = field(default_factory=SharingMap)
-    members: SharingMap[str, tuple[GroupClaim, ...]] = field(default_factory=SharingMap)
+    members: SharingMap[str, tuple[GroupClaim, ...]] = field(default_factory=partial(SharingMap, is_searched=True))
     selectors: SelectorIndex[GroupClaim] = field(default_factory=SelectorIndex)
     unreadable: tuple[Document, ...] = ()
     unlisted: tuple[str, ...] = ()

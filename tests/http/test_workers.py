@@ -2,12 +2,15 @@
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from loadtest.fleet import templated_fleet, write
 from tests.load.torture.known_port import OnAKnownPort
 from tests.load.torture.probe import Probes, ask
 from tests.load.torture.processes import children, is_alive, kill, wait_until
@@ -37,6 +40,65 @@ def texts(service: Service, requests: int = 40) -> set[str]:
 
 def script(text: str) -> dict[str, str | bytes]:
     return {"default.ipxe": f"#!ipxe\necho {text}\n"}
+
+
+# --- loading --------------------------------------------------------------------------------------------------------
+
+HEALTH = b"GET /health HTTP/1.1\r\nHost: s\r\n\r\n"
+
+
+class StillLoading(OnAKnownPort):
+    """The service as soon as it answers ``/health``, on a set whose load and preparation take a second or two."""
+
+    def __init__(self, answers: Path, **settings: Any) -> None:
+        write(templated_fleet(8_000), answers)
+        super().__init__(SERVICE_ANSWERS_DIR=answers, **settings)
+
+    def wait_for_log(self, pattern: str, seconds: float = 5.0) -> str:
+        if self.address is None:
+            wait_until(lambda: ask(self.known, HEALTH) == "200", seconds)
+            self.address = self.known
+            return ""
+        return super().wait_for_log(pattern, seconds)
+
+    @property
+    def stand_in(self) -> int:
+        """Its process id; it is the only child until the workers are there."""
+        assert not any("processes started" in line for line in self.log), "loaded too fast to see the stand-in"
+        return children(self.process.pid)[0]
+
+
+def test_a_stand_in_answers_while_workers_load_and_hands_over(tmp_path: Path) -> None:
+    service = StillLoading(tmp_path, SERVICE_WORKERS=2)
+    with service:
+        stand_in = service.stand_in
+        assert service.get("/toml?mac=02:00:00:00:00:01").status == 404  # known once it is loaded
+        service.wait_for_log("2 processes started", 20)
+        wait_until(lambda: not is_alive(stand_in))
+        assert len(children(service.process.pid)) == 2
+        assert service.get("/toml?mac=02:00:00:00:00:01").status == 404
+
+
+def test_the_places_of_a_stand_in_that_dies_come_back(tmp_path: Path) -> None:
+    service = StillLoading(tmp_path, SERVICE_WORKERS=2, SERVICE_MAX_CONNECTIONS=6)
+    with service:
+        held = [socket.create_connection(service.known) for _ in range(6)]
+        wait_until(lambda: ask(service.known, HEALTH) == "503")
+        kill(service.stand_in)
+        service.wait_for_log("the stand-in ended with -9", 20)
+        service.wait_for_log("2 processes started", 20)
+        wait_until(lambda: ask(service.known, HEALTH) == "200")
+        for client in held:
+            client.close()
+
+
+def test_told_to_stop_while_workers_load_it_stops(tmp_path: Path) -> None:
+    service = StillLoading(tmp_path, SERVICE_WORKERS=2)
+    with service:
+        stand_in = service.stand_in
+        assert service.stop() == 0
+        assert any("stopped while loading" in line for line in service.log)
+        assert not is_alive(stand_in)
 
 
 # --- dying ----------------------------------------------------------------------------------------------------------

@@ -16,17 +16,19 @@ def no_pause() -> None:
     pass
 
 
-def filled(count: int) -> SharingMap[int, str]:
-    made: SharingMap[int, str] = SharingMap()
+def filled(count: int, *, is_searched: bool = False) -> SharingMap[int, str]:
+    made: SharingMap[int, str] = SharingMap(is_searched=is_searched)
     for number in range(count):
         made[number] = "first"
     return made
 
 
 @settings(deadline=None)
-@given(st.integers(0, 20), STEPS)
-def test_it_is_a_mapping_and_so_are_the_copies_before(count: int, steps: list[tuple[str, int, int]]) -> None:
-    current, expected = filled(count), dict.fromkeys(range(count), "first")
+@given(st.integers(0, 20), STEPS, st.booleans())
+def test_it_is_a_mapping_and_so_are_the_copies_before(
+    count: int, steps: list[tuple[str, int, int]], is_searched: bool
+) -> None:
+    current, expected = filled(count, is_searched=is_searched), dict.fromkeys(range(count), "first")
     before = []
     for what, key, value in steps:
         if what == "copy":
@@ -43,7 +45,7 @@ def test_it_is_a_mapping_and_so_are_the_copies_before(count: int, steps: list[tu
 
 
 def test_a_walk_with_pauses_sees_what_was_there_when_the_next_copies_are_put_together() -> None:
-    current = filled(3_000).copy(no_pause)
+    current = filled(3_000, is_searched=True).copy(no_pause)
     for number in range(1_500):
         del current[number]
     for number in range(5_000, 6_500):
@@ -56,6 +58,7 @@ def test_a_walk_with_pauses_sees_what_was_there_when_the_next_copies_are_put_tog
         seen.append((key, value))
     assert dict(seen) == dict.fromkeys(range(1_500, 3_000), "first") | dict.fromkeys(range(5_000, 6_500), "second")
     assert following[2_000] == "third"
+    assert following.among([0, 1_499, 2_000, 5_000, 7_000]) == {2_000, 5_000}
 
 
 def test_keys_that_another_has_not() -> None:

@@ -1,0 +1,153 @@
+"""What a load does beside requests: gives way to them, does what is new and no more, leaves the collector alone."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from io import StringIO
+from itertools import count
+from typing import Any
+
+import gevent
+import gevent.socket
+import pytest
+
+from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.answers.warming import warm_up
+from answerd.documents import Key, RawDocument
+from answerd.formats import toml
+from answerd.formats.family import Prepared
+from answerd.identity import Kind
+from answerd.server import answer_set, collector
+from answerd.server.answer_set import Digest, Slices
+
+GROUP = RawDocument(Key(Kind.GROUP, "g", "toml"), 'y = "1"\n')
+
+
+def machine(number: int, text: str = 'extends = "g"\nx = "{{ mac }}"\n') -> RawDocument:
+    return RawDocument(Key(Kind.MACHINE, f"m{number}", "toml"), text)
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that the TOML family is given to parse from now on."""
+    texts: list[str] = []
+    parse = toml.parse
+
+    def note(text: str) -> Any:
+        texts.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(toml, "parse", note)
+    return texts
+
+
+@pytest.fixture
+def frozen() -> Iterator[int]:
+    """The objects that the collector does not look at: all that are there."""
+    gc.collect()
+    gc.freeze()
+    yield gc.get_freeze_count()
+    gc.enable()
+    gc.unfreeze()
+
+
+# --- giving way -----------------------------------------------------------------------------------------------------
+
+
+def test_a_socket_that_is_ready_is_read_between_two_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_set, "SLICE_SECONDS", 0.0)
+    near, far = gevent.socket.socketpair()
+    reader = gevent.spawn(near.recv, 1)
+    gevent.sleep(0)
+    far.send(b"x")
+    pause = Slices()
+    turns = count(1)
+    while not reader.ready():
+        pause()
+        assert next(turns) <= 3
+
+
+# --- doing what is new ----------------------------------------------------------------------------------------------
+
+
+def test_after_a_change_only_what_is_new_is_looked_at(parsed: list[str]) -> None:
+    machines = [machine(number) for number in range(500)]
+    catalogue = Catalogue().changed([GROUP, *machines])
+    warm_up(catalogue, no_pause)
+    assert len(parsed) == 501
+    parsed.clear()
+    after = catalogue.changed([machine(7, "x = 7\n")], [machines[7]])
+    pauses: list[int] = []
+    warm_up(after, lambda: pauses.append(1), catalogue)
+    assert parsed == ["x = 7\n"]
+    assert len(pauses) < 10
+
+
+def test_after_a_change_of_a_group_all_that_stand_on_it_are_prepared_again() -> None:
+    machines = [machine(number) for number in range(3)]
+    catalogue = Catalogue().changed([GROUP, *machines])
+    warm_up(catalogue, no_pause)
+    after = catalogue.changed([RawDocument(GROUP.key, "y = 2\n")], [GROUP])
+    warm_up(after, no_pause, catalogue)
+    for raw in machines:
+        kept = after.documents[raw].prepared
+        assert kept is not None
+        assert kept[1].pieces[0] == b'y = 2\nx = "'
+
+
+def test_a_problem_is_logged_when_it_is_new() -> None:
+    class Log:
+        lines = StringIO()
+
+        def service(self, line: str) -> None:
+            self.lines.write(f"{line}\n")
+
+    log, digest = Log(), Digest()
+    broken = machine(1, "x =")
+    catalogue = Catalogue().changed([GROUP, broken])
+    digest.take(catalogue, no_pause, log)  # type: ignore[arg-type]
+    digest.take(catalogue.changed([machine(2)]), no_pause, log)  # type: ignore[arg-type]
+    assert log.lines.getvalue().count("problem: ") == 1
+    digest.take(catalogue.changed([machine(1, "y =")], [broken]), no_pause, log)  # type: ignore[arg-type]
+    assert log.lines.getvalue().count('problem: machine "m1" (toml): does not parse') == 1
+    assert digest.catalogue is not catalogue
+
+
+# --- what is kept ---------------------------------------------------------------------------------------------------
+
+
+def test_answers_that_share_a_block_are_what_they_were() -> None:
+    texts = ["a = 1\n", 'b = "{{ x }}{{ y }}"\n', "", 'c = "{{ x }}"\n', "ä = 1\n"]
+    answers = [toml.prepare(toml.parse(text)) for text in texts if "{{" not in text and text.isascii()]
+    catalogue = Catalogue().changed([machine(number, text) for number, text in enumerate(texts)])
+    warm_up(catalogue, no_pause)
+    answers += [kept[1] for document in catalogue.documents.values() if (kept := document.prepared)]
+    before = [(one.fill(str.upper), one.static, one.pieces) for one in answers]
+    Prepared.pack(answers[:3])
+    Prepared.pack(answers)
+    assert [(one.fill(str.upper), one.static, one.pieces) for one in answers] == before
+
+
+def test_what_is_made_while_it_is_held_back_is_no_business_of_the_collector(frozen: int) -> None:
+    with collector.held_back():
+        assert not gc.isenabled()
+        made = [[number] for number in range(20_000)]
+    assert gc.isenabled()
+    assert gc.get_freeze_count() - frozen >= len(made)
+
+
+def test_what_is_made_in_slices_is_no_business_of_the_collector(frozen: int) -> None:
+    threshold = gc.get_threshold()
+    gc.set_threshold(*collector.THRESHOLDS)
+    try:
+        made = []
+        for number in range(20_000):
+            cycle: list[Any] = [number]
+            cycle.append(cycle)  # garbage at once
+            made.append([number])
+            collector.keep_new()
+    finally:
+        gc.set_threshold(*threshold)
+    kept = gc.get_freeze_count() - frozen
+    assert len(made) - 10_000 < kept < len(made) + 10_000
