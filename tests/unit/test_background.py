@@ -29,20 +29,6 @@ def machine(number: int, text: str = 'extends = "g"\nx = "{{ mac }}"\n') -> RawD
 
 
 @pytest.fixture
-def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts that the TOML family is given to parse from now on."""
-    texts: list[str] = []
-    parse = toml.parse
-
-    def note(text: str) -> Any:
-        texts.append(text)
-        return parse(text)
-
-    monkeypatch.setattr(toml, "parse", note)
-    return texts
-
-
-@pytest.fixture
 def frozen() -> Iterator[int]:
     """The objects that the collector does not look at: all that are there."""
     gc.collect()

@@ -113,20 +113,6 @@ def test_an_old_catalogue_answers_as_before(changes: list[tuple[Key, str | None]
         assert answers(catalogue) == said
 
 
-@pytest.fixture
-def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts that the TOML family is given to parse from now on."""
-    texts: list[str] = []
-    parse = toml.parse
-
-    def note(text: str) -> Any:
-        texts.append(text)
-        return parse(text)
-
-    monkeypatch.setattr(toml, "parse", note)
-    return texts
-
-
 def raw(name: str, text: str, kind: Kind = Kind.MACHINE) -> RawDocument:
     return RawDocument(Key(kind, name, "toml"), text)
 

@@ -1,0 +1,23 @@
+"""What several unit tests look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from answerd.formats import toml
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that the TOML family is given to parse from now on."""
+    texts: list[str] = []
+    parse = toml.parse
+
+    def note(text: str) -> Any:
+        texts.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(toml, "parse", note)
+    return texts
