@@ -1,4 +1,4 @@
-"""Which documents answer a request: SPEC 7, step by step.
+"""Which documents answer a request, step by step (``docs/selection.md``).
 
 Raises instead of guessing: a claim by a broken document is never passed on to the next best claim.
 """
