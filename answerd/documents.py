@@ -7,8 +7,8 @@ other documents: what follows from several of them together is the catalogue's.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from answerd.formats import ALIASES, FORMATS
 from answerd.formats.control import Control, read_control
@@ -58,7 +58,7 @@ class RawDocument:
     fault: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Content:
     """A document's text, understood; all but the tree of its values.
 
@@ -91,7 +91,7 @@ class Document:
         self.raw = raw
         self.key = raw.key
         self.identity = identity(raw.key.identifier)
-        # What `answerd.answers.compose` made of the stacks that this document is the top of, with those stacks.
+        # What `answerd.answers.compose` made of the stacks that this document is the top of, with the layers below it.
         self.prepared: tuple[tuple[Document, ...], Prepared] | None = None
         self.merged: tuple[tuple[Document, ...], Tree] | None = None
 
@@ -151,10 +151,19 @@ class Document:
         return self.key.kind is Kind.MACHINE and self.identity in ALIASES
 
 
-@lru_cache(maxsize=16_384)
+_alike: WeakValueDictionary[tuple[Control, bool], Content] = WeakValueDictionary()
+"""Contents that documents have in common, for as long as one of them is there: nothing here outlives a document."""
+
+
 def _shared(content: Content) -> Content:
-    """The one object for all contents that are alike: those of a rack differ in their trees only."""
-    return content
+    """The one object for all contents that are alike: the machines of a rack differ in their trees only.
+
+    What claims by itself or has a problem is hardly ever like another, and long.
+    """
+    control = content.control
+    if control.members or control.match or content.problems or not content.readable:
+        return content
+    return _alike.setdefault((control, content.verbatim), content)
 
 
 def read_content(kind: Kind, family: Family, text: str, fault: str | None = None) -> tuple[Content, Tree]:
@@ -174,7 +183,7 @@ def read_content(kind: Kind, family: Family, text: str, fault: str | None = None
         tree = family.placeholders(tree, reader)
         problems += tuple(dict.fromkeys(reader.problems))
         placeholders = reader.found
-    plain = not placeholders and not written.values and not written.faults
+    plain = not placeholders and written.is_empty
     if not control.claims_known:
         return _unreadable(control, *problems)
     return Content(control, problems, verbatim=plain), tree

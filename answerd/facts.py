@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from answerd.formats import ALIASES, ALL_EXTENSIONS, split_extension
+from answerd.formats import ALIASES, ALL_EXTENSIONS, formats_of_name, split_extension
 from answerd.identity import (
     SHORTEST_MAC,
     find_macs,
@@ -36,8 +36,13 @@ SHORTEST_BODY_IDENTITY = 4
 SIDE_FILES = ("meta-data", "vendor-data", "network-config")
 """What cloud-init asks NoCloud's URL for beside ``user-data`` (SPEC 7)."""
 
+AUTOYAST_RULES = "rules.xml"
+"""What AutoYaST asks a directory for first."""
+
 _LONGEST_SHOWN = 100
-_YAML_ALIASES = frozenset(alias for alias, extensions in ALIASES.items() if {"yaml", "yml"}.intersection(extensions))
+_YAML = ALIASES["yaml"]
+_AUTOYAST = ALIASES["autoyast"]
+_HEX_ADDRESS = re.compile(r"[0-9A-F]{1,8}")
 _SET_HERE = OWN_LABELS | RESERVED_LABELS
 _MAC_HEADER = re.compile(r"x-rhn-provisioning-mac-\d+\Z")
 _FORM = "application/x-www-form-urlencoded"
@@ -65,7 +70,7 @@ class Facts:
     def __init__(self, request: Request) -> None:
         self.request = request
         self.segments = [_decoded(segment) for segment in request.path.split("/") if segment]
-        self.alias = next((one for segment in self.segments if (one := segment.lower()) in ALIASES), None)
+        self.word, self.extensions = _asked_format(self.segments)
         self.parameters = list(_parameters(request.query))
         self._json = read_json(request.body) if request.body else None
         self._is_form = bool(request.body) and self._json is None and _is_sent_as_form(request.headers)
@@ -80,11 +85,6 @@ class Facts:
         self._firsts: dict[str, str | None] = {}
         self._values: dict[str, Sequence[str]] = {}
         self._forms: dict[str, Sequence[str]] = {}
-
-    @property
-    def extensions(self) -> tuple[str, ...]:
-        """The formats that may answer, in the order that decides ties."""
-        return ALL_EXTENSIONS if self.alias is None else ALIASES[self.alias]
 
     def values(self, label: str) -> Sequence[str]:
         """All values of a case-folded label, in order of arrival and each once."""
@@ -234,9 +234,19 @@ class Facts:
     @property
     def side_file(self) -> str | None:
         """Which of NoCloud's side files a yaml endpoint is asked for; None when it is none of them."""
-        if self.alias not in _YAML_ALIASES:
+        if self.extensions != _YAML:
             return None
         return next((value for value in self.values("file") if value in SIDE_FILES), None)
+
+    @property
+    def asks_for_rules(self) -> bool:
+        """Whether this is AutoYaST's first probe of a directory: its rules, not a machine's profile."""
+        return self.extensions == _AUTOYAST and self.segments[-1] == AUTOYAST_RULES
+
+    @property
+    def asks_by_hex_address(self) -> bool:
+        """Whether this is one of AutoYaST's next probes: its IPv4 address in hex, then with fewer and fewer digits."""
+        return self.extensions == _AUTOYAST and bool(_HEX_ADDRESS.fullmatch(self.segments[-1]))
 
     def asking_for_user_data(self) -> Facts:
         """The facts of the same request for NoCloud's ``user-data`` in place of a side file."""
@@ -260,6 +270,18 @@ class Facts:
             if mac_digits(one):
                 return f"mac={text}"
         return f"peer={self.request.peer}" if self.request.peer else "a request that names no machine"
+
+
+def _asked_format(segments: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
+    """The segment (lower-cased) that asks for a format, None where there is none, and the formats that may answer, in
+    the order that decides ties. The first alias decides; where there is none, a well-known name as the last segment."""
+    for segment in segments:
+        word = segment.lower()
+        extensions = ALIASES.get(word)
+        if extensions is not None:
+            return word, extensions
+    named = formats_of_name(word) if segments else None
+    return (word, named) if named else (None, ALL_EXTENSIONS)
 
 
 def _header_facts(headers: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ tells what they claim.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -29,6 +29,16 @@ Name = tuple[str, str]
 """An identity and a format: at most one document of a kind may have both."""
 
 
+Claimed = tuple[tuple[str, ...], tuple[Criterion, ...]]
+"""The ``members`` and ``match`` of a group."""
+
+_MOST_GONE = 100
+"""Groups that are gone and whose last claims are kept: a file that moves may be missing for a few looks."""
+
+_MOST_GONE_MEMBERS = 100_000
+"""Members that those claims may have together."""
+
+
 def no_pause() -> None:
     """For who has nobody waiting: go on at once."""
 
@@ -47,7 +57,8 @@ class Catalogue:
     """All documents of one moment. Its mappings are for reading; see `changed`.
 
     ``unreadable`` are the groups that have not been readable since the start, which might claim anything.
-    ``unlisted`` says which part of the store could not even be listed, for the same reason.
+    ``unlisted`` says which part of the store could not even be listed, for the same reason. ``gone`` is what groups
+    claimed that are not there any more, for the case that one comes back and cannot be read.
     """
 
     documents: SharingMap[RawDocument, Document] = field(default_factory=SharingMap)
@@ -59,6 +70,7 @@ class Catalogue:
     selectors: SelectorIndex[GroupClaim] = field(default_factory=SelectorIndex)
     unreadable: tuple[Document, ...] = ()
     unlisted: tuple[str, ...] = ()
+    gone: Mapping[Name, Claimed] = field(default_factory=dict)
     # What `extended_by` and `chain` found, each once: hundreds of machines stand on one group.
     _extended: dict[Name, Document] = field(default_factory=dict)
     _chains: dict[Document, tuple[Document, ...]] = field(default_factory=dict)
@@ -189,7 +201,7 @@ class _Change:
         self.members = before.members.copy(pause)
         self.selectors = before.selectors
         self.unreadable = dict.fromkeys(before.unreadable)
-        self.lapsed: dict[tuple[Key, str], GroupClaim] = {}
+        self.lapsed: dict[Name, dict[str, Claimed]] = {}  # by source
 
     def made(
         self, added: Iterable[RawDocument], removed: Iterable[RawDocument], unlisted: tuple[str, ...]
@@ -210,6 +222,7 @@ class _Change:
             selectors=self.selectors,
             unreadable=tuple(sorted(self.unreadable, key=_order)),
             unlisted=unlisted,
+            gone=self._gone(),
         )
 
     def _pause_after(self, count: int, raw: RawDocument) -> None:
@@ -229,7 +242,8 @@ class _Change:
             self.unreadable.pop(document, None)
             claim = self.claims.pop(document, None)
             if claim:
-                self.lapsed[raw.key, raw.source] = claim
+                of_name = self.lapsed.setdefault((document.identity, raw.key.format), {})
+                of_name[raw.source] = claim.members, claim.match
                 self._withdraw(claim)
         else:
             _drop(self.defaults, raw.key.format, document)
@@ -271,11 +285,35 @@ class _Change:
         return self.selectors
 
     def _claim(self, document: Document) -> GroupClaim | None:
-        """What a group claims; when it cannot be read, what its last readable version claimed, if there was one."""
+        """What a group claims; when it cannot be read, what its last readable version claimed, if there was one.
+
+        The last version is found by the group's name, because its file may have moved or be spelled in another way. Of
+        two files of one name it is the one in the same place, or nobody can say which.
+        """
         if document.content.readable:
             return GroupClaim(document, document.control.members, document.control.match)
-        lapsed = self.lapsed.get((document.key, document.raw.source))
-        return GroupClaim(document, lapsed.members, lapsed.match) if lapsed else None
+        name = document.identity, document.key.format
+        before = self.before.gone.get(name)
+        lapsed = self.lapsed.get(name) or ({"": before} if before else {})
+        claimed = lapsed.get(document.raw.source) or (next(iter(lapsed.values())) if len(lapsed) == 1 else None)
+        return GroupClaim(document, *claimed) if claimed else None
+
+    def _gone(self) -> Mapping[Name, Claimed]:
+        """The last claims of groups of whose name there is none any more, as many of the newest as may be kept."""
+        gone = dict(self.before.gone)
+        for name, of_name in self.lapsed.items():
+            if len(of_name) == 1:
+                gone.pop(name, None)  # so that it counts as the newest
+                gone[name] = next(iter(of_name.values()))
+        kept: dict[Name, Claimed] = {}
+        members = 0
+        for name, claimed in reversed(gone.items()):
+            members += len(claimed[0])
+            if len(kept) == _MOST_GONE or members > _MOST_GONE_MEMBERS:
+                break
+            if name not in self.groups:
+                kept[name] = claimed
+        return dict(reversed(kept.items()))
 
 
 def _rests_on_match(claim: GroupClaim) -> bool:

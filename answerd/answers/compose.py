@@ -1,7 +1,8 @@
 """Layers to an answer that only waits to be filled: merge, serialise, cut at the placeholders (SPEC 8, 9).
 
-The work is done once per stack of layers. Its result stays with the stack's top document, beside the layers it was
-made of, so it is dropped by itself when any of them is replaced.
+The work is done once per stack of layers. Its result is kept by the top document, with the layers below it that it
+was made of, so it is dropped by itself when any of them is replaced. The top itself is not among them: a document that
+held itself would never be freed, because the collector does not look at documents (`answerd.server.collector`).
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
     that says nothing, all other installers take an empty answer for success.
     """
     top = layers[-1]
-    if top.prepared is None or not _is_made_of(top.prepared, layers):
-        top.prepared = (layers, _prepare(layers))
+    below = layers[:-1]
+    if top.prepared is None or not _is_made_of(top.prepared, below):
+        top.prepared = (below, _prepare(layers))
         if not top.is_shared:
             top.forget_tree()  # needed once more only when the layers below it change
     prepared = top.prepared[1]
@@ -46,14 +48,14 @@ def _prepare(layers: Layers) -> Prepared:
 
 def _merged(layers: Layers) -> Tree:
     """The tree of a stack. That of a chain of groups is kept with its top group: many machines stand on it."""
-    height = next((at for at in range(len(layers), 1, -1) if _is_made_of(layers[at - 1].merged, layers[:at])), 1)
+    height = next((at for at in range(len(layers), 1, -1) if _is_made_of(layers[at - 1].merged, layers[: at - 1])), 1)
     kept = layers[height - 1].merged
     tree = kept[1] if height > 1 and kept else layers[0].tree
     for at in range(height, len(layers)):
         top = layers[at]
         tree = _laid_over(tree, top, layers[at - 1])
         if top.is_shared:
-            top.merged = (layers[: at + 1], tree)
+            top.merged = (layers[:at], tree)
     return tree
 
 

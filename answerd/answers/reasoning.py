@@ -13,7 +13,7 @@ from answerd.answers.catalogue import Catalogue, GroupClaim
 from answerd.answers.criteria import Rank, asks_for, rank, request_has, shortened
 from answerd.answers.provenance import needing
 from answerd.answers.resolve import Answer, resolve
-from answerd.answers.select import Question, Selection, select
+from answerd.answers.select import Question, Selection, question_of, select
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import Facts
@@ -69,8 +69,7 @@ def reasoning(
     except AnswerError as error:
         outcome = error
     steps = [*_request(facts), _formats(facts, acceptable, by_name=extensions is not None)]
-    question = Question(facts, acceptable, assumed, "file" if facts.side_file else None)
-    considered = _Considered(catalogue, question)
+    considered = _Considered(catalogue, question_of(facts, acceptable, assumed))
     steps += considered.steps
     if facts.side_file and isinstance(considered.outcome, NotClaimed):
         steps.append(Step("side file", f"no document names {facts.side_file}: what follows is asked as for user-data"))
@@ -99,9 +98,9 @@ def _formats(facts: Facts, acceptable: Sequence[str], *, by_name: bool) -> Step:
     formats = ", ".join(acceptable)
     if by_name:
         return Step("formats", f"{formats}: asked for by name")
-    if facts.alias is None:
+    if facts.word is None:
         return Step("formats", f"{formats}: no segment of the path asks for one")
-    return Step("formats", f"{formats}: the path segment {facts.alias!r} asks for that")
+    return Step("formats", f"{formats}: the path segment {shortened(facts.word)!r} asks for that")
 
 
 def _layers(outcome: Selection | AnswerError) -> Iterator[Step]:
@@ -147,15 +146,17 @@ class _Considered:
     def _consider(self) -> None:
         """The claims in the order in which SPEC 7 considers them."""
         if self.question.only_naming:
-            self._tell("side file", f"only documents whose match names {self.question.only_naming!r} may claim it")
+            heading = "rules" if self.facts.asks_for_rules else "side file"
+            self._tell(heading, f"only documents whose match names {self.question.only_naming!r} may claim it")
         for reason in self.catalogue.unlisted:
             self._tell("unreadable", f"{reason}: any group might claim this request")
         machine = self._machines()
         if machine and machine.control.extends is not None:
             self._tell("group", f'the machine itself extends "{machine.control.extends}": no other group is looked at')
             return
-        if not self._groups((machine.key.format,) if machine else self.question.extensions):
-            self._unreadable_groups()
+        extensions = (machine.key.format,) if machine else self.question.extensions
+        if not self._groups(extensions):
+            self._unreadable_groups(extensions)
         if machine is None:
             self._defaults()
 
@@ -235,9 +236,9 @@ class _Considered:
         for problem in claim.document.problems[:1]:
             yield f"it is broken, so what it claims gets no answer: {problem}"
 
-    def _unreadable_groups(self) -> None:
+    def _unreadable_groups(self, extensions: Collection[str]) -> None:
         for group in self.catalogue.unreadable:
-            if group.key.format in self.question.extensions:
+            if group.key.format in extensions:
                 self._tell("unreadable", f"{named(group)} might claim this request: {group.problems[0]}")
 
     def _defaults(self) -> None:
@@ -246,8 +247,8 @@ class _Considered:
             for default in self.catalogue.defaults.get(extension, ()):
                 if default is chosen:
                     fate = "answers, as nothing else claims the request"
-                elif self.question.only_naming:
-                    fate = "is no answer to a side file"
+                elif self.question.without_default:
+                    fate = f"is no answer to {shortened(self.facts.side_file or self.facts.segments[-1])}"
                 elif chosen or (isinstance(self.outcome, Selection) and self.outcome.group):
                     fate = "is not needed"
                 else:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import is_blank, prepared_answer
-from answerd.answers.select import Question, Selection, select
+from answerd.answers.select import Question, Selection, question_of, select
 from answerd.documents import Document
 from answerd.errors import EmptyAnswer, NotClaimed
 from answerd.facts import Facts
@@ -55,14 +55,14 @@ def resolve(
     counts as holding.
     """
     acceptable = facts.extensions if extensions is None else extensions
+    question = question_of(facts, acceptable, assumed)
     side_file = facts.side_file
-    if side_file is not None:
-        try:
-            question = Question(facts, acceptable, assumed, only_naming="file")
-            return _answer(select(catalogue, question), facts, may_be_blank=True)
-        except NotClaimed:
-            return _side_file(catalogue, facts, side_file, acceptable, assumed)
-    return _answer(select(catalogue, Question(facts, acceptable, assumed)), facts)
+    if side_file is None:
+        return _answer(select(catalogue, question), facts)
+    try:
+        return _answer(select(catalogue, question), facts, may_be_blank=True)
+    except NotClaimed:
+        return _side_file(catalogue, facts, side_file, acceptable, assumed)
 
 
 def _answer(selection: Selection, facts: Facts, *, may_be_blank: bool = False) -> Answer:

@@ -5,6 +5,7 @@ Families spell them (`WrittenControl`); this room reads them all alike, so that 
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -69,7 +70,8 @@ class Control:
     """The control keys of one document, understood.
 
     ``members`` are identities. ``problems`` are sentences without the document's name. ``claims_known`` is False when
-    ``members`` or ``match`` is malformed, so that nobody can say what the document claims.
+    ``members`` or ``match`` is malformed, or may be misspelled in a group, so that nobody can say what the document
+    claims.
     """
 
     extends: str | None = None
@@ -79,6 +81,17 @@ class Control:
     template: bool = True
     problems: tuple[str, ...] = ()
     claims_known: bool = True
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``; did you mean 'member'?`` for a name that is nearly one of ``known``, else nothing. ``name`` is not quoted: it
+    may be a secret."""
+    near = difflib.get_close_matches(name[:_LONGEST_NAME].lower(), list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+_LONGEST_NAME = 40
+"""Characters that are compared: more is no misspelled control key, and a comparison takes the square of it."""
 
 
 class _Wrong(ValueError):
@@ -100,10 +113,11 @@ def read_control(written: WrittenControl, kind: Kind) -> Control:
         except _Wrong as error:
             spoiled.add(key)
             problems.append(f"{key} {error}{place}")
+    hidden = kind is Kind.GROUP and any(fault.hides_claims for fault in written.faults)
     return Control(
         **meaning,  # type: ignore[arg-type]  # the readers' table gives each key the type of its field
         problems=tuple(problems),
-        claims_known=not spoiled & CLAIMING_KEYS,
+        claims_known=not (hidden or spoiled & CLAIMING_KEYS),
     )
 
 

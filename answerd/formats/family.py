@@ -59,10 +59,15 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class ControlFault:
-    """What is wrong with the control key ``key`` before its value is even looked at."""
+    """What is wrong with the control key ``key`` before its value is even looked at.
+
+    ``key`` is empty where what is written is no control key. ``hides_claims``: it may be a misspelled ``members`` or
+    ``match``, so nobody can say what the document claims.
+    """
 
     key: str
     reason: str
+    hides_claims: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,13 @@ class WrittenControl:
 
     values: Mapping[str, Written] = field(default_factory=dict)
     faults: tuple[ControlFault, ...] = ()
+    is_there: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the document is written without any: then the tree is the whole text. ``is_there`` is for a spelling
+        that names no key and has to be removed all the same."""
+        return not (self.values or self.faults or self.is_there)
 
 
 Path = tuple[str, ...]

@@ -169,10 +169,20 @@ class _Yaml(_Structured):
     def mark(self, source: str, layer: int) -> Tree:
         """The document, each node's line a `_Line`."""
         _, tree = yaml.control(yaml.parse(source))
+        if isinstance(tree, yaml.Stream):
+            roots = tuple(root and _marked_node(root, layer) for root in tree.roots)
+            return tree._replace(roots=roots)
         return tree if tree.root is None else tree._replace(root=_marked_node(tree.root, layer))
 
     def leaves(self, tree: Tree) -> Iterator[Leaf]:
-        """The scalars and the empty collections."""
+        """The scalars and the empty collections. The documents of a stream are counted like the items of a list."""
+        if isinstance(tree, yaml.Stream):
+            return (
+                leaf
+                for position, root in enumerate(tree.roots)
+                if root is not None
+                for leaf in _node_leaves(root, (str(position),))
+            )
         return _node_leaves(tree.root, ()) if tree.root is not None else iter(())
 
 

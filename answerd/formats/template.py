@@ -38,12 +38,25 @@ def _separated_by(separator: str) -> Callable[[str], str]:
     return spell
 
 
+_NO_SLUG = re.compile(r"[^a-z0-9]+")
+_LONGEST_SLUG = 63
+"""Characters of a DNS label (RFC 1035)."""
+
+
+def _slug(value: str) -> str:
+    slug = _NO_SLUG.sub("-", value.lower()).strip("-")[:_LONGEST_SLUG].rstrip("-")
+    if not slug:
+        raise ValueError("has no ASCII letter or digit")
+    return slug
+
+
 FILTERS: dict[str, Callable[[str], str]] = {
     "bare": _separated_by(""),
     "colons": _separated_by(":"),
     "dashes": _separated_by("-"),
     "lower": str.lower,
     "upper": str.upper,
+    "slug": _slug,
 }
 """The filters that take no argument. ``default("text")`` is the one that does; it acts on what is missing."""
 

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from answerd.formats.control import did_you_mean
 from answerd.formats.family import (
     ControlFault,
     Hole,
@@ -22,7 +23,6 @@ from answerd.formats.family import (
     fragments,
 )
 from answerd.formats.template import Template, TemplateReader
-from answerd.identity import shown
 
 name = "text"
 
@@ -72,9 +72,9 @@ class _Directives:
         verb, rest = (*directive.split(None, 1), "", "")[:2]
         key = _KEY_OF_VERB.get(verb)
         if key is None:
-            known = ", ".join(verb for verb in _KEY_OF_VERB if verb != "unset")
-            reason = f"unknown directive 'answer: {shown(verb)}' (line {line}); there are {known}"
-            self.faults.append(ControlFault("", reason))
+            known = [verb for verb in _KEY_OF_VERB if verb != "unset"]
+            reason = f"unknown answer: directive (line {line}); there are {', '.join(known)}{did_you_mean(verb, known)}"
+            self.faults.append(ControlFault("", reason, hides_claims=True))
             return
         try:
             _TAKE[key](self, rest, f"line {line}")

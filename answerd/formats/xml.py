@@ -42,7 +42,7 @@ def control(tree: Tree) -> tuple[WrittenControl, Tree]:
     if not metas:
         return WrittenControl(), tree
     kept = [item for item in root.content if not isinstance(item, Element) or item.name != META]
-    return read_meta(metas), replace(tree, root=holding(root, kept))
+    return replace(read_meta(metas), is_there=True), replace(tree, root=holding(root, kept))
 
 
 def placeholders(tree: Tree, reader: TemplateReader) -> Tree:

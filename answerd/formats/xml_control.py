@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from answerd.formats.control import CONTROL_KEYS
+from answerd.formats.control import CONTROL_KEYS, did_you_mean
 from answerd.formats.family import ControlFault, Path, Written, WrittenControl
 from answerd.formats.xml_tree import Element, Instruction, Shape, Text, shape
 
@@ -44,14 +44,21 @@ class _Reading:
         self.faults: list[ControlFault] = []
 
     def fault(self, key: str, reason: str, element: Element) -> None:
-        """Note what is wrong; a name that is no control key is the whole element's fault."""
-        self.faults.append(ControlFault(key if key in CONTROL_KEYS else "", f"{reason} (line {element.line})"))
+        """Note what is wrong with a control key, or with the whole element."""
+        self.faults.append(ControlFault(key, f"{reason} (line {element.line})"))
+
+    def fault_in_name(self, what: str, name: str, known: Iterable[str], element: Element) -> None:
+        """Note the name of an element or attribute that has no meaning there: it may be a misspelled control key."""
+        reason = f"<{META}> has no such {what} (line {element.line}); there are {', '.join(known)}"
+        hides_claims = what == "element" or bool(did_you_mean(name, _CLAIMING))
+        key = name if name in CONTROL_KEYS else ""
+        self.faults.append(ControlFault(key, reason + did_you_mean(name, known), hides_claims))
 
     def take(self, meta: Element) -> None:
         """Read the attributes and children of one ``answer-meta``."""
         for label, value in _attributes(meta).items():
-            if label not in ("extends", "template"):
-                self.fault(label, f"<{META}> has no attribute {label!r}; there are extends and template", meta)
+            if label not in _ATTRIBUTES:
+                self.fault_in_name("attribute", label, _ATTRIBUTES, meta)
             elif label in self.values:
                 self.fault(label, "stands twice", meta)
             else:
@@ -63,7 +70,7 @@ class _Reading:
             if child.name in _TAKE:
                 _TAKE[child.name](self, child)
             else:
-                self.fault(child.name, f"<{META}> has no <{child.name}>; there are {', '.join(_TAKE)}", child)
+                self.fault_in_name("element", child.name, _TAKE, child)
 
     def take_member(self, child: Element) -> None:
         """``<member>52:54:00:11:22:33</member>``: one identifier; several elements add up."""
@@ -113,6 +120,10 @@ _TAKE: dict[str, Callable[[_Reading, Element], None]] = {
     "match": _Reading.take_match,
     "unset": _Reading.take_unset,
 }
+
+
+_ATTRIBUTES = ("extends", "template")
+_CLAIMING = ("member", "members", "match")
 
 
 def _attributes(element: Element) -> dict[str, str]:

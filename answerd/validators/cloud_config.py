@@ -79,17 +79,23 @@ def judge(text: str, report: Report) -> bool:
     is_cloud_config, is_template = first.rstrip() == HEADER, first.startswith(TEMPLATE_HEADER)
     has_header = is_cloud_config or (is_template and second.rstrip() == HEADER)
     try:
-        root = _compose(text)
+        roots = _compose(text)
     except _Unreadable as unreadable:
         if is_template:
             report.note(f"a template that is no YAML before cloud-init has filled it ({unreadable}): not judged")
             return False
         report.refuse(f"not YAML that can be read: {unreadable}", line=unreadable.line)
-        root = None
+        roots = []
     report.judged_by("YAML syntax")
-    if root is None:
+    if not roots:
         return is_cloud_config and not report.refused
-    _judge_duplicates(root, report)
+    for root in roots:
+        _judge_duplicates(root, report)
+    if len(roots) > 1:
+        if has_header:
+            report.refuse("a cloud-config is one document: cloud-init reads no stream of several", line=_line(roots[1]))
+        return is_cloud_config
+    [root] = roots
     if has_header and not isinstance(root, yaml.MappingNode) and root.tag != _NULL:
         report.refuse("a cloud-config must be a mapping at its top", line=_line(root))
     if isinstance(root, yaml.MappingNode):
@@ -105,23 +111,25 @@ class _Unreadable(Exception):
         self.line = line
 
 
-def _compose(text: str) -> Node | None:
-    """The one document's nodes; None for an empty text. Raises ``_Unreadable``."""
+def _compose(text: str) -> list[Node]:
+    """The roots of a text's documents; none for an empty text. Raises ``_Unreadable``."""
     loader_class = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     loader = loader_class(text)
     try:
         if _depth(text, loader_class) > DEPTH_LIMIT:
             raise _Unreadable(f"nested deeper than {DEPTH_LIMIT}")
-        node: Node | None = loader.get_single_node()
+        roots: list[Node] = []
+        while loader.check_node():
+            node: Node = loader.get_node()  # type: ignore[assignment]  # None where there is no node to check
+            roots.append(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        what = "several documents in one stream" if "expected a single document" in str(error) else error.problem
-        raise _Unreadable(str(what), mark.line + 1 if mark else None) from None
+        raise _Unreadable(str(error.problem), mark.line + 1 if mark else None) from None
     except (yaml.YAMLError, ValueError) as error:
         raise _Unreadable(" ".join(str(error).split())) from None
     finally:
         loader.dispose()
-    return node
+    return roots
 
 
 def _depth(text: str, loader_class: type[yaml.SafeLoader]) -> int:

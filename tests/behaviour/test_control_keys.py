@@ -100,8 +100,8 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "unset in text": ("n1.ks", "# answer: unset a\nx\n", "unset"),
     "template that is a text": ("n1.toml", 'template = "false"\n', "template must be true or false"),
     "template that is a number": ("n1.json", '{"template": 0}', "template must be true or false"),
-    "an unknown verb": ("n1.ks", "# answer: extend base\nx\n", "unknown directive"),
-    "a verb in capitals": ("n1.ks", "# answer: Extends base\nx\n", "unknown directive"),
+    "an unknown verb": ("n1.ks", "# answer: extend base\nx\n", "unknown answer: directive"),
+    "a verb in capitals": ("n1.ks", "# answer: Extends base\nx\n", "unknown answer: directive"),
     "match without a pattern in text": ("groups/g.ks", "# answer: match serial\nx\n", "label=pattern"),
     "an empty match in text": ("groups/g.ks", "# answer: match\nx\n", "empty"),
     "an empty member in text": ("groups/g.ks", "# answer: member\nx\n", "empty"),
@@ -109,7 +109,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "members in an XML machine": ("n1.xml", "<r><answer-meta><member>a</member></answer-meta></r>", "member"),
     "match in an XML default": ("default.xml", '<r><answer-meta><match a="1"/></answer-meta></r>', "match"),
     "an empty match in XML": ("groups/g.xml", "<r><answer-meta><match/></answer-meta></r>", "match"),
-    "an unknown element in XML": ("groups/g.xml", "<r><answer-meta><membre>a</membre></answer-meta></r>", "membre"),
+    "an unknown element in XML": ("groups/g.xml", "<r><answer-meta><membre>a</membre></answer-meta></r>", "'member'"),
     "a template of another word in XML": ("n1.xml", '<r><answer-meta template="off"/></r>', "template"),
     "a pattern of punctuation in XML": ("groups/g.xml", '<r><answer-meta><match a="--"/></answer-meta></r>', "a"),
     "members in a YAML machine": ("n1.yaml", "members: [a]\n", "members has no meaning in a machine"),
@@ -174,3 +174,12 @@ def test_an_unset_path_of_quoted_keys_in_json(fleet: Fleet) -> None:
         }
     )
     assert json.loads(fleet.text("/?h=n1")) == {"a": {"b.c": {"e": 2}}}
+
+
+@pytest.mark.parametrize(
+    "meta", ["<answer-meta/>", "<answer-meta></answer-meta>", "<answer-meta xmlns=''> </answer-meta>"]
+)
+def test_an_empty_answer_meta_never_reaches_a_machine(fleet: Fleet, meta: str) -> None:
+    fleet.write({"n1.xml": f"<r>{meta}<a>1</a></r>\n"})
+    assert fleet.problems() == []
+    assert fleet.text("/xml?h=n1") == "<r>\n  <a>1</a>\n</r>\n"

@@ -18,7 +18,7 @@ CLAIMS: dict[str, tuple[str, dict[str, Any]]] = {
     "a path segment with an extension": ("node.1", {"target": "/node.1.ks"}),
     "a path segment with an extension in capitals": ("node1", {"target": "/node1.TOML"}),
     "an escaped segment": ("98fa9b50d810", {"target": "/98%3afa%3a9b%3a50%3ad8%3a10"}),
-    "OpenBSD's file name": ("98fa9b50d810", {"target": "/98:fa:9b:50:d8:10-install.conf"}),
+    "OpenBSD's file name": ("98fa9b50d810", {"target": "/pve/98:fa:9b:50:d8:10-install.conf"}),
     "AutoYaST's file name": ("98fa9b50d810", {"target": "/98FA9B50D810"}),
     "PXELINUX's file name": ("98fa9b50d810", {"target": "/pxelinux.cfg/01-98-fa-9b-50-d8-10"}),
     "PXELINUX's file name with an extension": ("98fa9b50d810", {"target": "/01-98-fa-9b-50-d8-10.ipxe"}),

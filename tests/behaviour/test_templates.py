@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -246,3 +247,19 @@ def test_a_fact_named_like_a_placeholders_label_may_have_dots_and_colons(fleet: 
     fleet.write({"default.ks": "{{ $schema.version }} {{ dmi.system.asset-tag }} {{ a:b }}\n"})
     body = {"$schema": {"version": "1.0"}, "dmi": {"system": {"asset-tag": "T"}}}
     assert fleet.text("/?a:b=c", json=body) == "1.0 T c\n"
+
+
+@pytest.mark.parametrize(
+    "serial", ["VMware-42 1d 0a 56", "a b", "$(reboot)", "'\"x\"'", "`reboot`", "a;b&&c|d>e", "--hostname=x", "\u2028a"]
+)
+def test_a_slug_is_one_word_whatever_a_request_sends(fleet: Fleet, serial: str) -> None:
+    fleet.write({"default.ks": "network --hostname=db-{{ serial | slug }}.example.com --activate\n"})
+    line = fleet.text(f"/ks?serial={quote(serial)}")
+    assert re.fullmatch(r"network --hostname=db-[a-z0-9]+(-[a-z0-9]+)*\.example\.com --activate\n", line)
+
+
+@pytest.mark.parametrize("serial", ["%20", "--", "%C3%9F%C3%A9"])
+def test_a_slug_of_nothing_is_a_500(fleet: Fleet, serial: str) -> None:
+    fleet.write({"default.ks": "{{ serial | slug }}\n"})
+    with pytest.raises(CannotFill, match=r"serial.*no ASCII letter or digit"):
+        fleet.text(f"/ks?serial={serial}")

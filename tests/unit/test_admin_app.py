@@ -107,7 +107,7 @@ def test_an_invalid_identifier_is_400(admin: Admin, collection: str, method: str
     assert admin.ask(method, f"/{collection}/{name}").status == 400
 
 
-@pytest.mark.parametrize("name", ["groups", "Groups", "default", "DEFAULT", "d%65fault"])
+@pytest.mark.parametrize("name", ["groups", "Groups", "default", "DEFAULT", "d%65fault", "inventory", "InvenTory"])
 def test_a_reserved_machine_is_400_and_says_so(admin: Admin, name: str) -> None:
     reply = admin.put(f"/machines/{name}", "x = 1\n")
 

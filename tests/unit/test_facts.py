@@ -186,12 +186,12 @@ def test_a_request_does_not_carry(parts: dict[str, Any], absent: set[str]) -> No
 
 
 def test_an_alias_counts_in_any_position_and_case_and_the_first_decides() -> None:
-    assert facts("/x/Debian/pve").alias == "debian"
+    assert facts("/x/Debian/pve").word == "debian"
     assert facts("/x/debian/pve").extensions == ("preseed", "seed")
-    assert facts("/seed/x").alias is None
-    assert facts("/x?proxmox=proxmox").alias is None
-    assert facts("/x/node.ks").alias is None
-    assert facts("/d%65bian").alias == "debian"
+    assert facts("/seed/x").word is None
+    assert facts("/x?proxmox=proxmox").word is None
+    assert facts("/x/node.ks").word is None
+    assert facts("/d%65bian").word == "debian"
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,9 @@ def test_an_alias_counts_in_any_position_and_case_and_the_first_decides() -> Non
         ("/nocloud/x/vendor-data", "vendor-data"),
         ("/yml/?mac=1&file=network-config", "network-config"),
         ("/ubuntu/user-data", None),
-        ("/seed/meta-data", None),
+        ("/seed/meta-data", "meta-data"),
+        ("/seed/x", None),
+        ("/x?file=meta-data", None),
         ("/pve/meta-data", None),
         ("/ubuntu/meta-data/x", None),
     ],

@@ -131,6 +131,8 @@ def test_a_file_is_no_document(root: Path, file: str) -> None:
         (f"{'a' * 201}.toml", "200"),
         ("groups.toml", "reserved"),
         ("Groups.ks", "reserved"),
+        ("inventory.toml", "reserved"),
+        ("InvenTory/x.ks", "reserved"),
         ("my dir/x.toml", "ASCII"),
         ("groups/my group.toml", "ASCII"),
         ("a\nb.toml", "ASCII"),

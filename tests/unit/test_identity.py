@@ -111,6 +111,7 @@ def test_an_identifier_may_be(identifier: str) -> None:
         ("groups", "reserved"),
         ("GROUPS", "reserved"),
         ("Default", "reserved"),
+        ("InvenTory", "reserved"),
     ],
 )
 def test_an_identifier_may_not_be(identifier: str, words: str) -> None:

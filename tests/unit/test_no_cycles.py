@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from answerd.answers.catalogue import Catalogue
+from answerd.answers.catalogue import Catalogue, no_pause
 from answerd.answers.near_misses import told
 from answerd.answers.resolve import resolve
+from answerd.answers.warming import warm_up
 from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
@@ -53,6 +54,22 @@ def answered(query: str, body: bytes = b"") -> None:
         told(error, facts)
 
 
+def changed_and_forgotten() -> None:
+    texts = {
+        (Kind.GROUP, "base"): 'a = "{{ serial }}"',
+        (Kind.GROUP, "rack"): 'extends = "base"\nmembers = ["525400000005"]',
+        (Kind.MACHINE, "525400000006"): 'extends = "rack"',
+    }
+    documents = [RawDocument(Key(kind, name, "toml"), text) for (kind, name), text in texts.items()]
+    catalogue = Catalogue().changed(documents)
+    warm_up(catalogue, no_pause)
+    for _ in range(3):
+        for mac in ("525400000005", "525400000006"):
+            resolve(catalogue, Facts(Request("/proxmox", f"mac={mac}&serial=1")))
+        before, documents = documents, [RawDocument(one.key, one.text + "\n") for one in documents]
+        catalogue = catalogue.changed(documents, before)
+
+
 CATALOGUE = Catalogue().changed(
     [RawDocument(Key(Kind(kind), name, "toml"), text) for (kind, name), text in DOCUMENTS.items()]
 )
@@ -70,6 +87,7 @@ CATALOGUE = Catalogue().changed(
         lambda: answered("", BODY),
         lambda: answered("mac=broken"),
         lambda: answered("mac=nobody"),
+        changed_and_forgotten,
     ],
     ids=[
         "a body",
@@ -81,6 +99,7 @@ CATALOGUE = Catalogue().changed(
         "an answer",
         "broken",
         "unclaimed",
+        "documents that change",
     ],
 )
 def test_no_cycle_is_left_by(act: Callable[[], None]) -> None:

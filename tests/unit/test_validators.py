@@ -102,7 +102,6 @@ VALID: list[tuple[str, str, str]] = [
 
 INVALID: list[tuple[str, str, str, str, int | None]] = [
     ("YAML with an open bracket", "yaml", "a:\n  b: [\n", "", 3),
-    ("two YAML documents", "yaml", "a: 1\n---\nb: 1\n", "", 2),
     ("a YAML key twice", "yaml", "a:\n  b: 1\n  b: 2\n", "", 3),
     ("a YAML alias to nothing", "yaml", "a: *b\n", "", 1),
     ("YAML that is nested without end", "yaml", "[" * 200_000, "", None),

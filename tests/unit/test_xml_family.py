@@ -152,7 +152,7 @@ MERGES = {
     ),
     "unset takes all siblings of a name, or those an attribute tells": (
         '<r>\n <s pass="one"/>\n <s pass="t/wo"/>\n <l>\n  <e/>\n  <e/>\n </l>\n</r>',
-        "<r><answer-meta><unset>s[@pass=\"t/wo\"]</unset><unset>l/e</unset></answer-meta></r>",
+        '<r><answer-meta><unset>s[@pass="t/wo"]</unset><unset>l/e</unset></answer-meta></r>',
         '<r><s pass="one"/><l/></r>',
     ),
     "mixed content replaces and is replaced": (
@@ -290,7 +290,7 @@ def test_a_root_that_held_only_control_keys_is_empty() -> None:
     assert served("<r>\n  <answer-meta/>\n</r>") == "<r/>\n"
 
 
-SCRIPT = "\n#!/bin/sh\n\techo \"$A\" && cat <<E > /x\n  it's\nE\n\n"
+SCRIPT = '\n#!/bin/sh\n\techo "$A" && cat <<E > /x\n  it\'s\nE\n\n'
 TEXTS = {
     "a script in CDATA": f"<source><![CDATA[{SCRIPT}]]></source>",
     "CDATA between lines": "<source>\n<![CDATA[ a ]]>\n</source>",
@@ -390,9 +390,11 @@ def test_answer_meta_counts_below_the_root_only() -> None:
 CONTROL_FAULTS = {
     "a second one": ('<answer-meta/>\n<answer-meta extends="x"/>', "one <answer-meta>, this is another (line 2)", True),
     "extends in both": ('<answer-meta extends="a"/><answer-meta extends="b"/>', "extends: stands twice", True),
-    "an unknown attribute": ('<answer-meta extend="x"/>', "no attribute 'extend'", True),
-    "members as an attribute": ('<answer-meta members="a"/>', "members: <answer-meta> has no attribute", False),
-    "an unknown element": ("<answer-meta><memebr>a</memebr></answer-meta>", "no <memebr>; there are member,", True),
+    "an unknown attribute": ('<answer-meta extend="x"/>', "there are extends, template; did you mean 'extends'?", True),
+    "members as an attribute": ('<answer-meta members="a"/>', "members: <answer-meta> has no such attribute", False),
+    "member as an attribute": ('<answer-meta member="a"/>', "<answer-meta> has no such attribute", False),
+    "an unknown element": ("<answer-meta><memebr>a</memebr></answer-meta>", "; did you mean 'member'?", False),
+    "a secret as an element": ("<answer-meta><x3/></answer-meta>", "(line 1); there are member, match, unset", False),
     "members as an element": ("<answer-meta><members>a</members></answer-meta>", "members: <answer-meta> has", False),
     "text": ("<answer-meta>a</answer-meta>", "holds text 'a'", True),
     "an empty member": ("<answer-meta><member/></answer-meta>", "members holds ''", False),
