@@ -196,7 +196,7 @@ class Prepared:
 
 
 _SHARED_HOLES = 100
-"""Holes of an answer up to which it is worth looking for another that is cut alike: what is kept for that is bounded."""
+"""Holes of an answer up to which another that is cut alike is looked for: what is kept for that is bounded."""
 
 
 def _as_they_are(cuts: tuple[int, ...], holes: tuple[Hole, ...]) -> tuple[tuple[int, ...], tuple[Hole, ...]]:
