@@ -7,6 +7,7 @@ tells what they claim.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,6 +25,10 @@ _V = TypeVar("_V", bound="Document | GroupClaim")
 
 _FILED_BETWEEN_PAUSES = 100
 """Documents filed between two pauses: 0.3 ms."""
+
+MOST_GROUPS = 100
+"""Groups that one answer may stand on, the one that is named and those that it extends. Each of a longer chain of
+groups would be an answer of its own over all that lie below it: together more than anybody can hold."""
 
 Name = tuple[str, str]
 """An identity and a format: at most one document of a kind may have both."""
@@ -129,6 +134,8 @@ class Catalogue:
                 return chain
             if parent in passed:
                 raise BrokenDocument(cycle_problem(chain[chain.index(parent) :]))
+            if len(chain) == MOST_GROUPS:
+                raise BrokenDocument(height_problem(chain[0]))
             group = parent
             chain.append(group)
             passed.add(group)
@@ -177,6 +184,11 @@ def twin_problem(twins: tuple[Document, ...]) -> str:
 def unknown_group_problem(document: Document) -> str:
     """Why a document that names a group cannot be laid over it."""
     return f'{document.key}: extends unknown group "{document.control.extends}"'
+
+
+def height_problem(group: Document) -> str:
+    """Why a group that stands on too many others is none."""
+    return f"{group.key}: stands on more groups than an answer may have, which is {MOST_GROUPS} with itself"
 
 
 def cycle_problem(cycle: Sequence[Document]) -> str:
@@ -324,7 +336,11 @@ def _rests_on_match(claim: GroupClaim) -> bool:
 def _append(index: SharingMap[_K, tuple[_V, ...]], key: _K, value: _V) -> None:
     """File a document, or a claim, among its namesakes. Sorted, so that nothing depends on the order of arrival."""
     namesakes = index.get(key)
-    index[key] = tuple(sorted((*namesakes, value), key=_order)) if namesakes else (value,)
+    if namesakes:
+        at = bisect_left(namesakes, _order(value), key=_order)
+        index[key] = (*namesakes[:at], value, *namesakes[at:])
+    else:
+        index[key] = (value,)
 
 
 def _order(filed: Document | GroupClaim) -> tuple[Key, str]:
@@ -333,7 +349,10 @@ def _order(filed: Document | GroupClaim) -> tuple[Key, str]:
 
 
 def _drop(index: SharingMap[_K, tuple[_V, ...]], key: _K, value: _V) -> None:
-    rest = tuple(one for one in index.get(key, ()) if one is not value)
+    rest = index.get(key, ())
+    if value in rest:
+        at = rest.index(value)
+        rest = (*rest[:at], *rest[at + 1 :])
     if rest:
         index[key] = rest
     else:

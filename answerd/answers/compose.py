@@ -66,8 +66,8 @@ def _is_made_of(kept: tuple[Layers, object] | None, layers: Layers) -> bool:
 
 def _laid_over(lower: Tree, top: Document, below: Document) -> Tree:
     """A document over the layers below it, of which ``below`` is the highest. Raises `BrokenDocument`."""
-    for path in top.control.unset:
-        lower = top.family.unset(lower, path)
+    if top.control.unset:
+        lower = top.family.unset(lower, top.control.unset)
     try:
         return top.family.merge(lower, top.tree)
     except MergeError as error:

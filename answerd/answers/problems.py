@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from answerd.answers.catalogue import (
+    MOST_GROUPS,
     Catalogue,
     Name,
     cycle_problem,
+    height_problem,
     no_pause,
     twin_problem,
     twins_of,
@@ -53,20 +55,21 @@ class _Cycle:
 class ProblemIndex:
     """The problems of one catalogue. Never edited: `after` makes the index of the next catalogue beside it.
 
-    ``extending`` files the documents with ``extends`` under the group they name, because its coming or going is their
-    problem.
+    ``too_high`` are the groups that stand on too many others. ``extending`` files the documents with ``extends`` under
+    the group they name, because its coming or going is their problem.
     """
 
     catalogue: Catalogue
     of_documents: Mapping[Document, tuple[str, ...]]
     of_names: Mapping[_FullName, tuple[str, ...]]
     cycles: Mapping[Name, _Cycle]
+    too_high: Mapping[Name, str]
     extending: Mapping[Name, SharingMap[Document, None]]
 
     @classmethod
     def of(cls, catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> ProblemIndex:
         """The index of a catalogue from nothing: every document is looked at, and parsed where it was not yet."""
-        return cls(Catalogue(), {}, {}, {}, {}).after(catalogue, pause=pause)
+        return cls(Catalogue(), {}, {}, {}, {}, {}).after(catalogue, pause=pause)
 
     def after(
         self,
@@ -96,6 +99,7 @@ class ProblemIndex:
             for sentences in filed.values():
                 found.update(sentences)
         found.update(cycle.sentence for cycle in self.cycles.values())
+        found.update(self.too_high.values())
         return frozenset(found)
 
     def listed(self) -> list[str]:
@@ -116,9 +120,11 @@ class _Update:
         self.of_documents = dict(before.of_documents)
         self.of_names = dict(before.of_names)
         self.cycles = dict(before.cycles)
+        self.too_high = dict(before.too_high)
         self.extending = dict(before.extending)
         self.own: dict[Name, SharingMap[Document, None]] = {}  # the files of ``extending`` that are copies already
         self.groups: dict[Name, None] = {}
+        self.names: dict[_FullName, None] = {}
 
     def take_away(self, documents: Iterable[Document]) -> None:
         for document in documents:
@@ -137,6 +143,9 @@ class _Update:
             self.pause()
 
     def made(self) -> ProblemIndex:
+        for name in self.names:
+            _file(self.of_names, name, tuple(_of_twins(self.catalogue, name)))
+            self.pause()
         for group in self.groups:
             # Those that extend a group which is there before and after have the problems that they had.
             if (group in self.catalogue.groups) != (group in self.before.catalogue.groups):
@@ -145,7 +154,10 @@ class _Update:
         for extended, file in self.own.items():
             if not file:
                 self.extending.pop(extended)
-        return ProblemIndex(self.catalogue, self.of_documents, self.of_names, self.cycles, self.extending)
+        self._measure()
+        return ProblemIndex(
+            self.catalogue, self.of_documents, self.of_names, self.cycles, self.too_high, self.extending
+        )
 
     def _look_again(self, documents: Iterable[Document]) -> None:
         for document in documents:
@@ -160,7 +172,7 @@ class _Update:
         kind, one, extension = name = _full_name(document)
         if kind is Kind.GROUP:
             self.groups[one, extension] = None
-        _file(self.of_names, name, tuple(_of_twins(self.catalogue, name)))
+        self.names[name] = None
 
     def _file_of(self, extended: Name) -> SharingMap[Document, None]:
         """The documents that extend a group, for editing."""
@@ -177,12 +189,38 @@ class _Update:
             cycle = self.cycles.get(group)
             for name in cycle.groups if cycle else ():
                 del self.cycles[name]
+        passed: set[Name] = set()
         for group in self.groups:
             self.pause()
-            if group not in self.cycles:
-                found = _cycle_through(self.catalogue, group)
-                for name in found.groups if found else ():
-                    self.cycles[name] = found  # type: ignore[assignment]
+            found = _cycle_above(self.catalogue, group, passed)
+            for name in found.groups if found else ():
+                self.cycles[name] = found  # type: ignore[assignment]
+
+    def _measure(self) -> None:
+        """The groups that stand on too many, anew: those that changed, and those that stand on one whose own height
+        did."""
+        heights = _Heights(self.catalogue, self.pause)
+        before = _Heights(self.before.catalogue, self.pause)
+        measured = list(self.groups)
+        seen = set(measured)
+        for group in measured:  # grows while it is walked
+            self.pause()
+            height = heights.of(group)
+            if height > MOST_GROUPS and (document := _only(self.catalogue, group)):
+                self.too_high[group] = height_problem(document)
+            else:
+                self.too_high.pop(group, None)
+            if height != before.of(group):
+                for name in self._standing_on(group):
+                    if name not in seen:
+                        seen.add(name)
+                        measured.append(name)
+
+    def _standing_on(self, group: Name) -> Iterator[Name]:
+        """The groups that extend a group themselves."""
+        for document in self.extending.get(group, ()):
+            if document.is_shared:
+                yield document.identity, document.key.format
 
 
 def _file(files: dict[_Place, tuple[str, ...]], place: _Place, sentences: tuple[str, ...]) -> None:
@@ -223,19 +261,59 @@ def _of_twins(catalogue: Catalogue, name: _FullName) -> Iterator[str]:
             yield twin_problem(twins)
 
 
-def _cycle_through(catalogue: Catalogue, start: Name) -> _Cycle | None:
-    """The cycle that a group stands in, told from the name that sorts first. A group that leads into one is in none."""
+def _cycle_above(catalogue: Catalogue, start: Name, passed: set[Name]) -> _Cycle | None:
+    """The cycle that a group leads into, told from the name that sorts first.
+
+    ``passed`` are the groups that were walked over before, which are not walked over again: a cycle with one of them
+    has been found then. Those of this walk are added.
+    """
     trail: dict[Name, Document] = {}
     name: Name | None = start
     while name is not None and name not in trail:
-        group = _only(catalogue, name)
+        group = None if name in passed else _only(catalogue, name)
         if group is None:
+            passed.update(trail)
             return None
         trail[name] = group
         name = _extended(group)
-    if name != start:
+    passed.update(trail)
+    if name is None:
         return None
-    return _Cycle(tuple(trail), cycle_problem(list(trail.values())))
+    names = list(trail)
+    cycle = names[names.index(name) :]
+    return _Cycle(tuple(cycle), cycle_problem([trail[one] for one in cycle]))
+
+
+class _Heights:
+    """How many groups each group of a catalogue stands on, itself included; each is walked over once.
+
+    0 for one that leads nowhere: into a cycle, to a name that no group or several have. That is a problem of its own.
+    """
+
+    def __init__(self, catalogue: Catalogue, pause: Callable[[], None]) -> None:
+        self._catalogue = catalogue
+        self._pause = pause
+        self._known: dict[Name, int] = {}
+
+    def of(self, group: Name) -> int:
+        """The height of one group."""
+        trail: dict[Name, None] = {}
+        name: Name | None = group
+        height = 0
+        leads_on = True
+        while name is not None:
+            self._pause()
+            known = self._known.get(name)
+            document = _only(self._catalogue, name) if known is None and name not in trail else None
+            if document is None:
+                height, leads_on = known or 0, bool(known)
+                break
+            trail[name] = None
+            name = _extended(document)
+        for one in reversed(trail):
+            height = height + 1 if leads_on else 0
+            self._known[one] = height
+        return self._known.get(group, 0)
 
 
 def _only(catalogue: Catalogue, name: Name) -> Document | None:

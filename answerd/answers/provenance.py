@@ -87,8 +87,8 @@ def _merged_leaves(layers: Layers) -> list[Leaf]:
     marking = MARKINGS[family.name]
     tree = _marked(family.name, layers[0].text, 0)
     for height, layer in enumerate(layers[1:], 1):
-        for path in layer.control.unset:
-            tree = family.unset(tree, path)
+        if layer.control.unset:
+            tree = family.unset(tree, layer.control.unset)
         tree = family.merge(tree, _marked(family.name, layer.text, height))
     return list(marking.leaves(tree))
 

@@ -107,5 +107,10 @@ def _sent_by_a_member(catalogue: Catalogue, selection: Selection, facts: Facts) 
     """The value, as the request sent it, by which a group's ``members`` claimed it; None where they did not."""
     if selection.group is None or selection.default is not None:
         return None
-    members = catalogue.claims[selection.group].members
-    return next((sent for one, sent in facts.identities.items() if one in members), None)
+    group = selection.group
+    claimed = (
+        sent
+        for one, sent in facts.identities.items()
+        if any(claim.document is group for claim in catalogue.members.get(one, ()))
+    )
+    return next(claimed, None)

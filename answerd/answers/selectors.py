@@ -89,7 +89,8 @@ class SelectorIndex(Generic[Owner]):
         self._anywhere.pop(owner, None)
         for place, text in needs:
             filed = self._filed[place]
-            filed[text] = tuple(one for one in filed[text] if one != owner)
+            at = filed[text].index(owner)
+            filed[text] = (*filed[text][:at], *filed[text][at + 1 :])
             if not filed[text]:
                 del filed[text]
             if not filed:

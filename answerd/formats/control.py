@@ -153,13 +153,13 @@ def _match(written: Written) -> tuple[Criterion, ...]:
         raise _Wrong(f"must be a map of labels to patterns, not {_described(value)}")
     if not value:
         raise _Wrong("is empty: name a label and a pattern, or leave the key out")
-    criteria: dict[str, tuple[Pattern, ...]] = {}
+    criteria: dict[str, list[Pattern]] = {}
     for label, patterns in value.items():
         if not isinstance(label, str) or not label.strip():
             raise _Wrong(f"must have texts for labels, not {_described(label)}")
         name = label.strip().casefold()
-        criteria[name] = criteria.get(name, ()) + _patterns(label, patterns)
-    return tuple(Criterion(label, patterns) for label, patterns in criteria.items())
+        criteria.setdefault(name, []).extend(_patterns(label, patterns))
+    return tuple(Criterion(label, tuple(patterns)) for label, patterns in criteria.items())
 
 
 def _patterns(label: str, value: object) -> tuple[Pattern, ...]:

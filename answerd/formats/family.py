@@ -6,7 +6,7 @@ where a text came from. Adding a format is one module of this shape and one line
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol
@@ -88,6 +88,25 @@ class WrittenControl:
 Path = tuple[str, ...]
 """The keys from the root to a value, as ``unset`` names them."""
 
+Branches = dict[str, "Branches | None"]
+"""Paths as a tree: each first step with what follows it, None where a path ends."""
+
+
+def branches(paths: Iterable[Path]) -> Branches:
+    """Paths as a tree. What stands below the end of another path is not in it: all of that goes with the other."""
+    root: Branches = {}
+    for path in paths:
+        node = root
+        for step in path[:-1]:
+            below = node.setdefault(step, {})
+            if below is None:
+                break
+            node = below
+        else:
+            node[path[-1]] = None
+    return root
+
+
 Lookup = Callable[[str], str | None]
 """The first value of a label (case-folded), or None where the request has none."""
 
@@ -136,7 +155,9 @@ class Prepared:
         constant.append("".join(fragments[begin:]).encode())  # type: ignore[arg-type]
         self._block = b"".join(constant)
         self._begin = 0
-        self._cuts, self.holes = _alike(tuple(map(len, constant)), tuple(holes))
+        cuts = tuple(map(len, constant))
+        alike = _alike if len(holes) <= _SHARED_HOLES else _as_they_are
+        self._cuts, self.holes = alike(cuts, tuple(holes))
 
     @property
     def static(self) -> bytes | None:
@@ -186,6 +207,14 @@ class Prepared:
             at += sum(one._cuts)
 
 
+_SHARED_HOLES = 100
+"""Holes of an answer up to which another that is cut alike is looked for: what is kept for that is bounded."""
+
+
+def _as_they_are(cuts: tuple[int, ...], holes: tuple[Hole, ...]) -> tuple[tuple[int, ...], tuple[Hole, ...]]:
+    return cuts, holes
+
+
 @lru_cache(maxsize=4_096)
 def _alike(cuts: tuple[int, ...], holes: tuple[Hole, ...]) -> tuple[tuple[int, ...], tuple[Hole, ...]]:
     """The one pair of objects for all answers that are cut alike."""
@@ -212,8 +241,8 @@ class Family(Protocol):
         Map keys are never templates.
         """
 
-    def unset(self, tree: Tree, path: Path) -> Tree:
-        """The tree without what ``path`` names; the same tree where it names nothing."""
+    def unset(self, tree: Tree, paths: Collection[Path]) -> Tree:
+        """The tree without what ``paths`` name in it, all in one pass; the same tree where they name nothing."""
 
     def merge(self, lower: Tree, upper: Tree) -> Tree:
         """``upper`` laid over ``lower``. Raises `MergeError` where the two cannot be one document."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from numbers import Number
@@ -131,9 +131,9 @@ def placeholders(tree: Tree, reader: TemplateReader) -> Tree:
     return plain.placeholders(tree, reader)
 
 
-def unset(tree: Tree, path: Path) -> Tree:
-    """The tree without the value at ``path``; the same tree where there is none."""
-    return plain.unset(tree, path) if isinstance(tree, dict) else tree
+def unset(tree: Tree, paths: Collection[Path]) -> Tree:
+    """The tree without the values at ``paths``; the same tree where there are none."""
+    return plain.unset(tree, paths) if isinstance(tree, dict) else tree
 
 
 def merge(lower: Tree, upper: Tree) -> Tree:

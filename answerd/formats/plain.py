@@ -6,10 +6,11 @@ Nothing here edits a tree it is given.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from answerd.formats.control import CONTROL_KEYS
-from answerd.formats.family import DEEPEST, Path, Written, WrittenControl
+from answerd.formats.family import DEEPEST, Branches, Path, Written, WrittenControl, branches
 from answerd.formats.template import TemplateReader
 
 Map = dict[str, Any]
@@ -44,17 +45,23 @@ def merge(lower: Map, upper: Map) -> Map:
     return merged
 
 
-def unset(tree: Map, path: Path) -> Map:
-    """The map without the value at ``path``; the same map where there is none."""
-    key, rest = path[0], path[1:]
-    if key not in tree:
+def unset(tree: Map, paths: Iterable[Path]) -> Map:
+    """The map without the values at ``paths``; the same map where there are none."""
+    return _without(tree, branches(paths))
+
+
+def _without(tree: Map, gone: Branches) -> Map:
+    if gone.keys().isdisjoint(tree.keys()):
         return tree
-    if not rest:
-        return {other: value for other, value in tree.items() if other != key}
-    below = tree[key]
-    if not isinstance(below, dict):
-        return tree
-    return {**tree, key: unset(below, rest)}
+    left: Map = {}
+    for key, value in tree.items():
+        below = gone.get(key, _NOTHING_GONE)
+        if below is not None:
+            left[key] = _without(value, below) if below and isinstance(value, dict) else value
+    return left
+
+
+_NOTHING_GONE: Branches = {}
 
 
 def placeholders(tree: Any, reader: TemplateReader) -> Any:

@@ -21,11 +21,14 @@ _PLACEHOLDER = re.compile(
     rf"\{{\{{[ \t]*(?P<subject>{_STRING}|{_LABEL})(?P<filters>(?:[ \t]*\|[ \t]*{_FILTER})*)[ \t]*\}}\}}"
 )
 _ONE_FILTER = re.compile(rf"\|[ \t]*(?P<name>[A-Za-z_]\w*)(?:[ \t]*\([ \t]*(?P<argument>{_STRING})[ \t]*\))?")
-_CLOSED_ON_ITS_LINE = re.compile(r"[^\r\n]*?\}\}")
+_LINE_END = re.compile(r"[\r\n]")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode category Cc, all of it
 _OCTETS = range(0, 12, 2)
 _SHOWN = 60
 """Characters of a faulty placeholder that a problem quotes."""
+
+MOST_FILTERS = 32
+"""Filters of one placeholder. Each goes over the whole value, so many of them would multiply what a request costs."""
 
 
 def _separated_by(separator: str) -> Callable[[str], str]:
@@ -135,6 +138,7 @@ class TemplateReader:
         if start < 0:
             return text
         parts: list[str | Placeholder] = []
+        closings = _Closings(text)
         done = 0
         while start >= 0:
             found = _PLACEHOLDER.match(text, start)
@@ -143,19 +147,19 @@ class TemplateReader:
                 parts += [text[done:start], self._placeholder(found)]
                 done = next_from = found.end()
             else:
-                self._note_fault(text, start, open_is_text)
+                self._note_fault(text, start, closings.after(start), open_is_text)
                 next_from = start + 2
             start = text.find("{{", next_from)
         parts.append(text[done:])
         return _joined(parts)
 
-    def _note_fault(self, text: str, start: int, open_is_text: bool) -> None:
-        closed = _CLOSED_ON_ITS_LINE.match(text, start)
-        if closed is None and open_is_text:
+    def _note_fault(self, text: str, start: int, end: int | None, open_is_text: bool) -> None:
+        """Note what is wrong with the ``{{`` at ``start``, whose ``}}`` ends at ``end``, None where it has none."""
+        if end is None and open_is_text:
             return
         line = re.split(r"[\r\n]", text[start : start + _SHOWN], maxsplit=1)[0]
-        quoted = shown(closed[0] if closed and len(closed[0]) <= _SHOWN else line)
-        what = "is no placeholder" if closed else "opens a placeholder that its line does not close"
+        quoted = shown(text[start:end] if end is not None and end - start <= _SHOWN else line)
+        what = "is no placeholder" if end is not None else "opens a placeholder that its line does not close"
         self.problems.append(
             f'{quoted} {what}: write {{{{ "{{{{" }}}} for literal braces, or switch this document\'s templates off'
         )
@@ -165,6 +169,24 @@ class TemplateReader:
         if problem:
             self.problems.append(problem)
         return placeholder
+
+
+class _Closings:
+    """Where the ``{{`` of a text are closed on their lines, asked in their order: no part of it is searched twice."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._closing = self._line_end = -1
+
+    def after(self, start: int) -> int | None:
+        """The end of the ``}}`` that closes what opens at ``start``; None where its line has none."""
+        if self._closing < start:
+            closing = self._text.find("}}", start)
+            self._closing = len(self._text) if closing < 0 else closing
+        if self._line_end < start:
+            line_end = _LINE_END.search(self._text, start)
+            self._line_end = line_end.start() if line_end else len(self._text)
+        return self._closing + 2 if self._closing < self._line_end else None
 
 
 @lru_cache(maxsize=1_024)
@@ -177,6 +199,8 @@ def _read(written: str, subject: str, filters: str) -> tuple[str | Placeholder, 
             known = ", ".join(sorted([*FILTERS, 'default("text")']))
             return "", f"{written}: unknown filter {one[0][1:].strip()!r}; the filters are {known}"
         read.append((name, argument[1:-1] if argument is not None else None))
+    if len(read) > MOST_FILTERS:
+        return "", f"{subject}: {len(read)} filters are too many, a placeholder has at most {MOST_FILTERS}"
     if subject[0] not in "\"'":
         return Placeholder(subject.casefold(), tuple(read), subject), ""
     try:
@@ -195,11 +219,14 @@ def _filtered(literal: str, filters: list[tuple[str, str | None]]) -> str:
 def _joined(parts: list[str | Placeholder]) -> str | Template:
     """The parts with neighbouring texts made one; plain text when there is no placeholder among them."""
     joined: list[str | Placeholder] = []
+    texts: list[str] = []
     for part in parts:
-        if isinstance(part, str) and joined and isinstance(joined[-1], str):
-            joined[-1] += part
-        elif part != "":
-            joined.append(part)
-    if all(isinstance(part, str) for part in joined):
-        return "".join(part for part in joined if isinstance(part, str))
-    return Template(tuple(joined))
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        joined += [text, part] if (text := "".join(texts)) else [part]
+        texts.clear()
+    text = "".join(texts)
+    if not joined:
+        return text
+    return Template((*joined, text) if text else tuple(joined))

@@ -7,8 +7,7 @@ formats of this family share no syntax beyond the line.
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from answerd.formats.control import did_you_mean
@@ -26,7 +25,8 @@ from answerd.formats.template import Template, TemplateReader
 
 name = "text"
 
-_DIRECTIVE = re.compile(r"^[ \t]*(?:#|//)[ \t]*answer:[ \t]*(?P<rest>[^\r\n]*)(?:\r\n|\r|\n|\Z)", re.MULTILINE)
+_OPENS = "answer:"
+_DIRECTIVE = re.compile(rf"[ \t]*(?:#|//)[ \t]*{_OPENS}[ \t]*(?P<rest>[^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _INTERPRETER = re.compile(r"#![^\n]*(?:\n|\Z)")
 
 
@@ -48,9 +48,11 @@ def control(tree: Tree) -> tuple[WrittenControl, Tree]:
     text = tree
     reading = _Directives()
     kept: list[str] = []
-    done = 0
-    for found in _DIRECTIVE.finditer(text):
-        reading.read(found["rest"].strip(), text.count("\n", 0, found.start()) + 1)
+    done, line = 0, 1
+    for found in _directives(text):
+        line += text.count("\n", done, found.start())
+        reading.read(found["rest"].strip(), line)
+        line += found[0].endswith("\n")
         kept.append(text[done : found.start()])
         done = found.end()
     kept.append(text[done:])
@@ -58,6 +60,18 @@ def control(tree: Tree) -> tuple[WrittenControl, Tree]:
     interpreter = _INTERPRETER.match(rest)
     opening = interpreter[0] if interpreter else ""
     return reading.written(), (Layer(opening, rest[len(opening) :]),)
+
+
+def _directives(text: str) -> Iterator[re.Match[str]]:
+    """The lines of a text that are directives, in their order."""
+    # A regular expression that looks at every character of a text of 16 MB would hold up the service meanwhile.
+    at = text.find(_OPENS)
+    while at >= 0:
+        found = _DIRECTIVE.match(text, text.rfind("\n", 0, at) + 1)
+        if found:
+            yield found
+        next_line = text.find("\n", at) + 1
+        at = text.find(_OPENS, next_line) if next_line else -1
 
 
 class _Directives:
@@ -89,7 +103,7 @@ class _Directives:
         """``extends base``: one group, once."""
         if "extends" in self.values:
             raise ValueError("a document extends one group only, this is the second")
-        names = shlex.split(rest)
+        names = shell_words(rest)
         if len(names) != 1:
             raise ValueError(f"must name one group, not {rest!r}")
         self.values["extends"] = Written(names[0], place)
@@ -98,23 +112,24 @@ class _Directives:
         """``member A, B``: with commas or blanks between; several lines add up."""
         if not rest.strip(" ,\t"):
             raise ValueError("is empty: name a machine, or leave the line out")
-        before = self.values.get("members")
-        members = [*(before.value if before and isinstance(before.value, list) else [])]
+        members = self.values.setdefault("members", Written([], place)).value
+        assert isinstance(members, list)  # noqa: S101 - made here
         members += [member for member in re.split(r"[\s,]+", rest) if member]
-        self.values["members"] = Written(members, before.place if before else place)
 
     def take_match(self, rest: str, place: str) -> None:
         """``match label=pattern …`` with shell quoting; several lines add up, a label twice means any of them."""
         if not rest:
             raise ValueError("is empty: name a label and a pattern, or leave the line out")
-        before = self.values.get("match")
-        criteria: dict[str, list[str]] = dict(before.value) if before and isinstance(before.value, dict) else {}
-        for criterion in shlex.split(rest):
+        criteria: list[tuple[str, str]] = []
+        for criterion in shell_words(rest):
             label, equals, pattern = criterion.partition("=")
             if not equals:
                 raise ValueError(f"{criterion!r} is not label=pattern")
-            criteria[label] = [*criteria.get(label, []), pattern]
-        self.values["match"] = Written(criteria, before.place if before else place)
+            criteria.append((label, pattern))
+        together = self.values.setdefault("match", Written({}, place)).value
+        assert isinstance(together, dict)  # noqa: S101 - made here
+        for label, pattern in criteria:
+            together.setdefault(label, []).append(pattern)
 
     def take_template(self, rest: str, place: str) -> None:
         """``template off`` (or ``on``)."""
@@ -125,6 +140,38 @@ class _Directives:
     def refuse_unset(self, _rest: str, _place: str) -> None:
         """Nothing can be taken out of concatenated text."""
         raise ValueError("has no meaning in a text document")
+
+
+_SHELL_PIECE = re.compile(
+    r"""(?P<blank>[ \t\r\n]+)|(?P<bare>[^ \t\r\n"'\\]+)|\\(?P<escaped>.)"""
+    r"""|'(?P<single>[^']*)'|"(?P<double>[^"\\]*(?:\\.[^"\\]*)*)\"""",
+    re.DOTALL,
+)
+_ESCAPED_IN_QUOTES = re.compile(r"""\\(["\\])""")
+
+
+def shell_words(text: str) -> list[str]:
+    """The words of a text by a shell's rules, as ``shlex.split`` tells them, which takes the square of a word's length.
+
+    Raises ValueError for a quotation that does not end.
+    """
+    words: list[str] = []
+    pieces: list[str] | None = None
+    at = 0
+    while at < len(text):
+        found = _SHELL_PIECE.match(text, at)
+        if not found:
+            raise ValueError("No escaped character" if text.endswith("\\") else "No closing quotation")
+        at = found.end()
+        if found["blank"] is None:
+            pieces = [] if pieces is None else pieces
+            double = found["double"]
+            inside = found[found.lastgroup or 0] if double is None else _ESCAPED_IN_QUOTES.sub(r"\1", double)
+            pieces.append(inside)
+        elif pieces is not None:
+            words.append("".join(pieces))
+            pieces = None
+    return words if pieces is None else [*words, "".join(pieces)]
 
 
 _KEY_OF_VERB = {"extends": "extends", "member": "members", "match": "match", "template": "template", "unset": "unset"}
@@ -144,7 +191,7 @@ def placeholders(tree: Tree, reader: TemplateReader) -> Tree:
     )
 
 
-def unset(tree: Tree, _path: Path) -> Tree:
+def unset(tree: Tree, _paths: Collection[Path]) -> Tree:
     """The same text: `control` has refused the directive already."""
     return tree
 

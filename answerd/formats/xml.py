@@ -8,7 +8,7 @@ control keys are spelled, `xml_control`. Here they are one family, and a tree be
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -65,9 +65,9 @@ def _template(value: str | Template, reader: TemplateReader) -> str | Template:
     return reader(value) if isinstance(value, str) and "{{" in value else value
 
 
-def unset(tree: Tree, path: Path) -> Tree:
-    """The document without what ``path`` names below its root: all siblings of that name."""
-    root = without(tree.root, path)
+def unset(tree: Tree, paths: Collection[Path]) -> Tree:
+    """The document without what ``paths`` name below its root: all siblings of a name."""
+    root = without(tree.root, paths)
     return tree if root is tree.root else replace(tree, root=root)
 
 
@@ -75,7 +75,7 @@ def merge(lower: Tree, upper: Tree) -> Tree:
     """Root over root; of declaration, doctype and each instruction the upper one where it has one."""
     if lower.root.name != upper.root.name:
         raise MergeError(f"the root elements differ: <{upper.root.name}> cannot be laid over <{lower.root.name}>")
-    return Document({**lower.around, **upper.around}, merged(lower.root, upper.root, f"<{lower.root.name}>"))
+    return Document({**lower.around, **upper.around}, merged(lower.root, upper.root))
 
 
 def prepare(tree: Tree) -> Prepared:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import operator
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from answerd.formats.control import CONTROL_KEYS, did_you_mean
-from answerd.formats.family import ControlFault, Path, Written, WrittenControl
+from answerd.formats.family import Branches, ControlFault, Path, Written, WrittenControl, branches
 from answerd.formats.xml_tree import Element, Instruction, Shape, Text, shape
 
 META = "answer-meta"
@@ -24,6 +25,8 @@ _NAME = r"""[^\s/\[\]@="'<>]+"""
 _TEST = re.compile(rf"""\[@({_NAME})=(?:"([^"]*)"|'([^']*)')\]""")
 _ELEMENT_STEP = re.compile(rf"({_NAME})((?:{_TEST.pattern})*)")
 _ATTRIBUTE_STEP = re.compile(rf"@({_NAME})\Z")
+_Test = tuple[str, str]
+"""An attribute's label and the value it must have."""
 
 
 def read_meta(metas: list[Element]) -> WrittenControl:
@@ -96,16 +99,16 @@ class _Reading:
         if not criteria:
             self.fault("match", "<match> names no label: write it as an attribute, its pattern as the value", child)
             return
-        before = self.values.get("match", Written({}, f"line {child.line}"))
-        together = dict(before.value) if isinstance(before.value, dict) else {}
+        together = self.values.setdefault("match", Written({}, f"line {child.line}")).value
+        assert isinstance(together, dict)  # noqa: S101 - made here
         for label, pattern in criteria.items():
-            together[label] = [*together.get(label, ()), pattern]
-        self.values["match"] = Written(together, before.place)
+            together.setdefault(label, []).append(pattern)
 
     def add(self, key: str, value: object, child: Element) -> None:
         """One more value of a key that is a list."""
-        before = self.values.get(key, Written([], f"line {child.line}"))
-        self.values[key] = Written([*before.value, value] if isinstance(before.value, list) else [value], before.place)
+        values = self.values.setdefault(key, Written([], f"line {child.line}")).value
+        assert isinstance(values, list)  # noqa: S101 - made here
+        values.append(value)
 
     def is_only_text(self, key: str, child: Element) -> bool:
         """Whether the element holds nothing but text; notes a fault where it does not."""
@@ -152,19 +155,75 @@ def read_path(text: str) -> Path | None:
         at += 1
 
 
-def without(element: Element, path: Path) -> Element:
-    """The element without what ``path`` names below it: every sibling of a name. Itself where there is none."""
-    step, rest = path[0], path[1:]
-    attribute = _ATTRIBUTE_STEP.match(step)
-    if attribute:
-        left = {label: value for label, value in element.attributes.items() if label != attribute[1]}
-        return replace(element, attributes=left) if len(left) < len(element.attributes) else element
+def without(element: Element, paths: Iterable[Path]) -> Element:
+    """The element without what ``paths`` name below it: every sibling of a name. Itself where there is none.
+
+    Every path is about the element as it is, whatever the other paths take away.
+    """
+    return _without(element, _Steps([branches(paths)]))
+
+
+class _Steps:
+    """The steps of many paths at one level, filed by what an element needs for them, and what follows each.
+
+    A step that tests attributes is filed under one of its tests, that which fewest steps have.
+    """
+
+    def __init__(self, levels: list[Branches]) -> None:
+        self._known: dict[tuple[int, ...], _Steps] = {}
+        self.attributes: set[str] = set()
+        self.plain: dict[str, list[Branches | None]] = {}
+        self.testing: dict[tuple[str, str, str], list[tuple[list[_Test], Branches | None]]] = {}
+        tested: list[tuple[str, list[_Test], Branches | None]] = []
+        for step, below in ((step, below) for level in levels for step, below in level.items()):
+            attribute = _ATTRIBUTE_STEP.match(step)
+            found = None if attribute else _ELEMENT_STEP.match(step)
+            if attribute:
+                self.attributes.add(attribute[1])
+            elif found:
+                tests = [(label, one or other) for label, one, other in _TEST.findall(found[2])]
+                if tests:
+                    tested.append((found[1], tests, below))
+                else:
+                    self.plain.setdefault(found[1], []).append(below)
+        sharers = Counter((name, *test) for name, tests, _ in tested for test in tests)
+        for name, tests, below in tested:
+            needed = min(tests, key=lambda test: sharers[name, *test])
+            self.testing.setdefault((name, *needed), []).append((tests, below))
+
+    def after(self, element: Element) -> list[Branches | None]:
+        """What follows the steps that select an element; None where it is to go."""
+        name, attributes = element.name, element.attributes
+        followed = list(self.plain.get(name, ()))
+        if self.testing:
+            for label, value in attributes.items():
+                for tests, below in self.testing.get((name, label, value), ()) if isinstance(value, str) else ():
+                    if all(attributes.get(other) == wanted for other, wanted in tests):
+                        followed.append(below)
+        return followed
+
+    def below(self, followed: list[Branches]) -> _Steps:
+        """The steps at the next level, filed once for all elements that the same steps select."""
+        which = tuple(map(id, followed))
+        steps = self._known.get(which)
+        if steps is None:
+            steps = self._known[which] = _Steps(followed)
+        return steps
+
+
+def _without(element: Element, steps: _Steps) -> Element:
+    if not steps.attributes.isdisjoint(element.attributes):
+        left = {label: value for label, value in element.attributes.items() if label not in steps.attributes}
+        element = replace(element, attributes=left)
     content: list[Element | Text | Instruction] = []
     for item in element.content:
-        if not isinstance(item, Element) or not _selects(step, item):
+        followed = steps.after(item) if isinstance(item, Element) else ()
+        if not isinstance(item, Element) or not followed:
             content.append(item)
-        elif rest:
-            content.append(without(item, rest))
+            continue
+        below = [level for level in followed if level is not None]
+        if len(below) == len(followed):
+            content.append(_without(item, steps.below(below)))
     same = len(content) == len(element.content) and all(map(operator.is_, content, element.content))
     return element if same else holding(element, content)
 
@@ -173,12 +232,3 @@ def holding(element: Element, content: list[Element | Text | Instruction]) -> El
     """The element after some of its children were taken out: the white space between them goes with the last."""
     left = replace(element, content=tuple(content))
     return replace(left, content=()) if shape(left) is Shape.EMPTY else left
-
-
-def _selects(step: str, element: Element) -> bool:
-    found = _ELEMENT_STEP.match(step)
-    return (
-        found is not None
-        and found[1] == element.name
-        and all(element.attributes.get(label) == (one or other) for label, one, other in _TEST.findall(found[2]))
-    )

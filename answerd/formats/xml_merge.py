@@ -5,8 +5,10 @@ Knows nothing of control keys or of how a tree is written.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from answerd.formats.family import MergeError
 from answerd.formats.template import Template
@@ -15,20 +17,38 @@ from answerd.formats.xml_tree import Element, Instruction, Shape, Text, shape
 TELLING = ("name", "id", "key", "alias", "pass", "processorArchitecture")
 """The attributes that tell siblings of one name apart."""
 
+_MOST_SHOWN = 4
+"""Elements that a sentence names."""
+
 _LIST_ATTRIBUTE = "type"
 """AutoYaST's ``config:type="list"``, in whatever prefix: the content is a list."""
 
 Attributes = Mapping[str, str | Template]
 
 
-def merged(lower: Element, upper: Element, place: str) -> Element:
-    """``upper`` laid over ``lower``, the same element; ``place`` says where they are. Raises `MergeError`."""
+class Place(NamedTuple):
+    """Where an element stands: itself, and the place of its parent. Told only when something is wrong there."""
+
+    parent: Place | None
+    element: Element
+
+    def __str__(self) -> str:
+        steps: list[str] = []
+        place: Place | None = self
+        while place is not None:
+            steps.append(_shown(place.element) if place.parent else f"<{place.element.name}>")
+            place = place.parent
+        return " ".join(reversed(steps))
+
+
+def merged(lower: Element, upper: Element, parent: Place | None = None) -> Element:
+    """``upper`` laid over ``lower``, the same element; ``parent`` is where it stands. Raises `MergeError`."""
     attributes = {**lower.attributes, **upper.attributes}
-    return replace(lower, attributes=attributes, content=_content(lower, upper, attributes, place))
+    return replace(lower, attributes=attributes, content=_content(lower, upper, attributes, Place(parent, lower)))
 
 
 def _content(
-    lower: Element, upper: Element, attributes: Attributes, place: str
+    lower: Element, upper: Element, attributes: Attributes, place: Place
 ) -> tuple[Element | Text | Instruction, ...]:
     above, below = shape(upper), shape(lower)
     if above is Shape.EMPTY:
@@ -54,7 +74,7 @@ def _is_list(attributes: Attributes) -> bool:
 class _Children:
     """The children of two elements, brought together name by name. Positions count elements only."""
 
-    def __init__(self, lower: Element, upper: Element, place: str) -> None:
+    def __init__(self, lower: Element, upper: Element, place: Place) -> None:
         self.lower, self.upper, self.place = lower, upper, place
         self.below, self.above = lower.elements(), upper.elements()
         self.replaced: dict[int, tuple[Element, ...]] = {}
@@ -88,17 +108,18 @@ class _Children:
     def pair(self, below: int, above: int) -> None:
         """Merge two children into the lower one's place."""
         lower, upper = self.below[below], self.above[above]
-        self.replaced[below] = (merged(lower, upper, f"{self.place} {_shown(lower)}"),)
+        self.replaced[below] = (merged(lower, upper, self.place),)
         self.paired.add(above)
 
     def pair_told(self, below: list[int], above: list[int]) -> None:
         """Pair siblings that carry telling attributes; one without a partner stays to be added."""
         partners: dict[int, int] = {}
+        siblings = _Told(self.below, below)
         for at in above:
             upper = self.above[at]
-            found = [other for other in below if _same(self.below[other], upper)]
+            found = siblings.same(upper)
             if len(found) > 1:
-                several = " and ".join(_shown(self.below[other]) for other in found)
+                several = _several([_shown(self.below[other]) for other in found[:_MOST_SHOWN]], len(found), " and ")
                 raise MergeError(f"{self.place}: {_shown(upper)} pairs with more than one element below it: {several}")
             if found and found[0] in partners:
                 both = f"{_shown(self.above[partners[found[0]]])} and {_shown(upper)}"
@@ -122,13 +143,18 @@ class _Children:
 
     def refuse_interleaved(self) -> None:
         """A list that others stand in the midst of loses its order, unless all of them are added together."""
+        paired = sorted(self.paired)
         for parent, children, list_of in self.lists:
-            span = range(list_of[0], list_of[-1] + 1)
-            added_together = parent is self.upper and not self.paired.intersection(span)
-            if len(span) > len(list_of) and not added_together:
-                others = sorted({_shown(children[at]) for at in span if at not in list_of})
+            first, last = list_of[0], list_of[-1]
+            if last - first + 1 == len(list_of):
+                continue
+            added_together = parent is self.upper and bisect_left(paired, first) == bisect_right(paired, last)
+            if not added_together:
+                own = set(list_of)
+                others = sorted({_shown(children[at]) for at in range(first, last) if at not in own})
+                shown = _several(others[:_MOST_SHOWN], len(others), ", ")
                 raise MergeError(
-                    f"{self.place}: the list of {_shown(children[list_of[0]])} has {', '.join(others)} in its midst, "
+                    f"{self.place}: the list of {_shown(children[first])} has {shown} in its midst, "
                     "an order that a merge cannot keep: put its elements together, or give each a name or an id"
                 )
 
@@ -142,13 +168,55 @@ def _by_name(elements: list[Element]) -> dict[str, list[int]]:
 
 def _by_telling(elements: list[Element], positions: list[int]) -> tuple[list[int], list[int]]:
     """Those that carry a telling attribute, and those that carry none."""
-    told = [at for at in positions if any(label in elements[at].attributes for label in TELLING)]
-    return told, [at for at in positions if at not in told]
+    told: list[int] = []
+    untold: list[int] = []
+    for at in positions:
+        (told if _telling(elements[at]) else untold).append(at)
+    return told, untold
 
 
-def _same(lower: Element, upper: Element) -> bool:
-    """Whether two siblings are one: they share a telling attribute, and all that they share are equal."""
-    return bool(_shared(lower, upper)) and not _differ(lower, upper)
+def _telling(element: Element) -> tuple[str, ...]:
+    """The telling attributes that an element carries."""
+    return tuple([label for label in TELLING if label in element.attributes])
+
+
+_Values = tuple[str | Template, ...]
+
+
+class _Told:
+    """Siblings of one name that carry telling attributes, filed so that nobody has to compare all with all.
+
+    Two are the same when they share a telling attribute and all that they share are equal. Which attributes an element
+    carries is one of 63 sets, so the siblings of each set are filed by the values of whatever is asked for.
+    """
+
+    def __init__(self, elements: list[Element], positions: list[int]) -> None:
+        self._elements = elements
+        self._carrying: dict[tuple[str, ...], list[int]] = {}
+        for at in positions:
+            self._carrying.setdefault(_telling(elements[at]), []).append(at)
+        self._filed: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[_Values, list[int]]] = {}
+
+    def same(self, element: Element) -> list[int]:
+        """The positions of the siblings that an element is the same as, in their order."""
+        found: list[int] = []
+        carries = _telling(element)
+        for labels in self._carrying:
+            shared = tuple([label for label in labels if label in carries])
+            if shared:
+                values = tuple([element.attributes[label] for label in shared])
+                found += self._by_values(labels, shared).get(values, ())
+        return sorted(found)
+
+    def _by_values(self, labels: tuple[str, ...], shared: tuple[str, ...]) -> dict[_Values, list[int]]:
+        """The siblings that carry exactly ``labels`` by their values of some of these."""
+        filed = self._filed.get((labels, shared))
+        if filed is None:
+            filed = self._filed[labels, shared] = {}
+            for at in self._carrying[labels]:
+                attributes = self._elements[at].attributes
+                filed.setdefault(tuple([attributes[label] for label in shared]), []).append(at)
+        return filed
 
 
 def _differ(lower: Element, upper: Element) -> bool:
@@ -158,6 +226,12 @@ def _differ(lower: Element, upper: Element) -> bool:
 
 def _shared(lower: Element, upper: Element) -> list[str]:
     return [label for label in TELLING if label in lower.attributes and label in upper.attributes]
+
+
+def _several(shown: list[str], count: int, between: str) -> str:
+    """Some of ``count`` elements, and how many more there are."""
+    more = f" and {count - len(shown)} more" if count > len(shown) else ""
+    return between.join(shown) + more
 
 
 def _shown(element: Element) -> str:

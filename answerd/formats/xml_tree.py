@@ -95,6 +95,9 @@ def shape(element: Element) -> Shape:
     return Shape.TEXT if has_text or kept else Shape.EMPTY
 
 
+MOST_DECLARED = 100
+"""Attributes that a doctype may declare. No profile of an installer declares any."""
+
 _PREDEFINED = frozenset({"lt", "gt", "amp", "apos", "quot"})
 _REFERENCE = re.compile(r"&([^\s;&#<]+);")
 _QUOTED = r""""[^"]*"|'[^']*'"""
@@ -128,7 +131,8 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.source = text
-        self.around: dict[str, tuple[str, ...]] = {}
+        self.around: dict[str, list[str]] = {}
+        self.declared = 0
         self.doctype_span = (0, 0)
         self.leads_elsewhere = False
         self.root: Element | None = None
@@ -141,6 +145,7 @@ class _Reader:
         parser.XmlDeclHandler = self.declaration
         parser.StartDoctypeDeclHandler = self.doctype
         parser.EntityDeclHandler = self.entity
+        parser.AttlistDeclHandler = self.attribute_declaration
         parser.StartElementHandler = self.start
         parser.EndElementHandler = self.end
         parser.CharacterDataHandler = self.runs.append
@@ -159,7 +164,7 @@ class _Reader:
         except UnicodeEncodeError as error:
             raise ParseError(f"it holds the lone surrogate {error.object[error.start]!a}") from None
         assert self.root is not None  # noqa: S101 - expat finds a root, or it has raised
-        return Document(self.around, self.root)
+        return Document({kind: tuple(sources) for kind, sources in self.around.items()}, self.root)
 
     def fault(self, error: expat.ExpatError) -> ParseError:
         """What expat found, naming the entity or the open element where it knows only that there is one."""
@@ -188,6 +193,12 @@ class _Reader:
     def entity(self, name: str, is_parameter: bool, *_declared: object) -> NoReturn:
         """Its own entities a document cannot keep: a merge would have to expand them."""
         self.refuse(f"the doctype declares the entity {'%' if is_parameter else '&'}{name}; which is never expanded")
+
+    def attribute_declaration(self, *_declared: object) -> None:
+        """Of what a doctype declares only a little: expat compares each attribute with all before it."""
+        self.declared += 1
+        if self.declared > MOST_DECLARED:
+            self.refuse(f"the doctype declares more than {MOST_DECLARED} attributes")
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """An element opens."""
@@ -227,7 +238,7 @@ class _Reader:
             self.close_run()
             self.open[-1][2].append(Instruction(source))
         elif self.root is not None:
-            self.around[f">{target}"] = (*self.around.get(f">{target}", ()), source)
+            self.around.setdefault(f">{target}", []).append(source)
 
     def read_prolog(self, prolog: str) -> None:
         """What stands before the root, by kind."""
@@ -238,4 +249,4 @@ class _Reader:
                 kind, self.doctype_span = "doctype", part.span()
             else:
                 kind = part["comment"]
-            self.around[kind] = (*self.around.get(kind, ()), part[0])
+            self.around.setdefault(kind, []).append(part[0])

@@ -8,10 +8,12 @@ that open the document outlive a merge; anchors and directives (``%YAML``) do no
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple
 
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import (
+    Branches,
     Hole,
     MergeError,
     ParseError,
@@ -20,6 +22,7 @@ from answerd.formats.family import (
     Tree,
     Written,
     WrittenControl,
+    branches,
     position,
 )
 from answerd.formats.template import Template, TemplateReader
@@ -132,22 +135,22 @@ def _placeholders(node: Node, reader: TemplateReader) -> Node:
     return node._replace(text=text, style=node.style or '"', tag=tag)
 
 
-def unset(tree: Tree, path: Path) -> Tree:
-    """The document without what ``path`` names, keys by their text; the same document where it names nothing."""
+def unset(tree: Tree, paths: Collection[Path]) -> Tree:
+    """The document without what ``paths`` name, keys by their text; the same document where they name nothing."""
     if isinstance(tree, Stream) or not isinstance(tree.root, Mapping):
         return tree
-    root = _unset(tree.root, path)
+    root = _unset(tree.root, branches(paths))
     return tree if root is tree.root else tree._replace(root=root)
 
 
-def _unset(node: Mapping, path: Path) -> Mapping:
-    step, rest = path[0], path[1:]
+def _unset(node: Mapping, gone: Branches) -> Mapping:
     changed = False
     pairs = {}
     for key, (written, value) in node.pairs.items():
         kept: Node | None = value
-        if isinstance(written, Scalar) and written.text == step:
-            kept = (_unset(value, rest) if isinstance(value, Mapping) else value) if rest else None
+        if isinstance(written, Scalar) and written.text in gone:
+            below = gone[str(written.text)]
+            kept = None if below is None else _unset(value, below) if isinstance(value, Mapping) else value
         changed = changed or kept is not value
         if kept is not None:
             pairs[key] = (written, kept)

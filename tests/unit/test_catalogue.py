@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.answers.catalogue import Catalogue
+from answerd.answers.catalogue import MOST_GROUPS, Catalogue
 from answerd.answers.problems import load_problems
 from answerd.answers.resolve import resolve
 from answerd.answers.selectors import SelectorIndex
@@ -164,13 +164,29 @@ def test_an_answer_is_composed_anew_when_a_group_below_it_changes() -> None:
     assert resolve(catalogue, request).body == b"y = 1\n"
 
 
-def test_a_chain_of_thousands_of_groups_is_no_trouble() -> None:
-    depth = 1_200
-    groups = [raw(f"g{n}", f'extends = "g{n + 1}"\nk{n} = 1\n', Kind.GROUP) for n in range(depth - 1)]
-    groups.append(raw(f"g{depth - 1}", "last = 1\n", Kind.GROUP))
-    catalogue = Catalogue().changed([*groups, raw("m1", 'extends = "g0"\n')])
+def chain_of(count: int) -> Catalogue:
+    """A machine over a chain of groups, of which the last is the lowest."""
+    groups = [raw(f"g{n}", f'extends = "g{n + 1}"\nk{n} = 1\n', Kind.GROUP) for n in range(count - 1)]
+    groups.append(raw(f"g{count - 1}", "last = 1\n", Kind.GROUP))
+    return Catalogue().changed([*groups, raw("m1", 'extends = "g0"\n')])
+
+
+def test_an_answer_stands_on_as_many_groups_as_the_limit_says() -> None:
+    catalogue = chain_of(MOST_GROUPS)
+    assert load_problems(catalogue) == []
     lines = resolve(catalogue, Facts(Request(query="mac=m1"))).body.decode().splitlines()
-    assert (lines[0], lines[-1], len(lines)) == ("last = 1", "k0 = 1", depth)
+    assert (lines[0], lines[-1], len(lines)) == ("last = 1", "k0 = 1", MOST_GROUPS)
+
+
+@pytest.mark.parametrize("count", [MOST_GROUPS + 1, 3_000])
+def test_a_longer_chain_is_a_problem_of_each_group_that_is_too_high(count: int) -> None:
+    catalogue = chain_of(count)
+    problems = load_problems(catalogue)
+    assert len(problems) == count - MOST_GROUPS
+    assert problems[0].startswith('group "g0" (toml): stands on more groups than an answer may have, which is 100')
+    with pytest.raises(BrokenDocument) as refused:
+        resolve(catalogue, Facts(Request(query="mac=m1")))
+    assert refused.value.reason == problems[0]
 
 
 def test_a_cycle_of_thousands_of_groups_is_a_problem_and_no_trouble() -> None:
@@ -180,7 +196,7 @@ def test_a_cycle_of_thousands_of_groups_is_a_problem_and_no_trouble() -> None:
     problems = load_problems(catalogue)
     assert len(problems) == 1
     assert problems[0].startswith('group "g0000" (toml): is in a cycle of extends: g0000 -> g0001')
-    with pytest.raises(BrokenDocument, match="cycle"):
+    with pytest.raises(BrokenDocument, match="stands on more groups"):  # nobody climbs further than that
         catalogue.chain(catalogue.group("g1500", "toml"))
 
 

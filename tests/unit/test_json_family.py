@@ -149,9 +149,9 @@ def test_a_control_key_of_the_wrong_type_is_a_problem_that_names_the_value(text:
 
 def test_unset_takes_away_and_ignores_what_is_not_there() -> None:
     tree = json.parse('{"a": {"b": 1, "c": 2}, "l": [{"b": 1}]}')
-    assert json.unset(tree, ("a", "b")) == json.parse('{"a": {"c": 2}, "l": [{"b": 1}]}')
-    assert json.unset(tree, ("l", "b")) == tree
-    assert json.unset(json.parse("[1]"), ("a",)) == json.parse("[1]")
+    assert json.unset(tree, [("a", "b")]) == json.parse('{"a": {"c": 2}, "l": [{"b": 1}]}')
+    assert json.unset(tree, [("l", "b")]) == tree
+    assert json.unset(json.parse("[1]"), [("a",)]) == json.parse("[1]")
 
 
 @pytest.mark.parametrize(

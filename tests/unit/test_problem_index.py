@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from unittest import mock
+
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from answerd.answers import catalogue as catalogues
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex, load_problems
-from answerd.documents import Key, RawDocument
+from answerd.documents import Document, Key, RawDocument
+from answerd.errors import BrokenDocument
 from answerd.identity import Kind
 
 NAMES = ("a", "b", "A", "c")
@@ -27,10 +31,22 @@ TEXTS = [*TOML, "# answer: extends a", "# answer: extends b", "# answer: no-such
 CHANGE = st.tuples(st.sampled_from(KEYS), st.sampled_from([*TEXTS, None]))
 
 
-@given(st.lists(st.lists(CHANGE, max_size=3, unique_by=lambda change: change[0]), max_size=12), st.booleans())
+STEPS = st.lists(st.lists(CHANGE, max_size=3, unique_by=lambda change: change[0]), max_size=12)
+
+
+@settings(deadline=None)
+@given(STEPS, st.booleans(), st.sampled_from([1, 2, 100]))
 def test_an_index_brought_up_to_date_equals_one_made_anew(
-    steps: list[list[tuple[Key, str | None]]], told: bool
+    steps: list[list[tuple[Key, str | None]]], told: bool, most_groups: int
 ) -> None:
+    with (
+        mock.patch("answerd.answers.problems.MOST_GROUPS", most_groups),
+        mock.patch("answerd.answers.catalogue.MOST_GROUPS", most_groups),
+    ):
+        check_against_one_made_anew(steps, told)
+
+
+def check_against_one_made_anew(steps: list[list[tuple[Key, str | None]]], told: bool) -> None:
     catalogue, held = Catalogue(), dict[Key, RawDocument]()
     index = ProblemIndex.of(catalogue)
     for step in steps:
@@ -41,6 +57,27 @@ def test_an_index_brought_up_to_date_equals_one_made_anew(
         index = index.after(catalogue, added, removed) if told else index.after(catalogue)
 
         assert index.listed() == load_problems(catalogue)
+        assert set(index.too_high) == {
+            (claim.identity, claim.key.format)
+            for claim in catalogue.claims
+            if height(catalogue, claim) > catalogues.MOST_GROUPS
+        }
+
+
+def height(catalogue: Catalogue, group: Document) -> int:
+    """How many groups a group stands on, with itself, by walking; 0 where the walk ends nowhere."""
+    walked: list[Document] = []
+    try:
+        catalogue.twin_free(group)
+        while group not in walked:
+            walked.append(group)
+            parent = catalogue.extended_by(group)
+            if parent is None:
+                return len(walked)
+            group = parent
+    except BrokenDocument:
+        pass
+    return 0
 
 
 def problems_of(*documents: RawDocument) -> list[str]:

@@ -89,7 +89,7 @@ def test_merging_never_edits_a_layer(one: dict[str, Any], two: dict[str, Any], t
     before = written(one), written(two)
     toml.merge(toml.merge(one, two), three)
     for key in list(one):
-        toml.unset(one, (key,))
+        toml.unset(one, [(key,)])
     assert (written(one), written(two)) == before
 
 
@@ -186,10 +186,10 @@ def test_what_only_a_hostile_document_holds_is_a_parse_error(document: str) -> N
 
 def test_unset_takes_a_key_away_and_nothing_else() -> None:
     tree = toml.parse('[a]\nb = 1\nc = 2\n"d.e".f = 3\n[x]\n')
-    assert toml.unset(tree, ("a", "b")) == {"a": {"c": 2, "d.e": {"f": 3}}, "x": {}}
-    assert toml.unset(tree, ("a", "d.e", "f")) == {"a": {"b": 1, "c": 2, "d.e": {}}, "x": {}}
+    assert toml.unset(tree, [("a", "b")]) == {"a": {"c": 2, "d.e": {"f": 3}}, "x": {}}
+    assert toml.unset(tree, [("a", "d.e", "f")]) == {"a": {"b": 1, "c": 2, "d.e": {}}, "x": {}}
     for missing in (("q",), ("a", "q"), ("a", "b", "c"), ("a", "d", "e")):
-        assert toml.unset(tree, missing) == tree
+        assert toml.unset(tree, [missing]) == tree
 
 
 def test_no_text_is_read_that_is_nested_deeper_than_a_recursion_bears() -> None:

@@ -24,7 +24,7 @@ def served(*layers: str, **facts: str) -> str:
         above = xml.placeholders(above, TemplateReader())
         if tree is not None:
             for path in read_control(written, Kind.GROUP).unset:
-                tree = xml.unset(tree, path)
+                tree = xml.unset(tree, [path])
         tree = above if tree is None else xml.merge(tree, above)
     return xml.prepare(tree).fill(facts.get).decode()
 
@@ -418,8 +418,8 @@ def test_a_fault_in_answer_meta_is_a_problem_with_its_line(meta: str, reason: st
 
 def test_unset_of_what_is_not_there_is_the_same_document() -> None:
     document = xml.parse("<r>\n <a><b/></a></r>")
-    assert xml.unset(document, ("a", "c", "d")) is document
-    assert xml.unset(document, ("a", "@k")) is document
+    assert xml.unset(document, [("a", "c", "d")]) is document
+    assert xml.unset(document, [("a", "@k")]) is document
 
 
 def test_the_example_of_the_documentation_is_without_problems() -> None:

@@ -373,13 +373,13 @@ UNSET = {
 @pytest.mark.parametrize(("path", "expected"), UNSET.values(), ids=UNSET)
 def test_unset_takes_away_what_its_path_names(path: tuple[str, ...], expected: str | None) -> None:
     tree = yaml.parse("a: 1\nb: {c: 1, d: 2}\n")
-    result = yaml.unset(tree, path)
+    result = yaml.unset(tree, [path])
     assert result is tree if expected is None else written(result) == expected
     assert written(tree) == "a: 1\nb: {c: 1, d: 2}\n"
 
 
 def test_unset_finds_a_key_by_its_text_and_leaves_an_empty_map() -> None:
-    assert written(yaml.unset(yaml.parse("ports:\n  8080: a\n"), ("ports", "8080"))) == "ports: {}\n"
+    assert written(yaml.unset(yaml.parse("ports:\n  8080: a\n"), [("ports", "8080")])) == "ports: {}\n"
 
 
 def test_the_parts_of_a_merge_are_shared_not_copied() -> None:
