@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from answerd.formats.family import (
     ControlFault,
@@ -22,11 +23,12 @@ from answerd.formats.family import (
     fragments,
 )
 from answerd.formats.template import Template, TemplateReader
-from answerd.identity import shown
 
 name = "text"
 
 _DIRECTIVE = re.compile(r"^[ \t]*(?:#|//)[ \t]*answer:[ \t]*(?P<rest>[^\r\n]*)(?:\r\n|\r|\n|\Z)", re.MULTILINE)
+_LONGEST_VERB = 12
+"""Characters of an unknown verb that is compared with the known ones."""
 _INTERPRETER = re.compile(r"#![^\n]*(?:\n|\Z)")
 
 
@@ -72,8 +74,10 @@ class _Directives:
         verb, rest = (*directive.split(None, 1), "", "")[:2]
         key = _KEY_OF_VERB.get(verb)
         if key is None:
-            known = ", ".join(verb for verb in _KEY_OF_VERB if verb != "unset")
-            reason = f"unknown directive 'answer: {shown(verb)}' (line {line}); there are {known}"
+            verbs = [known for known in _KEY_OF_VERB if known != "unset"]
+            near = get_close_matches(verb.lower(), verbs, n=1) if len(verb) <= _LONGEST_VERB else []
+            hint = f"; was {near[0]!r} meant?" if near else ""
+            reason = f"unknown directive after 'answer:' (line {line}); there are {', '.join(verbs)}{hint}"
             self.faults.append(ControlFault("", reason))
             return
         try:
@@ -91,7 +95,7 @@ class _Directives:
             raise ValueError("a document extends one group only, this is the second")
         names = shlex.split(rest)
         if len(names) != 1:
-            raise ValueError(f"must name one group, not {rest!r}")
+            raise ValueError("must name one group, in one word")
         self.values["extends"] = Written(names[0], place)
 
     def take_members(self, rest: str, place: str) -> None:
@@ -112,14 +116,14 @@ class _Directives:
         for criterion in shlex.split(rest):
             label, equals, pattern = criterion.partition("=")
             if not equals:
-                raise ValueError(f"{criterion!r} is not label=pattern")
+                raise ValueError("a criterion is not label=pattern")
             criteria[label] = [*criteria.get(label, []), pattern]
         self.values["match"] = Written(criteria, before.place if before else place)
 
     def take_template(self, rest: str, place: str) -> None:
         """``template off`` (or ``on``)."""
         if rest not in ("off", "on"):
-            raise ValueError(f"is 'off' or 'on', not {rest!r}")
+            raise ValueError("is 'off' or 'on'")
         self.values["template"] = Written(rest == "on", place)
 
     def refuse_unset(self, _rest: str, _place: str) -> None:

@@ -17,6 +17,7 @@ from dataclasses import replace
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import ControlFault, Path, Written, WrittenControl
 from answerd.formats.xml_tree import Element, Instruction, Shape, Text, shape
+from answerd.identity import brief
 
 META = "answer-meta"
 
@@ -51,19 +52,19 @@ class _Reading:
         """Read the attributes and children of one ``answer-meta``."""
         for label, value in _attributes(meta).items():
             if label not in ("extends", "template"):
-                self.fault(label, f"<{META}> has no attribute {label!r}; there are extends and template", meta)
+                self.fault(label, f"<{META}> has no attribute {brief(label)!r}; there are extends and template", meta)
             elif label in self.values:
                 self.fault(label, "stands twice", meta)
             else:
                 meaning = {"true": True, "false": False}.get(value.strip(), value) if label == "template" else value
                 self.values[label] = Written(meaning, f"line {meta.line}")
         if shape(meta) in (Shape.TEXT, Shape.MIXED):
-            self.fault("", f"<{META}> holds text {meta.text()!r} beside its elements", meta)
+            self.fault("", f"<{META}> holds text beside its elements", meta)
         for child in meta.elements():
             if child.name in _TAKE:
                 _TAKE[child.name](self, child)
             else:
-                self.fault(child.name, f"<{META}> has no <{child.name}>; there are {', '.join(_TAKE)}", child)
+                self.fault(child.name, f"<{META}> has no <{brief(child.name)}>; there are {', '.join(_TAKE)}", child)
 
     def take_member(self, child: Element) -> None:
         """``<member>52:54:00:11:22:33</member>``: one identifier; several elements add up."""
@@ -76,7 +77,7 @@ class _Reading:
             return
         path = read_path(child.text())
         if path is None:
-            reason = f"{child.text()!r} is no path of names below the root, as in general/mode or a[@name='b']/c/@d"
+            reason = "it is no path of names below the root, as in general/mode or a[@name='b']/c/@d"
             self.fault("unset", reason, child)
         else:
             self.add("unset", path, child)

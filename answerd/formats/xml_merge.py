@@ -11,9 +11,13 @@ from dataclasses import replace
 from answerd.formats.family import MergeError
 from answerd.formats.template import Template
 from answerd.formats.xml_tree import Element, Instruction, Shape, Text, shape
+from answerd.identity import brief, first_of
 
 TELLING = ("name", "id", "key", "alias", "pass", "processorArchitecture")
 """The attributes that tell siblings of one name apart."""
+
+_MOST_NAMED = 5
+"""Elements that a sentence names."""
 
 _LIST_ATTRIBUTE = "type"
 """AutoYaST's ``config:type="list"``, in whatever prefix: the content is a list."""
@@ -98,7 +102,7 @@ class _Children:
             upper = self.above[at]
             found = [other for other in below if _same(self.below[other], upper)]
             if len(found) > 1:
-                several = " and ".join(_shown(self.below[other]) for other in found)
+                several = first_of([_shown(self.below[other]) for other in found], _MOST_NAMED, " and ")
                 raise MergeError(f"{self.place}: {_shown(upper)} pairs with more than one element below it: {several}")
             if found and found[0] in partners:
                 both = f"{_shown(self.above[partners[found[0]]])} and {_shown(upper)}"
@@ -126,9 +130,10 @@ class _Children:
             span = range(list_of[0], list_of[-1] + 1)
             added_together = parent is self.upper and not self.paired.intersection(span)
             if len(span) > len(list_of) and not added_together:
-                others = sorted({_shown(children[at]) for at in span if at not in list_of})
+                others = list(dict.fromkeys(_shown(children[at]) for at in span if at not in list_of))
                 raise MergeError(
-                    f"{self.place}: the list of {_shown(children[list_of[0]])} has {', '.join(others)} in its midst, "
+                    f"{self.place}: the list of {_shown(children[list_of[0]])} has "
+                    f"{first_of(others, _MOST_NAMED)} in its midst, "
                     "an order that a merge cannot keep: put its elements together, or give each a name or an id"
                 )
 
@@ -161,10 +166,5 @@ def _shared(lower: Element, upper: Element) -> list[str]:
 
 
 def _shown(element: Element) -> str:
-    """The element's tag with what tells it apart: ``<component name="Shell">``."""
-    told = [
-        f' {label}="{element.attributes[label] if isinstance(element.attributes[label], str) else "{{…}}"}"'
-        for label in TELLING
-        if label in element.attributes
-    ]
-    return f"<{element.name}{''.join(told)}>"
+    """The element's name and line: ``<component> of line 12``. An attribute's text may be a password."""
+    return f"<{brief(element.name)}> of line {element.line}"
