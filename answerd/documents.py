@@ -6,15 +6,16 @@ other documents: what follows from several of them together is the catalogue's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
+from answerd.errors import MOST_PROBLEMS
 from answerd.formats import ALIASES, FORMATS
 from answerd.formats.control import Control, read_control
 from answerd.formats.family import Family, ParseError, Prepared, Tree
 from answerd.formats.template import TemplateReader
-from answerd.identity import Kind, identifier_fault, identity, shown
+from answerd.identity import Kind, brief, identifier_fault, identity, shown
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -140,7 +141,7 @@ class Document:
         fault = self.key.fault
         if fault is None and self.is_named_like_an_alias:
             fault = (
-                f"{self.identity!r} is a URL segment that asks for a format, so this machine claims nothing: "
+                f"{brief(self.identity)!r} is a URL segment that asks for a format, so this machine claims nothing: "
                 "was a default or a group meant?"
             )
         return f"{fault} ({shown(self.raw.source)})" if fault and self.raw.source else fault
@@ -176,17 +177,28 @@ def read_content(kind: Kind, family: Family, text: str, fault: str | None = None
     except ParseError as error:
         return _unreadable(Control(), f"does not parse: {error}")
     control = read_control(written, kind)
-    problems = control.problems
+    problems, unlisted = control.problems, 0
     placeholders = False
     if control.template:
-        reader = TemplateReader()
+        reader = TemplateReader(text)
         tree = family.placeholders(tree, reader)
-        problems += tuple(dict.fromkeys(reader.problems))
+        problems, unlisted = (*problems, *dict.fromkeys(reader.problems)), reader.unlisted
         placeholders = reader.found
     plain = not placeholders and written.is_empty
+    if problems:
+        problems = _listed(problems, unlisted)
+        control = replace(control, problems=problems)  # there may be as many as the text has lines
     if not control.claims_known:
         return _unreadable(control, *problems)
     return Content(control, problems, verbatim=plain), tree
+
+
+def _listed(problems: tuple[str, ...], unlisted: int) -> tuple[str, ...]:
+    """The first problems, and how many more there are."""
+    more = len(problems) - MOST_PROBLEMS + unlisted
+    if more <= 0:
+        return problems
+    return (*problems[:MOST_PROBLEMS], f"and {more:,} more problems like these")
 
 
 def _unreadable(control: Control, *problems: str) -> tuple[Content, Tree]:

@@ -113,6 +113,21 @@ def shown(text: str) -> str:
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
 
 
+LONGEST_SHOWN = 60
+"""Characters of a name that a sentence shows; a key may be as long as its document."""
+
+
+def brief(text: str, most: int = LONGEST_SHOWN) -> str:
+    """`shown`, cut off after ``most`` characters: for the names of keys, labels and elements, never for values."""
+    return shown(text) if len(text) <= most else f"{shown(text[:most])}…"
+
+
+def first_of(texts: Sequence[str], most: int, joint: str = ", ") -> str:
+    """``a, b, c and 4 more``."""
+    listed = joint.join(texts[:most])
+    return f"{listed} and {len(texts) - most:,} more" if len(texts) > most else listed
+
+
 def _canonical_address(text: str) -> str | None:
     # Asking ipaddress costs microseconds and an exception; most values are plainly no address.
     colons = text.count(":")

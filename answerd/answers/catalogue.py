@@ -18,7 +18,7 @@ from answerd.answers.sharing_map import SharingMap
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import BrokenDocument
 from answerd.formats.control import Criterion
-from answerd.identity import Kind, identity, shown
+from answerd.identity import Kind, identifier_fault, identity, shown
 
 _K = TypeVar("_K")
 _V = TypeVar("_V", bound="Document | GroupClaim")
@@ -29,6 +29,14 @@ _FILED_BETWEEN_PAUSES = 100
 MOST_GROUPS = 100
 """Groups that one answer may stand on, the one that is named and those that it extends. Each of a longer chain of
 groups would be an answer of its own over all that lie below it: together more than anybody can hold."""
+_MOST_TWINS = 4
+"""Documents of one name that a sentence lists."""
+
+_LONGEST_CYCLE = 400
+"""Characters of the names of a cycle's groups that a sentence lists."""
+
+_FEWEST_IN_CYCLE = 2
+"""Groups of a cycle that a sentence lists however long their names are."""
 
 Name = tuple[str, str]
 """An identity and a format: at most one document of a kind may have both."""
@@ -97,7 +105,7 @@ class Catalogue:
         """The group that ``extends`` names. Raises `BrokenDocument` when there is none, or two."""
         found = self.groups.get((identity(name), extension), ())
         if not found:
-            raise BrokenDocument(f'unknown group "{name}" ({extension})')
+            raise BrokenDocument(f"{_called(name)} ({extension})")
         self.refuse_twins(found)
         return found[0]
 
@@ -176,14 +184,24 @@ def twins_of(documents: Iterable[Document]) -> Iterator[tuple[Document, ...]]:
 def twin_problem(twins: tuple[Document, ...]) -> str:
     """Why two documents for one key or identity are none: the sentence names both."""
     first = twins[0].key
-    names = [shown(twin.raw.source) or f'"{shown(twin.key.identifier)}"' for twin in twins]
+    names = [shown(twin.raw.source) or f'"{shown(twin.key.identifier)}"' for twin in twins[: _MOST_TWINS + 1]]
+    more = len(twins) - _MOST_TWINS
+    if more > 1:
+        names[_MOST_TWINS:] = [f"{more:,} more"]
     same = "one key" if len({twin.key for twin in twins}) == 1 else "one identity and format"
     return f"{first}: {len(twins)} documents for {same}: {' and '.join(names)}"
 
 
 def unknown_group_problem(document: Document) -> str:
     """Why a document that names a group cannot be laid over it."""
-    return f'{document.key}: extends unknown group "{document.control.extends}"'
+    return f"{document.key}: extends {_called(document.control.extends or '')}"
+
+
+def _called(name: str) -> str:
+    """A group that does not exist, by its name; not where no group can have it, because then it may be anything."""
+    if identifier_fault(Kind.GROUP, name):
+        return "unknown group, by a text that is no group's name"
+    return f'unknown group "{name}"'
 
 
 def height_problem(group: Document) -> str:
@@ -192,11 +210,16 @@ def height_problem(group: Document) -> str:
 
 
 def cycle_problem(cycle: Sequence[Document]) -> str:
-    """Why groups that extend one another in a circle are none: told from the one that sorts first, all listed."""
+    """Why groups that extend one another in a circle are none: told from the one that sorts first, all listed as far
+    as a sentence bears."""
     first = min(range(len(cycle)), key=lambda at: cycle[at].key)
-    turned = [*cycle[first:], *cycle[: first + 1]]
-    names = " -> ".join(shown(one.key.identifier) for one in turned)
-    return f"{turned[0].key}: is in a cycle of extends: {names}"
+    turned = [shown(one.key.identifier) for one in (*cycle[first:], *cycle[:first])]
+    told = length = 0
+    while told < len(turned) and (told < _FEWEST_IN_CYCLE or length + len(turned[told]) <= _LONGEST_CYCLE):
+        length += len(turned[told])
+        told += 1
+    names = turned[:told] + ([f"and {len(turned) - told:,} more"] if told < len(turned) else [])
+    return f"{cycle[first].key}: is in a cycle of extends: {' -> '.join([*names, turned[0]])}"
 
 
 class _Change:

@@ -10,8 +10,12 @@ from __future__ import annotations
 from answerd.documents import Document
 from answerd.errors import BrokenDocument, EmptyAnswer
 from answerd.formats.family import MergeError, Prepared, Tree
+from answerd.identity import first_of
 
 Layers = tuple[Document, ...]
+
+_MOST_NAMED = 4
+"""Layers that a sentence names."""
 
 
 def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
@@ -75,4 +79,4 @@ def _laid_over(lower: Tree, top: Document, below: Document) -> Tree:
 
 
 def _named(layers: Layers) -> str:
-    return " over ".join(str(layer.key) for layer in reversed(layers))
+    return first_of([str(layer.key) for layer in reversed(layers)], _MOST_NAMED, " over ")

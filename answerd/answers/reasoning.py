@@ -6,11 +6,12 @@ Every claim that `answerd.answers.select` looks at is looked at here with the sa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue, GroupClaim
-from answerd.answers.criteria import Rank, asks_for, rank, request_has, shortened
+from answerd.answers.criteria import Rank, asks_for, listed, rank, request_has, shortened
 from answerd.answers.provenance import needing
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import Question, Selection, question_of, select
@@ -18,6 +19,11 @@ from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
+from answerd.formats.family import Path
+from answerd.identity import brief, shown
+
+MOST_PATHS = 10
+"""Paths of one ``unset`` that are told."""
 
 MOST_MATCHES = 50
 """Groups that select by ``match`` and do not hold which are told one by one."""
@@ -78,7 +84,7 @@ def reasoning(
     steps += _layers(considered.outcome)
     if isinstance(outcome, CannotFill) and isinstance(considered.outcome, Selection):
         places = dict.fromkeys(map(str, needing(considered.outcome.layers, outcome.label)))
-        steps += [Step("placeholder", f"{place} needs the fact {outcome.label!r}") for place in places]
+        steps += [Step("placeholder", f"{place} needs the fact {brief(outcome.label)!r}") for place in places]
     steps.append(Step("answer", f"none: {outcome.reason}" if isinstance(outcome, AnswerError) else outcome.composition))
     return Reasoning(tuple(steps), outcome)
 
@@ -106,14 +112,19 @@ def _formats(facts: Facts, acceptable: Sequence[str], *, by_name: bool) -> Step:
 def _layers(outcome: Selection | AnswerError) -> Iterator[Step]:
     if isinstance(outcome, Selection):
         for height, layer in enumerate(outcome.layers, 1):
-            removes = [".".join(path) for path in layer.control.unset]
-            details = (f"takes away what lies below it at {', '.join(removes)}",) if removes else ()
+            removes = [_keys(path) for path in layer.control.unset]
+            details = (f"takes away what lies below it at {listed(removes, MOST_PATHS)}",) if removes else ()
             yield Step("layers", f"{height}. {named(layer)}", details)
+
+
+def _keys(path: Path) -> str:
+    """The keys of a path, without the attributes' values by which one of XML may tell elements apart."""
+    return re.sub(r"\[.*?\]", "[…]", ".".join(path))
 
 
 def named(document: Document) -> str:
     """A document with where it stands: ``machine "98fa9b50d810" (toml), 98fa9b50d810.toml``."""
-    return f"{document.key}, {document.raw.source}" if document.raw.source else str(document.key)
+    return f"{document.key}, {shown(document.raw.source)}" if document.raw.source else str(document.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +163,8 @@ class _Considered:
             self._tell("unreadable", f"{reason}: any group might claim this request")
         machine = self._machines()
         if machine and machine.control.extends is not None:
-            self._tell("group", f'the machine itself extends "{machine.control.extends}": no other group is looked at')
+            name = brief(machine.control.extends)
+            self._tell("group", f'the machine itself extends "{name}": no other group is looked at')
             return
         extensions = (machine.key.format,) if machine else self.question.extensions
         if not self._groups(extensions):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from numbers import Number
 
 from answerd.formats.family import Path, Written, WrittenControl
-from answerd.identity import Kind, identity, match_form
+from answerd.identity import Kind, brief, identity, match_form
 
 CONTROL_KEYS: dict[str, frozenset[Kind]] = {
     "extends": frozenset(Kind),
@@ -41,7 +41,7 @@ class Pattern:
         """Raises ValueError for a pattern of nothing but punctuation."""
         form = "".join(c for c in text.lower() if c in "*?" or c.isalnum())
         if not form:
-            raise ValueError(f"the pattern {text!r} is nothing but punctuation")
+            raise ValueError("the pattern is nothing but punctuation")
         self.text = text
         self.beginning, *runs = re.split(r"[*?]+", form)
         self.runs = tuple(filter(None, runs))
@@ -125,9 +125,9 @@ def _extends(written: Written) -> str:
     if not isinstance(written.value, str):
         raise _Wrong(f"must be the name of one group, not {_described(written.value)}")
     if not identity(written.value):
-        raise _Wrong(f"names no group: {written.value!r}")
+        raise _Wrong("names no group: its text has no letter or digit")
     if not written.value.isprintable():
-        raise _Wrong(f"holds a control character: {written.value!r}")
+        raise _Wrong("holds a control character")
     return written.value
 
 
@@ -138,11 +138,11 @@ def _members(written: Written) -> tuple[str, ...]:
     if not value:
         raise _Wrong("is empty: name a machine, or leave the key out")
     members = []
-    for member in value:
+    for place, member in enumerate(value, 1):
         if not isinstance(member, str):
-            raise _Wrong(f"must hold texts: {_described(member)} is none")
+            raise _Wrong(f"must hold texts: entry {place} is {_described(member)}")
         if not identity(member):
-            raise _Wrong(f"holds {member!r}, which has no letter or digit")
+            raise _Wrong(f"holds a name with no letter or digit, entry {place}")
         members.append(identity(member))
     return tuple(dict.fromkeys(members))
 
@@ -156,7 +156,7 @@ def _match(written: Written) -> tuple[Criterion, ...]:
     criteria: dict[str, list[Pattern]] = {}
     for label, patterns in value.items():
         if not isinstance(label, str) or not label.strip():
-            raise _Wrong(f"must have texts for labels, not {_described(label)}")
+            raise _Wrong(f"must have texts for labels, and one is {_described(label)}")
         name = label.strip().casefold()
         criteria.setdefault(name, []).extend(_patterns(label, patterns))
     return tuple(Criterion(label, tuple(patterns)) for label, patterns in criteria.items())
@@ -165,14 +165,14 @@ def _match(written: Written) -> tuple[Criterion, ...]:
 def _patterns(label: str, value: object) -> tuple[Pattern, ...]:
     patterns = value if isinstance(value, list) else [value]
     if not patterns:
-        raise _Wrong(f"has no pattern for {label!r}")
+        raise _Wrong(f"has no pattern for {brief(label)!r}")
     read = []
     for pattern in patterns:
         if not isinstance(pattern, str):
-            raise _Wrong(f"must have a text or a list of texts for {label!r}, not {_described(pattern)}")
+            raise _Wrong(f"must have a text or a list of texts for {brief(label)!r}, not {_described(pattern)}")
         if not match_form(pattern) and not set(pattern) & {"*", "?"}:
-            what = "an empty pattern" if not pattern.strip() else f"the pattern {pattern!r}, nothing but punctuation,"
-            raise _Wrong(f"has {what} for {label!r}")
+            what = "a pattern of nothing but punctuation" if pattern.strip() else "an empty pattern"
+            raise _Wrong(f"has {what} for {brief(label)!r}")
         read.append(Pattern(pattern))
     return tuple(read)
 
@@ -181,30 +181,30 @@ def _unset(written: Written) -> tuple[Path, ...]:
     value = written.value
     if not isinstance(value, list):
         raise _Wrong(f"must be a list of dotted paths, not {_described(value)}")
-    return tuple(_path(path) for path in value)
+    return tuple(_path(path, place) for place, path in enumerate(value, 1))
 
 
 _STEP = re.compile(r'"(?P<quoted>[^"]*)"|(?P<bare>[^."]+)')
 
 
-def _path(text: object) -> Path:
+def _path(text: object, place: int) -> Path:
     """The keys of a dotted path: ``a."b.c".d`` is three. A family with paths of its own hands them over as keys."""
     if isinstance(text, tuple):
         return text
     if not isinstance(text, str):
-        raise _Wrong(f"must hold dotted paths: {_described(text)} is none")
+        raise _Wrong(f"must hold dotted paths: entry {place} is {_described(text)}")
     steps: list[str] = []
     at = 0
     while True:
         step = _STEP.match(text, at)
         if not step:
-            raise _Wrong(f'holds {text!r}, which is no dotted path (a."b.c".d for a key with a dot)')
+            raise _Wrong(f'holds no dotted path in entry {place} (a."b.c".d for a key with a dot)')
         steps.append(step["quoted"] if step["bare"] is None else step["bare"])
         at = step.end()
         if at == len(text):
             return tuple(steps)
         if text[at] != ".":
-            raise _Wrong(f'holds {text!r}, which is no dotted path (a."b.c".d for a key with a dot)')
+            raise _Wrong(f'holds no dotted path in entry {place} (a."b.c".d for a key with a dot)')
         at += 1
 
 
@@ -224,15 +224,17 @@ _READERS: dict[str, Callable[[Written], object]] = {
 
 
 def _described(value: object) -> str:
-    """A value as an operator would call it."""
+    """The kind of a value as an operator would call it; never the value, which may be a password."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return "true or false"
     if isinstance(value, str):
-        return f"the text {value!r}"
+        return "a text"
     if isinstance(value, Mapping):
         return "a map"
     if isinstance(value, list):
         return "a list"
-    return f"the number {value}" if isinstance(value, Number) else f"a {type(value).__name__}"
+    if isinstance(value, tuple):  # a YAML key that is a map or a list
+        return "a map or a list"
+    return "a number" if isinstance(value, Number) else "a date or a time"

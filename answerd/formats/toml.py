@@ -31,14 +31,34 @@ def parse(text: str) -> Tree:
     try:
         tree = tomli.loads(text)
     except tomli.TOMLDecodeError as error:
-        raise ParseError(error.msg, error.lineno, error.colno) from None
+        raise ParseError(fixed_sentence(error.msg), error.lineno, error.colno) from None
     except RecursionError:
         raise ParseError("it is nested too deeply") from None
-    except ValueError as error:  # a number or a date that Python cannot hold
-        raise ParseError(str(error)) from None
+    except ValueError:
+        raise ParseError("it holds a number or a date that is out of range") from None
     if plain.is_too_deep(tree):
         raise ParseError(f"it is nested more than {DEEPEST} levels deep")
     return tree
+
+
+_FIXED_SENTENCES: tuple[tuple[str, str], ...] = (
+    ("Cannot declare", "This table is declared already"),
+    ("Cannot mutate", "This table or array is closed: nothing can be added to it here"),
+    ("Cannot redefine", "This table is there already"),
+    ("Duplicate inline table key", "This key is there already"),
+    ("Expected '='", "Expected '=' after a key"),
+    ("Expected", "Expected another character here"),
+    ("Found invalid character", "Invalid character"),
+    ("Illegal character", "Illegal character"),
+    ("Unescaped", "Unescaped '\\' in a string"),
+)
+
+
+def fixed_sentence(message: str) -> str:
+    """tomli's (and tomllib's) message without what it quotes: in a document that does not parse, what looks like a key
+    may be a value whose quotes are wrong."""
+    known = next((sentence for beginning, sentence in _FIXED_SENTENCES if message.startswith(beginning)), None)
+    return known or (message if message.replace(" ", "").isalpha() else "not TOML")
 
 
 def control(tree: Tree) -> tuple[WrittenControl, Tree]:

@@ -68,7 +68,7 @@ class _Reading:
                 meaning = {"true": True, "false": False}.get(value.strip(), value) if label == "template" else value
                 self.values[label] = Written(meaning, f"line {meta.line}")
         if shape(meta) in (Shape.TEXT, Shape.MIXED):
-            self.fault("", f"<{META}> holds text {meta.text()!r} beside its elements", meta)
+            self.fault("", f"<{META}> holds text beside its elements", meta)
         for child in meta.elements():
             if child.name in _TAKE:
                 _TAKE[child.name](self, child)
@@ -86,7 +86,7 @@ class _Reading:
             return
         path = read_path(child.text())
         if path is None:
-            reason = f"{child.text()!r} is no path of names below the root, as in general/mode or a[@name='b']/c/@d"
+            reason = "it is no path of names below the root, as in general/mode or a[@name='b']/c/@d"
             self.fault("unset", reason, child)
         else:
             self.add("unset", path, child)

@@ -79,7 +79,7 @@ def _not_yaml(text: str, reason: str) -> ParseError:
 
 def _syntax_error(text: str, error: yaml.MarkedYAMLError) -> ParseError:
     mark = error.problem_mark or error.context_mark
-    reason = str(error.problem)
+    reason = fixed_sentence(error)
     if error.context:
         reason += f" {error.context}"
         if error.context_mark is not None:
@@ -92,6 +92,11 @@ def _syntax_error(text: str, error: yaml.MarkedYAMLError) -> ParseError:
     elif line.startswith("\t", mark.column):
         reason += "; YAML is indented with blanks, never with a tab"
     return ParseError(reason, mark.line + 1, mark.column + 1)
+
+
+def fixed_sentence(error: yaml.MarkedYAMLError) -> str:
+    """libyaml's problem: one of its fixed sentences. PyYAML's own parser quotes the document in some of its."""
+    return str(error.problem) if yaml.__with_libyaml__ else "not well-formed"
 
 
 class _Open:
@@ -170,7 +175,7 @@ class _Composer:
         anchored = self.anchors.get(name)
         if anchored is None:
             what = "stands inside the node that it names" if name in self.anchors else "names no anchor above it"
-            raise _refusal(f"the alias *{name} {what}", event)
+            raise _refusal(f"this alias {what}", event)
         self.size += anchored.size
         self.aliased += anchored.size
         if self.aliased > MOST_ALIASED:
@@ -214,8 +219,7 @@ def _pairs(keys: list[Node], values: list[Node]) -> dict[Identity, tuple[Node, N
         name = identity(key)
         before = pairs.get(name)
         if before is not None:
-            shown = f"the key {key.text!r}" if isinstance(key, Scalar) else "this key"
-            raise ParseError(f"{shown} stands in this map already, on line {before[0].line}", key.line, key.column)
+            raise ParseError(f"this key stands in this map already, on line {before[0].line}", key.line, key.column)
         pairs[name] = (key, value)
     return pairs
 

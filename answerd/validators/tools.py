@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from answerd.validators.masking import masking
 from answerd.validators.verdict import Report
 
 TIMEOUT_SECONDS = 30.0
@@ -49,6 +50,8 @@ class Request:
     text: str
     format: str
     arguments: tuple[str, ...] = ()
+    known: frozenset[str] = frozenset()
+    """Words in lower case that messages may hold though they stand in the answer: the names of its keys."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,26 @@ class Outcome:
     def lines(self) -> list[str]:
         """Both outputs' lines that say something, what went to stderr first."""
         return [line.strip() for line in f"{self.stderr}\n{self.stdout}".splitlines() if line.strip()]
+
+
+class _MaskedReport(Report):
+    """Hands what a program says to a report, without the words that it quotes from the answer."""
+
+    def __init__(self, report: Report, mask: Callable[[str], str]) -> None:
+        super().__init__()
+        self.report, self.mask = report, mask
+
+    def refuse(self, message: str, path: str = "", line: int | None = None) -> None:
+        """The answer is invalid, and why."""
+        self.report.refuse(self.mask(message), path, line)
+
+    def warn(self, message: str, path: str = "", line: int | None = None) -> None:
+        """Worth a look; refuses nothing."""
+        self.report.warn(self.mask(message), path, line)
+
+    def note(self, text: str) -> None:
+        """About the judging, not about the answer."""
+        self.report.note(self.mask(text))
 
 
 class ToolHung(Exception):
@@ -106,7 +129,8 @@ class Tools:
         except OSError as error:
             report.warn(f"{name} could not be run: {error.strerror or error}")
         else:
-            if READERS[name](name, outcome, report):
+            words = re.findall(r"\w+", name)
+            if READERS[name](name, outcome, _MaskedReport(report, masking(request.text, {*request.known, *words}))):
                 report.judged_by(name)
 
     def _run(self, program: str, request: Request) -> Outcome:
@@ -266,6 +290,14 @@ def _read_by_status(name: str, outcome: Outcome, report: Report) -> bool:
     return True
 
 
+def _read_ignition_validate(name: str, outcome: Outcome, report: Report) -> bool:
+    """A program older than the version that a config states refuses it, which says nothing about the config."""
+    if any("unsupported config version" in line.lower() for line in outcome.lines):
+        report.note(f"{name} is too old for the version that the config states: not judged by it")
+        return False
+    return _read_by_status(name, outcome, report)
+
+
 def _read_xmllint(name: str, outcome: Outcome, report: Report) -> bool:
     """Beside each message it shows the text and a caret, which are left out."""
     told = [line for line in outcome.lines if line.startswith("answer.")]
@@ -278,7 +310,7 @@ READERS: Mapping[str, Callable[[str, Outcome, Report], bool]] = MappingProxyType
         "ksvalidator": _read_ksvalidator,
         "cloud-init": _read_cloud_init,
         "debconf-set-selections": _read_debconf,
-        "ignition-validate": _read_by_status,
+        "ignition-validate": _read_ignition_validate,
         "xmllint": _read_xmllint,
     }
 )

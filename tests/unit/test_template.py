@@ -119,12 +119,12 @@ def test_what_cannot_be_filled_is_named(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{{ serial | shout }}", "unknown filter 'shout'"),
+        ("{{ serial | shout }}", "unknown filter"),
         ("{{ '--' | slug }}", "no ASCII letter or digit"),
         ("{{ serial | upper('x') }}", "unknown filter"),
         ("{{ serial | default }}", "unknown filter"),
         ("{{ serial | Upper }}", "unknown filter"),
-        ("{{.ID}}", ".ID"),
+        ("{{.ID}}", "is no placeholder"),
         ("{{ -a }}", "is no placeholder"),
         ("{{ a b }}", "is no placeholder"),
         ("{{ }}", "is no placeholder"),
@@ -152,7 +152,7 @@ def test_a_fault_says_how_to_write_it_literally_or_to_switch_templates_off() -> 
     _, reader = read("docker ps --format '{{.ID}}'")
     assert '{{ "{{" }}' in reader.problems[0]
     assert "templates off" in reader.problems[0]
-    assert "{{.ID}}" in reader.problems[0]
+    assert ".ID" not in reader.problems[0]
 
 
 @pytest.mark.parametrize("text", ["{{", "a {{ b", "{{ serial\n}}", "{{a,b},c} ${#x}", "{{ a }\r}"])

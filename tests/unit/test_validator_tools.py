@@ -149,7 +149,7 @@ def test_programs_are_found_on_path(install: Install, tmp_path: Path, monkeypatc
 
 
 NOT_ASKED = [
-    ("TOML without global", "proxmox-auto-install-assistant", "toml", "a = 1\n"),
+    ("TOML that is no answer", "proxmox-auto-install-assistant", "toml", "a = 1\n"),
     ("YAML without the header", "cloud-init", "yaml", "a: 1\n"),
     ("YAML below a template line", "cloud-init", "yaml", "## template: jinja\n#cloud-config\na: 1\n"),
     ("JSON without ignition", "ignition-validate", "json", "{}"),
@@ -165,6 +165,29 @@ def test_what_is_not_for_a_program_is_not_handed_to_it(install: Install, name: s
     verdict = validate(text, extension, tools=install(name, "echo asked; exit 1"))
     assert not [finding for finding in verdict.findings if "asked" in finding.message]
     assert name not in verdict.judged_by
+
+
+def test_an_ignition_validate_that_is_too_old_is_a_note(install: Install) -> None:
+    verdict = ask(install("ignition-validate", "echo 'Failed to parse: unsupported config version' >&2; exit 1"),
+                  "ignition-validate")
+    assert verdict.valid
+    assert [note for note in verdict.notes if "too old" in note]
+    assert "ignition-validate" not in verdict.judged_by
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_what_a_program_quotes_of_the_answer_is_hidden(install: Install, name: str) -> None:
+    extension, text = GOOD[name]
+    secret = "S3cret-canary"
+    text = text.replace("$6$x$y", secret).replace("en_US.UTF-8", secret).replace("n1", secret)
+    text = text.replace("<profile/>", f"<profile>{secret}</profile>").replace("boolean false", f"string {secret}")
+    text = text.replace('"3.4.0"}', f'"3.4.0"}}, "passwd": {{"users": [{{"name": "{secret}"}}]}}')
+    assert secret in text
+    said = f"error: Unknown value '{secret}', {{'key': '{secret.lower()}'}} and {secret[:8]}... in line 3"
+    verdict = validate(text, extension, tools=install(name, f'echo "{said}"; echo "{said}" >&2; exit 1'))
+    told = " ".join(map(str, (*verdict.findings, *verdict.warnings, *verdict.notes)))
+    assert not [part for part in ("S3cret", "s3cret", "canary") if part in told]
+    assert "in line 3" in told
 
 
 def test_ksvalidator_gets_a_copy_without_includes(install: Install, tmp_path: Path) -> None:

@@ -129,9 +129,9 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
     ("a preseed line of two words", "preseed", "# a\nd-i passwd/root-login\n", "", 2),
     ("a preseed line of one word, further down", "seed", "d-i a/b string \\\n  x\nd-i\n", "", 3),
     ("JSON with a comma too many", "json", '{\n"a": 1,\n}', "", 3),
-    ("JSON with a key twice", "json", '{"a": {"b": 1, "b": 2}}', "", None),
-    ("JSON with NaN", "json", '{"a": NaN}', "", None),
-    ("JSON that is nested without end", "json", "[" * 100_000, "", None),
+    ("JSON with a key twice", "json", '{"a": {"b": 1, "b": 2}}', "", 1),
+    ("JSON with NaN", "json", '{"a": NaN}', "", 1),
+    ("JSON that is nested without end", "json", "[" * 100_000, "", 1),
     ("Ignition without a version", "ign", '{"ignition": {}}', "ignition.version", None),
     ("Ignition that is a string", "json", '{"ignition": "3.4.0"}', "ignition.version", None),
     *[(f"Ignition {version!r}", "ign", json.dumps({"ignition": {"version": version}}), "ignition.version", None)

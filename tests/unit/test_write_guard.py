@@ -150,7 +150,7 @@ def test_problems_that_exist_already_hinder_no_write_and_are_listed(admin: Admin
         pytest.param("x = = 1\n", "line 1, column 5", id="it does not parse"),
         pytest.param('members = ["a"]\n', "members", id="members in a machine"),
         pytest.param("extends = 1\n", "extends", id="a control key of the wrong type"),
-        pytest.param('x = "{{ mac | nonsense }}"\n', "nonsense", id="an unknown filter"),
+        pytest.param('x = "{{ mac | nonsense }}"\n', "unknown filter", id="an unknown filter"),
     ],
 )
 def test_what_a_document_itself_shows_to_be_wrong_is_said_first(admin: Admin, text: str, reason: str) -> None:
