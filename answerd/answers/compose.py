@@ -1,7 +1,8 @@
 """Layers to an answer that only waits to be filled: merge, serialise, cut at the placeholders (SPEC 8, 9).
 
-The work is done once per stack of layers. Its result stays with the stack's top document, beside the layers it was
-made of, so it is dropped by itself when any of them is replaced.
+The work is done once per stack of layers. Its result stays with the stack's top document, beside the layers below it:
+it counts only for that stack. The top is not stored beside its own result, because a document that refers to itself is
+freed by the garbage collector alone, which does not look at documents (`answerd.server.collector`).
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
     that says nothing, all other installers take an empty answer for success.
     """
     top = layers[-1]
-    if top.prepared is None or not _is_made_of(top.prepared, layers):
-        top.prepared = (layers, _prepare(layers))
+    if top.prepared is None or top.prepared[0] != layers[:-1]:
+        top.prepared = (layers[:-1], _prepare(layers))
         if not top.is_shared:
             top.forget_tree()  # needed once more only when the layers below it change
     prepared = top.prepared[1]
@@ -46,20 +47,20 @@ def _prepare(layers: Layers) -> Prepared:
 
 def _merged(layers: Layers) -> Tree:
     """The tree of a stack. That of a chain of groups is kept with its top group: many machines stand on it."""
-    height = next((at for at in range(len(layers), 1, -1) if _is_made_of(layers[at - 1].merged, layers[:at])), 1)
+    height = next((at for at in range(len(layers), 1, -1) if _is_laid_over(layers[at - 1].merged, layers[: at - 1])), 1)
     kept = layers[height - 1].merged
     tree = kept[1] if height > 1 and kept else layers[0].tree
     for at in range(height, len(layers)):
         top = layers[at]
         tree = _laid_over(tree, top, layers[at - 1])
         if top.is_shared:
-            top.merged = (layers[: at + 1], tree)
+            top.merged = (layers[:at], tree)
     return tree
 
 
-def _is_made_of(kept: tuple[Layers, object] | None, layers: Layers) -> bool:
+def _is_laid_over(kept: tuple[Layers, object] | None, below: Layers) -> bool:
     # Documents compare by being the same object, so equal tuples are the same versions of the same documents.
-    return kept is not None and kept[0] == layers
+    return kept is not None and kept[0] == below
 
 
 def _laid_over(lower: Tree, top: Document, below: Document) -> Tree:

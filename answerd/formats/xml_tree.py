@@ -149,15 +149,17 @@ class _Reader:
         parser.ProcessingInstructionHandler = self.instruction
 
     def read(self) -> Document:
-        """The document. Raises `ParseError`."""
-        if not self.source.strip(WHITE):
-            raise ParseError("it is empty", 1, 1)
+        """The document; to be called once. Raises `ParseError`."""
         try:
+            if not self.source.strip(WHITE):
+                raise ParseError("it is empty", 1, 1)
             self.parser.Parse(self.source.encode(), True)
         except expat.ExpatError as error:
             raise self.fault(error) from None
         except UnicodeEncodeError as error:
             raise ParseError(f"it holds the lone surrogate {error.object[error.start]!a}") from None
+        finally:
+            del self.parser  # its handlers refer to this reader: a cycle that only the garbage collector would free
         assert self.root is not None  # noqa: S101 - expat finds a root, or it has raised
         return Document(self.around, self.root)
 
