@@ -92,7 +92,7 @@ class Document:
         self.raw = raw
         self.key = raw.key
         self.identity = identity(raw.key.identifier)
-        # What `answerd.answers.compose` made of the stacks that this document is the top of, with the layers below it.
+        # What `answerd.answers.compose` made of the stack that this document is the top of, with the layers below it.
         self.prepared: tuple[tuple[Document, ...], Prepared] | None = None
         self.merged: tuple[tuple[Document, ...], Tree] | None = None
 

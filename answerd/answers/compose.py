@@ -1,8 +1,8 @@
 """Layers to an answer that only waits to be filled: merge, serialise, cut at the placeholders (SPEC 8, 9).
 
-The work is done once per stack of layers. Its result is kept by the top document, with the layers below it that it
-was made of, so it is dropped by itself when any of them is replaced. The top itself is not among them: a document that
-held itself would never be freed, because the collector does not look at documents (`answerd.server.collector`).
+The work is done once per stack of layers. Its result stays with the stack's top document, beside the layers below it:
+it counts only for that stack. The top is not stored beside its own result, because a document that refers to itself is
+freed by the garbage collector alone, which does not look at documents (`answerd.server.collector`).
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def _merged(layers: Layers) -> Tree:
     return tree
 
 
-def _is_made_of(kept: tuple[Layers, object] | None, layers: Layers) -> bool:
+def _is_made_of(kept: tuple[Layers, object] | None, below: Layers) -> bool:
     # Documents compare by being the same object, so equal tuples are the same versions of the same documents.
-    return kept is not None and kept[0] == layers
+    return kept is not None and kept[0] == below
 
 
 def _laid_over(lower: Tree, top: Document, below: Document) -> Tree:

@@ -96,14 +96,7 @@ class _Plain(_Structured):
     def mark(self, source: str, layer: int) -> Tree:
         """The tree with a `_Mark` for every value that is no map, and for every empty map."""
         _, tree = self.family.control(self.family.parse(source))
-        lines = self.lines(source)
-
-        def marked(value: Any) -> Any:
-            if isinstance(value, dict):
-                return _Map({key: marked(below) for key, below in value.items()}, layer, lines)
-            return _Mark(value, layer, lines)
-
-        return marked(tree)
+        return _marked_plain(tree, layer, self.lines(source))
 
     def leaves(self, tree: Tree) -> Iterator[Leaf]:
         """A map that merged from several has no mark of its own, its values have."""
@@ -116,6 +109,12 @@ class _Map(plain.Map):
     def __init__(self, values: plain.Map, layer: int, lines: Lines) -> None:
         super().__init__(values)
         self.layer, self.lines = layer, lines
+
+
+def _marked_plain(value: Any, layer: int, lines: Lines) -> Any:
+    if isinstance(value, dict):
+        return _Map({key: _marked_plain(below, layer, lines) for key, below in value.items()}, layer, lines)
+    return _Mark(value, layer, lines)
 
 
 def _plain_leaves(tree: Tree, path: Path) -> Iterator[Leaf]:

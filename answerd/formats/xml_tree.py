@@ -155,16 +155,18 @@ class _Reader:
         parser.ProcessingInstructionHandler = self.instruction
 
     def read(self) -> Document:
-        """The document. Raises `ParseError`."""
-        if not self.source.strip(WHITE):
-            raise ParseError("it is empty", 1, 1)
+        """The document; to be called once. Raises `ParseError`."""
         try:
+            if not self.source.strip(WHITE):
+                raise ParseError("it is empty", 1, 1)
             self.parser.Parse(self.source.encode(), True)
         except expat.ExpatError as error:
             raise self.fault(error) from None
         except UnicodeEncodeError as error:
             place = line_and_column(self.source, error.start)
             raise ParseError("it holds a lone surrogate, which is no character", *place) from None
+        finally:
+            del self.parser  # its handlers refer to this reader: a cycle that only the garbage collector would free
         assert self.root is not None  # noqa: S101 - expat finds a root, or it has raised
         return Document({kind: tuple(sources) for kind, sources in self.around.items()}, self.root)
 

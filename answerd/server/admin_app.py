@@ -267,6 +267,7 @@ def _errors_as_responses(log: Callable[[str], None]) -> Callable[..., Any]:
 
 def _router_error(error: bottle.HTTPError) -> bytes:
     """What the router found wrong with path or method, as JSON."""
+    error.__traceback__ = None  # or it and Bottle's frame would refer to each other
     environ = bottle.request.environ
     reason = f"there is nothing at {environ['PATH_INFO']}"
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
@@ -283,12 +284,21 @@ def _note(outcome: str) -> None:
     bottle.request.environ["answerd.outcome"] = outcome
 
 
+class _Response(bottle.HTTPResponse):  # type: ignore[misc]
+    """A response that leaves no reference cycle when it is raised: Bottle's frame and it would refer to each other."""
+
+    def apply(self, other: Any) -> None:
+        """Bottle calls this once it has caught the response."""
+        self.__traceback__ = None
+        super().apply(other)
+
+
 def _response(status: int, value: dict[str, Any], headers: dict[str, Any] | None = None) -> bottle.HTTPResponse:
     """A JSON response. Of an error, its line is what the log tells too."""
     if "error" in value:
         _note(value["error"])
     body = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-    return bottle.HTTPResponse(body, status, {"Content-Type": JSON, **(headers or {})})
+    return _Response(body, status, {"Content-Type": JSON, **(headers or {})})
 
 
 def _error(status: int, reason: str, problems: tuple[str, ...] = ()) -> bottle.HTTPResponse:

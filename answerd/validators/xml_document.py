@@ -55,6 +55,9 @@ def _parse(text: str, report: Report, declared: list[tuple[str, int]]) -> bool:
         for message, line in declared:
             report.refuse(message, line=line)
         return False
+    finally:
+        # They refer to the parser, and it to them: a cycle that only the garbage collector would free.
+        parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = None
     return True
 
 

@@ -50,6 +50,10 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
         body = b"slow\n"
     elif path == "/memory":
         body = str(resident_bytes(os.getpid())).encode()
+    elif path == "/cycles":
+        import gc
+
+        body = str(gc.collect()).encode()
     elif path == "/echo":
         body = environ["answerd.body"]
     else:
@@ -106,6 +110,8 @@ def main(options: dict[str, Any]) -> None:
     gevent.signal_handler(signal.SIGTERM, ended.set)
     gevent.signal_handler(signal.SIGHUP, log.reopen)
     gc.freeze()
+    if options.get("never_collect"):
+        gc.disable()
     listener.start()
     print(f"port {listener.address[1]}", flush=True)
     ended.wait()

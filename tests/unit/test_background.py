@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Iterator
 from io import StringIO
 from itertools import count
@@ -137,3 +138,21 @@ def test_what_is_made_in_slices_is_no_business_of_the_collector(frozen: int) -> 
         gc.set_threshold(*threshold)
     kept = gc.get_freeze_count() - frozen
     assert len(made) - 10_000 < kept < len(made) + 10_000
+
+
+def test_a_cycle_that_an_earlier_pass_took_for_older_is_not_kept_for_ever(frozen: int) -> None:
+    class Parser:
+        """As of a library that leaves cycles."""
+
+        def __init__(self) -> None:
+            self.itself = self
+
+    parser = Parser()
+    gone = weakref.ref(parser)
+    gc.collect(1)  # it is in use meanwhile
+    del parser
+    gc.disable()
+    made = [[number] for number in range(20_000)]
+    collector.keep_new()
+    assert gc.get_freeze_count() - frozen >= len(made)
+    assert gone() is None
