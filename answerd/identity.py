@@ -25,7 +25,7 @@ IDENTIFIER_LENGTH = 200
 SHORTEST_MAC = 12
 """Characters of a MAC address without separators."""
 
-RESERVED_MACHINES = frozenset({"groups", "default"})
+RESERVED_MACHINES = frozenset({"groups", "default", "inventory"})
 """Names that a machine cannot have, in any letter case: the file layout uses them."""
 
 _IDENTIFIER = re.compile(r"(?!\.)[A-Za-z0-9._:-]+\Z")

@@ -47,7 +47,8 @@ class Catalogue:
     """All documents of one moment. Its mappings are for reading; see `changed`.
 
     ``unreadable`` are the groups that have not been readable since the start, which might claim anything.
-    ``unlisted`` says which part of the store could not even be listed, for the same reason.
+    ``unlisted`` says which part of the store could not even be listed, for the same reason. ``faults`` says which part
+    could be listed before and cannot now: a problem, and no doubt about a claim.
     """
 
     documents: SharingMap[RawDocument, Document] = field(default_factory=SharingMap)
@@ -59,6 +60,7 @@ class Catalogue:
     selectors: SelectorIndex[GroupClaim] = field(default_factory=SelectorIndex)
     unreadable: tuple[Document, ...] = ()
     unlisted: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
     # What `extended_by` and `chain` found, each once: hundreds of machines stand on one group.
     _extended: dict[Name, Document] = field(default_factory=dict)
     _chains: dict[Document, tuple[Document, ...]] = field(default_factory=dict)
@@ -69,12 +71,14 @@ class Catalogue:
         removed: Iterable[RawDocument] = (),
         unlisted: tuple[str, ...] = (),
         pause: Callable[[], None] = no_pause,
+        *,
+        faults: tuple[str, ...] = (),
     ) -> Catalogue:
         """A catalogue without ``removed`` and with ``added``. Costs what changed.
 
         ``pause`` is called between slices of a few milliseconds, so that a server can answer requests meanwhile.
         """
-        return _Change(self, pause).made(added, removed, unlisted)
+        return _Change(self, pause).made(added, removed, unlisted, faults)
 
     def group(self, name: str, extension: str) -> Document:
         """The group that ``extends`` names. Raises `BrokenDocument` when there is none, or two."""
@@ -192,7 +196,11 @@ class _Change:
         self.lapsed: dict[tuple[Key, str], GroupClaim] = {}
 
     def made(
-        self, added: Iterable[RawDocument], removed: Iterable[RawDocument], unlisted: tuple[str, ...]
+        self,
+        added: Iterable[RawDocument],
+        removed: Iterable[RawDocument],
+        unlisted: tuple[str, ...],
+        faults: tuple[str, ...],
     ) -> Catalogue:
         for count, raw in enumerate(removed):
             self._remove(raw)
@@ -210,6 +218,7 @@ class _Change:
             selectors=self.selectors,
             unreadable=tuple(sorted(self.unreadable, key=_order)),
             unlisted=unlisted,
+            faults=faults,
         )
 
     def _pause_after(self, count: int, raw: RawDocument) -> None:
