@@ -70,8 +70,9 @@ class Catalogue:
     """All documents of one moment. Its mappings are for reading; see `changed`.
 
     ``unreadable`` are the groups that have not been readable since the start, which might claim anything.
-    ``unlisted`` says which part of the store could not even be listed, for the same reason. ``gone`` is what groups
-    claimed that are not there any more, for the case that one comes back and cannot be read.
+    ``unlisted`` says which part of the store could not even be listed, for the same reason. ``faults`` says which part
+    could be listed before and cannot now: a problem, and no doubt about a claim. ``gone`` is what groups claimed that
+    are not there any more, for the case that one comes back and cannot be read.
     """
 
     documents: SharingMap[RawDocument, Document] = field(default_factory=SharingMap)
@@ -84,6 +85,7 @@ class Catalogue:
     unreadable: tuple[Document, ...] = ()
     unlisted: tuple[str, ...] = ()
     gone: Mapping[Name, Claimed] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
     # What `extended_by` and `chain` found, each once: hundreds of machines stand on one group.
     _extended: dict[Name, Document] = field(default_factory=dict)
     _chains: dict[Document, tuple[Document, ...]] = field(default_factory=dict)
@@ -94,12 +96,14 @@ class Catalogue:
         removed: Iterable[RawDocument] = (),
         unlisted: tuple[str, ...] = (),
         pause: Callable[[], None] = no_pause,
+        *,
+        faults: tuple[str, ...] = (),
     ) -> Catalogue:
         """A catalogue without ``removed`` and with ``added``. Costs what changed.
 
         ``pause`` is called between slices of a few milliseconds, so that a server can answer requests meanwhile.
         """
-        return _Change(self, pause).made(added, removed, unlisted)
+        return _Change(self, pause).made(added, removed, unlisted, faults)
 
     def group(self, name: str, extension: str) -> Document:
         """The group that ``extends`` names. Raises `BrokenDocument` when there is none, or two."""
@@ -239,7 +243,11 @@ class _Change:
         self.lapsed: dict[Name, dict[str, Claimed]] = {}  # by source
 
     def made(
-        self, added: Iterable[RawDocument], removed: Iterable[RawDocument], unlisted: tuple[str, ...]
+        self,
+        added: Iterable[RawDocument],
+        removed: Iterable[RawDocument],
+        unlisted: tuple[str, ...],
+        faults: tuple[str, ...],
     ) -> Catalogue:
         for count, raw in enumerate(removed):
             self._remove(raw)
@@ -258,6 +266,7 @@ class _Change:
             unreadable=tuple(sorted(self.unreadable, key=_order)),
             unlisted=unlisted,
             gone=self._gone(),
+            faults=faults,
         )
 
     def _pause_after(self, count: int, raw: RawDocument) -> None:

@@ -370,7 +370,7 @@ class _Process:
         service.log.service("reloading")
         if self.lifeline is None:
             service.say_fingerprint()
-        self.answers.look_soon()
+        self.answers.look_at_everything()
 
 
 def _recorder(service: _Service) -> Recorder | None:
