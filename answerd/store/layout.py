@@ -9,9 +9,6 @@ from answerd.documents import Key
 from answerd.formats import split_extension
 from answerd.identity import Kind, identifier_fault
 
-_INVENTORY = "inventory"
-"""Reserved below the answers directory: this directory is not a machine's."""
-
 
 def counts(name: str) -> bool:
     """Return whether a file or directory of this name can be part of the layout at all."""
@@ -21,11 +18,6 @@ def counts(name: str) -> bool:
 def is_groups(name: str) -> bool:
     """Return whether a directory directly below the root holds the groups."""
     return name.lower() == "groups"
-
-
-def is_inventory(name: str) -> bool:
-    """Return whether a directory directly below the root is reserved for inventories, which are no documents."""
-    return name.lower() == _INVENTORY
 
 
 def key_of(name: str) -> Key | None:
@@ -40,8 +32,6 @@ def key_of(name: str) -> Key | None:
     owner = above[-1]
     if is_groups(above[0]):
         return Key(Kind.GROUP, stem if len(above) == 1 else owner, extension)
-    if is_inventory(above[0]):
-        return None
     return Key(Kind.DEFAULT, "", extension) if owner.lower() == "default" else Key(Kind.MACHINE, owner, extension)
 
 

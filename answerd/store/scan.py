@@ -13,7 +13,7 @@ from pathlib import Path
 from answerd.documents import Key, RawDocument
 from answerd.formats import ALL_EXTENSIONS
 from answerd.identity import identifier_fault, shown
-from answerd.store.layout import counts, is_groups, is_inventory, key_of, may_own_documents
+from answerd.store.layout import counts, is_groups, key_of, may_own_documents
 from answerd.store.notification import Watch, device_and_inode
 from answerd.store.reading import Boundary, Signature, signature_of
 
@@ -104,8 +104,6 @@ class Scan:
     def take(self) -> None:
         """Look at everything."""
         for entry in self._entries(str(self.root), ""):
-            if is_inventory(entry.name) and _is_directory(entry):
-                continue
             self._take_entry(entry, entry.name, self._take_groups if is_groups(entry.name) else self._take_owner)
         self._keep_what_was_unmounted()
         if self.failed:

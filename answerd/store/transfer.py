@@ -17,7 +17,7 @@ from answerd.formats import FORMATS, split_extension
 from answerd.identity import Kind, shown
 from answerd.store import StoreError
 from answerd.store.files import FileStore
-from answerd.store.layout import flat_name, is_groups, is_inventory
+from answerd.store.layout import flat_name, is_groups
 from answerd.store.loader import loaded
 from answerd.store.mounts import Mounts, read_table
 from answerd.store.reading import Boundary
@@ -145,7 +145,7 @@ def _no_documents(root: Path, boundary: Boundary, below: str = "", depth: int = 
         if entry.name.endswith("~"):
             yield name, "a name that ends in ~ is an editor's backup"
         elif _is_directory(entry):
-            if depth >= _depth_of_documents(name) or is_inventory(name):
+            if depth >= _depth_of_documents(name):
                 yield name, "a directory here holds no documents"
             elif not (entry.is_symlink() and boundary.link_fault(entry.path)):  # its documents are named as unreadable
                 yield from _no_documents(Path(entry.path), boundary, f"{name}/", depth + 1)
