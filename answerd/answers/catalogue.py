@@ -220,7 +220,7 @@ def cycle_problem(cycle: Sequence[Document]) -> str:
     turned = [shown(one.key.identifier) for one in (*cycle[first:], *cycle[:first])]
     told = length = 0
     while told < len(turned) and (told < _FEWEST_IN_CYCLE or length + len(turned[told]) <= _LONGEST_CYCLE):
-        length += len(turned[told])
+        length += len(turned[told]) + len(" -> ")
         told += 1
     names = turned[:told] + ([f"and {len(turned) - told:,} more"] if told < len(turned) else [])
     return f"{cycle[first].key}: is in a cycle of extends: {' -> '.join([*names, turned[0]])}"

@@ -20,7 +20,7 @@ from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
 from answerd.formats.family import Path
-from answerd.identity import brief, shown
+from answerd.identity import Kind, brief, identifier_fault, shown
 
 MOST_PATHS = 10
 """Paths of one ``unset`` that are told."""
@@ -122,6 +122,11 @@ def _keys(path: Path) -> str:
     return re.sub(r"\[.*?\]", "[…]", ".".join(path))
 
 
+def _called(group: str) -> str:
+    """A group by its name; not where no group can have it, because then it may be anything."""
+    return "what is no group's name" if identifier_fault(Kind.GROUP, group) else f'"{group}"'
+
+
 def named(document: Document) -> str:
     """A document with where it stands: ``machine "98fa9b50d810" (toml), 98fa9b50d810.toml``."""
     return f"{document.key}, {shown(document.raw.source)}" if document.raw.source else str(document.key)
@@ -163,8 +168,8 @@ class _Considered:
             self._tell("unreadable", f"{reason}: any group might claim this request")
         machine = self._machines()
         if machine and machine.control.extends is not None:
-            name = brief(machine.control.extends)
-            self._tell("group", f'the machine itself extends "{name}": no other group is looked at')
+            name = _called(machine.control.extends)
+            self._tell("group", f"the machine itself extends {name}: no other group is looked at")
             return
         extensions = (machine.key.format,) if machine else self.question.extensions
         if not self._groups(extensions):

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from answerd.commands import Arguments, CommandError
-from answerd.commands.terminal import progress
+from answerd.commands.terminal import plain, progress
 from answerd.config import read_config
 from answerd.identity import shown
 from answerd.store.sqlite import SqliteStore
@@ -19,11 +19,11 @@ def import_documents(arguments: Arguments) -> int:
     path = read_config(os.environ, to_serve=False).db_path
     summary = import_directory(arguments["DIR"], SqliteStore(path), progress("documents") or no_progress)
     for name, why in summary.skipped:
-        print(f"skipped: {shown(name)}: {why}", file=sys.stderr)
+        print(plain(f"skipped: {name}: {why}"), file=sys.stderr)
     for name, why in summary.unreadable:
-        print(f"not imported: {shown(name)}: {why}", file=sys.stderr)
+        print(plain(f"not imported: {name}: {why}"), file=sys.stderr)
     for problem in summary.problems:
-        print(f"problem: {problem}", file=sys.stderr)
+        print(plain(f"problem: {problem}"), file=sys.stderr)
     print(
         f"{summary.taken} documents imported into {shown(path)}, "
         f"{summary.replaced} of them replaced one that was there; "
@@ -41,6 +41,6 @@ def export_documents(arguments: Arguments) -> int:
         SqliteStore(path), arguments["DIR"], force=arguments["--force"], progress=progress("documents") or no_progress
     )
     for name, why in summary.skipped:
-        print(f"skipped: {name}: {why}", file=sys.stderr)
+        print(plain(f"skipped: {name}: {why}"), file=sys.stderr)
     print(f"{summary.written} documents exported to {shown(arguments['DIR'])}, {len(summary.skipped)} skipped")
     return 0

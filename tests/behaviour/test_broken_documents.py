@@ -16,10 +16,7 @@ ASKED = "/pve?mac=aa:bb:cc:dd:ee:01"
 BROKEN: dict[str, tuple[Mapping[str, str], list[str]]] = {
     "a machine that does not parse": ({"aabbccddee01.toml": "x = = 1\n"}, ['machine "aabbccddee01" (toml)', "line 1"]),
     "a machine with a match that is none": ({"aabbccddee01.toml": "match = 7\n"}, ["match"]),
-    "a machine with a bad placeholder": (
-        {"aabbccddee01.toml": 'a = "{{ a b }}"\n'},
-        ["is no placeholder", "line 1, column 6"],
-    ),
+    "a machine with a bad placeholder": ({"aabbccddee01.toml": 'a = "{{ a b }}"\n'}, ["no placeholder", "column 6"]),
     "a machine with an unknown filter": ({"aabbccddee01.toml": 'a = "{{ a | b }}"\n'}, ["unknown filter"]),
     "a machine with members": ({"aabbccddee01.toml": 'members = ["a"]\n'}, ["members has no meaning"]),
     "a machine that extends nothing": ({"aabbccddee01.toml": 'extends = "ghost"\n'}, ["ghost"]),
