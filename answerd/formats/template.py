@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from answerd.errors import CannotFill
 from answerd.identity import mac_digits, shown
+from answerd.memo import remembered
 
 _STRING = r'"[^"\r\n]*"|\'[^\'\r\n]*\''
 _LABEL = r"[\w$@][\w$@.:-]*"
@@ -26,6 +26,9 @@ _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode category Cc,
 _OCTETS = range(0, 12, 2)
 _SHOWN = 60
 """Characters of a faulty placeholder that a problem quotes."""
+
+LONGEST_REMEMBERED = 200
+"""Characters of a placeholder that is read once for all documents that have it."""
 
 
 def _separated_by(separator: str) -> Callable[[str], str]:
@@ -83,6 +86,10 @@ class Placeholder:
                     reason = f"{{{{ {self._shown} | {name} }}}}: {value[:_SHOWN]!r} {error}"
                     raise CannotFill(reason, self._shown, missing=False) from None
         return value
+
+    def size(self) -> int:
+        """Its characters."""
+        return len(self.label) + sum([len(argument or "") for _, argument in self.filters])
 
     @property
     def _shown(self) -> str:
@@ -154,7 +161,7 @@ class TemplateReader:
         return placeholder
 
 
-@lru_cache(maxsize=1_024)
+@remembered(1_024, len, LONGEST_REMEMBERED)
 def _read(written: str, subject: str, filters: str) -> tuple[str | Placeholder, str]:
     """What stands between the braces, and what is wrong with it. A fleet's documents share their few placeholders."""
     read: list[tuple[str, str | None]] = []
