@@ -255,15 +255,16 @@ def large_files(scratch: Path, *, rounds: int = 6, size: int = LARGEST_FILE) -> 
         write_tree(answers, texts)
         with (answers / "over.ks").open("wb") as file:
             file.truncate(4 * LARGEST_FILE)
-        wait_until(lambda: service.get("/ks/large").status == 200, 20.0)
+        write_tree(answers, {"last.ks": "lang en\n"})  # what is there before it is in force no later
+        wait_until(lambda: service.get("/ks/last").status == 200, 30.0)
         statuses = [service.get("/ks/large").status, service.get("/ign/broken").status]
-        for name in (*texts, "over.ks"):
+        for name in (*texts, "over.ks", "last.ks"):
             (answers / name).unlink()
-        wait_until(lambda: service.get("/ks/large").status == 404, 20.0)
+        wait_until(lambda: service.get("/ks/last").status == 404, 30.0)
         return statuses
 
     # A text as it was read, decoded, and as it is answered; for each of the two that are read.
-    with _serving(scratch, {"other.ks": "lang en\n"}) as service:
+    with _serving(scratch, {"other.ks": "lang en\n"}, SERVICE_TIMEOUT_SECS=20) as service:
         come_and_go()
         with Footprint(service.process.pid, bound=2 * 4 * size + SLACK, returned=2 * SLACK) as memory:
             statuses = [status for _ in range(rounds) for status in come_and_go()]
