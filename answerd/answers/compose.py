@@ -7,7 +7,9 @@ freed by the garbage collector alone, which does not look at documents (`answerd
 
 from __future__ import annotations
 
-from answerd.documents import Document
+from collections.abc import Mapping
+
+from answerd.documents import Document, RawDocument
 from answerd.errors import BrokenDocument, EmptyAnswer
 from answerd.formats.family import MergeError, Prepared, Tree
 from answerd.identity import first_of
@@ -34,6 +36,18 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
     if prepared.static is not None and is_blank(prepared.static) and not may_be_blank:
         raise EmptyAnswer(f"the answer of {_named(layers)} is empty")
     return prepared
+
+
+def forget_outdated(document: Document, in_force: Mapping[RawDocument, Document]) -> None:
+    """Drop what was made of layers that are not in force any more, or it would hold them until it is asked for."""
+    if document.prepared and not _are_in_force(document.prepared[0], in_force):
+        document.prepared = None
+    if document.merged and not _are_in_force(document.merged[0], in_force):
+        document.merged = None
+
+
+def _are_in_force(layers: Layers, in_force: Mapping[RawDocument, Document]) -> bool:
+    return all(in_force.get(layer.raw) is layer for layer in layers)
 
 
 def is_blank(answer: bytes) -> bool:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Protocol
 
-from answerd.formats.template import Placeholder, Template, TemplateReader
+from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
+from answerd.memo import remembered
 
 Tree = Any
 """A family's own parsed form. Opaque to everyone else, and never changed once it is made: layers share parts."""
@@ -129,10 +129,14 @@ def fragments(text: str | Template, write: Callable[[str], str]) -> Iterator[str
         yield write(part) if isinstance(part, str) else hole(part, write)
 
 
-@lru_cache(maxsize=1_024)
+@remembered(1_024, Placeholder.size, LONGEST_REMEMBERED)
 def hole(placeholder: Placeholder, write: Callable[[str], str]) -> Hole:
     """The hole of one placeholder. The answers of a fleet share theirs."""
     return Hole(Template((placeholder,)), write)
+
+
+_MOST_CUTS = 64
+"""Cuts of an answer that may share them with others."""
 
 
 class Prepared:
@@ -156,8 +160,7 @@ class Prepared:
         self._block = b"".join(constant)
         self._begin = 0
         cuts = tuple(map(len, constant))
-        alike = _alike if len(holes) <= _SHARED_HOLES else _as_they_are
-        self._cuts, self.holes = alike(cuts, tuple(holes))
+        self._cuts, self.holes = _alike(cuts, tuple(holes))
 
     @property
     def static(self) -> bytes | None:
@@ -207,15 +210,7 @@ class Prepared:
             at += sum(one._cuts)
 
 
-_SHARED_HOLES = 100
-"""Holes of an answer up to which another that is cut alike is looked for: what is kept for that is bounded."""
-
-
-def _as_they_are(cuts: tuple[int, ...], holes: tuple[Hole, ...]) -> tuple[tuple[int, ...], tuple[Hole, ...]]:
-    return cuts, holes
-
-
-@lru_cache(maxsize=4_096)
+@remembered(4_096, len, _MOST_CUTS)
 def _alike(cuts: tuple[int, ...], holes: tuple[Hole, ...]) -> tuple[tuple[int, ...], tuple[Hole, ...]]:
     """The one pair of objects for all answers that are cut alike."""
     return cuts, holes

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from answerd.errors import MOST_PROBLEMS, CannotFill
 from answerd.identity import brief, mac_digits
+from answerd.memo import remembered
 
 _STRING = r'"[^"\r\n]*"|\'[^\'\r\n]*\''
 _LABEL = r"[\w$@][\w$@.:-]*"
@@ -31,6 +31,9 @@ _SPELLINGS: tuple[tuple[str, str], ...] = (("", ""), ('"', '\\"'), ("'", "''"), 
 
 MOST_FILTERS = 32
 """Filters of one placeholder. Each goes over the whole value, so many of them would multiply what a request costs."""
+
+LONGEST_REMEMBERED = 200
+"""Characters of a placeholder that is read once for all documents that have it."""
 
 
 def _separated_by(separator: str) -> Callable[[str], str]:
@@ -101,6 +104,10 @@ class Placeholder:
                     reason = f"{{{{ {self._shown} | {name} }}}}: the value {error}"
                     raise CannotFill(reason, self._shown, missing=False) from None
         return value
+
+    def size(self) -> int:
+        """Its characters."""
+        return len(self.label) + sum([len(argument or "") for _, argument in self.filters])
 
     @property
     def _shown(self) -> str:
@@ -173,7 +180,7 @@ class TemplateReader:
         )
 
     def _placeholder(self, found: re.Match[str], text: str) -> str | Placeholder:
-        placeholder, problem = _read(found["subject"], found["filters"])
+        placeholder, problem = _read(found[0])
         if problem:
             self._note(text, found.start(), problem)
         return placeholder
@@ -216,9 +223,12 @@ class _Closings:
         return self._closing + 2 if self._closing < self._line_end else None
 
 
-@lru_cache(maxsize=1_024)
-def _read(subject: str, filters: str) -> tuple[str | Placeholder, str]:
+@remembered(1_024, len, LONGEST_REMEMBERED)
+def _read(written: str) -> tuple[str | Placeholder, str]:
     """What stands between the braces, and what is wrong with it. A fleet's documents share their few placeholders."""
+    found = _PLACEHOLDER.fullmatch(written)
+    assert found is not None  # noqa: S101 - the caller matched it
+    subject, filters = found["subject"], found["filters"]
     read: list[tuple[str, str | None]] = []
     for one in _ONE_FILTER.finditer(filters):
         name, argument = one["name"], one["argument"]

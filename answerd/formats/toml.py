@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, time
-from functools import lru_cache
 
 import tomli
 
 from answerd.formats import plain
 from answerd.formats.family import DEEPEST, Hole, ParseError, Path, Prepared, Tree, WrittenControl, fragments
 from answerd.formats.template import Template, TemplateReader
+from answerd.memo import remembered
 
 name = "toml"
 merge = plain.merge
 unset = plain.unset
 
+_LONGEST_KEY = 200  # characters of a key, or of a dotted path, that is spelled once for all documents
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 _TO_ESCAPE = re.compile(r'["\\\x00-\x1f\x7f]')
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
@@ -155,11 +156,11 @@ def escape(text: str) -> str:
     return _TO_ESCAPE.sub(lambda found: _SHORT_ESCAPES.get(found[0], f"\\u{ord(found[0]):04x}"), text)
 
 
-@lru_cache(maxsize=4_096)
+@remembered(4_096, len, _LONGEST_KEY)
 def _key(key: str) -> str:
     return key if _BARE_KEY.match(key) else f'"{escape(key)}"'
 
 
-@lru_cache(maxsize=4_096)
+@remembered(4_096, lambda path: sum([len(key) for key in path]), _LONGEST_KEY)
 def _dotted(path: Path) -> str:
     return ".".join(_key(key) for key in path)

@@ -342,13 +342,16 @@ def _header_lines(block: bytes | bytearray) -> list[tuple[str, str]]:
 
 _known_names: dict[bytes, str] = {}
 _KNOWN_NAMES = 512  # spellings remembered; installers use a few dozen, a hostile client any number
+_LONGEST_KNOWN_NAME = 64
 
 
 def _name(name: bytes) -> str:
     lowered = _known_names.get(name)
     if lowered is None:
         lowered = name.decode("ascii").lower()
-        if len(_known_names) < _KNOWN_NAMES:
+        if len(name) <= _LONGEST_KNOWN_NAME:
+            if len(_known_names) >= _KNOWN_NAMES:
+                _known_names.clear()
             _known_names[name] = lowered
     return lowered
 

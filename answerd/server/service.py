@@ -20,7 +20,7 @@ from gevent.event import Event
 
 from answerd import __version__
 from answerd.config import Address, Config
-from answerd.server import collector
+from answerd.server import allocator, collector
 from answerd.server.admin_app import make_admin_app
 from answerd.server.admission import Admission, raise_file_limit
 from answerd.server.answer_app import make_answer_app
@@ -28,7 +28,7 @@ from answerd.server.answer_set import AnswerSet, Digest, Slices
 from answerd.server.bearer import FailureBlock
 from answerd.server.capture import Recorder
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
-from answerd.server.generation import Generation
+from answerd.server.generation import Generation, in_thread
 from answerd.server.listener import Limits, Listener, bind, refuse_new
 from answerd.server.openapi import DOCUMENT_LIMIT
 from answerd.server.peer import with_port
@@ -83,6 +83,7 @@ def serve(config: Config) -> int:
     except OSError as error:
         raise StartupError(f"SERVICE_LOG_FILE: {config.log_file} cannot be opened: {error.strerror}") from None
     try:
+        allocator.configure()
         gc.set_threshold(*collector.THRESHOLDS)
         sys.setswitchinterval(SWITCH_SECONDS)
         service = _prepare(config, log)
@@ -327,6 +328,7 @@ class _Process:
         """Serve until told to stop. Returns the exit status. ``announce``: what to do once connections are accepted."""
         self._heed_signals()
         watch = gevent.spawn(self.answers.watch)
+        gevent.spawn(self._trim_for_ever)
         for listener in self.listeners:
             listener.start()
         if self.guard is not None:
@@ -346,6 +348,12 @@ class _Process:
         if announce:
             self.service.log.service("stopped")
         return 0
+
+    def _trim_for_ever(self) -> None:
+        trimmer = allocator.Trimmer()
+        while True:
+            gevent.sleep(allocator.LOOK_SECONDS)
+            in_thread(trimmer.look)
 
     def _warm_guard(self, guard: WriteGuard) -> None:
         self.answers.warm.wait()

@@ -182,7 +182,7 @@ def timezone(value: Any) -> str | None:
     return None if _ZONE.fullmatch(value) else "is not the name of a time zone, such as 'Europe/Vienna'"
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)
 def canonical_zones() -> frozenset[str]:
     """The zones of ``zone.tab``, which is the installer's list, from this system or the package tzdata; may be empty.
 
@@ -202,7 +202,7 @@ def canonical_zones() -> frozenset[str]:
     return frozenset()
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)
 def _all_zones() -> frozenset[str]:
     """Aliases too. Read once: it walks the whole zone database."""
     return frozenset(zoneinfo.available_timezones())

@@ -121,3 +121,13 @@ def test_no_connection_under_tls_leaves_a_cycle(certificate: Path) -> None:
                 reset(server, b"")
             left.append(int(ask(server, GET.replace(b"/ ", b"/cycles "))))
     assert left[1:] == [0, 0]
+
+
+def test_no_greenlet_that_has_answered_keeps_the_request() -> None:
+    """Bottle's request is a context variable: a body of 1 MB would stay until the greenlet answers again."""
+    with serving() as server:
+        clients = [server.connect() for _ in range(5)]  # of which each has a greenlet of its own
+        for client in clients:
+            client.sendall(GET.replace(b"/ ", b"/remember "))
+        assert [receive(client).body for client in clients] == [b"hello\n"] * 5
+        assert server.send(GET.replace(b"/ ", b"/remembered ")).body == b"0"
