@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ from answerd.facts import Facts
 from answerd.formats import FORMATS, Format
 from answerd.formats.family import Lookup
 from answerd.formats.yaml_writing import escape
+
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 NO_INSTANCE = "nocloud"
 """The ``instance-id`` of a machine that nothing names (SPEC 7)."""
@@ -104,12 +107,15 @@ def _side_file(
 
 
 def _sent_by_a_member(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:
-    """The value, as the request sent it, by which a group's ``members`` claimed it; None where they did not."""
+    """The value, as the request sent it, by which a group's ``members`` claimed it; None where they did not.
+
+    Where that was no valid Unicode, its identity: no YAML parser takes a lone surrogate.
+    """
     if selection.group is None or selection.default is not None:
         return None
     group = selection.group
     claimed = (
-        sent
+        one if _LONE_SURROGATE.search(sent) else sent
         for one, sent in facts.identities.items()
         if any(claim.document is group for claim in catalogue.members.get(one, ()))
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Number
 
@@ -28,6 +28,25 @@ CLAIMING_KEYS = frozenset({"members", "match"})
 """A group in which one of these is malformed might claim anything: it cannot be read (SPEC 7)."""
 
 
+class Forms(list[str]):
+    """The values of one label as patterns compare them (`answerd.identity.match_form`)."""
+
+    __slots__ = ("_joined",)
+
+    @property
+    def joined(self) -> str:
+        """All of them, each between two line ends. Worked out once."""
+        try:
+            return self._joined
+        except AttributeError:
+            self._joined: str = "\n".join(["", *self, ""])
+            return self._joined
+
+
+_A_FEW = 8
+"""Values that are tried one by one for less than a search in all of them costs."""
+
+
 class Pattern:
     """``*`` any run, ``?`` one character; everything but letters and digits is ignored on both sides.
 
@@ -35,11 +54,11 @@ class Pattern:
     ``beginning`` what every such form begins with, ``runs`` the texts that stand in it after a wildcard.
     """
 
-    __slots__ = ("_matches", "beginning", "exact", "runs", "text")
+    __slots__ = ("_anchor", "_is_anchor_enough", "_matches", "beginning", "exact", "runs", "text")
 
     def __init__(self, text: str) -> None:
         """Raises ValueError for a pattern of nothing but punctuation."""
-        form = "".join(c for c in text.lower() if c in "*?" or c.isalnum())
+        form = "".join(c for c in text.casefold() if c in "*?" or c.isalnum())
         if not form:
             raise ValueError("the pattern is nothing but punctuation")
         self.text = text
@@ -47,10 +66,34 @@ class Pattern:
         self.runs = tuple(filter(None, runs))
         self.exact: str | None = form if self.beginning == form else None
         self._matches = re.compile(fnmatch.translate(form)).match if self.exact is None else form.__eq__
+        # The longest text of the pattern as it is in `Forms.joined`, where line ends mark a value's beginning and end.
+        texts = re.split(r"[*?]+", f"\n{form}\n")
+        longest = max(texts, key=lambda text: len(text.strip("\n")))
+        self._anchor = longest if longest.strip("\n") else ""
+        self._is_anchor_enough = "?" not in form and sum(map(bool, (self.beginning, *self.runs))) == 1
 
     def matches(self, form: str) -> bool:
         """Whether it holds for a value in `answerd.identity.match_form`."""
         return bool(self._matches(form))
+
+    def matches_any(self, forms: Forms) -> bool:
+        """Whether it holds for any of a label's values.
+
+        Of many values only those are tried that hold the longest text of the pattern; one search finds them all.
+        """
+        if len(forms) <= _A_FEW or not self._anchor:
+            return any(map(self._matches, forms))
+        joined, anchor = forms.joined, self._anchor
+        at = joined.find(anchor)
+        if self._is_anchor_enough:
+            return at >= 0
+        while at >= 0:
+            begin = at + 1 if anchor[0] == "\n" else joined.rfind("\n", 0, at) + 1
+            end = joined.find("\n", begin)
+            if self._matches(joined[begin:end]):
+                return True
+            at = joined.find(anchor, end)
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +103,9 @@ class Criterion:
     label: str
     patterns: tuple[Pattern, ...]
 
-    def holds(self, values: Iterable[str]) -> bool:
-        """Whether any of the label's values (in match form) satisfies any of the patterns."""
-        return any(pattern.matches(value) for value in values for pattern in self.patterns)
+    def holds(self, values: Forms) -> bool:
+        """Whether any of the label's values satisfies any of the patterns."""
+        return any(pattern.matches_any(values) for pattern in self.patterns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ _PLACEHOLDER = re.compile(
 _ONE_FILTER = re.compile(rf"\|[ \t]*(?P<name>[A-Za-z_]\w*)(?:[ \t]*\([ \t]*(?P<argument>{_STRING})[ \t]*\))?")
 _LINE_END = re.compile(r"[\r\n]")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode category Cc, all of it
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _OCTETS = range(0, 12, 2)
 _LONGEST_SPELLING = 200
 """Characters by which a faulty placeholder is looked for in its document."""
@@ -83,15 +84,25 @@ class Placeholder:
     def value(self, lookup: Callable[[str], str | None]) -> str:
         """What the request puts here. Raises `CannotFill` when it has no such fact or the fact cannot be used."""
         value = lookup(self.label)
+        if value is not None and not value.isprintable():
+            self._refuse_unusable(value)
         if self.filters:
             value = self._filtered(value)
         if value is None:
             reason = f"the request has no fact {self._shown!r}, which the answer needs"
             raise CannotFill(reason, self._shown, missing=True)
-        if not value.isprintable() and _CONTROL_CHARACTER.search(value):
+        if self.filters and not value.isprintable():  # the text of a default
+            self._refuse_unusable(value)
+        return value
+
+    def _refuse_unusable(self, value: str) -> None:
+        """Raise `CannotFill` for a value that no answer may take. Before any filter, which could hide it."""
+        if _CONTROL_CHARACTER.search(value):
             reason = f"the value of {self._shown!r} holds a control character, which no answer may take"
             raise CannotFill(reason, self._shown, missing=False)
-        return value
+        if _LONE_SURROGATE.search(value):
+            reason = f"the value of {self._shown!r} is not valid Unicode, which no answer may take"
+            raise CannotFill(reason, self._shown, missing=False)
 
     def _filtered(self, value: str | None) -> str | None:
         for name, argument in self.filters:

@@ -7,16 +7,18 @@ touches a file. Statuses come from one table.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import bottle
-from gevent import get_hub
+from gevent.threadpool import ThreadPool
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import told
 from answerd.answers.resolve import resolve
+from answerd.answers.select import Question, select
 from answerd.errors import AnswerError, BrokenDocument, CannotFill, EmptyAnswer, NotClaimed
-from answerd.facts import Facts, Request
+from answerd.facts import LARGE, Facts, Request
 from answerd.server.bearer import is_bearer
 from answerd.server.bottle_locals import hold_in_context
 from answerd.server.capture import Recorder
@@ -28,9 +30,9 @@ STATUSES: dict[type[AnswerError], int] = {NotClaimed: 404, BrokenDocument: 500, 
 METHODS = ("GET", "POST")
 PLAIN_TEXT = "text/plain; charset=utf-8"
 
-LARGE_BODY = 32_768
-"""Bytes above which a body is read in a thread: flattening 1 MB of JSON takes half a second of one core. The largest
-body of a real installer is 4 KB."""
+_readers: list[ThreadPool] = []
+"""The one thread of this process that reads large bodies: one after the other, so that many of them at once neither
+take the interpreter from the event loop nor the threads of the hub from the store. Made when first needed."""
 
 Environ = dict[str, Any]
 
@@ -79,12 +81,12 @@ def _judged(environ: Environ, token: str | None) -> bytes | None:
 def _answer(environ: Environ, catalogue: Callable[[], Catalogue]) -> bytes:
     if environ["answerd.body_too_large"]:
         return _refuse(environ, 413, "the body is larger than 1048576 bytes")
-    facts = _facts(environ)
+    facts = _facts(environ, catalogue())
     try:
         found = resolve(catalogue(), facts)
     except AnswerError as error:
         # Telling what a request has instead means reading all of it, which a large body is not worth.
-        large = len(environ["answerd.body"]) > LARGE_BODY
+        large = len(environ["answerd.body"]) > LARGE
         return _refuse(environ, STATUSES[type(error)], error.reason if large else told(error, facts))
     environ["answerd.outcome"] = found.composition
     bottle.response.content_type = found.format.content_type
@@ -111,20 +113,26 @@ def _health() -> bytes:
     return b"OK\n"
 
 
-def _facts(environ: Environ) -> Facts:
+def _facts(environ: Environ, catalogue: Catalogue) -> Facts:
     body = environ["answerd.body"]
     request = Request(
         environ["answerd.path"], environ["QUERY_STRING"], environ["answerd.headers"], body, environ["answerd.peer"]
     )
-    if len(body) <= LARGE_BODY:
+    if len(body) <= LARGE:
         return Facts(request)
+    if not _readers:
+        _readers.append(ThreadPool(1))
+    facts: Facts = _readers[0].apply(_read, (request, catalogue))
+    return facts
 
-    def read() -> Facts:
-        facts = Facts(request)
-        facts.identities, facts.values("mac")
-        return facts
 
-    facts: Facts = get_hub().threadpool.apply(read)
+def _read(request: Request, catalogue: Catalogue) -> Facts:
+    """The facts of a large request, with all that takes long worked out. Runs in a thread: it reads and never edits."""
+    facts = Facts(request)
+    for asked in (facts, facts.asking_for_user_data()) if facts.side_file else (facts,):
+        asked.prepare()
+        with suppress(AnswerError):
+            select(catalogue, Question(asked, asked.extensions))
     return facts
 
 

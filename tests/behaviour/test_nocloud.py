@@ -124,3 +124,9 @@ def test_a_broken_side_file_is_a_500(fleet: Fleet) -> None:
 def test_a_side_file_may_say_nothing(fleet: Fleet, text: str) -> None:
     fleet.write({"default.yaml": "a: 1\n", "groups/vendor.yaml": text, "groups/base.yaml": "# nothing\n"})
     assert not yaml.safe_load(fleet.text("/ubuntu/vendor-data"))
+
+
+def test_an_instance_is_never_named_by_what_is_no_unicode(fleet: Fleet) -> None:
+    fleet.write({"groups/g.yaml": 'members: ["web-01"]\na: 1\n'})
+    assert fleet.text("/ubuntu/meta-data?h=Web-01") == 'instance-id: "Web-01"\n'
+    assert fleet.text("/ubuntu/meta-data?h=Web-01%ff") == 'instance-id: "web01"\n'

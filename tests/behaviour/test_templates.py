@@ -101,6 +101,42 @@ def test_a_control_character_is_refused_and_the_fact_named(fleet: Fleet, extensi
     assert caught.value.reason.isprintable()
 
 
+UNREADABLE: dict[str, dict[str, Any]] = {
+    "a byte in the query that is not UTF-8": {"target": "/?v=a%ff"},
+    "a byte in the path that is not UTF-8": {"target": "/v%c3/x?w=1"},
+    "a byte in a header that is not UTF-8": {"target": "/", "X_System_Serial_Number": "caf\xe9"},
+    "a byte in a form that is not UTF-8": {"body": b"v=%ff", "content_type": "application/x-www-form-urlencoded"},
+    "a lone surrogate in JSON": {"body": b'{"v": "a\\ud800b"}'},
+}
+
+
+@pytest.mark.parametrize("extension", DOCUMENTS)
+@pytest.mark.parametrize("asked", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_value_that_was_no_unicode_is_refused_and_never_replaced(
+    fleet: Fleet, extension: str, asked: dict[str, Any]
+) -> None:
+    label = "path" if "w=1" in asked.get("target", "") else "serial" if "X_System_Serial_Number" in asked else "v"
+    fleet.write({f"default.{extension}": DOCUMENTS[extension][0].replace("{{ v }}", f"{{{{ {label} }}}}")})
+    with pytest.raises(CannotFill, match=label) as caught:
+        fleet.ask(**asked)
+    assert "Unicode" in caught.value.reason
+    assert caught.value.reason.isprintable()
+
+
+@pytest.mark.parametrize("placeholder", ["v | upper", "v | default('x')", "v | bare"])
+@pytest.mark.parametrize("value", ["98fa9b50d810%ff", "98fa9b50d810%0a"])
+def test_a_filter_hides_no_value_that_no_answer_may_take(fleet: Fleet, placeholder: str, value: str) -> None:
+    fleet.write({"default.ks": f"{{{{ {placeholder} }}}}\n"})
+    with pytest.raises(CannotFill, match=r"control character|Unicode"):
+        fleet.ask(f"/?v={value}")
+
+
+def test_what_a_placeholder_does_not_take_may_be_no_unicode(fleet: Fleet) -> None:
+    fleet.write({"default.ks": "{{ serial }}\n", "groups/g.ks": "# answer: match v=ab\nlang g\n"})
+    assert fleet.text("/x%ff?y=%ff", body=b'{"serial": "S", "\\ud800": "\\udfff"}') == "S\n"
+    assert fleet.text("/?v=a%ffb") == "lang g\n"
+
+
 @pytest.mark.parametrize("extension", DOCUMENTS)
 def test_a_missing_fact_is_named(fleet: Fleet, extension: str) -> None:
     fleet.write({f"default.{extension}": DOCUMENTS[extension][0]})
