@@ -36,3 +36,7 @@ class CannotFill(AnswerError):
 
 class EmptyAnswer(AnswerError):
     """The answer is nothing but white space, which several installers would take for success."""
+
+
+class AnswerTooLarge(AnswerError):
+    """The answer is larger than any installer's, and the service keeps it in memory until the client has read it."""

@@ -34,7 +34,7 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
             top.forget_tree()  # needed once more only when the layers below it change
     prepared = top.prepared[1]
     if prepared.static is not None and is_blank(prepared.static) and not may_be_blank:
-        raise EmptyAnswer(f"the answer of {_named(layers)} is empty")
+        raise EmptyAnswer(f"the answer of {named(layers)} is empty")
     return prepared
 
 
@@ -92,5 +92,6 @@ def _laid_over(lower: Tree, top: Document, below: Document) -> Tree:
         raise BrokenDocument(f"{top.key} cannot be laid over {below.key}: {error}") from None
 
 
-def _named(layers: Layers) -> str:
+def named(layers: Layers) -> str:
+    """A stack in words, its top document first."""
     return first_of([str(layer.key) for layer in reversed(layers)], _MOST_NAMED, " over ")

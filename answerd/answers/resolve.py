@@ -7,13 +7,13 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.compose import is_blank, prepared_answer
+from answerd.answers.compose import is_blank, named, prepared_answer
 from answerd.answers.select import Question, Selection, question_of, select
 from answerd.documents import Document
-from answerd.errors import EmptyAnswer, NotClaimed
+from answerd.errors import AnswerTooLarge, EmptyAnswer, NotClaimed
 from answerd.facts import Facts
 from answerd.formats import FORMATS, Format
-from answerd.formats.family import Lookup
+from answerd.formats.family import LARGEST_ANSWER, Lookup
 from answerd.formats.yaml_writing import escape
 
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -75,6 +75,8 @@ def _answer(selection: Selection, facts: Facts, *, may_be_blank: bool = False) -
         body = prepared.fill(values_of(selection, facts))
         if is_blank(body) and not may_be_blank:
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
+    if len(body) > LARGEST_ANSWER:
+        raise AnswerTooLarge(f"the answer of {named(selection.layers)} has more than {LARGEST_ANSWER} bytes")
     return Answer(body, selection, FORMATS[selection.layers[-1].key.format])
 
 

@@ -10,12 +10,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from answerd.errors import AnswerTooLarge
 from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
 from answerd.memo import remembered
 
 Tree = Any
 """A family's own parsed form. Opaque to everyone else, and never changed once it is made: layers share parts."""
 
+
+LARGEST_ANSWER = 8_388_608
+"""Bytes. A real answer has some thousands; a client that reads slowly keeps its answer in memory."""
 
 DEEPEST = 100
 """Levels of nesting that are read. The deepest key of a real answer stands at 8; recursion ends near 900."""
@@ -179,14 +183,20 @@ class Prepared:
         return tuple(pieces)
 
     def fill(self, lookup: Lookup) -> bytes:
-        """The answer for one request. Raises `answerd.errors.CannotFill` naming the label that fails."""
+        """The answer for one request. Raises `answerd.errors.CannotFill` naming the label that fails, and
+        `answerd.errors.AnswerTooLarge`."""
         holes = self.holes
         if not holes:
             return self._constant
         cuts, block, at = self._cuts, self._block, self._begin
         filled: list[bytes] = []
+        room = LARGEST_ANSWER
         for length, hole in zip(cuts, holes, strict=False):  # behind the last hole there are bytes again
-            filled += (block[at : at + length], hole.write(hole.template.fill(lookup)).encode())
+            value = hole.write(hole.template.fill(lookup)).encode()
+            room -= len(value)
+            if room < 0:  # before the rest is made: a value may be long, and repeated
+                raise AnswerTooLarge(f"the filled answer has more than {LARGEST_ANSWER} bytes")
+            filled += (block[at : at + length], value)
             at += length
         filled.append(block[at : at + cuts[-1]])
         return b"".join(filled)

@@ -20,9 +20,9 @@ from gevent.event import Event
 
 from answerd import __version__
 from answerd.config import Address, Config
-from answerd.server import allocator, collector
+from answerd.server import admin_app, allocator, answer_app, collector
 from answerd.server.admin_app import make_admin_app
-from answerd.server.admission import Admission, raise_file_limit
+from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
 from answerd.server.answer_app import make_answer_app
 from answerd.server.answer_set import AnswerSet, Digest, Slices
 from answerd.server.bearer import FailureBlock
@@ -47,11 +47,8 @@ from answerd.store.loader import Loader
 from answerd.store.opening import open_store
 from answerd.store.sqlite import SqliteStore
 
-FILES_BESIDE_CONNECTIONS = 64
-"""File descriptors kept back for the store, the log, libraries and the event loop."""
-
-ADMIN_CONNECTIONS = 256
-"""Connections in flight that the admin API admits, beside those of the answer endpoint: tools, not a rack."""
+ADMIN_ACCEPTS_AT_ONCE = 32
+"""No more than are read from at once: a connection that has sent its request is not idle when the next ones come."""
 
 LAST_WRITES_SECONDS = 1.0
 """How long a disk may hold up the end of the service."""
@@ -99,7 +96,7 @@ class _Service:
     config: Config
     log: RequestLog
     loader: Loader
-    limit: int
+    descriptors: Descriptors
     admission: Admission
     sockets: list[socket.socket]
     certificate: Certificate | None
@@ -113,7 +110,8 @@ class _Service:
         config = self.config
         return (
             f"answerd {__version__} listening on {_bound(self.sockets[0])}, store={self.loader.store.described} "
-            f"workers={config.workers} max_conn={self.limit} timeout={config.timeout_seconds}s log={config.log}"
+            f"workers={config.workers} max_conn={self.descriptors.answers} timeout={config.timeout_seconds}s "
+            f"log={config.log}"
         )
 
     def announce(self) -> None:
@@ -139,17 +137,20 @@ class _Service:
 def _prepare(config: Config, log: RequestLog) -> _Service:
     """Everything that can refuse to start. Raises `StartupError` and `answerd.store.StoreError`."""
     loader = Loader(open_store(config))
-    limit, warnings = _connection_limit(config)
+    has_admin = config.admin is not None
+    descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
     try:
         certificate = _certificate(config)
     except CertificateError as error:
         raise StartupError(str(error)) from None
     sockets = _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
     admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
-    for warning in (*config.warnings, *warnings, *loader.store.warnings()):
+    if descriptors.warning:
+        log.service(f"warning: {descriptors.warning}")
+    for warning in (*config.warnings, *loader.store.warnings()):
         log.service(f"warning: {warning}")
-    admission = Admission(limit, config.workers + 1)  # the last is the stand-in's
-    service = _Service(config, log, loader, limit, admission, sockets, certificate, admin_socket)
+    admission = Admission(descriptors.answers, config.workers + 1)  # the last is the stand-in's
+    service = _Service(config, log, loader, descriptors, admission, sockets, certificate, admin_socket)
     service.say_fingerprint()
     return service
 
@@ -298,9 +299,10 @@ class _Process:
             Listener(
                 service.sockets[worker],
                 make_answer_app(self.answers.current, config.answer_token, _recorder(service)),
-                limits=Limits(timeout=config.timeout_seconds),
+                limits=Limits(timeout=config.timeout_seconds, max_lingering=service.descriptors.lingering),
                 log=service.log,
                 admission=service.admission,
+                wants_body=answer_app.make_gate(config.answer_token),
                 trusted_proxies=config.trusted_proxies,
                 tls=service.certificate.context if service.certificate is not None else None,
             )
@@ -313,16 +315,28 @@ class _Process:
             return
         self.guard = WriteGuard(cast(SqliteStore, service.loader.store), self.answers.follower, Slices())
         block = FailureBlock(time.monotonic)
+        app = make_admin_app(self.guard, config.admin_token, block, service.log.service, Slices())
+        limits = Limits(
+            timeout=config.timeout_seconds,
+            max_body=DOCUMENT_LIMIT,
+            max_lingering=service.descriptors.admin,
+            accept_at_once=ADMIN_ACCEPTS_AT_ONCE,
+            idle_give_way=True,
+        )
         self.listeners.append(
             Listener(
                 service.admin_socket,
-                make_admin_app(self.guard, config.admin_token, block, service.log.service, Slices()),
-                limits=Limits(timeout=config.timeout_seconds, max_body=DOCUMENT_LIMIT),
+                app,
+                limits=limits,
                 log=service.log,
-                admission=Admission(ADMIN_CONNECTIONS),
+                admission=Admission(service.descriptors.admin),
                 trusted_proxies=config.trusted_proxies,
+                wants_body=admin_app.make_gate(app, config.admin_token, block),
+                error=admin_app.json_error,
             )
         )
+        for listener in self.listeners:
+            listener.relatives = [other for other in self.listeners if other is not listener]
 
     def run(self, announce: Callable[[], None] | None = None) -> int:
         """Serve until told to stop. Returns the exit status. ``announce``: what to do once connections are accepted."""
@@ -384,18 +398,6 @@ class _Process:
 def _recorder(service: _Service) -> Recorder | None:
     directory = service.config.capture_dir
     return Recorder(directory, service.log) if directory is not None else None
-
-
-def _connection_limit(config: Config) -> tuple[int, list[str]]:
-    """The limit of connections, clamped to what the system lets the processes open, and a warning where it is."""
-    files = raise_file_limit()
-    possible = max(1, files - FILES_BESIDE_CONNECTIONS) * config.workers
-    if config.max_connections <= possible:
-        return config.max_connections, []
-    return possible, [
-        f"SERVICE_MAX_CONNECTIONS={config.max_connections} is more than the limit of open files ({files}) allows: "
-        f"{possible} are admitted"
-    ]
 
 
 def _bind(setting: str, address: Address, count: int) -> list[socket.socket]:

@@ -307,11 +307,11 @@ class SqliteStore:
         finally:
             transaction.close()
 
-    def begin(self, peer: str | None = None) -> Writing:
+    def begin(self, peer: str | None = None, wait: float = WRITER_WAIT_SECONDS) -> Writing:
         """Takes the database's write lock; ``peer`` is recorded with each change. Waits for other writers, up to
-        `WRITER_WAIT_SECONDS`. Raises `StoreError`."""
+        ``wait`` seconds. Raises `StoreError`."""
         with self._faults("written"):
-            database = self._connection(WRITER_WAIT_SECONDS)
+            database = self._connection(wait)
             try:
                 database.begin("IMMEDIATE")
             except BaseException:

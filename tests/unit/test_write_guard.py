@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from time import monotonic
 
 import gevent
 import pytest
 from gevent.event import Event
 
 from answerd import documents
+from answerd.answers.problems import ProblemIndex
 from answerd.answers.resolve import resolve
 from answerd.documents import Key
 from answerd.facts import facts_of
@@ -325,3 +327,60 @@ def test_a_set_that_was_warmed_up_is_not_looked_at_again(admin: Admin) -> None:
 
     admin.guard.put(BASE, "x = 1\n", PEER)
     assert admin.guard._problems.catalogue is admin.follower.loader.catalogue
+
+
+# --- writes that wait ----------------------------------------------------------------------------------------------
+
+
+class Waiting:
+    """A client with a deadline, that may go away."""
+
+    def __init__(self, seconds: float = 60.0, *, gone: bool = False) -> None:
+        self.respond_by = monotonic() + seconds
+        self.deadline = self.respond_by + 1.0
+        self.gone = gone
+
+    def is_gone(self) -> bool:
+        return self.gone
+
+
+def test_a_write_that_waits_for_another_one_gives_up_when_its_response_is_due(admin: Admin) -> None:
+    with admin.guard._one_writer:
+        writer = gevent.spawn(admin.guard.put, NODE, "x = 1\n", PEER, client=Waiting(0.05))
+        writer.join()
+    assert isinstance(writer.exception, StoreError)
+    assert "was not begun" in str(writer.exception)
+    assert in_store(admin) == {}
+
+
+def test_a_write_that_waits_for_the_answer_set_gives_up_when_its_response_is_due(admin: Admin) -> None:
+    with admin.follower.lock:
+        writer = gevent.spawn(admin.guard.put, NODE, "x = 1\n", PEER, client=Waiting(0.05))
+        writer.join()
+    assert "was not begun" in str(writer.exception)
+    assert in_store(admin) == {}
+    admin.guard.put(NODE, "x = 2\n", PEER)  # the database's lock has been given back
+    assert in_store(admin) == {"node1": "x = 2\n"}
+
+
+def test_a_write_whose_client_went_while_it_waited_is_not_begun(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("answerd.server.write_guard.HALF_CLOSED_SECONDS", 0.0)
+    with pytest.raises(StoreError, match="client closed its connection"):
+        admin.guard.put(NODE, "x = 1\n", PEER, client=Waiting(gone=True))
+    assert in_store(admin) == in_catalogue(admin) == {}
+
+
+def test_a_write_that_is_ready_after_its_deadline_is_undone(admin: Admin) -> None:
+    client = Waiting()
+    refuse = admin.guard._refuse_new_problems
+
+    def late(before: ProblemIndex, after: ProblemIndex) -> None:
+        refuse(before, after)
+        client.deadline = monotonic()
+
+    admin.guard._refuse_new_problems = late  # type: ignore[method-assign]
+    with pytest.raises(StoreError, match="was undone"):
+        admin.guard.put(NODE, "x = 1\n", PEER, client=client)
+    assert in_store(admin) == in_catalogue(admin) == {}
