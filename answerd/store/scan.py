@@ -6,6 +6,7 @@ Lists directories and asks for the state of files; opens no file. `answerd.store
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -250,7 +251,7 @@ class Scan:
             self._note(name, key, seen)
 
     def _state(self, entry: os.DirEntry[str] | Path, name: str) -> Signature | str | None:
-        """Return a file's signature, or why it is not opened; None where there is no such file."""
+        """Return a file's signature, or why it is not opened; None where there is no such file, or a directory."""
         try:
             if entry.is_symlink() and (fault := self.boundary.link_fault(os.fspath(entry))):
                 return fault
@@ -261,6 +262,8 @@ class Scan:
         except OSError as error:
             is_gone = isinstance(error, FileNotFoundError | NotADirectoryError) and not os.path.lexists(entry)
             return None if is_gone else error.strerror or str(error)
+        if stat.S_ISDIR(status.st_mode):
+            return None
         if status.st_dev != self.boundary.root_device and (fault := self.boundary.device_fault(status.st_dev)):
             return fault
         return signature_of(status)
