@@ -7,6 +7,8 @@ alone are not believed: ``READERS`` knows how each program says what it thinks, 
 
 from __future__ import annotations
 
+import errno
+import functools
 import os
 import re
 import shutil
@@ -22,6 +24,7 @@ from answerd.validators.masking import masking
 from answerd.validators.verdict import Report
 
 TIMEOUT_SECONDS = 30.0
+PROBE_SECONDS = 5.0
 OUTPUT_LIMIT = 65_536
 """Bytes of a tool's output that are read; a tool that says more has said enough."""
 LINE_LIMIT = 20
@@ -68,6 +71,26 @@ class Outcome:
         return [line.strip() for line in f"{self.stderr}\n{self.stdout}".splitlines() if line.strip()]
 
 
+_WITHOUT_NETWORK = ("--user", "--map-current-user", "--net", "--")
+_NOT_EXECUTED = (126, 127)
+
+
+@functools.cache
+def _isolation() -> tuple[str, ...]:
+    """unshare(1) with a network namespace of its own, where it is installed and the system lets this user have one."""
+    unshare = shutil.which("unshare", path=os.defpath)
+    if unshare is None:
+        return ()
+    command = (unshare, *_WITHOUT_NETWORK)
+    try:
+        tried = subprocess.run(  # noqa: S603 - a fixed argument list, no shell
+            [*command, "true"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return command if tried.returncode == 0 else ()
+
+
 class _MaskedReport(Report):
     """Hands what a program says to a report, without the words that it quotes from the answer."""
 
@@ -99,6 +122,8 @@ class Tools:
     paths: Mapping[str, str] = field(default_factory=dict)
     search_path: str = os.defpath
     timeout: float = TIMEOUT_SECONDS
+    isolation: tuple[str, ...] = ()
+    """What a program's command line begins with, so that it has no network; empty where the system does not let us."""
     wanted: bool = True
     """False when no tool was looked for, so that a missing one is not worth a note."""
 
@@ -107,7 +132,7 @@ class Tools:
         """What is on ``search_path`` (default: PATH)."""
         where = search_path if search_path is not None else os.environ.get("PATH", os.defpath)
         found = {name: path for name in COMMANDS if (path := shutil.which(name, path=where))}
-        return cls(MappingProxyType(found), where, timeout)
+        return cls(MappingProxyType(found), where, timeout, _isolation() if found else ())
 
     @classmethod
     def none(cls) -> Tools:
@@ -147,7 +172,7 @@ class Tools:
         arguments = [part.replace("{file}", str(copy)) for part in COMMANDS[request.tool]]
         with (folder / "stdout").open("xb") as stdout, (folder / "stderr").open("xb") as stderr:
             process = subprocess.Popen(  # noqa: S603 - a fixed argument list, no shell
-                [program, *arguments, *request.arguments],
+                [*self.isolation, program, *arguments, *request.arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
@@ -157,6 +182,8 @@ class Tools:
             )
             status = self._wait(process)
         outcome = Outcome(status, _said(folder / "stdout"), _said(folder / "stderr"))
+        if self.isolation and status in _NOT_EXECUTED and outcome.stderr.startswith("unshare: "):
+            raise OSError(errno.ENOEXEC, os.strerror(errno.ENOEXEC))
         return replace(
             outcome,
             stdout=outcome.stdout.replace(str(copy), copy.name),

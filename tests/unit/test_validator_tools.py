@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -274,6 +275,21 @@ def test_a_program_that_hangs_is_killed_with_its_children_and_reported(install: 
     assert "ignition-validate" not in verdict.judged_by
     assert [warning for warning in verdict.warnings if "1 s and was killed" in warning.message]
     assert not Path(said.decode().strip()).parent.exists()
+
+
+def test_a_program_has_no_network(install: Install, tmp_path: Path) -> None:
+    """A socket that listens on loopback, and a program that knocks: its loopback is another one."""
+    tools = install("ignition-validate", "")
+    if not tools.isolation:
+        pytest.skip("this system lets nobody have a network namespace")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0)
+        knock = f"import socket; socket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 5)"
+        tools = install("ignition-validate", f'{sys.executable} -c "{knock}" || echo unreachable > {tmp_path}/said')
+        assert ask(tools, "ignition-validate").judged
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert (tmp_path / "said").read_text() == "unreachable\n"
 
 
 def test_a_hang_is_waited_for_30_seconds() -> None:
