@@ -110,10 +110,25 @@ def fragments(text: str | Template, write: Callable[[str], str]) -> Iterator[str
         yield write(part) if isinstance(part, str) else hole(part, write)
 
 
-@lru_cache(maxsize=1_024)
 def hole(placeholder: Placeholder, write: Callable[[str], str]) -> Hole:
     """The hole of one placeholder. The answers of a fleet share theirs."""
+    return _known_hole(placeholder, write) if _size(placeholder) <= _LARGEST_KNOWN else _hole(placeholder, write)
+
+
+def _size(part: str | Placeholder) -> int:
+    """About how many characters a part of a template holds."""
+    if isinstance(part, str):
+        return len(part)
+    return len(part.label) + sum(len(name) + len(argument or "") for name, argument in part.filters)
+
+
+def _hole(placeholder: Placeholder, write: Callable[[str], str]) -> Hole:
     return Hole(Template((placeholder,)), write)
+
+
+_known_hole = lru_cache(maxsize=1_024)(_hole)
+_LARGEST_KNOWN = 1_000
+"""Characters of what is kept to be shared, so that it stays small whatever documents hold."""
 
 
 class Prepared:
@@ -136,7 +151,9 @@ class Prepared:
         constant.append("".join(fragments[begin:]).encode())  # type: ignore[arg-type]
         self._block = b"".join(constant)
         self._begin = 0
-        self._cuts, self.holes = _alike(tuple(map(len, constant)), tuple(holes))
+        size = sum(_size(part) for hole in holes[:_MOST_HOLES] for part in hole.template.parts)
+        alike = _alike if len(holes) <= _MOST_HOLES and size <= _LARGEST_KNOWN else _as_they_are
+        self._cuts, self.holes = alike(tuple(map(len, constant)), tuple(holes))
 
     @property
     def static(self) -> bytes | None:
@@ -186,10 +203,14 @@ class Prepared:
             at += sum(one._cuts)
 
 
-@lru_cache(maxsize=4_096)
-def _alike(cuts: tuple[int, ...], holes: tuple[Hole, ...]) -> tuple[tuple[int, ...], tuple[Hole, ...]]:
-    """The one pair of objects for all answers that are cut alike."""
+def _as_they_are(cuts: tuple[int, ...], holes: tuple[Hole, ...]) -> tuple[tuple[int, ...], tuple[Hole, ...]]:
     return cuts, holes
+
+
+_alike = lru_cache(maxsize=4_096)(_as_they_are)
+"""The one pair of objects for all answers that are cut alike."""
+_MOST_HOLES = 50
+"""Of an answer that is likely to have its like."""
 
 
 class Family(Protocol):

@@ -161,15 +161,15 @@ class TemplateReader:
         )
 
     def _placeholder(self, found: re.Match[str]) -> str | Placeholder:
-        placeholder, problem = _read(found[0], found["subject"], found["filters"])
+        read = _read_known if len(found[0]) <= _LONGEST_KNOWN else _read
+        placeholder, problem = read(found[0], found["subject"], found["filters"])
         if problem:
             self.problems.append(problem)
         return placeholder
 
 
-@lru_cache(maxsize=1_024)
 def _read(written: str, subject: str, filters: str) -> tuple[str | Placeholder, str]:
-    """What stands between the braces, and what is wrong with it. A fleet's documents share their few placeholders."""
+    """What stands between the braces, and what is wrong with it."""
     read: list[tuple[str, str | None]] = []
     for one in _ONE_FILTER.finditer(filters):
         name, argument = one["name"], one["argument"]
@@ -183,6 +183,11 @@ def _read(written: str, subject: str, filters: str) -> tuple[str | Placeholder, 
         return _filtered(subject[1:-1], read), ""
     except ValueError as error:
         return "", f"{written}: {subject[1:-1]!r} {error}"
+
+
+_read_known = lru_cache(maxsize=1_024)(_read)
+_LONGEST_KNOWN = 200
+"""Characters of a placeholder that is kept. A fleet's documents share few; one with a long ``default`` is not kept."""
 
 
 def _filtered(literal: str, filters: list[tuple[str, str | None]]) -> str:

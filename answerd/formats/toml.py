@@ -135,11 +135,20 @@ def escape(text: str) -> str:
     return _TO_ESCAPE.sub(lambda found: _SHORT_ESCAPES.get(found[0], f"\\u{ord(found[0]):04x}"), text)
 
 
-@lru_cache(maxsize=4_096)
-def _key(key: str) -> str:
+_LONGEST_KNOWN = 100
+"""Characters of a key whose spelling is kept: a document may hold one of 256 KB."""
+
+
+def _spelled(key: str) -> str:
     return key if _BARE_KEY.match(key) else f'"{escape(key)}"'
 
 
-@lru_cache(maxsize=4_096)
+_known_key = lru_cache(maxsize=4_096)(_spelled)
+
+
+def _key(key: str) -> str:
+    return _known_key(key) if len(key) <= _LONGEST_KNOWN else _spelled(key)
+
+
 def _dotted(path: Path) -> str:
-    return ".".join(_key(key) for key in path)
+    return ".".join(map(_key, path))

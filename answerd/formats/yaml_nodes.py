@@ -56,9 +56,17 @@ Identity = tuple[Any, ...]
 """What makes two keys one: tag and text, so that ``1`` and ``"1"`` are two."""
 
 
-@functools.lru_cache(maxsize=4096)
-def _resolved(plain: str) -> str:
+def _resolve(plain: str) -> str:
     return str(_RESOLVER.resolve(yaml.ScalarNode, plain, (True, False)))
+
+
+_resolve_known = functools.lru_cache(maxsize=4096)(_resolve)
+_LONGEST_KNOWN = 100
+"""Characters of a plain scalar whose tag is kept: a document may hold one of 256 KB, and 4,096 of those are 1 GB."""
+
+
+def _resolved(plain: str) -> str:
+    return _resolve_known(plain) if len(plain) <= _LONGEST_KNOWN else _resolve(plain)
 
 
 def scalar_tag(scalar: Scalar) -> str:

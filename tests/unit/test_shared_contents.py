@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import tracemalloc
 import weakref
 
 import pytest
 
 from answerd import documents
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.compose import prepared_answer
 from answerd.documents import Content, Document, Key, RawDocument
 from answerd.identity import Kind
 
@@ -51,3 +53,31 @@ def test_a_version_that_is_not_in_force_is_forgotten(kind: Kind, text: str) -> N
     gc.collect()
     assert contents[-1]() is None
     assert not [one for one in documents._alike.values() if "n1" in repr(one) or "b1" in repr(one)]
+
+
+LONG = "x" * 100_000
+LONG_TEXTS = {
+    "a TOML key": ("toml", '"{}" = "{{{{ mac }}}}"\n[a."{}"]\nb = 1\n'),
+    "a plain YAML scalar": ("yaml", "a: {}\nb: '{{{{ mac }}}}'\n"),
+    "the text of a placeholder": ("toml", 'a = "{{{{ mac | default(\'{}\') }}}}"\n'),
+    "a label": ("ks", "{{{{ {} }}}}\n"),
+    "many placeholders": ("ks", "{}" + "{{{{ mac }}}}" * 20_000),
+}
+
+
+@pytest.mark.parametrize(("extension", "text"), LONG_TEXTS.values(), ids=LONG_TEXTS.keys())
+def test_no_cache_keeps_what_only_one_document_holds(extension: str, text: str) -> None:
+    def prepare(number: int) -> None:
+        long = f"{LONG}{number}"
+        prepared_answer((document(text.format(long, long), extension=extension),))
+
+    prepare(0)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for number in range(1, 11):
+            prepare(number)
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < 2 * len(LONG)
+    finally:
+        tracemalloc.stop()
