@@ -8,6 +8,7 @@ they are installed.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import select
 import socket
@@ -59,7 +60,8 @@ def install(tmp_path: Path) -> Install:
         program = folder / name
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
-        return Tools({name: str(program)}, f"{folder}:/usr/bin:/bin", timeout=20)
+        isolation = Tools.find(str(folder)).isolation
+        return Tools({name: str(program)}, f"{folder}:/usr/bin:/bin", timeout=20, isolation=isolation)
 
     return put
 
@@ -264,7 +266,7 @@ def test_a_program_that_hangs_is_killed_with_its_children_and_reported(install: 
     try:
         script = f'exec 3> {pipe}; echo "$1" >&3; sleep 600 & sleep 600'
         tools = install("ignition-validate", script)
-        verdict = ask(Tools(tools.paths, tools.search_path, timeout=1), "ignition-validate")
+        verdict = ask(dataclasses.replace(tools, timeout=1), "ignition-validate")
         said = b""
         while chunk := (os.read(reader, 4096) if select.select([reader], [], [], 10)[0] else b"still held"):
             assert chunk != b"still held"
