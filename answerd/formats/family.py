@@ -139,8 +139,8 @@ def hole(placeholder: Placeholder, write: Callable[[str], str]) -> Hole:
     return Hole(Template((placeholder,)), write)
 
 
-_MOST_CUTS = 64
-"""Cuts of an answer that may share them with others."""
+_LONGEST_ALIKE = 1_000
+"""Characters in the placeholders of an answer up to which its cuts are shared with others that are cut alike."""
 
 
 class Prepared:
@@ -164,7 +164,7 @@ class Prepared:
         self._block = b"".join(constant)
         self._begin = 0
         cuts = tuple(map(len, constant))
-        self._cuts, self.holes = _alike(cuts, tuple(holes))
+        self.holes, self._cuts = _alike(tuple(holes), cuts)
 
     @property
     def static(self) -> bytes | None:
@@ -220,10 +220,16 @@ class Prepared:
             at += sum(one._cuts)
 
 
-@remembered(4_096, len, _MOST_CUTS)
-def _alike(cuts: tuple[int, ...], holes: tuple[Hole, ...]) -> tuple[tuple[int, ...], tuple[Hole, ...]]:
+def _weight(holes: tuple[Hole, ...]) -> int:
+    """Return about how many characters the placeholders of an answer hold."""
+    parts = [part for hole in holes for part in hole.template.parts]
+    return sum([len(part) if isinstance(part, str) else 1 + part.size() for part in parts])
+
+
+@remembered(4_096, _weight, _LONGEST_ALIKE)
+def _alike(holes: tuple[Hole, ...], cuts: tuple[int, ...]) -> tuple[tuple[Hole, ...], tuple[int, ...]]:
     """The one pair of objects for all answers that are cut alike."""
-    return cuts, holes
+    return holes, cuts
 
 
 class Family(Protocol):

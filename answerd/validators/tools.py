@@ -75,7 +75,7 @@ _WITHOUT_NETWORK = ("--user", "--map-current-user", "--net", "--")
 _NOT_EXECUTED = (126, 127)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)
 def _isolation() -> tuple[str, ...]:
     """unshare(1) with a network namespace of its own, where it is installed and the system lets this user have one."""
     unshare = shutil.which("unshare", path=os.defpath)

@@ -31,6 +31,7 @@ EMPTY = ("dict", "set", "list", "deque", "OrderedDict", "defaultdict", "Counter"
          "WeakValueDictionary")  # fmt: skip
 NO_CACHES = {
     "answerd.store.sqlite._STORES": "the stores of this process, to be closed before a fork",
+    "answerd.server.answer_app._readers": "the one thread that reads large bodies",
     "answerd.formats.plain._NOTHING_GONE": "what is taken out where nothing is: stays empty",
 }
 """Containers of modules that are filled while the program runs, and hold nothing that could be dropped."""
@@ -130,7 +131,10 @@ LARGE = "x" * 5_000
 FILLED: dict[str, tuple[Any, Callable[[], object]]] = {
     "a placeholder": (template._read, lambda: template._read(f'{{{{ a | default("{LARGE}") }}}}')),
     "a hole": (family.hole, lambda: family.hole(Placeholder("a", (("default", LARGE),)), str)),
-    "many cuts": (family._alike, lambda: family._alike(tuple(range(500)), ())),
+    "cuts at a large placeholder": (
+        family._alike,
+        lambda: family._alike((family.hole(Placeholder("a", (("default", LARGE),)), str),), (1, 1)),
+    ),
     "a key": (toml._key, lambda: toml._key(LARGE)),
     "a path": (toml._dotted, lambda: toml._dotted((LARGE,))),
     "a scalar": (yaml_nodes._resolved, lambda: yaml_nodes._resolved(LARGE)),
