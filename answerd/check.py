@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue, no_pause
 from answerd.answers.problems import load_problems
-from answerd.answers.provenance import origins, placed
+from answerd.answers.provenance import Placing, origins
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.trials import trials
 from answerd.errors import AnswerError, CannotFill
@@ -155,4 +155,5 @@ class _Judge:
         if not findings:
             return []
         found = origins(answer, standing=not all(finding.path for finding in findings))
-        return [placed(finding.message, finding.path, finding.line, answer, found) for finding in findings]
+        placing = Placing(answer, found)
+        return [placing.placed(finding.message, finding.path, finding.line) for finding in findings]

@@ -6,12 +6,12 @@ request could fill stays in the answer as its placeholder. Pure: two catalogues 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
+from answerd.answers.line_diff import unified
 from answerd.answers.resolve import values_of
 from answerd.answers.secrets import masked
 from answerd.answers.select import Question, select
@@ -60,7 +60,7 @@ class Difference:
         before, after = _shown(self.before), _shown(self.after)
         if not show_secrets:
             before, after = masked(before, after, FORMATS[self.format])
-        lines = list(difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm=""))[2:]
+        lines = unified(before.split("\n"), after.split("\n"))
         return lines or ["(secrets have changed places, or white space at the end)"]
 
 

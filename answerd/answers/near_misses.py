@@ -27,6 +27,9 @@ MOST_IDENTITIES = 4
 MOST_LABELS = 500
 """Labels of a request that are compared with one that it lacks; an installer sends some dozens."""
 
+LONGEST_LABEL = 100
+"""Characters of a label that is compared with others: what that takes grows with the square of them."""
+
 LONGEST_NAME = 120
 """Characters of who asked."""
 
@@ -87,7 +90,8 @@ def told(error: AnswerError, facts: Facts) -> str:
 def missing_fact(label: str, facts: Facts) -> str | None:
     """Of the facts that a request does have, those whose labels resemble one that it lacks."""
     labels = sorted(facts.labels)[:MOST_LABELS]
-    near = difflib.get_close_matches(label, labels, n=3, cutoff=0.7)
+    comparable = [one for one in labels if len(one) <= LONGEST_LABEL] if len(label) <= LONGEST_LABEL else []
+    near = difflib.get_close_matches(label, comparable, n=3, cutoff=0.7)
     ends = [one for one in labels if one.endswith(f".{label}") or label.endswith(f".{one}")]
     found = list(dict.fromkeys([*near, *ends]))
     return f"it has {listed(found)}" if found else None

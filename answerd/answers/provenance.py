@@ -7,6 +7,7 @@ knows what a merge does. Pure: an answer and its layers are all it takes.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from answerd.answers.compose import Layers
 from answerd.answers.criteria import shortened
 from answerd.answers.resolve import Answer
 from answerd.documents import Document
+from answerd.errors import BrokenDocument
 from answerd.formats.family import ParseError, Path, Tree
 from answerd.formats.places import MARKINGS, TRAILING_COMMENT, Leaf, Marking
 from answerd.memo import remembered
@@ -22,6 +24,12 @@ from answerd.memo import remembered
 LONGEST_MARKED = 65_536  # characters of a layer that is marked once for all answers that it is part of
 LONGEST_PLACE = 200
 """Characters of a document's name in a comment; a file may be called anything."""
+
+MOST_EXPLAINED = 8 * 1024 * 1024
+"""Characters of the keys of all values together, each written out, that an explanation has room for."""
+
+MOST_TRIES = 200
+"""Times that an answer is parsed to find the lines that bear a comment; what needs more is told in a column."""
 
 COMMENT_COLUMN = 56
 """The furthest column to which comments are moved so that they stand below one another."""
@@ -64,7 +72,8 @@ def source_of(document: Document) -> str:
 
 def provenance(layers: Layers) -> tuple[tuple[Path, Place | None], ...]:
     """The leaves of a stack of layers, lowest first, in the order of the answer."""
-    return tuple((leaf.path, _place(leaf, layers)) for leaf in _merged_leaves(layers))
+    places = _Places(layers)
+    return tuple((leaf.path, places.of(leaf)) for leaf in _merged_leaves(layers))
 
 
 def origins(answer: Answer, *, standing: bool = True) -> tuple[Origin, ...]:
@@ -80,7 +89,8 @@ def origins(answer: Answer, *, standing: bool = True) -> tuple[Origin, ...]:
         lines = marking.standing(answer.body.decode()) if standing else {}
     except ParseError:  # what filling made of it is for validators to judge
         lines = {}
-    return tuple(Origin(leaf.path, _place(leaf, layers), lines.get(leaf.path)) for leaf in _merged_leaves(layers))
+    places = _Places(layers)
+    return tuple(Origin(leaf.path, places.of(leaf), lines.get(leaf.path)) for leaf in _merged_leaves(layers))
 
 
 def _merged_leaves(layers: Layers) -> list[Leaf]:
@@ -100,51 +110,81 @@ def _marked(text: str, family: str, layer: int) -> Tree:
     return MARKINGS[family].mark(text, layer)
 
 
-def _place(leaf: Leaf, layers: Layers) -> Place | None:
-    """Where a leaf came from. A map that merged and was emptied has no mark: the highest layer that has it is told."""
-    if leaf.layer is not None:
-        return Place(layers[leaf.layer], leaf.line)
-    marking = MARKINGS[layers[-1].family.name]
-    for layer in reversed(layers):
-        if any(one.path[: len(leaf.path)] == leaf.path for one in marking.leaves(marking.mark(layer.text, 0))):
-            return Place(layer, None)
-    return None
+class _Places:
+    """Where the leaves of a stack of layers came from."""
+
+    def __init__(self, layers: Layers) -> None:
+        self._layers = layers
+        self._paths: dict[int, set[Path]] = {}
+
+    def of(self, leaf: Leaf) -> Place | None:
+        """The place of a leaf. A map that merged and was emptied has no mark: the highest layer that has it is told."""
+        if leaf.layer is not None:
+            return Place(self._layers[leaf.layer], leaf.line)
+        for height in range(len(self._layers) - 1, -1, -1):
+            if leaf.path in self._paths_of(height):
+                return Place(self._layers[height], None)
+        return None
+
+    def _paths_of(self, height: int) -> set[Path]:
+        """The paths of all that stands in a layer, found when they are first asked for."""
+        paths = self._paths.get(height)
+        if paths is None:
+            layer = self._layers[height]
+            marking = MARKINGS[layer.family.name]
+            leaves = marking.leaves(_marked(layer.family.name, layer.text, height))
+            paths = self._paths[height] = {
+                leaf.path[:length] for leaf in leaves for length in range(len(leaf.path) + 1)
+            }
+        return paths
 
 
 def needing(layers: Layers, label: str) -> tuple[Place, ...]:
     """Where the placeholders of a label stand that are left in the answer of a stack of layers."""
     wanted = re.compile(rf"\{{\{{[ \t]*{re.escape(label)}(?![\w$@.:-])", re.IGNORECASE)
-    places = (_place(leaf, layers) for leaf in _merged_leaves(layers) if wanted.search(leaf.text))
-    return tuple(place for place in places if place)
+    places = _Places(layers)
+    found = (places.of(leaf) for leaf in _merged_leaves(layers) if wanted.search(leaf.text))
+    return tuple(place for place in found if place)
 
 
-def placed(message: str, key: str, line: int | None, answer: Answer, found: Sequence[Origin]) -> str:
-    """What a validator finds at a key or a line of an answer, with the document and line that it came from.
+class Placing:
+    """The origins of an answer, filed so that each of many findings is placed by a look-up."""
 
-    ``found`` are the `origins` of the answer. A key that no layer has is said to be in none of them.
-    """
-    wanted = _steps(key)
-    if wanted:
-        origin = next((one for one in found if _same_steps(one.path, wanted)), None)
-        if origin is None and found:
-            layers = ", ".join(shortened(source_of(layer)) for layer in answer.selection.layers)
+    def __init__(self, answer: Answer, found: Sequence[Origin]) -> None:
+        """``found`` are the `origins` of the answer."""
+        self._layers = answer.selection.layers
+        self._by_steps: dict[tuple[str, ...], Origin] = {}
+        by_line: dict[int, Origin] = {}
+        for origin in found:
+            steps = tuple(step for one in origin.path for step in _steps(one))
+            for length in range(len(steps) + 1):
+                self._by_steps.setdefault(steps[:length], origin)
+            if origin.answer_line is not None:
+                by_line.setdefault(origin.answer_line, origin)
+        self._lines = sorted(by_line)
+        self._by_line = by_line
+
+    def placed(self, message: str, key: str, line: int | None) -> str:
+        """What a validator finds at a key or a line of the answer, with the document and line that it came from.
+
+        A key that no layer has is said to be in none of them.
+        """
+        wanted = _steps(key)
+        origin = self._by_steps.get(tuple(wanted)) if wanted else self._standing_on(line)
+        if origin is None and wanted and self._by_steps:
+            layers = ", ".join(shortened(source_of(layer)) for layer in self._layers)
             return f"{message} (in none of its layers: {layers})"
-    else:
-        origin = _standing_on(line, found)
-    place = origin.place if origin else None
-    return f"{message} ({shortened(str(place), LONGEST_PLACE)})" if place else _with_line(message, line)
+        place = origin.place if origin else None
+        return f"{message} ({shortened(str(place), LONGEST_PLACE)})" if place else _with_line(message, line)
+
+    def _standing_on(self, line: int | None) -> Origin | None:
+        """The first of the values that begin on a line of the answer or, where none does, on the next one before it."""
+        at = 0 if line is None else bisect_right(self._lines, line)
+        return self._by_line[self._lines[at - 1]] if at else None
 
 
 def _with_line(message: str, line: int | None) -> str:
     return message if line is None else f"line {line}: {message}"
-
-
-def _standing_on(line: int | None, found: Sequence[Origin]) -> Origin | None:
-    """The last value that begins on a line of the answer or before it."""
-    if line is None:
-        return None
-    before = [one for one in found if one.answer_line is not None and one.answer_line <= line]
-    return max(before, key=lambda one: one.answer_line or 0, default=None)
 
 
 def _steps(key: str) -> list[str]:
@@ -152,12 +192,14 @@ def _steps(key: str) -> list[str]:
     return [step for step in re.split(r"[.\[\]/]+", key) if step]
 
 
-def _same_steps(path: Path, steps: list[str]) -> bool:
-    return [step for one in path for step in _steps(one)][: len(steps)] == steps
-
-
 def explanation(answer: Answer) -> dict[str, Any]:
-    """The answer and the origin of every value, as JSON shows it (``docs/explain.md`` has the schema)."""
+    """The answer and the origin of every value, as JSON shows it (``docs/explain.md`` has the schema).
+
+    Raises `BrokenDocument` where the keys of its values, written for each of them, take too much.
+    """
+    found = origins(answer)
+    if sum(len(step) for origin in found for step in origin.path) > MOST_EXPLAINED:
+        raise BrokenDocument(f"the keys of all values take more than {MOST_EXPLAINED} characters: ask without explain")
     return {
         "composition": answer.composition,
         "format": answer.format.extension,
@@ -173,7 +215,7 @@ def explanation(answer: Answer) -> dict[str, Any]:
                 "line": origin.place.line if origin.place else None,
                 "answer_line": origin.answer_line,
             }
-            for origin in origins(answer)
+            for origin in found
         ],
         "answer": answer.body.decode(),
     }
@@ -237,16 +279,29 @@ def _commented(text: str, comments: Mapping[int, str], opens: str, marking: Mark
     except ParseError:
         return None
 
+    tries = 0
+
     def bears(candidate: str) -> bool:
+        nonlocal tries
+        tries += 1
+        if tries > MOST_TRIES:
+            raise _TooManyTriesError
         try:
             return marking.says(candidate) == said
         except ParseError:
             return False
 
-    at_end = _most(sorted(comments), lambda numbers: bears(with_comments(numbers, ())))
-    rest = sorted(comments.keys() - set(at_end))
-    above = _most(rest, lambda numbers: bears(with_comments(at_end, numbers)))
+    try:
+        at_end = _most(sorted(comments), lambda numbers: bears(with_comments(numbers, ())))
+        rest = sorted(comments.keys() - set(at_end))
+        above = _most(rest, lambda numbers: bears(with_comments(at_end, numbers)))
+    except _TooManyTriesError:
+        return None
     return with_comments(at_end, above) if len(above) == len(rest) else None
+
+
+class _TooManyTriesError(Exception):
+    """Too few lines of an answer bear a comment."""
 
 
 def _most(numbers: Sequence[int], is_borne: Callable[[Sequence[int]], bool]) -> list[int]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import zip_longest
 from xml.sax.saxutils import escape
 
 from answerd.formats import Format
-from answerd.formats.family import ParseError
+from answerd.formats.family import ParseError, Path
 from answerd.formats.places import MARKINGS, Leaf
 
 SECRET = "(secret)"  # noqa: S105 - what stands in place of one
@@ -35,8 +37,11 @@ _TELLS_NOTHING = re.compile(r"(?:true|false|yes|no|on|off|null|none|~|\d{1,2}|)\
 _AFTER_KEY = re.compile(r"[=:>]")
 _BLOCK_HEADERS = frozenset({"|", ">", "|-", ">-", "|+", ">+"})
 
-_WORD = rf"[\w./-]*(?:{_NAME})[\w./-]*"
+_WORD = r"(?P<word>[\w./-]++)"
+"""Taken whole, and looked at then: a pattern with a name within it would try each beginning with each end."""
+
 _VALUE = r"""(?:"[^"\n]*"|'[^'\n]*'|[^\s"',;&<>]+)"""
+_REST_OF_LINE = re.compile(r"\S[^\r\n]*")
 _BY_LOOK = tuple(
     re.compile(pattern)
     for pattern in (
@@ -44,25 +49,37 @@ _BY_LOOK = tuple(
         r"\$(?:[0-9]|2[abxy]|y|gy|sm3|md5|sha1|argon2\w*|scrypt|pbkdf2[\w-]*)\$[^\s\"'<>:]{8,}",
         r"grub\.pbkdf2\.[^\s\"'<>]+",
         r"(?<=://)[^\s/@:\"'<>]+:(?P<value>[^\s/@\"'<>]+)(?=@)",
-        rf"(?i)--(?:{_WORD})(?:=|[ \t]+)(?P<value>{_VALUE})",
-        rf"(?i)(?<![\w./-])(?:{_WORD})[ \t]*[=:][ \t]*(?![\[{{|>])(?P<value>{_VALUE})",
         rf"(?im)^[ \t]*(?:rootpw|sshpw)(?:[ \t]+--\S+)*[ \t]+(?!--)(?P<value>{_VALUE})",
-        rf"(?im)^[ \t]*\S+[ \t]+(?:{_WORD})[ \t]+(?:password|string|note|select|text)[ \t]+(?P<value>\S[^\r\n]*)",
-        rf"(?im)^[ \t]*set[ \t]+(?:{_WORD})[ \t]+(?P<value>\S[^\r\n]*)",
     )
+)
+_AFTER_A_WORD = (
+    (re.compile(rf"(?<![\w./-])--{_WORD}(?:=|[ \t]+)"), re.compile(_VALUE)),
+    (re.compile(rf"(?<![\w./-]){_WORD}[ \t]*+[=:][ \t]*+(?![\[{{|>])"), re.compile(_VALUE)),
+    (
+        re.compile(rf"(?im)^[ \t]*+\S++[ \t]++{_WORD}[ \t]++(?:password|string|note|select|text)[ \t]++"),
+        _REST_OF_LINE,
+    ),
+    (re.compile(rf"(?im)^[ \t]*+set[ \t]++{_WORD}[ \t]++"), _REST_OF_LINE),
 )
 """Secrets by their look, in any text: private keys, crypt(3) hashes, passwords in URLs, options and settings, what
 kickstart's ``rootpw``, preseed's questions and iPXE's ``set`` name like one. A group is the secret, where there is
-one."""
+one; after a word that is named like a secret it is what the second pattern finds."""
+
+_LONGEST_UNDER = 200
+"""Characters before a secret on its line by which it is told from others."""
+
+_CROWDED = 32
+"""Secrets of one line from which on the line is masked as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A secret's place in a text, ``start`` to ``end``, and what it stands under: a key's path, a line's beginning."""
+    """A secret's place in a text, ``start`` to ``end``, and what it stands under: a key's path, what is before it on
+    its line."""
 
     start: int
     end: int
-    under: str
+    under: Path
 
 
 def masked(before: str, after: str, format_: Format) -> tuple[str, str]:
@@ -103,7 +120,22 @@ def _by_look(text: str) -> Iterator[Secret]:
         for match in pattern.finditer(text):
             start, end = match.span("value" if "value" in pattern.groupindex else 0)
             if not _TELLS_NOTHING.match(text[start:end].strip("\"'")):
-                yield Secret(start, end, text[text.rfind("\n", 0, start) + 1 : start].strip())
+                yield Secret(start, end, _under(text, start))
+    for before, value in _AFTER_A_WORD:
+        at = 0
+        while named := before.search(text, at):
+            at = named.end("word")
+            found = value.match(text, named.end()) if _NAMED_LIKE_ONE.search(named["word"]) else None
+            if found:
+                at = found.end()
+                if not _TELLS_NOTHING.match(found[0].strip("\"'")):
+                    yield Secret(*found.span(), _under(text, found.start()))
+
+
+def _under(text: str, start: int) -> Path:
+    """What stands before a place on its line."""
+    first = max(0, start - _LONGEST_UNDER)
+    return (text[max(first, text.rfind("\n", first, start) + 1) : start].strip(),)
 
 
 def _by_name(text: str, format_: Format) -> Iterator[Secret]:
@@ -114,7 +146,13 @@ def _by_name(text: str, format_: Format) -> Iterator[Secret]:
     except ParseError:
         return
     starts = _line_starts(text)
+    secrets = Counter(leaf.line for leaf in leaves if leaf.line is not None and leaf.text and _is_secret(leaf))
+    crowded = {line for line, count in secrets.items() if count > _CROWDED}
+    for line in crowded:
+        yield Secret(starts[line - 1], max(starts[line] - 1, starts[line - 1]), ())
     for leaf, after in zip_longest(leaves, leaves[1:]):
+        if leaf.line in crowded:
+            continue
         if leaf.line is not None and leaf.text and _is_secret(leaf):
             last = after.line if after is not None and after.line is not None else len(starts)
             end = min(max(last, leaf.line + 1), len(starts))
@@ -130,15 +168,25 @@ def _is_secret(leaf: Leaf) -> bool:
     names = [step for step in leaf.path if not step.isdecimal()]
     return (
         bool(names)
-        and bool(_NAMED_LIKE_ONE.search(names[-1]) or any(_HOLDS_SOME.match(name) for name in names[:-1]))
+        and (_is_named_like_one(names[-1]) or any(map(_holds_some, names[:-1])))
         and not _TELLS_NOTHING.match(leaf.text)
     )
+
+
+@lru_cache(maxsize=1_024)
+def _is_named_like_one(name: str) -> bool:
+    return bool(_NAMED_LIKE_ONE.search(name))
+
+
+@lru_cache(maxsize=1_024)
+def _holds_some(name: str) -> bool:
+    return bool(_HOLDS_SOME.match(name))
 
 
 def _spelled(text: str, leaf: Leaf, start: int, end: int) -> Iterator[Secret]:
     """Where a value stands in the lines from its own to the next value's. What is not found as it is spelled, because
     it is written over several lines, is masked line by line."""
-    under = ".".join(leaf.path)
+    under = leaf.path
     for spelling in dict.fromkeys((leaf.text, _quoted(leaf.text), escape(leaf.text), leaf.text.replace("'", "''"))):
         at = text.rfind(spelling, start, end)
         if at >= 0:

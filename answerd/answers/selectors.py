@@ -60,7 +60,8 @@ class SelectorIndex(Generic[Owner]):
 
     def __init__(self, selectors: Iterable[tuple[Owner, Selector]] = ()) -> None:
         self._selectors: dict[Owner, tuple[Selector, tuple[_Need, ...]]] = {}
-        self._filed: dict[_Place, dict[str, tuple[Owner, ...]]] = {}
+        self._filed: dict[_Place, dict[str, dict[Owner, None]]] = {}
+        self._own: set[_Need] = set()  # whose owners are no other index's too
         self._anywhere: dict[Owner, None] = {}
         for owner, match in selectors:
             self.add(owner, match)
@@ -80,21 +81,28 @@ class SelectorIndex(Generic[Owner]):
         if not needs:
             self._anywhere[owner] = None
         for place, text in needs:
-            filed = self._filed.setdefault(place, {})
-            filed[text] = (*filed.get(text, ()), owner)
+            self._owners(_Need(place, text))[owner] = None
 
     def discard(self, owner: Owner) -> None:
         """Take an owner's selector out, if it has one."""
         _, needs = self._selectors.pop(owner, ((), ()))
         self._anywhere.pop(owner, None)
         for place, text in needs:
+            owners = self._owners(_Need(place, text))
+            del owners[owner]
             filed = self._filed[place]
-            at = filed[text].index(owner)
-            filed[text] = (*filed[text][:at], *filed[text][at + 1 :])
-            if not filed[text]:
+            if not owners:
                 del filed[text]
             if not filed:
                 del self._filed[place]
+
+    def _owners(self, need: _Need) -> dict[Owner, None]:
+        """The owners that are filed under a need, for editing."""
+        filed = self._filed.setdefault(need.place, {})
+        if need not in self._own:
+            self._own.add(need)
+            filed[need.text] = dict(filed.get(need.text, ()))
+        return filed.setdefault(need.text, {})
 
     def holding(self, facts: Facts) -> list[Owner]:
         """The owners of the selectors that hold for the request, each once."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from answerd import captures
 from answerd.answers.near_misses import told
-from answerd.answers.provenance import explained, explanation, origins, placed
+from answerd.answers.provenance import Placing, explained, explanation, origins
 from answerd.answers.reasoning import reasoning
 from answerd.answers.resolve import Answer, resolve
 from answerd.commands import Arguments, CommandError
@@ -53,9 +53,10 @@ def _judge(answer: Answer, facts: Facts) -> None:
     text = answer.body.decode()
     verdict = validate(text, answer.format.extension, release=release, product=product, tools=Tools.none())
     found = origins(answer) if verdict.findings or verdict.warnings else ()
+    placing = Placing(answer, found)
     for kind, findings in (("invalid", verdict.findings), ("warning", verdict.warnings)):
         for finding in findings:
-            where = placed(finding.message, finding.path, finding.line, answer, found)
+            where = placing.placed(finding.message, finding.path, finding.line)
             print(f"# {kind}: {plain(where)}", file=sys.stderr)
 
 

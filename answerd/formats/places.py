@@ -8,23 +8,18 @@ knows how to mark its tree and how to read the marks again. Knows nothing of doc
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
-import tomli
-
 from answerd.formats import json as json_family
 from answerd.formats import plain, text, toml, xml, yaml
 from answerd.formats.family import Path, Tree
 from answerd.formats.template import Template
+from answerd.formats.toml_places import Lines, toml_lines
 from answerd.formats.xml_tree import WHITE, Element, Text
 from answerd.formats.yaml_nodes import Mapping, Node, Scalar
-
-Lines = dict[Path, int]
-"""The line, from 1, on which the value of a path begins. A value without a line of its own stands with its parent."""
 
 
 class Leaf(NamedTuple):
@@ -307,94 +302,6 @@ class _Text:
     def says(self, answer: str) -> object:
         """Nobody can tell a comment in a script of any language: what is added at the end of a line counts as one."""
         return answer.count("\n")
-
-
-_OPENS_LONG = re.compile(r"[\]}]|\"\"\"|'''")
-
-
-def toml_lines(source: str) -> Lines:
-    """The lines of a TOML text's keys, tables and, where an array takes several lines, of its elements.
-
-    tomli tells no places. But a key with its value, and a header, are TOML by themselves, and TOML is read from left
-    to right: the first lines that tomli takes for a whole are the whole. So each statement is found by asking tomli
-    whether it is complete; nothing here knows what a string or a number looks like.
-    """
-    rows = source.replace("\r\n", "\n").split("\n")
-    found: Lines = {}
-    arrays: dict[Path, int] = {}
-    table: Path = ()
-    at = 0
-    while at < len(rows):
-        start = at
-        at += 1
-        opening = rows[start].lstrip(" \t")
-        if not opening or opening.startswith("#"):
-            continue
-        tree, at = _statement(rows, start)
-        if tree is None:
-            return found
-        path = _only_path(tree)
-        if opening.startswith("["):
-            table = _opened_table(path, opening.startswith("[["), arrays)
-            found.setdefault(table, start + 1)
-            continue
-        for length in range(1, len(path) + 1):
-            found.setdefault((*table, *path[:length]), start + 1)
-        if at > start + 1:
-            _note_elements(rows[start:at], start, (*table, *path), found)
-    return found
-
-
-def _statement(rows: list[str], start: int) -> tuple[plain.Map | None, int]:
-    """What the statement that begins in a row says, and the row after it; None where it never ends."""
-    for end in range(start, len(rows)):
-        if end == start or _OPENS_LONG.search(rows[end]):
-            try:
-                return tomli.loads("\n".join(rows[start : end + 1])), end + 1
-            except ValueError:
-                continue
-    return None, len(rows)
-
-
-def _only_path(tree: plain.Map) -> Path:
-    """The one key of a statement, dotted or not."""
-    path: Path = ()
-    below: Any = tree
-    while isinstance(below, dict) and len(below) == 1:
-        key = next(iter(below))
-        path, below = (*path, key), below[key]
-    return path
-
-
-def _opened_table(path: Path, is_element: bool, arrays: dict[Path, int]) -> Path:
-    """The path of a table with the positions of the elements it stands in."""
-    opened: Path = ()
-    for depth, key in enumerate(path, 1):
-        opened = (*opened, key)
-        if is_element and depth == len(path):
-            arrays[opened] = arrays.get(opened, -1) + 1
-        if opened in arrays:
-            opened = (*opened, str(arrays[opened]))
-    return opened
-
-
-def _note_elements(rows: list[str], start: int, path: Path, found: Lines) -> None:
-    """Where the elements of an array that takes several rows begin: an array is whole after each, given its bracket."""
-    noted, begins = 0, None
-    for at, row in enumerate(rows):
-        if begins is None and row.strip() and not row.lstrip().startswith("#"):
-            begins = at
-        try:
-            value: Any = tomli.loads("\n".join([*rows[: at + 1], *(["]"] if at < len(rows) - 1 else [])]))
-        except ValueError:
-            continue
-        while isinstance(value, dict) and len(value) == 1:
-            value = next(iter(value.values()))
-        if not isinstance(value, list):
-            return
-        for position in range(noted, len(value)):
-            found[(*path, str(position))] = start + 1 + (begins if begins is not None else at)
-        noted, begins = len(value), None
 
 
 def json_lines(source: str) -> Lines:

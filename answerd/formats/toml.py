@@ -13,7 +13,7 @@ from datetime import date, datetime, time
 import tomli
 
 from answerd.formats import plain
-from answerd.formats.family import DEEPEST, Hole, ParseError, Path, Prepared, Tree, WrittenControl, fragments
+from answerd.formats.family import DEEPEST, Hole, ParseError, Prepared, Tree, WrittenControl, fragments
 from answerd.formats.template import Template, TemplateReader
 from answerd.memo import remembered
 
@@ -24,6 +24,13 @@ unset = plain.unset
 _LONGEST_KEY = 200  # characters of a key, or of a dotted path, that is spelled once for all documents
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 _TO_ESCAPE = re.compile(r'["\\\x00-\x1f\x7f]')
+_LONG_INTEGER = re.compile(r"(?<![0-9A-Za-z_])0[xob][0-9A-Fa-f_]{2000}")
+_MOST_BITS = 12_000
+"""Bits of an integer: Python writes no decimal number of more than 4,300 digits."""
+
+_LONGEST_HEADER = 256
+"""Characters of a header. It is written again for each table below it, so what has a longer one is written inline."""
+
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
@@ -39,6 +46,8 @@ def parse(text: str) -> Tree:
         raise ParseError("it holds a number or a date that is out of range") from None
     if plain.is_too_deep(tree):
         raise ParseError(f"it is nested more than {DEEPEST} levels deep")
+    if _LONG_INTEGER.search(text) and _has_long_integer(tree):
+        raise ParseError("it holds an integer of more than 3,600 digits")
     return tree
 
 
@@ -62,6 +71,13 @@ def fixed_sentence(message: str) -> str:
     return known or (message if message.replace(" ", "").isalpha() else "not TOML")
 
 
+def _has_long_integer(value: object) -> bool:
+    """Whether some integer, written in another base, has more digits than can be written again."""
+    if isinstance(value, dict | list):
+        return any(map(_has_long_integer, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int) and value.bit_length() > _MOST_BITS
+
+
 def control(tree: Tree) -> tuple[WrittenControl, Tree]:
     """The control keys at the top of the document."""
     return plain.take_control(tree)
@@ -75,7 +91,7 @@ def placeholders(tree: Tree, reader: TemplateReader) -> Tree:
 def prepare(tree: Tree) -> Prepared:
     """The document as TOML: of each table the values first, then its tables, in the tree's order."""
     written: _Written = []
-    _write_table(tree, (), written)
+    _write_table(tree, "", written)
     return Prepared(written)
 
 
@@ -83,21 +99,21 @@ _Written = list[str | Hole]
 """Filled by appending: generators within generators cost twice as much, and every answer goes through here."""
 
 
-def _write_table(table: plain.Map, path: Path, written: _Written, *, headed: bool = True) -> None:
-    """A table below its header; ``headed``: its header stands there already, or it has to be written."""
-    sections = [(key, value) for key, value in table.items() if _is_section(value)]
+def _write_table(table: plain.Map, header: str, written: _Written, *, headed: bool = True) -> None:
+    """A table below its header, which is empty for the root; ``headed``: it has to be written, or stands there."""
+    sections = [(key, value) for key, value in table.items() if _is_section(value) and _is_short(header, key)]
     has_values = len(sections) < len(table)
-    if path and headed and (has_values or not sections):
-        written.append(f"[{_dotted(path)}]\n")
+    if header and headed and (has_values or not sections):
+        written.append(f"[{header}]\n")
     if has_values:
         for key, value in table.items():
-            if not _is_section(value):
+            if not (_is_section(value) and _is_short(header, key)):
                 written.append(f"{_key(key)} = ")
                 _write_value(value, written)
                 written.append("\n")
-    first = not (has_values or path)
+    first = not (has_values or header)
     for key, value in sections:
-        below = (*path, key)
+        below = f"{header}.{_key(key)}" if header else _key(key)
         for element in (value,) if isinstance(value, dict) else value:
             if not first:
                 written.append("\n")
@@ -105,7 +121,7 @@ def _write_table(table: plain.Map, path: Path, written: _Written, *, headed: boo
             if element is value:
                 _write_table(element, below, written)
             else:
-                written.append(f"[[{_dotted(below)}]]\n")
+                written.append(f"[[{below}]]\n")
                 _write_table(element, below, written, headed=False)
 
 
@@ -114,6 +130,10 @@ def _is_section(value: object) -> bool:
     return isinstance(value, dict) or (
         isinstance(value, list) and bool(value) and all(isinstance(element, dict) for element in value)
     )
+
+
+def _is_short(header: str, key: str) -> bool:
+    return len(header) + len(key) <= _LONGEST_HEADER
 
 
 def _write_value(value: object, written: _Written) -> None:
@@ -159,8 +179,3 @@ def escape(text: str) -> str:
 @remembered(4_096, len, _LONGEST_KEY)
 def _key(key: str) -> str:
     return key if _BARE_KEY.match(key) else f'"{escape(key)}"'
-
-
-@remembered(4_096, lambda path: sum([len(key) for key in path]), _LONGEST_KEY)
-def _dotted(path: Path) -> str:
-    return ".".join(_key(key) for key in path)

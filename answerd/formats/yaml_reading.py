@@ -17,10 +17,13 @@ from yaml.reader import ReaderError
 from answerd.formats.family import DEEPEST, ParseError, line_and_column
 from answerd.formats.yaml_nodes import STANDARD, Identity, Mapping, Node, Scalar, Sequence, identity
 
-MOST_ALIASED = 100_000
+MOST_ALIASED = 10_000
 """Nodes that all aliases of a document together may stand for."""
 _CHARACTERS_A_NODE = 100
-"""A long text counts as a node for each of these: an alias to one is as good a bomb."""
+"""A long text counts as a node for each of these and for each of its lines: an alias to one is as good a bomb."""
+
+MOST_TAG_DIRECTIVES = 100
+"""``%TAG`` lines of a document: libyaml compares each with all before it."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same events without libyaml, ten times as slow
 _MERGE: Identity = (STANDARD + "merge", "<<")
@@ -56,6 +59,8 @@ def ends_collection(event: Any) -> bool:
 
 def read(text: str) -> list[Node | None]:
     """The roots of a text's documents, None for a document with nothing in it. Raises `ParseError`."""
+    if text.startswith("%TAG") + text.count("\n%TAG") > MOST_TAG_DIRECTIVES:
+        raise ParseError(f"it has more than {MOST_TAG_DIRECTIVES} %TAG directives")
     composer = _Composer(text)
     try:
         for event in events(text):
@@ -143,7 +148,7 @@ class _Composer:
         value, mark = event.value, event.start_mark
         style = event.style if event.style in ("'", '"', "|", ">") else ""
         began = self.size
-        self.size += 1 + len(value) // _CHARACTERS_A_NODE
+        self.size += 1 + len(value) // _CHARACTERS_A_NODE + value.count("\n")
         self._place(Scalar(value, style, event.tag, mark.line + 1, mark.column + 1), event.anchor, began, 0)
 
     def start_collection(self, event: Any) -> None:

@@ -136,7 +136,6 @@ FILLED: dict[str, tuple[Any, Callable[[], object]]] = {
         lambda: family._alike((family.hole(Placeholder("a", (("default", LARGE),)), str),), (1, 1)),
     ),
     "a key": (toml._key, lambda: toml._key(LARGE)),
-    "a path": (toml._dotted, lambda: toml._dotted((LARGE,))),
     "a scalar": (yaml_nodes._resolved, lambda: yaml_nodes._resolved(LARGE)),
 }
 

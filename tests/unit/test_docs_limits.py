@@ -25,6 +25,7 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ("identifier", f"{identity.IDENTIFIER_LENGTH} characters"),
         ("nesting (TOML, YAML, JSON, XML)", f"{family.DEEPEST} levels"),
         ("what the aliases of a YAML document stand for, together", f"{yaml_reading.MOST_ALIASED:,} nodes"),
+        ("`%TAG` directives of a YAML document", f"{yaml_reading.MOST_TAG_DIRECTIVES} directives"),
         ("attributes that a doctype declares", f"{xml_tree.MOST_DECLARED} attributes"),
         ("groups of one answer: the group that applies and those that it extends", f"{catalogue.MOST_GROUPS} groups"),
         ("filters of a placeholder", f"{template.MOST_FILTERS} filters"),
@@ -47,4 +48,4 @@ def test_a_limit_is_that_of_the_code(what: str, limit: str) -> None:
 
 
 def test_every_row_is_tested() -> None:
-    assert len(TABLE) - 1 == 17, "the heads of the tables are alike: 'what'"
+    assert len(TABLE) - 1 == 18, "the heads of the tables are alike: 'what'"

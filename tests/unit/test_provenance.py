@@ -17,11 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.provenance import Origin, explained, explanation, needing, origins, placed, provenance
+from answerd.answers.provenance import Origin, Placing, explained, explanation, needing, origins, provenance
 from answerd.answers.resolve import Answer, resolve
 from answerd.documents import RawDocument
 from answerd.facts import Facts, Request, facts_of
-from answerd.formats.places import json_lines, toml_lines
+from answerd.formats.places import json_lines
+from answerd.formats.toml_places import toml_lines
 from tests.conftest import key_of
 
 KEYS = ("a", "b", "c-d", "e.f")
@@ -532,7 +533,7 @@ def test_a_comment_that_a_line_does_not_bear_stands_above_it() -> None:
 )
 def test_a_finding_names_the_document_and_line(key: str, line: int | None, expected: str) -> None:
     answer = answer_to({"groups/base.toml": BASE, "m1.toml": TOP}, "m1", "toml", "host=a")
-    assert placed("wrong", key, line, answer, origins(answer)) == expected
+    assert Placing(answer, origins(answer)).placed("wrong", key, line) == expected
 
 
 def test_provenance_needs_layers_only() -> None:

@@ -1,0 +1,129 @@
+"""A unified diff of two texts whose cost grows with their lines only.
+
+The standard library compares all lines with all where few of them are the same. Here lines that stand once in both
+texts anchor them to one another (the longest run of anchors that keeps its order), and only what lies between two
+anchors is compared by the standard library, as long as it is short; what is longer is told to be replaced.
+"""
+
+from __future__ import annotations
+
+import difflib
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+_SHORT = 40_000
+"""Lines of the one text times lines of the other up to which a whole text is left to the standard library."""
+
+_SHORT_BETWEEN_ANCHORS = 4_096
+"""The same for what lies between two anchors, of which there may be many."""
+
+
+class _Matcher(difflib.SequenceMatcher[str]):
+    """The standard matcher with other matching blocks; opcodes and their groups are made of these."""
+
+    def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
+        super().__init__(None, before, after, autojunk=False)
+        self.texts = list(before), list(after)
+
+    def get_matching_blocks(self) -> list[difflib.Match]:
+        """The runs of lines that both texts have, in order, and an empty one at the end."""
+        before, after = self.texts
+        blocks = [difflib.Match(*block) for block in _joined(_blocks(before, after))]
+        return [*blocks, difflib.Match(len(before), len(after), 0)]
+
+
+_Block = tuple[int, int, int]
+
+
+def unified(before: Sequence[str], after: Sequence[str], context: int = 3) -> list[str]:
+    """The lines of a unified diff without its two heading lines; ``before`` and ``after`` have no line ends."""
+    matcher = _Matcher(before, after)
+    lines: list[str] = []
+    for group in matcher.get_grouped_opcodes(context):
+        first, last = group[0], group[-1]
+        lines.append(f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@")
+        for tag, begin, end, new_begin, new_end in group:
+            if tag == "equal":
+                lines += [f" {line}" for line in before[begin:end]]
+                continue
+            lines += [f"-{line}" for line in before[begin:end]]
+            lines += [f"+{line}" for line in after[new_begin:new_end]]
+    return lines
+
+
+def _range(begin: int, end: int) -> str:
+    """A run of lines as a unified diff tells it."""
+    length = end - begin
+    if length == 1:
+        return f"{begin + 1}"
+    return f"{begin + 1 if length else begin},{length}"
+
+
+def _blocks(before: list[str], after: list[str]) -> Iterator[_Block]:
+    if len(before) * len(after) <= _SHORT:
+        yield from difflib.SequenceMatcher(None, before, after).get_matching_blocks()
+        return
+    at, new_at = 0, 0
+    for anchor, new_anchor in [*_anchors(before, after), (len(before), len(after))]:
+        yield from _between(before, after, (at, anchor), (new_at, new_anchor))
+        if anchor < len(before):
+            yield anchor, new_anchor, 1
+        at, new_at = anchor + 1, new_anchor + 1
+
+
+def _between(before: list[str], after: list[str], old: tuple[int, int], new: tuple[int, int]) -> Iterator[_Block]:
+    """What two stretches have in common: their beginnings, their ends and, where they are short, more."""
+    begin, end = old
+    new_begin, new_end = new
+    same = 0
+    while begin + same < end and new_begin + same < new_end and before[begin + same] == after[new_begin + same]:
+        same += 1
+    yield begin, new_begin, same
+    begin, new_begin = begin + same, new_begin + same
+    same = 0
+    while end - same > begin and new_end - same > new_begin and before[end - same - 1] == after[new_end - same - 1]:
+        same += 1
+    end, new_end = end - same, new_end - same
+    if 0 < (end - begin) * (new_end - new_begin) <= _SHORT_BETWEEN_ANCHORS:
+        matcher = difflib.SequenceMatcher(None, before[begin:end], after[new_begin:new_end])
+        for block in matcher.get_matching_blocks():
+            yield begin + block.a, new_begin + block.b, block.size
+    yield end, new_end, same
+
+
+def _anchors(before: list[str], after: list[str]) -> list[tuple[int, int]]:
+    """The lines that stand once in either text, where both have them, as many as keep their order in both."""
+    counts, new_counts = Counter(before), Counter(after)
+    places = {line: at for at, line in enumerate(after) if new_counts[line] == 1}
+    pairs = [(at, places[line]) for at, line in enumerate(before) if counts[line] == 1 and line in places]
+    ends: list[int] = []  # of the runs of each length, the least place in `after` that one ends at
+    last: list[int] = []  # the pair that ends there
+    previous: list[int] = []
+    for index, (_, new_at) in enumerate(pairs):
+        length = bisect_left(ends, new_at)
+        previous.append(last[length - 1] if length else -1)
+        ends[length : length + 1] = [new_at]
+        last[length : length + 1] = [index]
+    run: list[tuple[int, int]] = []
+    index = last[-1] if last else -1
+    while index >= 0:
+        run.append(pairs[index])
+        index = previous[index]
+    return run[::-1]
+
+
+def _joined(blocks: Iterator[_Block]) -> Iterator[_Block]:
+    """The blocks without empty ones, neighbours made one."""
+    at, new_at, size = 0, 0, 0
+    for begin, new_begin, length in blocks:
+        if not length:
+            continue
+        if begin == at + size and new_begin == new_at + size:
+            size += length
+            continue
+        if size:
+            yield at, new_at, size
+        at, new_at, size = begin, new_begin, length
+    if size:
+        yield at, new_at, size

@@ -1,0 +1,172 @@
+"""Steps that were made to grow with their input only say what the slow, literal reading of the rule says."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from answerd.answers.line_diff import unified
+from answerd.formats import toml, xml
+from answerd.formats.family import ParseError, branches
+from answerd.formats.template import MOST_FILTERS, TemplateReader
+from answerd.formats.text import shell_words
+from answerd.formats.xml_merge import TELLING, _Told
+from answerd.formats.xml_tree import MOST_DECLARED, Element
+from answerd.formats.yaml_reading import MOST_TAG_DIRECTIVES
+from answerd.formats.yaml_reading import read as read_yaml
+
+
+@settings(deadline=None)
+@given(st.text(st.sampled_from("ab=* \t\n\\'\"\x0bé"), max_size=30))
+def test_words_are_those_of_a_shell(text: str) -> None:
+    try:
+        expected = shlex.split(text)
+    except ValueError:
+        with pytest.raises(ValueError, match=r"No (closing quotation|escaped character)"):
+            shell_words(text)
+    else:
+        assert shell_words(text) == expected
+
+
+ATTRIBUTES = st.dictionaries(st.sampled_from([*TELLING[:3], "x"]), st.sampled_from("12"), max_size=3)
+
+
+def are_the_same(one: dict[str, str], other: dict[str, str]) -> bool:
+    shared = [label for label in TELLING if label in one and label in other]
+    return bool(shared) and all(one[label] == other[label] for label in shared)
+
+
+@settings(deadline=None)
+@given(st.lists(ATTRIBUTES, max_size=8), ATTRIBUTES)
+def test_siblings_pair_as_if_each_were_compared_with_each(below: list[dict[str, str]], above: dict[str, str]) -> None:
+    elements = [Element("a", attributes, ()) for attributes in below]
+    told = [at for at, attributes in enumerate(below) if any(label in attributes for label in TELLING)]
+    expected = [at for at in told if are_the_same(below[at], above)]
+    assert _Told(elements, told).same(Element("a", above, ())) == expected
+
+
+STEP = st.sampled_from(["a", "b", "a[@k='1']", "a[@k='2']", "a[@k='1'][@m='1']"])
+PATHS = st.lists(st.lists(STEP, min_size=1, max_size=3).map(tuple), max_size=4)
+LEAF = st.tuples(st.sampled_from("ab"), st.dictionaries(st.sampled_from("km"), st.sampled_from("12"), max_size=2))
+
+
+def written(children: list[Any]) -> str:
+    def one(node: Any) -> str:
+        (name, attributes), below = node
+        said = "".join(f' {label}="{value}"' for label, value in attributes.items())
+        return f"<{name}{said}>{''.join(map(one, below))}</{name}>"
+
+    return f"<r>{''.join(map(one, children))}</r>"
+
+
+TREE: st.SearchStrategy[Any] = st.recursive(
+    st.tuples(LEAF, st.just([])), lambda below: st.tuples(LEAF, st.lists(below, max_size=3)), max_leaves=8
+)
+
+
+@settings(deadline=None)
+@given(st.lists(TREE, max_size=3), PATHS)
+def test_paths_taken_away_together_are_taken_away_one_by_one(children: list[Any], paths: list[tuple[str, ...]]) -> None:
+    tree = xml.parse(written(children))
+    expected = tree
+    for path in paths:
+        expected = xml.unset(expected, [path])
+    assert xml.unset(tree, paths) == expected
+
+
+def test_an_attribute_that_is_taken_away_still_tells_its_element_for_the_other_paths() -> None:
+    tree = xml.parse('<r><a k="1"><b/></a></r>')
+    assert xml.prepare(xml.unset(tree, [("a", "@k"), ("a[@k='1']", "b")])).static == b"<r>\n  <a/>\n</r>\n"
+
+
+KEYS = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(tuple), max_size=6)
+MAPS = st.recursive(st.just(1), lambda below: st.dictionaries(st.sampled_from("abc"), below, max_size=3), max_leaves=12)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.sampled_from("abc"), MAPS, max_size=3), KEYS)
+def test_keys_taken_away_together_are_taken_away_one_by_one(
+    tree: dict[str, object], paths: list[tuple[str, ...]]
+) -> None:
+    expected = tree
+    for path in paths:
+        expected = toml.unset(expected, [path])
+    assert toml.unset(tree, paths) == expected
+    assert branches(paths) == branches([*paths, *paths])
+
+
+LINES = st.lists(st.sampled_from(["a", "b", "c", "", *map(str, range(300))]), max_size=60)
+
+
+def applied(before: list[str], diff: list[str]) -> list[str]:
+    """What a unified diff makes of a text."""
+    after: list[str] = []
+    at = 0
+    for line in diff:
+        if line.startswith("@@"):
+            place, _, length = line.split()[1][1:].partition(",")
+            begin = int(place) - (length != "0")
+            after += before[at:begin]
+            at = begin
+        elif line[0] == "+":
+            after.append(line[1:])
+        else:
+            assert before[at] == line[1:]
+            after += [line[1:]] if line[0] == " " else []
+            at += 1
+    return after + before[at:]
+
+
+@settings(deadline=None)
+@given(LINES, LINES, st.integers(1, 20))
+def test_a_diff_makes_the_one_text_of_the_other(before: list[str], after: list[str], times: int) -> None:
+    before = [*before, *map(str, range(times * 30)), *before]
+    after = [*after, *map(str, range(times, times * 30, 2)), *after]
+    assert applied(before, unified(before, after)) == after
+
+
+@settings(deadline=None)
+@given(LINES, LINES)
+def test_a_diff_of_short_texts_is_that_of_the_standard_library(before: list[str], after: list[str]) -> None:
+    assert unified(before, after) == list(difflib.unified_diff(before, after, lineterm=""))[2:]
+
+
+def test_a_placeholder_has_a_limit_of_filters() -> None:
+    for count, problems in ((MOST_FILTERS, 0), (MOST_FILTERS + 1, 1)):
+        reader = TemplateReader()
+        reader("{{ a" + "|lower" * count + " }}")
+        assert len(reader.problems) == problems
+
+
+def test_a_table_with_a_long_key_is_written_inline_and_says_the_same() -> None:
+    key = "k" * 300
+    tree = toml.parse(f"[{key}]\na = 1\n[{key}.b]\nc = 'x'\n[[{key}.d]]\ne = 1\n[[{key}.d]]\n")
+    text = (toml.prepare(tree).static or b"").decode()
+    assert toml.parse(text) == tree
+    assert text.count(key) == 1
+
+
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [
+        pytest.param(toml.parse, "a = 0x" + "f" * 4_000, id="an integer that cannot be written in decimal"),
+        pytest.param(
+            xml.parse,
+            "<!DOCTYPE r [<!ATTLIST r" + "".join(f" a{at} CDATA ''" for at in range(MOST_DECLARED + 1)) + ">]><r/>",
+            id="a doctype with many attributes",
+        ),
+        pytest.param(
+            read_yaml,
+            "".join(f"%TAG !a{at}! x\n" for at in range(MOST_TAG_DIRECTIVES + 1)) + "--- a\n",
+            id="many tag directives",
+        ),
+    ],
+)
+def test_what_cannot_be_read_in_linear_time_is_refused(parse: object, text: str) -> None:
+    with pytest.raises(ParseError, match="more than"):
+        parse(text)  # type: ignore[operator]
