@@ -207,7 +207,7 @@ def test_what_is_in_force_is_what_a_literal_walk_finds(
     reachable(scratch)
     runs = count()
 
-    @settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=100, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(st.tuples(OPERATIONS, st.booleans()), min_size=1, max_size=14))
     def follow(steps: list[tuple[tuple[str, str, object], bool]]) -> None:
         home = scratch / str(next(runs))
