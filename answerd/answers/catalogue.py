@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from answerd.answers.selectors import SelectorIndex
 from answerd.answers.sharing_map import SharingMap
-from answerd.documents import Document, Key, RawDocument
+from answerd.documents import Document, Elsewhere, Key, RawDocument, here
 from answerd.errors import BrokenDocument
 from answerd.formats.control import Criterion
 from answerd.identity import Kind, identity, shown
@@ -52,7 +52,9 @@ class Catalogue:
     """All documents of one moment. Its mappings are for reading; see `changed`.
 
     ``unreadable`` are the groups that have not been readable since the start, which might claim anything.
-    ``unlisted`` says which part of the store could not even be listed, for the same reason.
+    ``unlisted`` says which part of the store could not even be listed, for the same reason. ``elsewhere`` runs what
+    takes long for one document or one answer, here and wherever the set is asked something; a catalogue that is made
+    of this one has it too.
     """
 
     documents: SharingMap[RawDocument, Document] = field(default_factory=SharingMap)
@@ -64,6 +66,7 @@ class Catalogue:
     selectors: SelectorIndex[GroupClaim] = field(default_factory=SelectorIndex)
     unreadable: tuple[Document, ...] = ()
     unlisted: tuple[str, ...] = ()
+    elsewhere: Elsewhere = here
     # What `extended_by` and `chain` found, each once: hundreds of machines stand on one group.
     _extended: dict[Name, Document] = field(default_factory=dict)
     _chains: dict[Document, tuple[Document, ...]] = field(default_factory=dict)
@@ -222,6 +225,7 @@ class _Change:
             selectors=self.selectors,
             unreadable=tuple(sorted(self.unreadable, key=_order)),
             unlisted=unlisted,
+            elsewhere=self.before.elsewhere,
         )
 
     def _pause_after(self, count: int, raw: RawDocument) -> None:
@@ -255,6 +259,7 @@ class _Change:
                 _append(self.machines, document.identity, document)
         elif kind is Kind.GROUP:
             _append(self.groups, (document.identity, raw.key.format), document)
+            document.read(self.before.elsewhere)
             claim = self._claim(document)
             if claim:
                 self.claims[document] = claim

@@ -6,22 +6,23 @@ made of, so it is dropped by itself when any of them is replaced.
 
 from __future__ import annotations
 
-from answerd.documents import Document
+from answerd.documents import LARGE_TEXT, Document, Elsewhere, here
 from answerd.errors import BrokenDocument, EmptyAnswer
 from answerd.formats.family import MergeError, Prepared, Tree
 
 Layers = tuple[Document, ...]
 
 
-def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
-    """The answer of a stack, lowest layer first, ready to be filled.
+def prepared_answer(layers: Layers, *, may_be_blank: bool = False, elsewhere: Elsewhere = here) -> Prepared:
+    """The answer of a stack, lowest layer first, ready to be filled. What is large is put together ``elsewhere``.
 
     Raises `BrokenDocument`, and `EmptyAnswer` unless it ``may_be_blank``: cloud-init takes an empty side file for one
     that says nothing, all other installers take an empty answer for success.
     """
     top = layers[-1]
     if top.prepared is None or not _is_made_of(top.prepared, layers):
-        top.prepared = (layers, _prepare(layers))
+        is_large = sum([len(layer.raw.text) for layer in layers]) > LARGE_TEXT
+        top.prepared = (layers, elsewhere(lambda: _prepare(layers)) if is_large else _prepare(layers))
         if not top.is_shared:
             top.forget_tree()  # needed once more only when the layers below it change
     prepared = top.prepared[1]

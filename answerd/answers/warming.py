@@ -28,10 +28,12 @@ def warm_up(catalogue: Catalogue, pause: Callable[[], None], before: Catalogue |
     cannot be prepared is left for the request that meets it, which is told why.
     """
     block: list[Prepared] = []
+    elsewhere = catalogue.elsewhere
     for document in _to_prepare(catalogue, before, pause):
+        document.read(elsewhere)
         if document.content.readable:
             try:
-                block += [prepared_answer(layers) for layers in _stacks(catalogue, document)]
+                block += [prepared_answer(layers, elsewhere=elsewhere) for layers in _stacks(catalogue, document)]
             except AnswerError:
                 pass
         if len(block) >= _IN_A_BLOCK:

@@ -30,6 +30,7 @@ from answerd.server.capture import Recorder
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
 from answerd.server.generation import Generation
 from answerd.server.listener import Limits, Listener, bind, refuse_new
+from answerd.server.long_work import LongWork
 from answerd.server.openapi import DOCUMENT_LIMIT
 from answerd.server.peer import with_port
 from answerd.server.processes import (
@@ -103,6 +104,7 @@ class _Service:
     sockets: list[socket.socket]
     certificate: Certificate | None
     admin_socket: socket.socket | None
+    long_work: LongWork
     generation: Generation = field(default_factory=Generation)
     digest: Digest = field(default_factory=Digest)
 
@@ -137,7 +139,8 @@ class _Service:
 
 def _prepare(config: Config, log: RequestLog) -> _Service:
     """Everything that can refuse to start. Raises `StartupError` and `answerd.store.StoreError`."""
-    loader = Loader(open_store(config))
+    long_work = LongWork()
+    loader = Loader(open_store(config), long_work)
     limit, warnings = _connection_limit(config)
     try:
         certificate = _certificate(config)
@@ -148,7 +151,7 @@ def _prepare(config: Config, log: RequestLog) -> _Service:
     for warning in (*config.warnings, *warnings, *loader.store.warnings()):
         log.service(f"warning: {warning}")
     admission = Admission(limit, config.workers + 1)  # the last is the stand-in's
-    service = _Service(config, log, loader, limit, admission, sockets, certificate, admin_socket)
+    service = _Service(config, log, loader, limit, admission, sockets, certificate, admin_socket, long_work)
     service.say_fingerprint()
     return service
 
@@ -315,7 +318,7 @@ class _Process:
         self.listeners.append(
             Listener(
                 service.admin_socket,
-                make_admin_app(self.guard, config.admin_token, block, service.log.service, Slices()),
+                make_admin_app(self.guard, config.admin_token, block, service.log.service),
                 limits=Limits(timeout=config.timeout_seconds, max_body=DOCUMENT_LIMIT),
                 log=service.log,
                 admission=Admission(ADMIN_CONNECTIONS),
@@ -326,6 +329,7 @@ class _Process:
     def run(self, announce: Callable[[], None] | None = None) -> int:
         """Serve until told to stop. Returns the exit status. ``announce``: what to do once connections are accepted."""
         self._heed_signals()
+        self.service.long_work.begin()
         watch = gevent.spawn(self.answers.watch)
         for listener in self.listeners:
             listener.start()

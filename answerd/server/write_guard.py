@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from gevent.lock import RLock
@@ -90,6 +91,7 @@ class WriteGuard:
     def put(self, key: Key, text: str, peer: str, conditions: Conditions = UNCONDITIONAL) -> Written:
         """Stores a document. Raises `WriteRefused`, and `answerd.store.StoreError` where it cannot be written."""
         document = Document(RawDocument(key, text))
+        document.read(self.follower.loader.catalogue.elsewhere)
         if document.content.problems:
             reasons = "; ".join(document.content.problems)
             raise InvalidDocument(f"{key}: {reasons}")
@@ -137,9 +139,7 @@ class WriteGuard:
                 before = self._look_at(catalogue)
                 written = apply(writing, self.run(writing.find, key))
                 changes = self.store.difference(written.key, text)
-                trial = catalogue.changed(changes.added, changes.removed, catalogue.unlisted)
-                after = before.after(trial, changes.added, changes.removed)
-                self._refuse_new_problems(before, after)
+                after = catalogue.elsewhere(partial(_judged, before, catalogue, changes))
                 self.run(writing.commit)
                 self._put_in_force(changes, written.revision, after)
         return Written(written.key, etag(written.revision), tuple(after.listed()))
@@ -163,14 +163,19 @@ class WriteGuard:
         if fault:
             raise ConditionFailed(fault)
 
-    def _refuse_new_problems(self, before: ProblemIndex, after: ProblemIndex) -> None:
-        introduced = sorted(after.sentences() - before.sentences())
-        if introduced:
-            reason = f"this would break the answer set and was rolled back: {introduced[0]}"
-            raise BreaksTheSet(reason, tuple(introduced))
-
     def _put_in_force(self, changes: Changes, revision: int, after: ProblemIndex) -> None:
         """What is committed becomes what is answered, at once and without giving way to another greenlet."""
         self.store.adopt(changes, revision)
         self._problems = after
         self.follower.replace(after.catalogue)
+
+
+def _judged(before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> ProblemIndex:
+    """The problems of a catalogue after some changes, with that catalogue. Raises `BreaksTheSet` for new ones."""
+    trial = catalogue.changed(changes.added, changes.removed, catalogue.unlisted)
+    after = before.after(trial, changes.added, changes.removed)
+    introduced = sorted(after.sentences() - before.sentences())
+    if introduced:
+        reason = f"this would break the answer set and was rolled back: {introduced[0]}"
+        raise BreaksTheSet(reason, tuple(introduced))
+    return after
