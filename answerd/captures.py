@@ -6,21 +6,31 @@ else as JSON. Knows those files. Must not know sockets or who asked for a captur
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from answerd.facts import Request
 
 MOST_CAPTURES = 1_000
-"""Captures that a directory may hold; nothing is ever deleted."""
+"""Captures that a directory may hold; for one more the oldest goes."""
+
+LARGEST_META = 1_048_576
+"""Bytes of a ``.meta`` that is read: the longest request line and header block fit in several times over."""
+
+LARGEST_BODY = 1_048_576
+"""Bytes of a ``.body`` that is read: the service takes no larger one."""
 
 REDACTED = "(redacted)"
-_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
+_SECRET_HEADER = re.compile(r"authorization|cookie|token|secret|password|api[-_]?key", re.IGNORECASE)
+_USER_IN_URL = re.compile(r"(?<=://)[^/?#@\s]*(?=@)")
+_NAME = re.compile(r"\d{4}-\d\d-\d\dT\d{6}Z-.+-\d+\Z")
 _REQUEST_LINE = re.compile(r"(?P<method>\S+) (?P<target>\S+) (?P<version>\S+)\Z")
 
 
@@ -59,29 +69,69 @@ def make_directory(directory: Path) -> None:
     directory.chmod(0o700)
 
 
-def count(directory: Path) -> int:
-    """How many captures a directory holds. Raises OSError."""
-    return sum(name.endswith(".meta") for name in os.listdir(directory))
+class Shelf:
+    """A directory of captures that is written to, by several processes at once: a lock on it lets in one at a time.
 
+    What is in it is looked up for each capture, so that it never holds more than `MOST_CAPTURES`.
+    """
 
-def write(directory: Path, capture: Capture) -> Path:
-    """Write one capture; the name of its ``.meta``. Raises OSError; then nothing is left of it."""
-    stem = f"{capture.time.replace(':', '')}-{capture.peer.replace(':', '.') or 'unknown'}"
-    number = 1
-    while True:
-        body = directory / f"{stem}-{number}.body"
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        # The captures that were there when it was last full, oldest first: all that came since are younger.
+        self._oldest: deque[str] = deque()
+
+    def write(self, capture: Capture) -> Path:
+        """Write one capture, and remove the oldest where there is no room; the name of its ``.meta``. Raises OSError;
+        then nothing is left of it. Waits while another process writes."""
+        handle = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _create(body, capture.body)
-            break
-        except FileExistsError:
-            number += 1
-    meta = body.with_suffix(".meta")
-    try:
-        _create(meta, _meta(capture).encode())
-    except OSError:
-        body.unlink(missing_ok=True)
-        raise
-    return meta
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            stems = _stems(os.listdir(handle))
+            self._make_room(stems)
+            return self._write(capture, stems)
+        finally:
+            # In a thread of gevent's pool, gevent's os.close leaves what is no regular file open for ever.
+            os.closerange(handle, handle + 1)
+
+    def _make_room(self, stems: set[str]) -> None:
+        while len(stems) >= MOST_CAPTURES:
+            if not self._oldest:
+                self._oldest.extend(sorted(stems, key=self.age))
+            stem = self._oldest.popleft()
+            if stem in stems:
+                stems.discard(stem)
+                (self.directory / f"{stem}.meta").unlink(missing_ok=True)
+                (self.directory / f"{stem}.body").unlink(missing_ok=True)
+
+    def age(self, stem: str) -> tuple[int, str]:
+        """When a capture was written, in nanoseconds, and its name; 0 for one that is gone."""
+        for suffix in (".meta", ".body"):
+            try:
+                return (self.directory / f"{stem}{suffix}").stat().st_mtime_ns, stem
+            except OSError:
+                continue
+        return 0, stem
+
+    def _write(self, capture: Capture, stems: Iterable[str]) -> Path:
+        name = f"{capture.time.replace(':', '')}-{capture.peer.replace(':', '.').replace('/', '.') or 'unknown'}-"
+        numbers = [int(rest) for stem in stems if stem.startswith(name) and (rest := stem[len(name) :]).isdecimal()]
+        stem = f"{name}{max(numbers, default=0) + 1}"
+        body, meta = self.directory / f"{stem}.body", self.directory / f"{stem}.meta"
+        _create(body, capture.body)
+        try:
+            _create(meta, _meta(capture).encode())
+        except OSError:
+            body.unlink(missing_ok=True)
+            raise
+        return meta
+
+
+def _stems(names: Iterable[str]) -> set[str]:
+    """The captures of a directory by the names of its files; a body whose ``.meta`` was never written is one too."""
+    parts = [name.rpartition(".") for name in names]
+    return {
+        stem for stem, _, suffix in parts if stem and (suffix == "meta" or (suffix == "body" and _NAME.match(stem)))
+    }
 
 
 def _create(path: Path, content: bytes) -> None:
@@ -95,11 +145,11 @@ def _create(path: Path, content: bytes) -> None:
 
 
 def _meta(capture: Capture) -> str:
-    headers = [[name, REDACTED if name.lower() in _SECRET_HEADERS else value] for name, value in capture.headers]
+    headers = [[name, REDACTED if _SECRET_HEADER.search(name) else value] for name, value in capture.headers]
     told = {
         "time": capture.time,
         "peer": capture.peer,
-        "request": capture.request_line,
+        "request": _USER_IN_URL.sub(REDACTED, capture.request_line),
         "headers": headers,
         "body_bytes": len(capture.body),
         "outcome": capture.outcome,
@@ -109,33 +159,55 @@ def _meta(capture: Capture) -> str:
 
 def read(meta: Path) -> Capture:
     """The capture whose ``.meta`` file this is. Raises `CaptureError` naming what is wrong and where."""
+    if meta.suffix == ".body":
+        raise CaptureError(f"{meta} is the body of a capture: name its .meta file")
     try:
-        told: Any = json.loads(meta.read_text(encoding="utf-8"))
-        body = meta.with_suffix(".body").read_bytes()
-        headers = [(str(name), str(value)) for name, value in told["headers"]]
-        capture = Capture(
-            told["time"],
-            told["peer"],
-            told["request"],
-            [one for one in headers if one[1] != REDACTED],
-            body,
-            told["outcome"],
-        )
-    except OSError as error:
-        raise CaptureError(f"{error.filename} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+        told: Any = json.loads(_content(meta, LARGEST_META).decode())
+        capture, size = _capture(told)
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise CaptureError(f"{meta} is no capture: name a .meta file from SERVICE_CAPTURE_DIR") from None
-    if len(body) != told["body_bytes"]:
-        raise CaptureError(
-            f"{meta.with_suffix('.body')} holds {len(body)} bytes, {meta.name} says {told['body_bytes']}"
-        )
-    return capture
+    body = _content(meta.with_suffix(".body"), LARGEST_BODY)
+    if len(body) != size:
+        raise CaptureError(f"{meta.with_suffix('.body')} holds {len(body)} bytes, {meta.name} says {size}")
+    return replace(capture, body=body)
+
+
+def _content(path: Path, most: int) -> bytes:
+    """A file's bytes. Raises `CaptureError` for one that is no file, cannot be read or is larger than any capture."""
+    try:
+        if not path.is_file():  # a pipe or a device would be waited for
+            raise CaptureError(f"{path} cannot be read: {'it is no file' if path.exists() else 'there is none'}")
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise CaptureError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:  # a NUL in the name
+        raise CaptureError(f"{path} cannot be read: there is none") from None
+    if len(content) > most:
+        raise CaptureError(f"{path} is no file of a capture: it is larger than {most} bytes")
+    return content
+
+
+def _capture(told: Any) -> tuple[Capture, int]:
+    """What a ``.meta`` tells, without the body, and the body's size. Raises ValueError, KeyError or TypeError."""
+    texts = [told[key] for key in ("time", "peer", "request", "outcome")]
+    headers = [(name, value) for name, value in told["headers"]]
+    size = told["body_bytes"]
+    if not all(isinstance(text, str) for text in (*texts, *sum(headers, ()))) or type(size) is not int:
+        raise TypeError
+    for text in (texts[2], *sum(headers, ())):
+        text.encode("latin-1")  # bytes as characters
+    for text in texts:
+        text.encode()  # no lone surrogate
+    time, peer, request, outcome = texts
+    return Capture(time, peer, request, [one for one in headers if one[1] != REDACTED], b"", outcome), size
 
 
 def newest_first(directory: Path) -> Iterator[tuple[str, Capture | CaptureError]]:
     """The captures of a directory by name, or why one cannot be read. Raises OSError for the directory."""
-    metas = [directory / name for name in os.listdir(directory) if name.endswith(".meta")]
-    for meta in sorted(metas, key=lambda path: (path.stat().st_mtime_ns, path.name), reverse=True):
+    shelf = Shelf(directory)
+    stems = [name.removesuffix(".meta") for name in os.listdir(directory) if name.endswith(".meta")]
+    for meta in (directory / f"{stem}.meta" for stem in sorted(stems, key=shelf.age, reverse=True)):
         try:
             yield meta.name, read(meta)
         except CaptureError as error:

@@ -17,6 +17,7 @@ from answerd.answers.resolve import Answer, resolve
 from answerd.answers.trials import trials
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import SHORTEST_BODY_IDENTITY
+from answerd.identity import brief
 from answerd.validators import Finding, Tools, Verdict, validate
 
 Spread = Callable[[list[tuple[str, str]]], Iterable[Verdict]]
@@ -60,7 +61,7 @@ def check(
             answers.append((trial.label, resolve(catalogue, trial.facts, trial.extensions, (trial.document,))))
         except CannotFill as error:
             if error.missing:
-                notes.add(f"{trial.label}: not tried whole, only a request has the fact {error.label!r}")
+                notes.add(f"{trial.label}: not tried whole, only a request has the fact {brief(error.label)!r}")
             else:
                 problems.add(f"{trial.label}: {error.reason}")
         except AnswerError as error:

@@ -60,7 +60,11 @@ from answerd.captures import CaptureError
 from answerd.commands import Arguments, CommandError
 from answerd.config import Config, ConfigError, describe, read_config
 from answerd.errors import AnswerError
+from answerd.identity import shown
 from answerd.store import StoreError
+
+INTERRUPTED = 130
+"""The exit status after an interrupt at the terminal, as shells have it: 128 and SIGINT's number."""
 
 EXPLAINED_AS = ("json",)
 """What ``--explain=`` may be followed by."""
@@ -68,22 +72,64 @@ EXPLAINED_AS = ("json",)
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command. Returns the exit status; every failure is one line on standard error."""
+    _take_any_text()
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            # What cannot be written is found out here, not at the interpreter's end, where it would be a stack trace.
+            sys.stdout.flush()
+            sys.stderr.flush()
+    except BrokenPipeError:  # `answerd check | head`
+        _write_nowhere()
+        return 1
+    except KeyboardInterrupt:
+        _write_nowhere()
+        return INTERRUPTED
+    except OSError as error:
+        _say(f"{error.filename or 'standard output'}: {error.strerror or type(error).__name__}")
+        _write_nowhere()
+        return 1
+
+
+def _run(arguments: list[str] | None) -> int:
     try:
         parsed = docopt(__doc__, _normalised(arguments), version=f"answerd {__version__}")
         return _command(parsed)(parsed)
     except CommandError as error:
-        print(f"answerd: {error}", file=sys.stderr)
+        _say(str(error))
         return error.status
     except (ConfigError, StoreError, AnswerError, CaptureError) as error:
-        print(f"answerd: {error}", file=sys.stderr)
+        _say(str(error))
         return 1
     except DocoptExit:
         given = shlex.join(sys.argv[1:] if arguments is None else arguments)
-        print(f"answerd: no command is written like this: {given}; answerd --help shows them all", file=sys.stderr)
+        _say(f"no command is written like this: {given}; answerd --help shows them all")
         return 1
-    except BrokenPipeError:  # `answerd render … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+
+
+def _say(sentence: str) -> None:
+    print(f"answerd: {shown(sentence)}", file=sys.stderr)
+
+
+def _take_any_text() -> None:
+    """Write what the terminal's encoding does not have as escapes, and nothing where there is no output at all."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until the end
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _write_nowhere() -> None:
+    """Nobody reads any more: what is still in buffers goes nowhere, without a word."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            os.dup2(nowhere, stream.fileno())
+        except (OSError, ValueError):
+            continue
 
 
 def _normalised(arguments: list[str] | None) -> list[str]:

@@ -7,15 +7,16 @@ other documents: what follows from several of them together is the catalogue's.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
+from answerd.errors import MOST_PROBLEMS
 from answerd.formats import ALIASES, FORMATS
 from answerd.formats.control import Control, read_control
 from answerd.formats.family import Family, ParseError, Prepared, Tree
 from answerd.formats.template import TemplateReader
-from answerd.identity import Kind, identifier_fault, identity, shown
+from answerd.identity import Kind, brief, identifier_fault, identity, shown
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -76,7 +77,7 @@ class RawDocument:
     fault: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Content:
     """A document's text, understood; all but the tree of its values.
 
@@ -109,7 +110,7 @@ class Document:
         self.raw = raw
         self.key = raw.key
         self.identity = identity(raw.key.identifier)
-        # What `answerd.answers.compose` made of the stacks that this document is the top of, with those stacks.
+        # What `answerd.answers.compose` made of the stack that this document is the top of, with the layers below it.
         self.prepared: tuple[tuple[Document, ...], Prepared] | None = None
         self.merged: tuple[tuple[Document, ...], Tree] | None = None
 
@@ -173,7 +174,7 @@ class Document:
         fault = self.key.fault
         if fault is None and self.is_named_like_an_alias:
             fault = (
-                f"{self.identity!r} is a URL segment that asks for a format, so this machine claims nothing: "
+                f"{brief(self.identity)!r} is a URL segment that asks for a format, so this machine claims nothing: "
                 "was a default or a group meant?"
             )
         return f"{fault} ({shown(self.raw.source)})" if fault and self.raw.source else fault
@@ -184,10 +185,19 @@ class Document:
         return self.key.kind is Kind.MACHINE and self.identity in ALIASES
 
 
-@lru_cache(maxsize=16_384)
+_alike: WeakValueDictionary[tuple[Control, bool], Content] = WeakValueDictionary()
+"""Contents that documents have in common, for as long as one of them is there: nothing here outlives a document."""
+
+
 def _shared(content: Content) -> Content:
-    """The one object for all contents that are alike: those of a rack differ in their trees only."""
-    return content
+    """The one object for all contents that are alike: the machines of a rack differ in their trees only.
+
+    What claims by itself or has a problem is hardly ever like another, and long.
+    """
+    control = content.control
+    if control.members or control.match or content.problems or not content.readable:
+        return content
+    return _alike.setdefault((control, content.verbatim), content)
 
 
 def read_content(kind: Kind, family: Family, text: str, fault: str | None = None) -> tuple[Content, Tree]:
@@ -200,17 +210,28 @@ def read_content(kind: Kind, family: Family, text: str, fault: str | None = None
     except ParseError as error:
         return _unreadable(Control(), f"does not parse: {error}")
     control = read_control(written, kind)
-    problems = control.problems
+    problems, unlisted = control.problems, 0
     placeholders = False
     if control.template:
-        reader = TemplateReader()
+        reader = TemplateReader(text)
         tree = family.placeholders(tree, reader)
-        problems += tuple(dict.fromkeys(reader.problems))
+        problems, unlisted = (*problems, *dict.fromkeys(reader.problems)), reader.unlisted
         placeholders = reader.found
-    plain = not placeholders and not written.values and not written.faults
+    plain = not placeholders and written.is_empty
+    if problems:
+        problems = _listed(problems, unlisted)
+        control = replace(control, problems=problems)  # there may be as many as the text has lines
     if not control.claims_known:
         return _unreadable(control, *problems)
     return Content(control, problems, verbatim=plain), tree
+
+
+def _listed(problems: tuple[str, ...], unlisted: int) -> tuple[str, ...]:
+    """The first problems, and how many more there are."""
+    more = len(problems) - MOST_PROBLEMS + unlisted
+    if more <= 0:
+        return problems
+    return (*problems[:MOST_PROBLEMS], f"and {more:,} more problems like these")
 
 
 def _unreadable(control: Control, *problems: str) -> tuple[Content, Tree]:

@@ -5,6 +5,9 @@ The core raises these; each application maps them to its own statuses in one tab
 
 from __future__ import annotations
 
+MOST_PROBLEMS = 10
+"""Problems of one document that are listed one by one; of the others only their number."""
+
 
 class AnswerError(Exception):
     """No answer, and why. ``reason`` is one plain line, fit for an installer's console."""
@@ -33,3 +36,7 @@ class CannotFill(AnswerError):
 
 class EmptyAnswer(AnswerError):
     """The answer is nothing but white space, which several installers would take for success."""
+
+
+class AnswerTooLarge(AnswerError):
+    """The answer is larger than any installer's, and the service keeps it in memory until the client has read it."""

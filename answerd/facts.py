@@ -1,4 +1,4 @@
-"""What a request says of itself: labels with values, and the identities it carries (SPEC 6).
+"""What a request says of itself: labels with values, and the identities it carries (docs/selection.md).
 
 Reads a request's parts, given as text and bytes; knows no socket and no document. What a request is asked for is
 worked out when it is first asked, and only then: most answers need an identity and two labels.
@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from answerd.formats import ALIASES, ALL_EXTENSIONS, split_extension
+from answerd.formats import ALIASES, ALL_EXTENSIONS, formats_of_name, split_extension
+from answerd.formats.control import Forms
 from answerd.identity import (
+    LONGEST_VALUE,
     SHORTEST_MAC,
     find_macs,
     identities_of,
@@ -22,13 +24,26 @@ from answerd.identity import (
     match_form,
     without_pxelinux_prefix,
 )
-from answerd.json_body import filed, read_json
+from answerd.json_body import JsonBody, filed, read_json
 
 OWN_LABELS = frozenset({"peer", "user_agent"})
 """Labels that the service sets: a request's own values for them are ignored."""
 
-RESERVED_LABELS = frozenset({"machine", "group"})
-"""Labels that the selection sets, for placeholders: a request's own values are never used."""
+RESERVED_LABELS = frozenset({"machine", "group", "state", "report"})
+"""Labels that the selection sets, for placeholders: a request's own values are never used. So are those of secrets."""
+
+SECRETS = "secret."
+"""What the labels of secrets begin with."""
+
+MOST_VALUES = 1_000
+"""Values that one label keeps."""
+
+MOST_VALUES_OF_ALL = 20_000
+"""Values that the labels of a request keep together, each counted once whatever labels it goes by."""
+
+LARGE = 16_384
+"""Bytes above which a body is read in a thread. A smaller body has fewer values than `MOST_VALUES_OF_ALL`, together
+with the 7,000 that path, query and headers can hold. The largest body of a real installer has 4 KB."""
 
 SHORTEST_BODY_IDENTITY = 4
 """Characters in identity form: the schema version ``1.0`` of a JSON body must not be the machine ``10``."""
@@ -36,8 +51,14 @@ SHORTEST_BODY_IDENTITY = 4
 SIDE_FILES = ("meta-data", "vendor-data", "network-config")
 """What cloud-init asks NoCloud's URL for beside ``user-data`` (SPEC 7)."""
 
+AUTOYAST_RULES = "rules.xml"
+"""What AutoYaST asks a directory for first."""
+
 _LONGEST_SHOWN = 100
-_YAML_ALIASES = frozenset(alias for alias, extensions in ALIASES.items() if {"yaml", "yml"}.intersection(extensions))
+_MANY = 32
+_YAML = ALIASES["yaml"]
+_AUTOYAST = ALIASES["autoyast"]
+_HEX_ADDRESS = re.compile(r"[0-9A-F]{1,8}")
 _SET_HERE = OWN_LABELS | RESERVED_LABELS
 _MAC_HEADER = re.compile(r"x-rhn-provisioning-mac-\d+\Z")
 _FORM = "application/x-www-form-urlencoded"
@@ -62,35 +83,45 @@ class Request(NamedTuple):
 class Facts:
     """Everything a request says. Never raises: a body that cannot be read has no labels, but still identities."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, same_body: Facts | None = None) -> None:
+        """``same_body``: facts of another request with this body, which then is not read again."""
         self.request = request
+        # What is None is worked out when first asked for. (functools.cached_property takes a lock in Python 3.11: 1 µs
+        # each time.)
+        self._early: list[tuple[str, str]] | None = None
         self.segments = [_decoded(segment) for segment in request.path.split("/") if segment]
-        self.alias = next((one for segment in self.segments if (one := segment.lower()) in ALIASES), None)
+        self.word, self.extensions = _asked_format(self.segments)
         self.parameters = list(_parameters(request.query))
-        self._json = read_json(request.body) if request.body else None
-        self._is_form = bool(request.body) and self._json is None and _is_sent_as_form(request.headers)
-        # `curl --data-binary @file` sends the newline that ends the file.
-        self._form = list(_parameters(request.body.decode("latin-1").rstrip("\r\n"))) if self._is_form else []
         self._header_facts = list(_header_facts(request.headers))
-        # Filled when first asked for. (functools.cached_property takes a lock in Python 3.11: 1 µs each time.)
+        self._json: JsonBody | None = None
+        self._form: list[tuple[str, str]] | None = None
+        if same_body:
+            self._json, self._form = same_body._json, same_body._form
+        elif request.body:
+            self._json = read_json(request.body)
+            if self._json is None:
+                self._form = _form(request)
+            elif len(request.body) > LARGE:
+                self._json.most_values = MOST_VALUES_OF_ALL - len(self._before_the_body())
         self._identities: dict[str, str] | None = None
         self._names: tuple[list[str], list[str]] | None = None
-        self._early: list[tuple[str, str]] | None = None
         self._early_firsts: dict[str, str] | None = None
+        self._filed: dict[str, list[str]] | None = None
         self._firsts: dict[str, str | None] = {}
         self._values: dict[str, Sequence[str]] = {}
-        self._forms: dict[str, Sequence[str]] = {}
-
-    @property
-    def extensions(self) -> tuple[str, ...]:
-        """The formats that may answer, in the order that decides ties."""
-        return ALL_EXTENSIONS if self.alias is None else ALIASES[self.alias]
+        self._forms: dict[str, Forms] = {}
+        self._for_user_data: Facts | None = None
+        self.found: dict[object, Any] | None = {} if len(request.body) > LARGE else None
+        """What indexes found for a large request, by the index or its method: it is looked up in a thread first."""
 
     def values(self, label: str) -> Sequence[str]:
-        """All values of a case-folded label, in order of arrival and each once."""
+        """The first `MOST_VALUES` values of a case-folded label, in order of arrival and each once.
+
+        They may hold control characters, and lone surrogates where the request was no valid Unicode.
+        """
         values = self._values.get(label)
         if values is None:
-            values = self._values[label] = list(dict.fromkeys(self._arrivals_of(label)))
+            values = self._values[label] = _kept(self._arrivals_of(label))
         return values
 
     def first(self, label: str) -> str | None:
@@ -101,37 +132,55 @@ class Facts:
         return found
 
     def _found_first(self, label: str) -> str | None:
-        if label in self._values or self._json is None or label in _SET_HERE:
+        if label in self._values or self._json is None or label in _SET_HERE or label.startswith(SECRETS):
             return next(iter(self.values(label)), None)
         if self._early_firsts is None:
             self._early_firsts = {name: value for name, value in reversed(self._before_the_body()) if value}
         found = self._early_firsts.get(label)
         return self._json.first(label) if found is None else found
 
-    def forms(self, label: str) -> Sequence[str]:
+    def forms(self, label: str) -> Forms:
         """The values of a label as patterns compare them, each once."""
         forms = self._forms.get(label)
         if forms is None:
-            forms = self._forms[label] = list(dict.fromkeys(map(match_form, self.values(label))))
+            forms = self._forms[label] = Forms(dict.fromkeys(map(match_form, self.values(label))))
         return forms
 
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
         """Every label that has a value, case-folded, with its values. For people: an answer asks for a label or two."""
-        found = filed(self._before_the_body())
-        for label, sent in (self._json.labels() if self._json else filed(self._form)).items():
+        found = {label: [*values] for label, values in self._all_but_json().items()}
+        for label, sent in (self._json.labels() if self._json else {}).items():
             found.setdefault(label, []).extend(sent)
-        labels = {label: list(dict.fromkeys(values)) for label, values in found.items() if label not in _SET_HERE}
+        ignored = {label for label in found if label in _SET_HERE or label.startswith(SECRETS)}
+        labels = {label: _kept(values) for label, values in found.items() if label not in ignored}
         return labels | {label: values for label in sorted(OWN_LABELS) if (values := self.values(label))}
 
-    def _arrivals_of(self, label: str) -> Iterable[str]:
-        """The values of one label as they arrive: URL, query, headers, body (SPEC 6)."""
-        if label in _SET_HERE:
-            return self._own(label)
-        found = [value for name, value in self._before_the_body() if name == label and value]
+    def prepare(self) -> None:
+        """Work out beforehand what takes long for a large request."""
+        self.identities  # noqa: B018 - kept
+        self._all_but_json()
         if self._json:
-            return found + self._json.values(label)
-        return found + [value for name, value in self._form if name.casefold() == label]
+            self._json.labels()
+
+    def _arrivals_of(self, label: str) -> Iterable[str]:
+        """The values of one label as they arrive: URL, query, headers, body."""
+        if label in _SET_HERE or label.startswith(SECRETS):
+            return self._own(label)
+        early = self._before_the_body()
+        if self._form or len(early) > _MANY:
+            found = self._all_but_json().get(label, [])
+        else:
+            found = [value for name, value in early if name == label and value]
+        return found + self._json.values(label) if self._json else found
+
+    def _all_but_json(self) -> dict[str, list[str]]:
+        """The values of URL, query, headers and form by case-folded label."""
+        if self._filed is None:
+            early = [(label, value) for label, value in self._before_the_body() if value]
+            form = [(label, value) for label, value in self._form or () if len(value) <= LONGEST_VALUE]
+            self._filed = filed([*early, *form][:MOST_VALUES_OF_ALL])
+        return self._filed
 
     def _own(self, label: str) -> Iterable[str]:
         """The values of a label that the service sets, or that only the selection may set."""
@@ -148,6 +197,8 @@ class Facts:
             early = [("path", path), ("file", self.segments[-1])] if self.segments else []
             early += [("segment", segment) for segment in self.segments]
             early += [(label.casefold(), value) for label, value in self.parameters]
+            if len(self.request.path) + len(self.request.query) > LONGEST_VALUE:
+                early = [(label, value) for label, value in early if len(value) <= LONGEST_VALUE]
             self._early = early + self._header_facts
         return self._early
 
@@ -164,6 +215,8 @@ class Facts:
         ``among`` gives those of its keys that are in a collection.
         """
         if self._identities is None:
+            if self.found is not None and among in self.found:
+                return list(self.found[among])
             if self._names is None:
                 self._names = self._found_names()
             names, in_body = self._names
@@ -171,13 +224,16 @@ class Facts:
             if in_body:
                 found.update([one for one in among(in_body) if len(one) >= SHORTEST_BODY_IDENTITY])
             if len(found) < 2:  # noqa: PLR2004 - no order among them
+                if self.found is not None:
+                    self.found[among] = found
                 return list(found)
         found = among(self.identities.keys())
         return [one for one in self.identities if one in found]
 
     def _found_names(self) -> tuple[list[str], list[str]]:
         """The identities, and those of the texts in a JSON body, among which are some that are too short."""
-        names = [identity(text) for text in self._identifying()]
+        texts = self._identifying()
+        names = identities_of(texts) if len(texts) > _MANY else [identity(text) for text in texts]
         peer = self.request.peer
         if peer:
             names.append(_address_identity(peer))
@@ -210,8 +266,11 @@ class Facts:
                 stem, extension = split_extension(segment)
                 texts += [segment, stem] if extension else [segment]
         texts += [value for label, value in self.parameters if label.casefold() not in OWN_LABELS]
-        texts += [value for label, value in self._form if label.casefold() not in OWN_LABELS]
-        return texts + [bare for text in texts if (bare := without_pxelinux_prefix(text))]
+        texts += [value for label, value in self._form or () if label.casefold() not in OWN_LABELS]
+        texts += [bare for text in texts if (bare := without_pxelinux_prefix(text))]
+        if len(self.request.path) + len(self.request.query) <= LONGEST_VALUE and not self._form:
+            return texts
+        return [text for text in texts if len(text) <= LONGEST_VALUE]
 
     def _found_macs(self) -> Iterator[str]:
         """MAC addresses anywhere in path, query and body, but for some that are texts of their own (`_identifying`)."""
@@ -219,27 +278,44 @@ class Facts:
         query = request.query
         if query and "%" not in query:
             query = "&".join([piece for piece in query.split("&") if not _is_read(piece)])
+        if len(request.path) + len(query) >= SHORTEST_MAC:
+            yield from find_macs(f"{_decoded(request.path)}\n{_decoded(query)}".encode("utf-8", "replace"))
         body = request.body
-        if self._is_form:
+        if self._form is not None:
             # Not as it came: the "2C" of an escaped comma would be the first octet of what follows it.
-            texts, body = [_decoded(body.decode("latin-1"))], b""
+            yield from find_macs(_decoded(body.decode("latin-1")).encode("utf-8", "replace"))
+        elif self._json is None:
+            yield from find_macs(body)
+        elif b"\\" in body:
+            yield from find_macs("\n".join(self._json.all_texts()).encode("utf-8", "replace"))
         else:
-            texts = self._json.texts(OWN_LABELS) if b"\\" in body and self._json else []
-        if texts or len(request.path) + len(query) >= SHORTEST_MAC:
-            texts = [_decoded(request.path), _decoded(query), *texts]
-            yield from find_macs("\n".join(texts).encode("utf-8", "replace"))
-        if body:
-            yield from find_macs(body, but_quoted=self._json is not None)
+            # A text that is an address by itself is found as a text, but for those that do not count as such.
+            yield from find_macs(body, but_quoted=not self._json.ignores_any(OWN_LABELS))
 
     @property
     def side_file(self) -> str | None:
         """Which of NoCloud's side files a yaml endpoint is asked for; None when it is none of them."""
-        if self.alias not in _YAML_ALIASES:
+        if self.extensions != _YAML:
             return None
         return next((value for value in self.values("file") if value in SIDE_FILES), None)
 
+    @property
+    def asks_for_rules(self) -> bool:
+        """Whether this is AutoYaST's first probe of a directory: its rules, not a machine's profile."""
+        return self.extensions == _AUTOYAST and self.segments[-1] == AUTOYAST_RULES
+
+    @property
+    def asks_by_hex_address(self) -> bool:
+        """Whether this is one of AutoYaST's next probes: its IPv4 address in hex, then with fewer and fewer digits."""
+        return self.extensions == _AUTOYAST and bool(_HEX_ADDRESS.fullmatch(self.segments[-1]))
+
     def asking_for_user_data(self) -> Facts:
-        """The facts of the same request for NoCloud's ``user-data`` in place of a side file."""
+        """The facts of the same request for NoCloud's ``user-data`` in place of a side file. Always the same object."""
+        if self._for_user_data is None:
+            self._for_user_data = self._made_for_user_data()
+        return self._for_user_data
+
+    def _made_for_user_data(self) -> Facts:
         head, _, last = self.request.path.rstrip("/").rpartition("/")
         path = f"{head}/user-data" if _decoded(last) in SIDE_FILES else self.request.path
         pieces = []
@@ -247,7 +323,7 @@ class Facts:
             label, _, value = piece.partition("=")
             asks = _decoded(label).casefold() == "file" and _decoded(value) in SIDE_FILES
             pieces.append(f"{label}=user-data" if asks else piece)
-        return Facts(self.request._replace(path=path, query="&".join(pieces)))
+        return Facts(self.request._replace(path=path, query="&".join(pieces)), same_body=self)
 
     @property
     def described(self) -> str:
@@ -262,37 +338,57 @@ class Facts:
         return f"peer={self.request.peer}" if self.request.peer else "a request that names no machine"
 
 
+def _asked_format(segments: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
+    """The segment (lower-cased) that asks for a format, None where there is none, and the formats that may answer, in
+    the order that decides ties. The first alias decides; where there is none, a well-known name as the last segment."""
+    for segment in segments:
+        word = segment.lower()
+        extensions = ALIASES.get(word)
+        if extensions is not None:
+            return word, extensions
+    named = formats_of_name(word) if segments else None
+    return (word, named) if named else (None, ALL_EXTENSIONS)
+
+
+def _kept(arrivals: Iterable[str]) -> list[str]:
+    """Of the values of one label those that it keeps: each once, the first `MOST_VALUES`."""
+    kept = list(dict.fromkeys(arrivals))
+    return kept[:MOST_VALUES] if len(kept) > MOST_VALUES else kept
+
+
 def _header_facts(headers: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """What Anaconda says of its machine in headers of its own (``inst.ks.sendmac``, ``inst.ks.sendsn``)."""
     for name, value in headers:
         if name.startswith("x-"):
             if _MAC_HEADER.match(name):
                 words = _header_text(value).split()
-                if words:
+                if words and len(words[min(1, len(words) - 1)]) <= LONGEST_VALUE:
                     yield "mac", words[min(1, len(words) - 1)]
             elif name == "x-system-serial-number":
-                yield "serial", _header_text(value).strip()
+                serial = _header_text(value).strip()
+                if len(serial) <= LONGEST_VALUE:
+                    yield "serial", serial
 
 
-def _is_sent_as_form(headers: Sequence[tuple[str, str]]) -> bool:
-    return any(name == "content-type" and value.partition(";")[0].strip().lower() == _FORM for name, value in headers)
+def _form(request: Request) -> list[tuple[str, str]] | None:
+    """The parameters of a body that is sent as a form; None where it is not."""
+    for name, value in request.headers:
+        if name == "content-type" and value.partition(";")[0].strip().lower() == _FORM:
+            # `curl --data-binary @file` sends the newline that ends the file.
+            return list(_parameters(request.body.decode("latin-1").rstrip("\r\n")))
+    return None
 
 
 def _decoded(raw: str) -> str:
-    """Percent-decoded UTF-8; what is not UTF-8 becomes U+FFFD."""
+    """Percent-decoded UTF-8. A byte that is not UTF-8 becomes a lone surrogate, which no placeholder takes."""
     if "%" not in raw and raw.isascii():
         return raw
-    return unquote_to_bytes(raw.encode("latin-1", "replace")).decode("utf-8", "replace")
+    return unquote_to_bytes(raw.encode("latin-1", "replace")).decode("utf-8", "surrogateescape")
 
 
 def _header_text(value: str) -> str:
-    """A header's value as text: UTF-8 where it is that, else Latin-1."""
-    if value.isascii():
-        return value
-    try:
-        return value.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        return value
+    """A header's value as text. A byte that is not UTF-8 becomes a lone surrogate, which no placeholder takes."""
+    return value if value.isascii() else value.encode("latin-1", "replace").decode("utf-8", "surrogateescape")
 
 
 def _is_read(piece: str) -> bool:

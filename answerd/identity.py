@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from ipaddress import IPv6Address, ip_address
+from typing import NamedTuple
 
 
 class Kind(StrEnum):
@@ -22,10 +23,13 @@ class Kind(StrEnum):
 IDENTIFIER_LENGTH = 200
 """Characters an identifier may have at most (SPEC 3)."""
 
+LONGEST_VALUE = 1_024
+"""Characters of the longest text that is a value of a label, or an identity, of a request."""
+
 SHORTEST_MAC = 12
 """Characters of a MAC address without separators."""
 
-RESERVED_MACHINES = frozenset({"groups", "default"})
+RESERVED_MACHINES = frozenset({"groups", "default", "inventory"})
 """Names that a machine cannot have, in any letter case: the file layout uses them."""
 
 _IDENTIFIER = re.compile(r"(?!\.)[A-Za-z0-9._:-]+\Z")
@@ -67,17 +71,25 @@ def identity(text: str) -> str:
         address = _canonical_address(text)
         if address is not None:
             return address
-    return match_form(text if text.isascii() else text.casefold())
+    return match_form(text)
 
 
+_AT_ONCE = 10_000
+"""Texts whose identities are worked out at once: 1 ms."""
 _ALL_BUT_SEPARATORS = bytes(code for code in range(256) if chr(code) not in ":.\n")
 
 
 def identities_of(texts: Sequence[str]) -> list[str]:
-    """`identity` of each text. Many at once cost a tenth: one translation of all, where all are plain ASCII."""
+    """`identity` of each text, empty for a text of more than `LONGEST_VALUE` characters.
+
+    Many at once cost a tenth: one translation of all, where all are plain ASCII.
+    """
+    if len(texts) > _AT_ONCE:  # between two slices another thread may run
+        slices = [texts[at : at + _AT_ONCE] for at in range(0, len(texts), _AT_ONCE)]
+        return [one for some in slices for one in identities_of(some)]
     joined = "\n".join(texts)
-    if not joined.isascii() or joined.count("\n") != len(texts) - 1:
-        return [identity(text) for text in texts]
+    if not joined.isascii() or joined.count("\n") != len(texts) - 1 or _has_long_line(joined):
+        return [identity(text) if len(text) <= LONGEST_VALUE else "" for text in texts]
     lines = joined.encode()
     found = lines.translate(_TO_LOWER, _PUNCTUATION).decode().split("\n")
     separators = lines.translate(None, _ALL_BUT_SEPARATORS)
@@ -99,11 +111,22 @@ def identities_of(texts: Sequence[str]) -> list[str]:
     return found
 
 
+def _has_long_line(text: str) -> bool:
+    """Whether a line has more than `LONGEST_VALUE` characters. Looks at one line end for each so many characters."""
+    at = 0
+    while len(text) - at > LONGEST_VALUE:
+        end = text.rfind("\n", at, at + LONGEST_VALUE + 1)
+        if end < 0:
+            return True
+        at = end + 1
+    return False
+
+
 def match_form(text: str) -> str:
-    """``text`` lower-cased, with everything but (Unicode) letters and digits removed: what patterns compare."""
+    """``text`` case-folded, with everything but (Unicode) letters and digits removed: what patterns compare."""
     if text.isascii():
         return text.encode().translate(_TO_LOWER, _PUNCTUATION_IN_LINE).decode()
-    return "".join(filter(str.isalnum, text.lower()))
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def shown(text: str) -> str:
@@ -111,6 +134,21 @@ def shown(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
+
+
+LONGEST_SHOWN = 60
+"""Characters of a name that a sentence shows; a key may be as long as its document."""
+
+
+def brief(text: str, most: int = LONGEST_SHOWN) -> str:
+    """`shown`, cut off after ``most`` characters: for the names of keys, labels and elements, never for values."""
+    return shown(text) if len(text) <= most else f"{shown(text[:most])}…"
+
+
+def first_of(texts: Sequence[str], most: int, joint: str = ", ") -> str:
+    """``a, b, c and 4 more``."""
+    listed = joint.join(texts[:most])
+    return f"{listed} and {len(texts) - most:,} more" if len(texts) > most else listed
 
 
 def _canonical_address(text: str) -> str | None:
@@ -146,69 +184,129 @@ def without_pxelinux_prefix(text: str) -> str | None:
 
 # A text is drawn as a map of its characters, so that bytes.find (a memmem) can look for a shape: a regular
 # expression over a 3 KB body costs 60 microseconds, the map and four searches cost 5.
-_SHAPE_OF = bytes(
-    ord("h") if chr(code) in "0123456789abcdefABCDEF" else code if chr(code) in ':-."' else 0 for code in range(256)
+_HEX = ord("h")
+_DRAWN = dict.fromkeys(b"0123456789abcdefABCDEF", _HEX) | {code: code for code in b':-."'}
+_SHAPE_OF = bytes(_DRAWN.get(code, ord(" ") if code in b" \t\r\n" else 0) for code in range(256))
+
+
+class _Spelling(NamedTuple):
+    """How a MAC address may be written: groups of ``width`` hex digits with ``separator`` between them.
+
+    ``length`` counts characters. ``run`` finds how far groups of that kind go on, ``most`` how many a run may have
+    more than an address.
+    """
+
+    length: int
+    width: int
+    separator: bytes
+    run: re.Pattern[bytes]
+    most: int
+
+
+_SPELLINGS = (
+    (b"hh:hh:hh:hh:hh:hh", _Spelling(17, 2, b":", re.compile(rb"hh(?::hh(?!h))*"), 2)),
+    (b"hh-hh-hh-hh-hh-hh", _Spelling(17, 2, b"-", re.compile(rb"hh(?:-hh(?!h))*"), 2)),
+    (b"hhhhhhhhhhhh", _Spelling(12, 1, b"", re.compile(rb"h+"), 0)),
+    (b"hhhh.hhhh.hhhh", _Spelling(14, 4, b".", re.compile(rb"hhhh(?:\.hhhh(?!h))*"), 2)),
 )
-_MAC_SHAPES = tuple(
-    (shape, re.compile(run), shape[at : at + 1] if at else b"")
-    for shape, run, at in (
-        (b"hh:hh:hh:hh:hh:hh", rb"hh(?::hh(?!h))*", 2),
-        (b"hh-hh-hh-hh-hh-hh", rb"hh(?:-hh(?!h))*", 2),
-        (b"hhhhhhhhhhhh", rb"h+", 0),
-        (b"hhhh.hhhh.hhhh", rb"hhhh(?:\.hhhh(?!h))*", 4),
-    )
-)
-"""Each spelling: its shape, the run of such groups that it may be a part of, and the separator of its groups."""
-_SEPARATORS = (b":", b".", b"-")
-_WORD_BEFORE = re.compile(rb"([0-9A-Za-z]+)([:.-])\Z")
-_WORD_AFTER = re.compile(rb"([:.-])([0-9A-Za-z]+)")
-_LONGEST_WORD = 64
-_NO_HEX_DIGITS = bytes(code for code in range(256) if _SHAPE_OF[code] != ord("h"))
+"""Each spelling with the map of an address in it."""
+
+_SEPARATORS = b":.-"
+_HEX_RUN = re.compile(rb"h*")
+_WINDOW = 64
+"""Bytes before an address that are looked at first; a word is seldom longer."""
+_LONGEST_UTF_8 = 4
+_OCTET = 2
+_LONG_GROUP = 4
+"""Hex digits of a group that cannot stand beside an address: a UUID's groups have at least so many."""
+_NO_HEX_DIGITS = bytes(code for code in range(256) if _SHAPE_OF[code] != _HEX)
 _SHORT = 1_024
 """Bytes of a text that is worth counting its digits first: most paths and queries have too few for an address."""
 
 
 def find_macs(data: bytes, *, but_quoted: bool = False) -> Iterator[str]:
-    """Every MAC address that stands in ``data``, as it is spelled there (SPEC 6).
+    """Every MAC address in ``data``, as it is spelled there (docs/selection.md).
 
     Six octets with one separator throughout, or none, or in Cisco's three groups; with no further hex digit
     adjoining, no further two-digit group beside it with the same separator (an InfiniBand address is none) and no
-    group of four or more hex digits beside it (the tail of a UUID is none). ``but_quoted``: without those that are a
-    quoted text by themselves, which who has read the JSON around them has found already.
+    group of four or more hex digits beside it (the tail of a UUID is none). A group is a whole word of hex digits: the
+    ``ac`` of ``mac-98-fa-…`` is none. ``but_quoted``: leave out what is a whole JSON string and no key; the caller has
+    those from the parsed body.
     """
     if len(data) <= _SHORT and len(data.translate(None, _NO_HEX_DIGITS)) < SHORTEST_MAC:
         return
     shape = data.translate(_SHAPE_OF)
-    for wanted, groups, separator in _MAC_SHAPES:
+    for wanted, spelling in _SPELLINGS:
         start = shape.find(wanted)
         if start >= 0 and but_quoted:
-            shape = shape.replace(b'"' + wanted + b'"', bytes(len(wanted) + 2))
+            # After a key there is a colon, perhaps after blanks; every other character is drawn as NUL.
+            shape = shape.replace(b'"' + wanted + b'"\0', bytes(len(wanted) + 3))
             start = shape.find(wanted, start)
         while start >= 0:
             end = start + 1
-            if not shape.startswith(b"h", start - 1 if start else len(shape)):
+            if not start or shape[start - 1] != _HEX:
                 # A longer run of groups holds no address, so all of it is stepped over: 1 MB of hex digits is one step.
-                run = groups.match(shape, start)
+                run = spelling.run.match(shape, start)
                 end = run.end() if run else end
-                if end - start == len(wanted) and _stands_alone(data, shape, start, end, separator):
-                    yield data[start:end].decode("ascii")
+                for at in _addresses_in_run(data, shape, range(start, end), spelling):
+                    yield data[at : at + spelling.length].decode("ascii")
             start = shape.find(wanted, end)
 
 
-def _stands_alone(data: bytes, shape: bytes, start: int, end: int, separator: bytes) -> bool:
-    """Whether nothing after a run of groups, and no word beside it, shows that it is a part of something longer."""
-    if shape.startswith(b"h", end) or shape.startswith(b"-hhhh-", max(0, start - 6)):  # the tail of a UUID, mostly
-        return False
-    if start and data[start - 1] in b":.-":
-        before = _WORD_BEFORE.search(data[max(0, start - _LONGEST_WORD) : start])
-        if before and _extends_it(before[1], before[2], separator):
-            return False
-    after = _WORD_AFTER.match(data, end, end + _LONGEST_WORD) if data[end : end + 1] in _SEPARATORS else None
-    return not (after and _extends_it(after[2], after[1], separator))
+def _addresses_in_run(data: bytes, shape: bytes, run: range, spelling: _Spelling) -> tuple[int, ...]:
+    """Where addresses begin in a run of groups, which may have a group more at its beginning and at its end.
+
+    Such a group is no hex group where other letters or digits adjoin it.
+    """
+    start, end, separator = run.start, run.stop, spelling.separator
+    step = spelling.width + len(separator)
+    surplus, rest = divmod(end - start - spelling.length, step)
+    if rest or not 0 <= surplus <= spelling.most:
+        return ()
+    if surplus == 0:
+        free = not _is_group_before(data, shape, start, separator) and not _is_group_after(data, shape, end, separator)
+        return (start,) if free else ()
+    word_before = start > 0 and _is_in_word(data[max(0, start - _LONGEST_UTF_8) : start], -1)
+    word_after = end < len(data) and _is_in_word(data[end : end + _LONGEST_UTF_8], 0)
+    second = start + step
+    if surplus == spelling.most:
+        return (second,) if word_before and word_after else ()
+    found = (start,) if word_after and not _is_group_before(data, shape, start, separator) else ()
+    return (*found, second) if word_before and not _is_group_after(data, shape, end, separator) else found
 
 
-def _extends_it(word: bytes, beside: bytes, separator: bytes) -> bool:
-    """Whether ``word``, next to an address across ``beside``, shows that the address is a part of something longer."""
-    if word.translate(_SHAPE_OF).strip(b"h"):
+def _is_group_before(data: bytes, shape: bytes, start: int, separator: bytes) -> bool:
+    """Whether a hex group before ``start`` shows that what begins there is a part of something longer."""
+    if start == 0 or data[start - 1] not in _SEPARATORS:
         return False
-    return len(word) >= 4 or (len(word) == 2 and beside == separator)  # noqa: PLR2004 - a UUID's group, an octet
+    if shape.startswith(b"-hhhh-", max(0, start - 6)):  # the tail of a UUID, mostly
+        return True
+    end = start - 1
+    window = _WINDOW
+    while True:
+        begin = max(0, end - window)
+        digits = end - begin - len(shape[begin:end].rstrip(b"h"))
+        if digits < end - begin or begin == 0:
+            break
+        window *= 2
+    begin = end - digits
+    if begin and _is_in_word(data[max(0, begin - _LONGEST_UTF_8) : begin], -1):
+        return False
+    return digits >= _LONG_GROUP or (digits == _OCTET and data[end : end + 1] == separator)
+
+
+def _is_group_after(data: bytes, shape: bytes, end: int, separator: bytes) -> bool:
+    """The same after ``end``."""
+    if end == len(data) or data[end] not in _SEPARATORS:
+        return False
+    found = _HEX_RUN.match(shape, end + 1)
+    after = found.end() if found else end + 1
+    if after < len(data) and _is_in_word(data[after : after + _LONGEST_UTF_8], 0):
+        return False
+    digits = after - end - 1
+    return digits >= _LONG_GROUP or (digits == _OCTET and data[end : end + 1] == separator)
+
+
+def _is_in_word(text: bytes, at: int) -> bool:
+    """Whether the first (0) or last (-1) character of a few bytes of UTF-8 is a letter or a digit."""
+    return text.decode("utf-8", "replace")[at].isalnum()

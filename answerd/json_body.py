@@ -1,27 +1,32 @@
-"""A JSON request body: its texts in one walk, and the labels they go by when somebody asks (SPEC 6).
+"""A JSON request body: its texts in one walk, and the labels they go by when somebody asks (docs/selection.md).
 
 Most answers need the identities of a body and the first value of two or three labels, so the walk collects nothing but
-texts; a label is looked for by descending, and dotted paths are made only for who wants all labels.
+texts. A label is looked for by descending; labels of all values are made for a large body, or when many are asked for.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, repeat
 from typing import Any
 
 import orjson
 
-MOST_VALUES = 10_000
-"""Values that one label keeps. An installer sends a dozen; a body of 1 MB may hold half a million."""
+from answerd.identity import LONGEST_VALUE
 
-PATHS_COST = 1_000_000
-"""What the dotted paths of one body may cost in memory: their characters, and `_PATH_COST` for each. A scalar beyond
-that has its name only. A real body costs about 10,000; without a bound, 1 MB of JSON (one long name over many short
-values) asks for gigabytes."""
+LONGEST_LABEL = 1_024
+"""Characters of the longest label. Without a bound, 1 MB of JSON (one long name over many short values) asks for
+gigabytes of dotted paths."""
 
-_PATH_COST = 64
+_SOUGHT_BYTES = 65_536
+"""Bytes of bodies that are searched for single labels before all labels are made: 20 searches of a Proxmox installer's
+body take as long."""
+
+_AT_LEAST = 1_000
+"""Bytes that a search counts for, however many there are."""
+
+_UNKNOWN = object()
 _LONGEST_INDEX = 8
 _FEW = 2
 
@@ -32,66 +37,111 @@ class NumberText(str):
     __slots__ = ()
 
 
+class _RepeatedKey(str):
+    """A key of a map that has it twice: equal only to itself, so that a dict keeps both values."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
 class JsonBody:
     """One JSON value, ``value``. Null and the empty string are nothing.
 
-    A scalar goes by its name, the last key above it that is no array index, and by its dotted path.
+    A scalar goes by its name, the last key above it that is no array index, and by its dotted path. Text of more than
+    `LONGEST_VALUE` characters is the value of no label.
     """
 
-    __slots__ = ("_body", "_pathed", "_scalars", "_spellings", "_texts", "value")
+    most_values: int | None = None
+    """How many scalars may be values of labels; None for all."""
 
-    def __init__(self, value: Any, body: bytes) -> None:
-        """``body`` is what ``value`` was read from. Raises `_LostSpelling`."""
+    # What is worked out when first asked for.
+    _labels: dict[str, list[str]] | None = None
+    _scalars: list[tuple[str, Any]] | None = None
+    _spelled: Mapping[str, set[str]] = {}
+    _visible: Any = _UNKNOWN
+    _sought = 0
+
+    def __init__(self, value: Any, body: bytes, *, exact: bool = False) -> None:
+        """``body`` is what ``value`` was read from. Raises `_LostSpelling` unless the reading was ``exact``."""
         self.value = value
-        self._texts = _texts(value)
         self._body: bytes | None = body
-        self._scalars: list[tuple[str, Any]] | None = None
-        self._spellings: dict[str, set[str]] | None = None
-        self._pathed: dict[str, list[str]] | None = None
+        self._texts, strings, has_zero = _texts(value)
+        if not exact and (2 * strings != _quotes(body) or (has_zero and b"-0" in body)):
+            raise _LostSpelling
 
     def texts(self, ignored: frozenset[str]) -> list[str]:
-        """Every string and number as text, in no order, without what stands at the top under an ``ignored`` name."""
+        """Every string and number as text, in no order, without the scalars at the top under an ``ignored`` name."""
         value = self._without(ignored)
-        return self._texts if value is self.value else _texts(value)
+        return self._texts if value is self.value else _texts(value)[0]
 
     def texts_in_order(self, ignored: frozenset[str]) -> list[str]:
         """The same as they stand in the body."""
-        return [text_of(one) for _, one in _named(self._without(ignored)) if type(one) is not bool]
+        return [str(one) for _, one in _named(self._without(ignored)) if type(one) is not bool]
+
+    def all_texts(self) -> list[str]:
+        """Every string, key and number as text, in no order."""
+        keys: list[str] = []
+        parts: list[Any] = [[self.value]]
+        for part in parts:  # which grows
+            if isinstance(part, dict):
+                keys += part
+                part = part.values()  # noqa: PLW2901
+            parts += [one for one in part if isinstance(one, dict | list)]
+        return self._texts + keys
+
+    def ignores_any(self, ignored: frozenset[str]) -> bool:
+        """Whether the body is a map with one of these case-folded names."""
+        return self._without(ignored) is not self.value
 
     def first(self, label: str) -> str | None:
         """The first of the values that go by a case-folded label; None when there is none."""
+        if self._seeks_in_all():
+            return next(iter(self.labels().get(label, ())), None)
         if "." in label or label.isdigit():
             if self._spells(label):
                 return next(iter(self.values(label)), None)
-            found = next(iter(_at(self.value, label)), None)
-        else:
-            found = _first_named(self.value, label)
-        return None if found is None else text_of(found)
+            return next(map(_text_of, _at(self.value, label)), None)
+        found = _first_named(self.value, label)
+        return None if found is None else _text_of(found)
 
     def values(self, label: str) -> list[str]:
-        """The values that go by a case-folded label, as their name or their dotted path, in order."""
-        if self._scalars is None or self._spellings is None:
+        """The values that go by a case-folded label, as their name or their dotted path, in order of arrival."""
+        if self._seeks_in_all():
+            return self.labels().get(label, [])
+        if self._scalars is None:
             self._scalars = list(_named(self.value))
-            self._spellings = _spellings(self._scalars)
-        spelled = self._spellings.get(label)
+            self._spelled = _spellings(self._scalars)
+        spelled = self._spelled.get(label)
         may_be_path = "." in label or label.isdigit()
         if spelled is None:
-            return list(map(text_of, _at(self.value, label))) if may_be_path else []
+            return list(map(_text_of, _at(self.value, label))) if may_be_path else []
         if may_be_path:  # a name like a path: both count, in order
             return self.labels().get(label, [])
-        return [text_of(one) for name, one in self._scalars if name in spelled][:MOST_VALUES]
+        return [_text_of(one) for name, one in self._scalars if name in spelled and _is_value(one)]
 
     def labels(self) -> dict[str, list[str]]:
-        """Every label, case-folded, names and dotted paths, with its values in order."""
-        if self._pathed is None:
-            self._pathed = filed(_flattened(self.value))
-        return self._pathed
+        """Every label, case-folded, names and dotted paths, with its values in order of arrival."""
+        if self._labels is None:
+            self._labels = _flattened(self.value, self.most_values)
+        return self._labels
+
+    def _seeks_in_all(self) -> bool:
+        """Whether a look at all labels is cheaper than to search the body once more."""
+        if self._labels is None and self.most_values is None and self._sought < _SOUGHT_BYTES:
+            self._sought += _AT_LEAST + len(self._body or b"")
+            return False
+        return True
 
     def _without(self, ignored: frozenset[str]) -> Any:
-        value = self.value
-        if type(value) is dict and not ignored.isdisjoint(map(str.casefold, value)):
-            return {key: one for key, one in value.items() if key.casefold() not in ignored}
-        return value
+        """The value without the scalars at the top under one name of always the same set."""
+        if self._visible is _UNKNOWN:
+            value = self.value
+            hides = type(value) is dict and not ignored.isdisjoint(map(str.casefold, value))
+            self._visible = _visible(value, ignored) if hides else value
+        return self._visible
 
     def _spells(self, label: str) -> bool:
         """Whether a name in the body might be ``label``: its bytes tell, unless they are escaped or not ASCII."""
@@ -99,48 +149,102 @@ class JsonBody:
         if body is not None:
             body = body.lower() if body.isascii() and b"\\" not in body else b""
             self._body = body
-        return not body or label.encode() in body
+        return not body or label.encode("utf-8", "replace") in body
+
+
+def _quotes(body: bytes) -> int:
+    """The quotation marks that begin or end a string of a JSON text."""
+    if b"\\" not in body:
+        return body.count(b'"')
+    without_backslashes = body.replace(b"\\\\", b"")
+    return without_backslashes.count(b'"') - without_backslashes.count(b'\\"')
+
+
+def _visible(value: dict[str, Any], ignored: frozenset[str]) -> dict[str, Any]:
+    """A map without the scalars that go by an ``ignored`` name in it."""
+    kept = {key: _maps_in(one) if key.casefold() in ignored else one for key, one in value.items()}
+    return {key: one for key, one in kept.items() if one is not None}
+
+
+def _maps_in(value: Any) -> Any:
+    """A value without the scalars that have no name in it; None where nothing is left."""
+    if type(value) is dict:
+        return value
+    left: list[Any] = []
+    parts: list[Any] = [value]
+    for part in parts:  # which grows
+        if type(part) is dict:
+            left.append(part)
+        elif type(part) is list:
+            parts += part
+    return left or None
 
 
 def read_json(body: bytes) -> JsonBody | None:
     """The value of a body; None for what is not JSON, in whatever way it is not."""
     text = body.removeprefix(b"\xef\xbb\xbf")
-    if not text or text.isspace():
-        return None
     try:
         return JsonBody(orjson.loads(text), body)
     except _LostSpelling:
         pass
     except ValueError:
-        # orjson refuses the escape of a lone surrogate: junk in a DMI field, and no reason to lose the rest.
-        if b"\\u" not in text:
+        # orjson refuses a number that no double holds and the escape of a lone surrogate, too.
+        if not text.lstrip(_BLANKS).startswith(_BEGINNINGS):
             return None
     try:
-        value = json.loads(text, parse_float=NumberText, parse_int=NumberText, parse_constant=_refuse)
+        value = json.loads(
+            text.decode(),
+            parse_float=_number,
+            parse_int=_number,
+            parse_constant=_refuse,
+            object_pairs_hook=_with_each_pair,
+        )
     except (ValueError, RecursionError):
         return None
-    return JsonBody(value, body)
+    return JsonBody(value, body, exact=True)
+
+
+_BLANKS = b" \t\r\n"
+_BEGINNINGS = tuple(bytes([character]) for character in b'{["-0123456789')
+"""With what JSON begins, but for a lone true, false or null."""
 
 
 class _LostSpelling(Exception):
-    """A number was read as float: orjson reads ``1.10`` and integers over 64 bits so, and their text is gone."""
+    """orjson reads ``1.10`` and integers over 64 bits as float and ``-0`` as 0, and keeps one value of a key that
+    occurs twice: something of the text is gone."""
+
+
+def _with_each_pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A map of all pairs, those of a key that occurs twice too."""
+    read = dict(pairs)
+    return read if len(read) == len(pairs) else {_RepeatedKey(key): value for key, value in pairs}
+
+
+def _number(text: str) -> NumberText:
+    """A number as it is spelled. A function, not the type: between two calls another thread may run."""
+    return NumberText(text)
 
 
 def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _texts(value: Any) -> list[str]:
-    """Every string and number as text, in no order. Raises `_LostSpelling`.
+def _texts(value: Any) -> tuple[list[str], int, bool]:
+    """Every string and number as text, in no order; how many strings, keys too; whether a number is zero.
 
-    Each answer needs them and nearly none their names, so this is what a body costs: one look at each type.
+    Raises `_LostSpelling`. Each answer needs the texts and nearly none their names, so this is what a body costs: one
+    look at each type.
     """
     texts: list[str] = []
+    keys = numbers = 0
+    has_zero = False
     parts: list[Any] = [[value]]
     for part in parts:  # which grows
         if type(part) is dict:
+            keys += len(part)
             part = part.values()  # noqa: PLW2901
         elif len(part) > _FEW and (flat := _flat_texts(part)):
+            keys += len(flat)
             texts += flat
             continue
         for one in part:
@@ -153,7 +257,9 @@ def _texts(value: Any) -> list[str]:
                 raise _LostSpelling
             elif one is not None and kind is not bool:
                 texts.append(str(one))
-    return texts
+                numbers += 1
+                has_zero = has_zero or not one
+    return texts, keys + len(texts) - numbers, has_zero
 
 
 def _flat_texts(maps: list[Any]) -> list[str]:
@@ -203,7 +309,7 @@ def _first_named(value: Any, label: str) -> Any:
                 break
             if name is not judged:  # a name is folded once: half a megabyte may stand over a list of numbers
                 judged, is_label = name, name.casefold() == label
-            if is_label and one is not None and one != "":
+            if is_label and one is not None and one != "" and _is_value(one):
                 return one
         else:
             if not open_parts:
@@ -211,10 +317,8 @@ def _first_named(value: Any, label: str) -> Any:
             parts = open_parts.pop()
 
 
-def text_of(scalar: Any) -> str:
-    """A scalar as a fact's text. A lone surrogate, which no answer could hold, becomes a question mark."""
-    if isinstance(scalar, str):
-        return scalar if scalar.isascii() else scalar.encode("utf-8", "replace").decode()
+def _text_of(scalar: Any) -> str:
+    """A scalar as a fact's text. A lone surrogate stays; whoever fills a placeholder refuses it."""
     if isinstance(scalar, bool):
         return "true" if scalar else "false"
     return str(scalar)
@@ -229,15 +333,17 @@ def _spellings(scalars: Iterable[tuple[str, Any]]) -> dict[str, set[str]]:
 
 
 def filed(named: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
-    """Values by case-folded label, in order."""
+    """Values by case-folded label, in order. Leaves out what is too long."""
     filed: dict[str, list[str]] = {}
-    by_spelling: dict[str, list[str]] = {}  # a name is folded once, as above
+    by_spelling: dict[str, list[str]] = {}  # a name is folded once: half a megabyte may stand over a list of numbers
     for label, one in named:
+        text = _text_of(one)
+        if len(text) > LONGEST_VALUE:
+            continue
         values = by_spelling.get(label)
         if values is None:
             values = by_spelling[label] = filed.setdefault(label.casefold(), [])
-        if len(values) < MOST_VALUES:
-            values.append(text_of(one))
+        values.append(text)
     return filed
 
 
@@ -262,37 +368,52 @@ def _at(value: Any, path: str) -> list[Any]:
 
 
 def _scalar(value: Any) -> tuple[Any, ...]:
-    return () if value is None or value == "" or type(value) in (dict, list) else (value,)
+    return (value,) if _is_value(value) else ()
 
 
-def _flattened(value: Any) -> Iterator[tuple[str, Any]]:
-    """Every scalar under its dotted path and, where that differs, under its name.
+def _is_value(one: Any) -> bool:
+    """Whether what is in a body is a value of its labels."""
+    kind = type(one)
+    if one is None or kind is dict or kind is list:
+        return False
+    return kind is bool or 0 < len(str(one)) <= LONGEST_VALUE
 
-    Labels are case-folded. What the paths cost is bounded by `PATHS_COST`.
-    """
-    left = PATHS_COST
-    # The path and name of each open map or list, and its members that are still to come.
-    open_parts: list[tuple[str, str, Iterator[tuple[str | int, Any]]]] = [("", "", _parts(value))]
-    while open_parts:
+
+def _flattened(value: Any, most: int | None) -> dict[str, list[str]]:
+    """The values of every label: of the first ``most`` scalars under their dotted paths and, where those differ, under
+    their names."""
+    found: dict[str, list[str]] = {}
+    left = -1 if most is None else most
+    # Each open map or list: its dotted path with a dot behind it (None where that is too long for a label), its name,
+    # and its members that are still to come.
+    open_parts: list[tuple[str | None, str, Iterator[tuple[str | int, Any]]]] = [("", "", _parts(value))]
+    while open_parts and left:
         path, leaf, parts = open_parts[-1]
         for name, one in parts:
+            kind = type(one)
             step = name.casefold() if isinstance(name, str) else str(name)
-            left -= len(path) + len(step) + _PATH_COST
-            below = "" if left < 0 else f"{path}.{step}" if len(open_parts) > 1 else step
             leaf_below = step if isinstance(name, str) else leaf
-            if isinstance(one, dict | list):
-                open_parts.append((below, leaf_below, _parts(one)))
+            below = path + step if path is not None and len(path) + len(step) <= LONGEST_LABEL else None
+            if kind is dict or kind is list:
+                open_parts.append((None if below is None else f"{below}.", leaf_below, _parts(one)))
                 break
-            if one is not None and one != "":
-                yield below, one
-                if leaf_below != below:
-                    yield leaf_below, one
+            if not _is_value(one):
+                continue
+            text = _text_of(one)
+            if below is not None:
+                found.setdefault(below, []).append(text)
+            if leaf_below != below and len(leaf_below) <= LONGEST_LABEL:
+                found.setdefault(leaf_below, []).append(text)
+            left -= 1
+            if not left:
+                break
         else:
             open_parts.pop()
+    return found
 
 
 def _parts(value: Any) -> Iterator[tuple[str | int, Any]]:
     """The members of a map by name, the elements of a list by index; a scalar has none."""
-    if isinstance(value, dict):
+    if type(value) is dict:
         return iter(value.items())
-    return iter(enumerate(value)) if isinstance(value, list) else iter(())
+    return iter(enumerate(value)) if type(value) is list else iter(())

@@ -10,6 +10,7 @@ from typing import Any
 
 from answerd.server.admin_app import make_admin_app
 from answerd.server.bearer import FailureBlock
+from answerd.server.client import Client, PatientClient
 from answerd.server.generation import Follower, Generation
 from answerd.server.write_guard import WriteGuard
 from answerd.store.loader import Loader
@@ -78,6 +79,7 @@ class Admin:
         *,
         token: str | None = TOKEN,
         peer: str = "192.0.2.1",
+        client: Client = PatientClient(),  # noqa: B008 (it is immutable)
         too_large: bool = False,
         **headers: str,
     ) -> Reply:
@@ -92,6 +94,7 @@ class Admin:
             "answerd.body": body.encode() if isinstance(body, str) else body,
             "answerd.body_too_large": too_large,
             "answerd.peer": peer,
+            "answerd.client": client,
             **{f"HTTP_{name.upper()}": value for name, value in headers.items()},
         }
         if token is not None:

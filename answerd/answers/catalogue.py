@@ -8,7 +8,7 @@ tells what they claim.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -18,7 +18,7 @@ from answerd.answers.sharing_map import SharingMap
 from answerd.documents import Document, Elsewhere, Key, RawDocument, here
 from answerd.errors import BrokenDocument
 from answerd.formats.control import Criterion
-from answerd.identity import Kind, identity, shown
+from answerd.identity import Kind, identifier_fault, identity, shown
 
 _K = TypeVar("_K")
 _V = TypeVar("_V", bound="Document | GroupClaim")
@@ -29,9 +29,27 @@ _FILED_BETWEEN_PAUSES = 100
 MOST_GROUPS = 100
 """Groups that one answer may stand on, the one that is named and those that it extends. Each of a longer chain of
 groups would be an answer of its own over all that lie below it: together more than anybody can hold."""
+_MOST_TWINS = 4
+"""Documents of one name that a sentence lists."""
+
+_LONGEST_CYCLE = 400
+"""Characters of the names of a cycle's groups that a sentence lists."""
+
+_FEWEST_IN_CYCLE = 2
+"""Groups of a cycle that a sentence lists however long their names are."""
 
 Name = tuple[str, str]
 """An identity and a format: at most one document of a kind may have both."""
+
+
+Claimed = tuple[tuple[str, ...], tuple[Criterion, ...]]
+"""The ``members`` and ``match`` of a group."""
+
+_MOST_GONE = 100
+"""Groups that are gone and whose last claims are kept: a file that moves may be missing for a few looks."""
+
+_MOST_GONE_MEMBERS = 100_000
+"""Members that those claims may have together."""
 
 
 def no_pause() -> None:
@@ -52,9 +70,10 @@ class Catalogue:
     """All documents of one moment. Its mappings are for reading; see `changed`.
 
     ``unreadable`` are the groups that have not been readable since the start, which might claim anything.
-    ``unlisted`` says which part of the store could not even be listed, for the same reason. ``elsewhere`` runs what
-    takes long for one document or one answer, here and wherever the set is asked something; a catalogue that is made
-    of this one has it too.
+    ``unlisted`` says which part of the store could not even be listed, for the same reason. ``faults`` says which part
+    could be listed before and cannot now: a problem, and no doubt about a claim. ``gone`` is what groups claimed that
+    are not there any more, for the case that one comes back and cannot be read. ``elsewhere`` runs what takes long for
+    one document or one answer; a catalogue that is made of this one has it too.
     """
 
     documents: SharingMap[RawDocument, Document] = field(default_factory=SharingMap)
@@ -67,6 +86,8 @@ class Catalogue:
     unreadable: tuple[Document, ...] = ()
     unlisted: tuple[str, ...] = ()
     elsewhere: Elsewhere = here
+    gone: Mapping[Name, Claimed] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
     # What `extended_by` and `chain` found, each once: hundreds of machines stand on one group.
     _extended: dict[Name, Document] = field(default_factory=dict)
     _chains: dict[Document, tuple[Document, ...]] = field(default_factory=dict)
@@ -77,18 +98,20 @@ class Catalogue:
         removed: Iterable[RawDocument] = (),
         unlisted: tuple[str, ...] = (),
         pause: Callable[[], None] = no_pause,
+        *,
+        faults: tuple[str, ...] = (),
     ) -> Catalogue:
         """A catalogue without ``removed`` and with ``added``. Costs what changed.
 
         ``pause`` is called between slices of a few milliseconds, so that a server can answer requests meanwhile.
         """
-        return _Change(self, pause).made(added, removed, unlisted)
+        return _Change(self, pause).made(added, removed, unlisted, faults)
 
     def group(self, name: str, extension: str) -> Document:
         """The group that ``extends`` names. Raises `BrokenDocument` when there is none, or two."""
         found = self.groups.get((identity(name), extension), ())
         if not found:
-            raise BrokenDocument(f'unknown group "{name}" ({extension})')
+            raise BrokenDocument(f"{_called(name)} ({extension})")
         self.refuse_twins(found)
         return found[0]
 
@@ -167,14 +190,24 @@ def twins_of(documents: Iterable[Document]) -> Iterator[tuple[Document, ...]]:
 def twin_problem(twins: tuple[Document, ...]) -> str:
     """Why two documents for one key or identity are none: the sentence names both."""
     first = twins[0].key
-    names = [shown(twin.raw.source) or f'"{shown(twin.key.identifier)}"' for twin in twins]
+    names = [shown(twin.raw.source) or f'"{shown(twin.key.identifier)}"' for twin in twins[: _MOST_TWINS + 1]]
+    more = len(twins) - _MOST_TWINS
+    if more > 1:
+        names[_MOST_TWINS:] = [f"{more:,} more"]
     same = "one key" if len({twin.key for twin in twins}) == 1 else "one identity and format"
     return f"{first}: {len(twins)} documents for {same}: {' and '.join(names)}"
 
 
 def unknown_group_problem(document: Document) -> str:
     """Why a document that names a group cannot be laid over it."""
-    return f'{document.key}: extends unknown group "{document.control.extends}"'
+    return f"{document.key}: extends {_called(document.control.extends or '')}"
+
+
+def _called(name: str) -> str:
+    """A group that does not exist, by its name; not where no group can have it, because then it may be anything."""
+    if identifier_fault(Kind.GROUP, name):
+        return "unknown group, by a text that is no group's name"
+    return f'unknown group "{name}"'
 
 
 def height_problem(group: Document) -> str:
@@ -183,11 +216,16 @@ def height_problem(group: Document) -> str:
 
 
 def cycle_problem(cycle: Sequence[Document]) -> str:
-    """Why groups that extend one another in a circle are none: told from the one that sorts first, all listed."""
+    """Why groups that extend one another in a circle are none: told from the one that sorts first, all listed as far
+    as a sentence bears."""
     first = min(range(len(cycle)), key=lambda at: cycle[at].key)
-    turned = [*cycle[first:], *cycle[: first + 1]]
-    names = " -> ".join(shown(one.key.identifier) for one in turned)
-    return f"{turned[0].key}: is in a cycle of extends: {names}"
+    turned = [shown(one.key.identifier) for one in (*cycle[first:], *cycle[:first])]
+    told = length = 0
+    while told < len(turned) and (told < _FEWEST_IN_CYCLE or length + len(turned[told]) <= _LONGEST_CYCLE):
+        length += len(turned[told]) + len(" -> ")
+        told += 1
+    names = turned[:told] + ([f"and {len(turned) - told:,} more"] if told < len(turned) else [])
+    return f"{cycle[first].key}: is in a cycle of extends: {' -> '.join([*names, turned[0]])}"
 
 
 class _Change:
@@ -204,10 +242,14 @@ class _Change:
         self.members = before.members.copy(pause)
         self.selectors = before.selectors
         self.unreadable = dict.fromkeys(before.unreadable)
-        self.lapsed: dict[tuple[Key, str], GroupClaim] = {}
+        self.lapsed: dict[Name, dict[str, Claimed]] = {}  # by source
 
     def made(
-        self, added: Iterable[RawDocument], removed: Iterable[RawDocument], unlisted: tuple[str, ...]
+        self,
+        added: Iterable[RawDocument],
+        removed: Iterable[RawDocument],
+        unlisted: tuple[str, ...],
+        faults: tuple[str, ...],
     ) -> Catalogue:
         for count, raw in enumerate(removed):
             self._remove(raw)
@@ -226,6 +268,8 @@ class _Change:
             unreadable=tuple(sorted(self.unreadable, key=_order)),
             unlisted=unlisted,
             elsewhere=self.before.elsewhere,
+            gone=self._gone(),
+            faults=faults,
         )
 
     def _pause_after(self, count: int, raw: RawDocument) -> None:
@@ -245,7 +289,8 @@ class _Change:
             self.unreadable.pop(document, None)
             claim = self.claims.pop(document, None)
             if claim:
-                self.lapsed[raw.key, raw.source] = claim
+                of_name = self.lapsed.setdefault((document.identity, raw.key.format), {})
+                of_name[raw.source] = claim.members, claim.match
                 self._withdraw(claim)
         else:
             _drop(self.defaults, raw.key.format, document)
@@ -288,11 +333,35 @@ class _Change:
         return self.selectors
 
     def _claim(self, document: Document) -> GroupClaim | None:
-        """What a group claims; when it cannot be read, what its last readable version claimed, if there was one."""
+        """What a group claims; when it cannot be read, what its last readable version claimed, if there was one.
+
+        The last version is found by the group's name, because its file may have moved or be spelled in another way. Of
+        two files of one name it is the one in the same place, or nobody can say which.
+        """
         if document.content.readable:
             return GroupClaim(document, document.control.members, document.control.match)
-        lapsed = self.lapsed.get((document.key, document.raw.source))
-        return GroupClaim(document, lapsed.members, lapsed.match) if lapsed else None
+        name = document.identity, document.key.format
+        before = self.before.gone.get(name)
+        lapsed = self.lapsed.get(name) or ({"": before} if before else {})
+        claimed = lapsed.get(document.raw.source) or (next(iter(lapsed.values())) if len(lapsed) == 1 else None)
+        return GroupClaim(document, *claimed) if claimed else None
+
+    def _gone(self) -> Mapping[Name, Claimed]:
+        """The last claims of groups of whose name there is none any more, as many of the newest as may be kept."""
+        gone = dict(self.before.gone)
+        for name, of_name in self.lapsed.items():
+            if len(of_name) == 1:
+                gone.pop(name, None)  # so that it counts as the newest
+                gone[name] = next(iter(of_name.values()))
+        kept: dict[Name, Claimed] = {}
+        members = 0
+        for name, claimed in reversed(gone.items()):
+            members += len(claimed[0])
+            if len(kept) == _MOST_GONE or members > _MOST_GONE_MEMBERS:
+                break
+            if name not in self.groups:
+                kept[name] = claimed
+        return dict(reversed(kept.items()))
 
 
 def _rests_on_match(claim: GroupClaim) -> bool:

@@ -1,16 +1,23 @@
 """Layers to an answer that only waits to be filled: merge, serialise, cut at the placeholders (SPEC 8, 9).
 
-The work is done once per stack of layers. Its result stays with the stack's top document, beside the layers it was
-made of, so it is dropped by itself when any of them is replaced.
+The work is done once per stack of layers. Its result stays with the stack's top document, beside the layers below it:
+it counts only for that stack. The top is not stored beside its own result, because a document that refers to itself is
+freed by the garbage collector alone, which does not look at documents (`answerd.server.collector`).
 """
 
 from __future__ import annotations
 
-from answerd.documents import LARGE_TEXT, Document, Elsewhere, here
+from collections.abc import Mapping
+
+from answerd.documents import LARGE_TEXT, Document, Elsewhere, RawDocument, here
 from answerd.errors import BrokenDocument, EmptyAnswer
 from answerd.formats.family import MergeError, Prepared, Tree
+from answerd.identity import first_of
 
 Layers = tuple[Document, ...]
+
+_MOST_NAMED = 4
+"""Layers that a sentence names."""
 
 
 def prepared_answer(layers: Layers, *, may_be_blank: bool = False, elsewhere: Elsewhere = here) -> Prepared:
@@ -20,15 +27,28 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False, elsewhere: El
     that says nothing, all other installers take an empty answer for success.
     """
     top = layers[-1]
-    if top.prepared is None or not _is_made_of(top.prepared, layers):
+    below = layers[:-1]
+    if top.prepared is None or not _is_made_of(top.prepared, below):
         is_large = sum([len(layer.raw.text) for layer in layers]) > LARGE_TEXT
-        top.prepared = (layers, elsewhere(lambda: _prepare(layers)) if is_large else _prepare(layers))
+        top.prepared = (below, elsewhere(lambda: _prepare(layers)) if is_large else _prepare(layers))
         if not top.is_shared:
             top.forget_tree()  # needed once more only when the layers below it change
     prepared = top.prepared[1]
     if prepared.static is not None and is_blank(prepared.static) and not may_be_blank:
-        raise EmptyAnswer(f"the answer of {_named(layers)} is empty")
+        raise EmptyAnswer(f"the answer of {named(layers)} is empty")
     return prepared
+
+
+def forget_outdated(document: Document, in_force: Mapping[RawDocument, Document]) -> None:
+    """Drop what was made of layers that are not in force any more, or it would hold them until it is asked for."""
+    if document.prepared and not _are_in_force(document.prepared[0], in_force):
+        document.prepared = None
+    if document.merged and not _are_in_force(document.merged[0], in_force):
+        document.merged = None
+
+
+def _are_in_force(layers: Layers, in_force: Mapping[RawDocument, Document]) -> bool:
+    return all(in_force.get(layer.raw) is layer for layer in layers)
 
 
 def is_blank(answer: bytes) -> bool:
@@ -47,20 +67,20 @@ def _prepare(layers: Layers) -> Prepared:
 
 def _merged(layers: Layers) -> Tree:
     """The tree of a stack. That of a chain of groups is kept with its top group: many machines stand on it."""
-    height = next((at for at in range(len(layers), 1, -1) if _is_made_of(layers[at - 1].merged, layers[:at])), 1)
+    height = next((at for at in range(len(layers), 1, -1) if _is_made_of(layers[at - 1].merged, layers[: at - 1])), 1)
     kept = layers[height - 1].merged
     tree = kept[1] if height > 1 and kept else layers[0].tree
     for at in range(height, len(layers)):
         top = layers[at]
         tree = _laid_over(tree, top, layers[at - 1])
         if top.is_shared:
-            top.merged = (layers[: at + 1], tree)
+            top.merged = (layers[:at], tree)
     return tree
 
 
-def _is_made_of(kept: tuple[Layers, object] | None, layers: Layers) -> bool:
+def _is_made_of(kept: tuple[Layers, object] | None, below: Layers) -> bool:
     # Documents compare by being the same object, so equal tuples are the same versions of the same documents.
-    return kept is not None and kept[0] == layers
+    return kept is not None and kept[0] == below
 
 
 def _laid_over(lower: Tree, top: Document, below: Document) -> Tree:
@@ -73,5 +93,6 @@ def _laid_over(lower: Tree, top: Document, below: Document) -> Tree:
         raise BrokenDocument(f"{top.key} cannot be laid over {below.key}: {error}") from None
 
 
-def _named(layers: Layers) -> str:
-    return " over ".join(str(layer.key) for layer in reversed(layers))
+def named(layers: Layers) -> str:
+    """A stack in words, its top document first."""
+    return first_of([str(layer.key) for layer in reversed(layers)], _MOST_NAMED, " over ")

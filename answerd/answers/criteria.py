@@ -12,10 +12,10 @@ from answerd.facts import Facts
 from answerd.formats.control import Criterion
 
 LONGEST_VALUE = 60
-"""Characters of a value from a request or a document that a sentence quotes: console lines stay readable."""
+"""Characters of a value from a request that a sentence quotes: console lines stay readable."""
 
 MOST_VALUES = 3
-"""Values of one label, or patterns of one criterion, that a sentence quotes."""
+"""Values of one label that a sentence quotes."""
 
 
 Rank = tuple[int, str, int]
@@ -45,9 +45,8 @@ def failing(match: Sequence[Criterion], facts: Facts) -> Criterion | None:
 
 
 def asks_for(criterion: Criterion) -> str:
-    """A criterion as its document spells it: ``serial=7ABC*``, with `` or `` between several patterns."""
-    patterns = [shortened(pattern.text) for pattern in criterion.patterns[:MOST_VALUES]]
-    return f"{shortened(criterion.label)}={' or '.join(patterns)}"
+    """A criterion by its label: ``serial``. A pattern is a value of a document, which no sentence quotes."""
+    return shortened(criterion.label)
 
 
 def request_has(label: str, facts: Facts) -> str:

@@ -14,7 +14,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.criteria import asks_for, failing, listed, request_has, shortened
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
-from answerd.facts import Facts
+from answerd.facts import AUTOYAST_RULES, Facts
 from answerd.formats import ALL_EXTENSIONS
 from answerd.formats.control import Criterion
 
@@ -40,8 +40,7 @@ MOST_CHARACTERS = 320
 def unclaimed(catalogue: Catalogue, question: Question) -> str:
     """Why nothing claims a request: who asked, for which formats, and what came nearest. One line, bounded."""
     facts = question.facts
-    formats = " or ".join(question.extensions) if facts.alias else "any format"
-    parts = [f"no document claims {shortened(facts.described, LONGEST_NAME)}, and there is no default in {formats}"]
+    parts = [f"no document claims {shortened(facts.described, LONGEST_NAME)}, and {_why_no_default(question)}"]
     if question.only_naming is None:
         near = nearest_miss(catalogue, question)
         parts += [near] if near else []
@@ -51,12 +50,23 @@ def unclaimed(catalogue: Catalogue, question: Question) -> str:
     return "; ".join(parts)
 
 
+def _why_no_default(question: Question) -> str:
+    facts = question.facts
+    if facts.asks_for_rules:
+        return f"{AUTOYAST_RULES} is answered only by a document whose match names file"
+    if facts.asks_by_hex_address:
+        return f"a default never answers {shortened(facts.segments[-1])}, which AutoYaST tries before its MAC address"
+    return f"there is no default in {' or '.join(question.extensions) if facts.word else 'any format'}"
+
+
 def nearest_miss(catalogue: Catalogue, question: Question) -> str | None:
     """The document that comes nearest to answering, and what keeps it from it; None when nothing comes near.
 
     Machine documents before members of groups, in the order in which the request brings its identities; then a default.
     """
-    misses = [*_machines(catalogue, question), *_members(catalogue, question)] or list(_defaults(catalogue, question))
+    misses = [*_machines(catalogue, question), *_members(catalogue, question)]
+    if not (misses or question.without_default):
+        misses = list(_defaults(catalogue, question))
     if not misses:
         return None
     more = f" ({len(misses) - 1} more like it)" if len(misses) > 1 else ""
@@ -72,7 +82,7 @@ def told(error: AnswerError, facts: Facts) -> str:
     parts = [error.reason, *([near] if near else [])]
     who = facts.described
     if facts.request.path != "/" or facts.labels:
-        formats = f" for {' or '.join(facts.extensions)}" if facts.alias else ""
+        formats = f" for {' or '.join(facts.extensions)}" if facts.word else ""
         parts.append(f"asked{formats} by {shortened(who, LONGEST_NAME)}")
     return "; ".join(parts)
 

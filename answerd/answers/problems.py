@@ -94,7 +94,7 @@ class ProblemIndex:
 
     def sentences(self) -> frozenset[str]:
         """Every problem, each once."""
-        found = set(self.catalogue.unlisted)
+        found = {*self.catalogue.unlisted, *self.catalogue.faults}
         for filed in (self.of_documents, self.of_names):
             for sentences in filed.values():
                 found.update(sentences)

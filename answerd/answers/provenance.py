@@ -10,7 +10,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from answerd.answers.compose import Layers
@@ -20,7 +19,9 @@ from answerd.documents import Document
 from answerd.errors import BrokenDocument
 from answerd.formats.family import ParseError, Path, Tree
 from answerd.formats.places import MARKINGS, TRAILING_COMMENT, Leaf, Marking
+from answerd.memo import remembered
 
+LONGEST_MARKED = 65_536  # characters of a layer that is marked once for all answers that it is part of
 LONGEST_PLACE = 200
 """Characters of a document's name in a comment; a file may be called anything."""
 
@@ -95,16 +96,16 @@ def origins(answer: Answer, *, standing: bool = True) -> tuple[Origin, ...]:
 def _merged_leaves(layers: Layers) -> list[Leaf]:
     family = layers[-1].family
     marking = MARKINGS[family.name]
-    tree = _marked(family.name, layers[0].text, 0)
+    tree = _marked(layers[0].text, family.name, 0)
     for height, layer in enumerate(layers[1:], 1):
         if layer.control.unset:
             tree = family.unset(tree, layer.control.unset)
-        tree = family.merge(tree, _marked(family.name, layer.text, height))
+        tree = family.merge(tree, _marked(layer.text, family.name, height))
     return list(marking.leaves(tree))
 
 
-@lru_cache(maxsize=64)
-def _marked(family: str, text: str, layer: int) -> Tree:
+@remembered(64, len, LONGEST_MARKED)
+def _marked(text: str, family: str, layer: int) -> Tree:
     """A marked layer. A few are kept: many machines stand on the same groups, and nobody edits a tree."""
     return MARKINGS[family].mark(text, layer)
 

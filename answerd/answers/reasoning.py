@@ -6,18 +6,24 @@ Every claim that `answerd.answers.select` looks at is looked at here with the sa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue, GroupClaim
-from answerd.answers.criteria import Rank, asks_for, rank, request_has, shortened
+from answerd.answers.criteria import Rank, asks_for, listed, rank, request_has, shortened
 from answerd.answers.provenance import needing
 from answerd.answers.resolve import Answer, resolve
-from answerd.answers.select import Question, Selection, select
+from answerd.answers.select import Question, Selection, question_of, select
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
+from answerd.formats.family import Path
+from answerd.identity import Kind, brief, identifier_fault, shown
+
+MOST_PATHS = 10
+"""Paths of one ``unset`` that are told."""
 
 MOST_MATCHES = 50
 """Groups that select by ``match`` and do not hold which are told one by one."""
@@ -69,8 +75,7 @@ def reasoning(
     except AnswerError as error:
         outcome = error
     steps = [*_request(facts), _formats(facts, acceptable, by_name=extensions is not None)]
-    question = Question(facts, acceptable, assumed, "file" if facts.side_file else None)
-    considered = _Considered(catalogue, question)
+    considered = _Considered(catalogue, question_of(facts, acceptable, assumed))
     steps += considered.steps
     if facts.side_file and isinstance(considered.outcome, NotClaimed):
         steps.append(Step("side file", f"no document names {facts.side_file}: what follows is asked as for user-data"))
@@ -79,7 +84,7 @@ def reasoning(
     steps += _layers(considered.outcome)
     if isinstance(outcome, CannotFill) and isinstance(considered.outcome, Selection):
         places = dict.fromkeys(map(str, needing(considered.outcome.layers, outcome.label)))
-        steps += [Step("placeholder", f"{place} needs the fact {outcome.label!r}") for place in places]
+        steps += [Step("placeholder", f"{place} needs the fact {brief(outcome.label)!r}") for place in places]
     steps.append(Step("answer", f"none: {outcome.reason}" if isinstance(outcome, AnswerError) else outcome.composition))
     return Reasoning(tuple(steps), outcome)
 
@@ -99,22 +104,32 @@ def _formats(facts: Facts, acceptable: Sequence[str], *, by_name: bool) -> Step:
     formats = ", ".join(acceptable)
     if by_name:
         return Step("formats", f"{formats}: asked for by name")
-    if facts.alias is None:
+    if facts.word is None:
         return Step("formats", f"{formats}: no segment of the path asks for one")
-    return Step("formats", f"{formats}: the path segment {facts.alias!r} asks for that")
+    return Step("formats", f"{formats}: the path segment {shortened(facts.word)!r} asks for that")
 
 
 def _layers(outcome: Selection | AnswerError) -> Iterator[Step]:
     if isinstance(outcome, Selection):
         for height, layer in enumerate(outcome.layers, 1):
-            removes = [".".join(path) for path in layer.control.unset]
-            details = (f"takes away what lies below it at {', '.join(removes)}",) if removes else ()
+            removes = [_keys(path) for path in layer.control.unset]
+            details = (f"takes away what lies below it at {listed(removes, MOST_PATHS)}",) if removes else ()
             yield Step("layers", f"{height}. {named(layer)}", details)
+
+
+def _keys(path: Path) -> str:
+    """The keys of a path, without the attributes' values by which one of XML may tell elements apart."""
+    return re.sub(r"\[.*?\]", "[…]", ".".join(path))
+
+
+def _called(group: str) -> str:
+    """A group by its name; not where no group can have it, because then it may be anything."""
+    return "what is no group's name" if identifier_fault(Kind.GROUP, group) else f'"{group}"'
 
 
 def named(document: Document) -> str:
     """A document with where it stands: ``machine "98fa9b50d810" (toml), 98fa9b50d810.toml``."""
-    return f"{document.key}, {document.raw.source}" if document.raw.source else str(document.key)
+    return f"{document.key}, {shown(document.raw.source)}" if document.raw.source else str(document.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +162,18 @@ class _Considered:
     def _consider(self) -> None:
         """The claims in the order in which SPEC 7 considers them."""
         if self.question.only_naming:
-            self._tell("side file", f"only documents whose match names {self.question.only_naming!r} may claim it")
+            heading = "rules" if self.facts.asks_for_rules else "side file"
+            self._tell(heading, f"only documents whose match names {self.question.only_naming!r} may claim it")
         for reason in self.catalogue.unlisted:
             self._tell("unreadable", f"{reason}: any group might claim this request")
         machine = self._machines()
         if machine and machine.control.extends is not None:
-            self._tell("group", f'the machine itself extends "{machine.control.extends}": no other group is looked at')
+            name = _called(machine.control.extends)
+            self._tell("group", f"the machine itself extends {name}: no other group is looked at")
             return
-        if not self._groups((machine.key.format,) if machine else self.question.extensions):
-            self._unreadable_groups()
+        extensions = (machine.key.format,) if machine else self.question.extensions
+        if not self._groups(extensions):
+            self._unreadable_groups(extensions)
         if machine is None:
             self._defaults()
 
@@ -235,9 +253,9 @@ class _Considered:
         for problem in claim.document.problems[:1]:
             yield f"it is broken, so what it claims gets no answer: {problem}"
 
-    def _unreadable_groups(self) -> None:
+    def _unreadable_groups(self, extensions: Collection[str]) -> None:
         for group in self.catalogue.unreadable:
-            if group.key.format in self.question.extensions:
+            if group.key.format in extensions:
                 self._tell("unreadable", f"{named(group)} might claim this request: {group.problems[0]}")
 
     def _defaults(self) -> None:
@@ -246,8 +264,8 @@ class _Considered:
             for default in self.catalogue.defaults.get(extension, ()):
                 if default is chosen:
                     fate = "answers, as nothing else claims the request"
-                elif self.question.only_naming:
-                    fate = "is no answer to a side file"
+                elif self.question.without_default:
+                    fate = f"is no answer to {shortened(self.facts.side_file or self.facts.segments[-1])}"
                 elif chosen or (isinstance(self.outcome, Selection) and self.outcome.group):
                     fate = "is not needed"
                 else:

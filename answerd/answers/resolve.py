@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.compose import is_blank, prepared_answer
-from answerd.answers.select import Question, Selection, select
+from answerd.answers.compose import is_blank, named, prepared_answer
+from answerd.answers.select import Question, Selection, question_of, select
 from answerd.documents import Document
-from answerd.errors import EmptyAnswer, NotClaimed
+from answerd.errors import AnswerTooLarge, EmptyAnswer, NotClaimed
 from answerd.facts import Facts
 from answerd.formats import FORMATS, Format
-from answerd.formats.family import Lookup
+from answerd.formats.family import LARGEST_ANSWER, Lookup
 from answerd.formats.yaml_writing import escape
+
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 NO_INSTANCE = "nocloud"
 """The ``instance-id`` of a machine that nothing names (SPEC 7)."""
@@ -55,14 +58,14 @@ def resolve(
     counts as holding.
     """
     acceptable = facts.extensions if extensions is None else extensions
+    question = question_of(facts, acceptable, assumed)
     side_file = facts.side_file
-    if side_file is not None:
-        try:
-            question = Question(facts, acceptable, assumed, only_naming="file")
-            return _answer(catalogue, select(catalogue, question), facts, may_be_blank=True)
-        except NotClaimed:
-            return _side_file(catalogue, facts, side_file, acceptable, assumed)
-    return _answer(catalogue, select(catalogue, Question(facts, acceptable, assumed)), facts)
+    if side_file is None:
+        return _answer(catalogue, select(catalogue, question), facts)
+    try:
+        return _answer(catalogue, select(catalogue, question), facts, may_be_blank=True)
+    except NotClaimed:
+        return _side_file(catalogue, facts, side_file, acceptable, assumed)
 
 
 MANY_HOLES = 2_000
@@ -78,6 +81,8 @@ def _answer(catalogue: Catalogue, selection: Selection, facts: Facts, *, may_be_
         body = catalogue.elsewhere(lambda: prepared.fill(values)) if is_long else prepared.fill(values)
         if is_blank(body) and not may_be_blank:
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
+    if len(body) > LARGEST_ANSWER:
+        raise AnswerTooLarge(f"the answer of {named(selection.layers)} has more than {LARGEST_ANSWER} bytes")
     return Answer(body, selection, FORMATS[selection.layers[-1].key.format])
 
 
@@ -110,12 +115,15 @@ def _side_file(
 
 
 def _sent_by_a_member(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:
-    """The value, as the request sent it, by which a group's ``members`` claimed it; None where they did not."""
+    """The value, as the request sent it, by which a group's ``members`` claimed it; None where they did not.
+
+    Where that was no valid Unicode, its identity: no YAML parser takes a lone surrogate.
+    """
     if selection.group is None or selection.default is not None:
         return None
     group = selection.group
     claimed = (
-        sent
+        one if _LONE_SURROGATE.search(sent) else sent
         for one, sent in facts.identities.items()
         if any(claim.document is group for claim in catalogue.members.get(one, ()))
     )

@@ -1,4 +1,4 @@
-"""Which documents answer a request: SPEC 7, step by step.
+"""Which documents answer a request, step by step (``docs/selection.md``).
 
 Raises instead of guessing: a claim by a broken document is never passed on to the next best claim.
 """
@@ -32,13 +32,14 @@ class Question(NamedTuple):
 
     ``extensions`` are the formats that may answer, in the order that decides ties. The ``match`` of a document in
     ``assumed`` counts as holding (``check`` renders machines that nobody has asked for). With ``only_naming`` set,
-    only documents whose ``match`` names that label may claim (NoCloud's side files).
+    only documents whose ``match`` names that label may claim. ``without_default``: a default never answers.
     """
 
     facts: Facts
     extensions: tuple[str, ...]
     assumed: Collection[Document] = ()
     only_naming: str | None = None
+    without_default: bool = False
 
     def holds_for(self, document: Document, match: Sequence[Criterion]) -> bool:
         """Whether a document's ``match`` lets it claim the request."""
@@ -51,6 +52,14 @@ class Question(NamedTuple):
         return self.only_naming is None or any(criterion.label == self.only_naming for criterion in match)
 
 
+def question_of(facts: Facts, extensions: tuple[str, ...], assumed: Collection[Document] = ()) -> Question:
+    """The question that a request asks. Some file names are asked for before, or beside, the machine's own answer, so
+    fewer documents may claim them: NoCloud's side files, and what AutoYaST tries in a directory."""
+    if facts.side_file is not None or facts.asks_for_rules:
+        return Question(facts, extensions, assumed, only_naming="file", without_default=True)
+    return Question(facts, extensions, assumed, without_default=facts.asks_by_hex_address)
+
+
 def select(catalogue: Catalogue, question: Question) -> Selection:
     """The documents that answer. Raises `NotClaimed` or `BrokenDocument`, with the reason for the console."""
     if catalogue.unlisted:
@@ -60,7 +69,7 @@ def select(catalogue: Catalogue, question: Question) -> Selection:
         return _with_its_group(catalogue, question, machine)
     claim, by_members = _best_group(catalogue, question, question.extensions)
     if not by_members:
-        _refuse_unreadable_groups(catalogue, question)
+        _refuse_unreadable_groups(catalogue, question.extensions)
     if claim:
         return Selection(_checked_chain(catalogue, claim.document), group=claim.document)
     return _default(catalogue, question)
@@ -108,9 +117,10 @@ def _with_its_group(catalogue: Catalogue, question: Question, machine: Document)
     group = catalogue.extended_by(machine)
     if group:
         return Selection((*catalogue.chain(group), machine), machine, group)
-    claim, by_members = _best_group(catalogue, question, (machine.key.format,))
+    extensions = (machine.key.format,)
+    claim, by_members = _best_group(catalogue, question, extensions)
     if not by_members:
-        _refuse_unreadable_groups(catalogue, question)
+        _refuse_unreadable_groups(catalogue, extensions)
     if claim is None:
         return Selection((machine,), machine)
     return Selection((*_checked_chain(catalogue, claim.document), machine), machine, claim.document)
@@ -148,10 +158,10 @@ def _checked_chain(catalogue: Catalogue, group: Document) -> tuple[Document, ...
     return catalogue.chain(group)
 
 
-def _refuse_unreadable_groups(catalogue: Catalogue, question: Question) -> None:
+def _refuse_unreadable_groups(catalogue: Catalogue, extensions: Collection[str]) -> None:
     """A group nobody could ever read might have claimed this request; the answer without it may be wrong."""
     for group in catalogue.unreadable:
-        if group.key.format in question.extensions:
+        if group.key.format in extensions:
             raise BrokenDocument(f"{group.key} might claim this request but cannot be read: {group.problems[0]}")
 
 
@@ -159,7 +169,7 @@ def _default(catalogue: Catalogue, question: Question) -> Selection:
     """The default document of the first acceptable format that has one. Raises `NotClaimed` when none has."""
     for extension in question.extensions:
         defaults = catalogue.defaults.get(extension)
-        if defaults and not question.only_naming:
+        if defaults and not question.without_default:
             catalogue.refuse_twins(defaults)
             default = defaults[0]
             default.read(catalogue.elsewhere)

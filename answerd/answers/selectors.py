@@ -106,11 +106,20 @@ class SelectorIndex(Generic[Owner]):
 
     def holding(self, facts: Facts) -> list[Owner]:
         """The owners of the selectors that hold for the request, each once."""
-        return [owner for owner in dict.fromkeys(self._candidates(facts)) if holds(self._selectors[owner][0], facts)]
+        if facts.found is not None and self in facts.found:
+            return list(facts.found[self])
+        candidates = dict.fromkeys(self._candidates(facts))
+        holding = [owner for owner in candidates if holds(self._selectors[owner][0], facts)]
+        if facts.found is not None:
+            facts.found[self] = holding
+        return holding
 
     def _candidates(self, facts: Facts) -> Iterator[Owner]:
         for (label, where, length), filed in self._filed.items():
-            for form in facts.forms(label):
+            forms: Sequence[str] = facts.forms(label)
+            if where is _INSIDE and len(forms) > 1:
+                forms = (facts.forms(label).joined,)  # no filed text holds a line end
+            for form in forms:
                 for text in _found(form, where, length, filed):
                     yield from filed[text]
         yield from self._anywhere

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.compose import Layers, prepared_answer
+from answerd.answers.compose import Layers, forget_outdated, prepared_answer
 from answerd.answers.criteria import rank
 from answerd.documents import Document
 from answerd.errors import AnswerError
@@ -25,11 +25,13 @@ def warm_up(catalogue: Catalogue, pause: Callable[[], None], before: Catalogue |
     """Prepare the stack of every machine, default and claiming group; calls ``pause`` after each.
 
     ``before`` is a catalogue that has been prepared: then only what is new costs anything, all where a group is. What
-    cannot be prepared is left for the request that meets it, which is told why.
+    cannot be prepared is left for the request that meets it, which is told why. Answers that were made of a group's
+    former version, and are not among those stacks, are dropped.
     """
     block: list[Prepared] = []
     elsewhere = catalogue.elsewhere
     for document in _to_prepare(catalogue, before, pause):
+        forget_outdated(document, catalogue.documents)
         document.read(elsewhere)
         if document.content.readable:
             try:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
 
 from answerd import captures
 from answerd.commands import Arguments, CommandError
+from answerd.commands.terminal import plain, print_json
 from answerd.config import read_config
 from answerd.facts import Facts
 from answerd.identity import shown
@@ -24,7 +24,7 @@ def list_captures(arguments: Arguments) -> int:
     except OSError as error:
         raise CommandError(f"{directory} cannot be read: {error.strerror}") from None
     if arguments["--json"]:
-        print(json.dumps({"captures": rows}, indent=2, ensure_ascii=False))
+        print_json({"captures": rows})
         return 0
     columns = ("time", "peer", "identity", "outcome", "request", "file")
     widths = {column: max((len(row[column]) for row in rows), default=0) for column in ("time", "peer", "identity")}
@@ -41,7 +41,7 @@ def _rows(directory: Path) -> list[dict[str, str]]:
                 raise capture
             who = Facts(capture.request).described
         except captures.CaptureError as error:
-            print(f"answerd: {error}", file=sys.stderr)
+            print(f"answerd: {plain(str(error))}", file=sys.stderr)
             continue
         row = {
             "file": name,

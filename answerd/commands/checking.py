@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -11,8 +10,9 @@ from concurrent.futures import ProcessPoolExecutor
 from answerd.check import Report, built_in_verdict, check
 from answerd.commands import Arguments
 from answerd.commands.asking import configured_store, read_bytes
-from answerd.commands.terminal import coloured, progress
+from answerd.commands.terminal import coloured, plain, print_json, progress
 from answerd.formats import FORMATS, split_extension
+from answerd.identity import brief
 from answerd.store.loader import loaded
 from answerd.validators import Verdict, validate
 
@@ -43,7 +43,7 @@ def check_set(arguments: Arguments) -> int:
     problems = [*missing, *report.problems]
     if arguments["--json"]:
         told = {"problems": problems, "notes": report.notes, "answers": report.rendered}
-        print(json.dumps(told, indent=2, ensure_ascii=False))
+        print_json(told)
     else:
         _print(problems, report)
     return 1 if problems else 0
@@ -52,7 +52,7 @@ def check_set(arguments: Arguments) -> int:
 def _print(problems: list[str], report: Report) -> None:
     for kind, colour, sentences in (("problem:", "red", problems), ("note:", "yellow", report.notes)):
         for sentence in _gathered(sentences):
-            print(f"{coloured(f'{kind:8}', colour)} {sentence}")
+            print(f"{coloured(f'{kind:8}', colour)} {plain(sentence)}")
     if problems:
         advice = "mend the problems; answerd render ID --why shows how one machine's answer comes about"
     else:
@@ -81,7 +81,7 @@ def validate_answer(arguments: Arguments) -> int:
     extension = (arguments["--format"] or split_extension(name)[1] or "").lower().lstrip(".")
     if extension not in FORMATS:
         known = ", ".join(FORMATS)
-        asked = f"{extension!r} is no format" if extension else "the format is not known from a file's extension"
+        asked = f"{brief(extension)!r} is no format" if extension else "the format is not known from a file's extension"
         print(f"answerd: {asked}: give --format with one of {known}", file=sys.stderr)
         return NOT_JUDGED
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from answerd.answers.differences import Comparison, Difference, Side
 from answerd.answers.differences import compare as compare_sets
 from answerd.commands import Arguments, CommandError
 from answerd.commands.asking import configured_store
-from answerd.commands.terminal import coloured, progress
+from answerd.commands.terminal import coloured, plain, print_json, progress
 from answerd.config import ConfigError
 from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
@@ -29,13 +28,13 @@ def compare(arguments: Arguments) -> int:
     try:
         store, other = configured_store(), _opened(arguments["OTHER"])
         for warning in store.warnings():
-            print(f"warning: {warning}", file=sys.stderr)
+            print(f"warning: {plain(warning)}", file=sys.stderr)
         found = compare_sets(loaded(store), loaded(other), progress("answers"))
     except (ConfigError, StoreError) as error:
         raise CommandError(str(error), FAILED) from None
     show_secrets = bool(arguments["--show-secrets"])
     if arguments["--json"]:
-        print(json.dumps(_as_json(found, show_secrets), indent=2, ensure_ascii=False))
+        print_json(_as_json(found, show_secrets))
     else:
         _print(found, store.described, other.described, show_secrets)
     return DIFFERENT if found.differences else SAME
@@ -57,19 +56,20 @@ def _opened(name: str) -> Store:
 
 def _print(found: Comparison, described: str, other: str, show_secrets: bool) -> None:
     width = max((len(difference.name) for difference in found.differences), default=0)
+    described, other = plain(described), plain(other)
     print(coloured(f"{len(found.differences)} of {found.compared} answers differ, {described} and {other}", "bold"))
     diffs = [(difference, difference.unified(show_secrets=show_secrets)) for difference in found.differences]
     for difference, lines in diffs:
         added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
-        print(f"{difference.change:7}  {difference.name:{width}}  +{added} -{removed}")
+        print(f"{difference.change:7}  {plain(difference.name):{width}}  +{added} -{removed}")
     for note in found.notes:
-        print(f"note: {note}")
+        print(f"note: {plain(note)}")
     for difference, lines in diffs:
         print()
-        print(coloured(f"--- {difference.name} in {described}{_made_of(difference.before)}", "bold"))
-        print(coloured(f"+++ {difference.name} in {other}{_made_of(difference.after)}", "bold"))
+        print(coloured(plain(f"--- {difference.name} in {described}{_made_of(difference.before)}"), "bold"))
+        print(coloured(plain(f"+++ {difference.name} in {other}{_made_of(difference.after)}"), "bold"))
         for line in lines:
-            print(coloured(line, _COLOURS[line[0]]) if line[:1] in _COLOURS else line)
+            print(coloured(plain(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else plain(line))
 
 
 def _made_of(side: Side | None) -> str:

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 from answerd.commands import Arguments, CommandError
-from answerd.commands.terminal import progress
+from answerd.commands.terminal import plain, progress
 from answerd.config import read_config
+from answerd.identity import shown
 from answerd.store.sqlite import SqliteStore
 from answerd.store.transfer import export_directory, import_directory, no_progress
 
@@ -18,13 +19,14 @@ def import_documents(arguments: Arguments) -> int:
     path = read_config(os.environ, to_serve=False).db_path
     summary = import_directory(arguments["DIR"], SqliteStore(path), progress("documents") or no_progress)
     for name, why in summary.skipped:
-        print(f"skipped: {name}: {why}", file=sys.stderr)
+        print(plain(f"skipped: {name}: {why}"), file=sys.stderr)
     for name, why in summary.unreadable:
-        print(f"not imported: {name}: {why}", file=sys.stderr)
+        print(plain(f"not imported: {name}: {why}"), file=sys.stderr)
     for problem in summary.problems:
-        print(f"problem: {problem}", file=sys.stderr)
+        print(plain(f"problem: {problem}"), file=sys.stderr)
     print(
-        f"{summary.taken} documents imported into {path}, {summary.replaced} of them replaced one that was there; "
+        f"{summary.taken} documents imported into {shown(path)}, "
+        f"{summary.replaced} of them replaced one that was there; "
         f"{len(summary.skipped) + len(summary.unreadable)} skipped, {len(summary.problems)} problems"
     )
     return 1 if summary.unreadable else 0
@@ -39,6 +41,6 @@ def export_documents(arguments: Arguments) -> int:
         SqliteStore(path), arguments["DIR"], force=arguments["--force"], progress=progress("documents") or no_progress
     )
     for name, why in summary.skipped:
-        print(f"skipped: {name}: {why}", file=sys.stderr)
-    print(f"{summary.written} documents exported to {arguments['DIR']}, {len(summary.skipped)} skipped")
+        print(plain(f"skipped: {name}: {why}"), file=sys.stderr)
+    print(f"{summary.written} documents exported to {shown(arguments['DIR'])}, {len(summary.skipped)} skipped")
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from answerd.answers.reasoning import reasoning
 from answerd.answers.resolve import Answer, resolve
 from answerd.commands import Arguments, CommandError
 from answerd.commands.asking import configured_store, read_bytes
+from answerd.commands.terminal import plain, print_json
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from answerd.store.loader import loaded
@@ -28,18 +28,18 @@ def render(arguments: Arguments) -> int:
     catalogue = loaded(configured_store())
     if arguments["--why"]:
         for line in reasoning(catalogue, facts).lines():
-            print(line, file=sys.stderr)
+            print(plain(line), file=sys.stderr)
     try:
         answer = resolve(catalogue, facts)
     except AnswerError as error:
         raise CommandError(told(error, facts)) from None
-    print(f"# {answer.composition}", file=sys.stderr)
+    print(f"# {plain(answer.composition)}", file=sys.stderr)
     if arguments["--explain"] or arguments["--why"]:
         _judge(answer, facts)
     if not arguments["--explain"]:
         sys.stdout.buffer.write(answer.body)
     elif arguments["--json"]:
-        print(json.dumps(explanation(answer), indent=2, ensure_ascii=False))
+        print_json(explanation(answer))
     else:
         sys.stdout.buffer.write(explained(answer).encode())
     return 0
@@ -56,7 +56,8 @@ def _judge(answer: Answer, facts: Facts) -> None:
     placing = Placing(answer, found)
     for kind, findings in (("invalid", verdict.findings), ("warning", verdict.warnings)):
         for finding in findings:
-            print(f"# {kind}: {placing.placed(finding.message, finding.path, finding.line)}", file=sys.stderr)
+            where = placing.placed(finding.message, finding.path, finding.line)
+            print(f"# {kind}: {plain(where)}", file=sys.stderr)
 
 
 def request_of(arguments: Arguments) -> Request:

@@ -1,13 +1,27 @@
-"""What a person at a terminal sees and a program does not: colours and a bar of progress."""
+"""What reaches a terminal: text that it cannot be made to obey, JSON in any encoding, colours and a bar of progress."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable
-from typing import TextIO
+from typing import Any, TextIO
+
+from answerd.identity import shown
 
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1"}
+
+
+def plain(text: str) -> str:
+    """A line of text without what a terminal would obey; a tab stays a tab."""
+    return "\t".join(map(shown, text.split("\t")))
+
+
+def print_json(told: Any) -> None:
+    """Print a value as JSON: readable where the output is UTF-8, else with escapes, which any encoding can hold."""
+    is_utf8 = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "").replace("_", "") == "utf8"
+    print(json.dumps(told, indent=2, ensure_ascii=not is_utf8))
 
 
 def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:

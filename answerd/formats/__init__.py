@@ -62,6 +62,25 @@ ALIASES: dict[str, tuple[str, ...]] = _aliases(
 )
 """A path segment (lower-cased) and the extensions it restricts a request to, in their order of preference."""
 
+WELL_KNOWN_NAMES: dict[str, tuple[str, ...]] = _aliases(
+    {
+        "user-data meta-data vendor-data network-config": "yaml yml",
+        "install.conf upgrade.conf": "cfg",
+        "autounattend.xml": "unattend xml",
+        "autoinst.xml": "autoyast xml",
+    }
+)
+"""A last path segment (lower-cased) that restricts a request like an alias. Installers ask for it by themselves."""
+
+_WELL_KNOWN_ENDINGS = ("-install.conf", "-upgrade.conf")
+"""OpenBSD puts the machine's MAC address or host name before these."""
+
+
+def formats_of_name(name: str) -> tuple[str, ...] | None:
+    """The extensions that a well-known name (lower-cased) restricts a request to; None for any other name."""
+    found = WELL_KNOWN_NAMES.get(name)
+    return WELL_KNOWN_NAMES["install.conf"] if found is None and name.endswith(_WELL_KNOWN_ENDINGS) else found
+
 
 def split_extension(name: str) -> tuple[str, str | None]:
     """``node.KS`` is ``("node", "ks")``; a name whose extension is no format is ``(name, None)``."""

@@ -5,6 +5,7 @@ Families spell them (`WrittenControl`); this room reads them all alike, so that 
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from numbers import Number
 
 from answerd.formats.family import Path, Written, WrittenControl
-from answerd.identity import Kind, identity, match_form
+from answerd.identity import Kind, brief, identity, match_form
 
 CONTROL_KEYS: dict[str, frozenset[Kind]] = {
     "extends": frozenset(Kind),
@@ -27,6 +28,25 @@ CLAIMING_KEYS = frozenset({"members", "match"})
 """A group in which one of these is malformed might claim anything: it cannot be read (SPEC 7)."""
 
 
+class Forms(list[str]):
+    """The values of one label as patterns compare them (`answerd.identity.match_form`)."""
+
+    __slots__ = ("_joined",)
+
+    @property
+    def joined(self) -> str:
+        """All of them, each between two line ends. Worked out once."""
+        try:
+            return self._joined
+        except AttributeError:
+            self._joined: str = "\n".join(["", *self, ""])
+            return self._joined
+
+
+_A_FEW = 8
+"""Values that are tried one by one for less than a search in all of them costs."""
+
+
 class Pattern:
     """``*`` any run, ``?`` one character; everything but letters and digits is ignored on both sides.
 
@@ -34,22 +54,46 @@ class Pattern:
     ``beginning`` what every such form begins with, ``runs`` the texts that stand in it after a wildcard.
     """
 
-    __slots__ = ("_matches", "beginning", "exact", "runs", "text")
+    __slots__ = ("_anchor", "_is_anchor_enough", "_matches", "beginning", "exact", "runs", "text")
 
     def __init__(self, text: str) -> None:
         """Raises ValueError for a pattern of nothing but punctuation."""
-        form = "".join(c for c in text.lower() if c in "*?" or c.isalnum())
+        form = "".join(c for c in text.casefold() if c in "*?" or c.isalnum())
         if not form:
-            raise ValueError(f"the pattern {text!r} is nothing but punctuation")
+            raise ValueError("the pattern is nothing but punctuation")
         self.text = text
         self.beginning, *runs = re.split(r"[*?]+", form)
         self.runs = tuple(filter(None, runs))
         self.exact: str | None = form if self.beginning == form else None
         self._matches = re.compile(fnmatch.translate(form)).match if self.exact is None else form.__eq__
+        # The longest text of the pattern as it is in `Forms.joined`, where line ends mark a value's beginning and end.
+        texts = re.split(r"[*?]+", f"\n{form}\n")
+        longest = max(texts, key=lambda text: len(text.strip("\n")))
+        self._anchor = longest if longest.strip("\n") else ""
+        self._is_anchor_enough = "?" not in form and sum(map(bool, (self.beginning, *self.runs))) == 1
 
     def matches(self, form: str) -> bool:
         """Whether it holds for a value in `answerd.identity.match_form`."""
         return bool(self._matches(form))
+
+    def matches_any(self, forms: Forms) -> bool:
+        """Whether it holds for any of a label's values.
+
+        Of many values only those are tried that hold the longest text of the pattern; one search finds them all.
+        """
+        if len(forms) <= _A_FEW or not self._anchor:
+            return any(map(self._matches, forms))
+        joined, anchor = forms.joined, self._anchor
+        at = joined.find(anchor)
+        if self._is_anchor_enough:
+            return at >= 0
+        while at >= 0:
+            begin = at + 1 if anchor[0] == "\n" else joined.rfind("\n", 0, at) + 1
+            end = joined.find("\n", begin)
+            if self._matches(joined[begin:end]):
+                return True
+            at = joined.find(anchor, end)
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +103,9 @@ class Criterion:
     label: str
     patterns: tuple[Pattern, ...]
 
-    def holds(self, values: Iterable[str]) -> bool:
-        """Whether any of the label's values (in match form) satisfies any of the patterns."""
-        return any(pattern.matches(value) for value in values for pattern in self.patterns)
+    def holds(self, values: Forms) -> bool:
+        """Whether any of the label's values satisfies any of the patterns."""
+        return any(pattern.matches_any(values) for pattern in self.patterns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +113,8 @@ class Control:
     """The control keys of one document, understood.
 
     ``members`` are identities. ``problems`` are sentences without the document's name. ``claims_known`` is False when
-    ``members`` or ``match`` is malformed, so that nobody can say what the document claims.
+    ``members`` or ``match`` is malformed, or may be misspelled in a group, so that nobody can say what the document
+    claims.
     """
 
     extends: str | None = None
@@ -79,6 +124,17 @@ class Control:
     template: bool = True
     problems: tuple[str, ...] = ()
     claims_known: bool = True
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``; did you mean 'member'?`` for a name that is nearly one of ``known``, else nothing. ``name`` is not quoted: it
+    may be a secret."""
+    near = difflib.get_close_matches(name[:_LONGEST_NAME].lower(), list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+_LONGEST_NAME = 40
+"""Characters that are compared: more is no misspelled control key, and a comparison takes the square of it."""
 
 
 class _Wrong(ValueError):
@@ -100,10 +156,11 @@ def read_control(written: WrittenControl, kind: Kind) -> Control:
         except _Wrong as error:
             spoiled.add(key)
             problems.append(f"{key} {error}{place}")
+    hidden = kind is Kind.GROUP and any(fault.hides_claims for fault in written.faults)
     return Control(
         **meaning,  # type: ignore[arg-type]  # the readers' table gives each key the type of its field
         problems=tuple(problems),
-        claims_known=not spoiled & CLAIMING_KEYS,
+        claims_known=not (hidden or spoiled & CLAIMING_KEYS),
     )
 
 
@@ -111,9 +168,9 @@ def _extends(written: Written) -> str:
     if not isinstance(written.value, str):
         raise _Wrong(f"must be the name of one group, not {_described(written.value)}")
     if not identity(written.value):
-        raise _Wrong(f"names no group: {written.value!r}")
+        raise _Wrong("names no group: its text has no letter or digit")
     if not written.value.isprintable():
-        raise _Wrong(f"holds a control character: {written.value!r}")
+        raise _Wrong("holds a control character")
     return written.value
 
 
@@ -124,11 +181,11 @@ def _members(written: Written) -> tuple[str, ...]:
     if not value:
         raise _Wrong("is empty: name a machine, or leave the key out")
     members = []
-    for member in value:
+    for place, member in enumerate(value, 1):
         if not isinstance(member, str):
-            raise _Wrong(f"must hold texts: {_described(member)} is none")
+            raise _Wrong(f"must hold texts: entry {place} is {_described(member)}")
         if not identity(member):
-            raise _Wrong(f"holds {member!r}, which has no letter or digit")
+            raise _Wrong(f"holds a name with no letter or digit, entry {place}")
         members.append(identity(member))
     return tuple(dict.fromkeys(members))
 
@@ -142,7 +199,7 @@ def _match(written: Written) -> tuple[Criterion, ...]:
     criteria: dict[str, list[Pattern]] = {}
     for label, patterns in value.items():
         if not isinstance(label, str) or not label.strip():
-            raise _Wrong(f"must have texts for labels, not {_described(label)}")
+            raise _Wrong(f"must have texts for labels, and one is {_described(label)}")
         name = label.strip().casefold()
         criteria.setdefault(name, []).extend(_patterns(label, patterns))
     return tuple(Criterion(label, tuple(patterns)) for label, patterns in criteria.items())
@@ -151,14 +208,14 @@ def _match(written: Written) -> tuple[Criterion, ...]:
 def _patterns(label: str, value: object) -> tuple[Pattern, ...]:
     patterns = value if isinstance(value, list) else [value]
     if not patterns:
-        raise _Wrong(f"has no pattern for {label!r}")
+        raise _Wrong(f"has no pattern for {brief(label)!r}")
     read = []
     for pattern in patterns:
         if not isinstance(pattern, str):
-            raise _Wrong(f"must have a text or a list of texts for {label!r}, not {_described(pattern)}")
+            raise _Wrong(f"must have a text or a list of texts for {brief(label)!r}, not {_described(pattern)}")
         if not match_form(pattern) and not set(pattern) & {"*", "?"}:
-            what = "an empty pattern" if not pattern.strip() else f"the pattern {pattern!r}, nothing but punctuation,"
-            raise _Wrong(f"has {what} for {label!r}")
+            what = "a pattern of nothing but punctuation" if pattern.strip() else "an empty pattern"
+            raise _Wrong(f"has {what} for {brief(label)!r}")
         read.append(Pattern(pattern))
     return tuple(read)
 
@@ -167,30 +224,30 @@ def _unset(written: Written) -> tuple[Path, ...]:
     value = written.value
     if not isinstance(value, list):
         raise _Wrong(f"must be a list of dotted paths, not {_described(value)}")
-    return tuple(_path(path) for path in value)
+    return tuple(_path(path, place) for place, path in enumerate(value, 1))
 
 
 _STEP = re.compile(r'"(?P<quoted>[^"]*)"|(?P<bare>[^."]+)')
 
 
-def _path(text: object) -> Path:
+def _path(text: object, place: int) -> Path:
     """The keys of a dotted path: ``a."b.c".d`` is three. A family with paths of its own hands them over as keys."""
     if isinstance(text, tuple):
         return text
     if not isinstance(text, str):
-        raise _Wrong(f"must hold dotted paths: {_described(text)} is none")
+        raise _Wrong(f"must hold dotted paths: entry {place} is {_described(text)}")
     steps: list[str] = []
     at = 0
     while True:
         step = _STEP.match(text, at)
         if not step:
-            raise _Wrong(f'holds {text!r}, which is no dotted path (a."b.c".d for a key with a dot)')
+            raise _Wrong(f'holds no dotted path in entry {place} (a."b.c".d for a key with a dot)')
         steps.append(step["quoted"] if step["bare"] is None else step["bare"])
         at = step.end()
         if at == len(text):
             return tuple(steps)
         if text[at] != ".":
-            raise _Wrong(f'holds {text!r}, which is no dotted path (a."b.c".d for a key with a dot)')
+            raise _Wrong(f'holds no dotted path in entry {place} (a."b.c".d for a key with a dot)')
         at += 1
 
 
@@ -210,15 +267,17 @@ _READERS: dict[str, Callable[[Written], object]] = {
 
 
 def _described(value: object) -> str:
-    """A value as an operator would call it."""
+    """The kind of a value as an operator would call it; never the value, which may be a password."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return "true or false"
     if isinstance(value, str):
-        return f"the text {value!r}"
+        return "a text"
     if isinstance(value, Mapping):
         return "a map"
     if isinstance(value, list):
         return "a list"
-    return f"the number {value}" if isinstance(value, Number) else f"a {type(value).__name__}"
+    if isinstance(value, tuple):  # a YAML key that is a map or a list
+        return "a map or a list"
+    return "a number" if isinstance(value, Number) else "a date or a time"

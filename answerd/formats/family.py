@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Protocol
 
-from answerd.formats.template import Placeholder, Template, TemplateReader
+from answerd.errors import AnswerTooLarge
+from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
+from answerd.memo import remembered
 
 Tree = Any
 """A family's own parsed form. Opaque to everyone else, and never changed once it is made: layers share parts."""
 
+
+LARGEST_ANSWER = 8_388_608
+"""Bytes. A real answer has some thousands; a client that reads slowly keeps its answer in memory."""
 
 DEEPEST = 100
 """Levels of nesting that are read. The deepest key of a real answer stands at 8; recursion ends near 900."""
@@ -59,10 +63,15 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class ControlFault:
-    """What is wrong with the control key ``key`` before its value is even looked at."""
+    """What is wrong with the control key ``key`` before its value is even looked at.
+
+    ``key`` is empty where what is written is no control key. ``hides_claims``: it may be a misspelled ``members`` or
+    ``match``, so nobody can say what the document claims.
+    """
 
     key: str
     reason: str
+    hides_claims: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,13 @@ class WrittenControl:
 
     values: Mapping[str, Written] = field(default_factory=dict)
     faults: tuple[ControlFault, ...] = ()
+    is_there: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the document is written without any: then the tree is the whole text. ``is_there`` is for a spelling
+        that names no key and has to be removed all the same."""
+        return not (self.values or self.faults or self.is_there)
 
 
 Path = tuple[str, ...]
@@ -117,10 +133,14 @@ def fragments(text: str | Template, write: Callable[[str], str]) -> Iterator[str
         yield write(part) if isinstance(part, str) else hole(part, write)
 
 
-@lru_cache(maxsize=1_024)
+@remembered(1_024, Placeholder.size, LONGEST_REMEMBERED)
 def hole(placeholder: Placeholder, write: Callable[[str], str]) -> Hole:
     """The hole of one placeholder. The answers of a fleet share theirs."""
     return Hole(Template((placeholder,)), write)
+
+
+_LONGEST_ALIKE = 1_000
+"""Characters in the placeholders of an answer up to which its cuts are shared with others that are cut alike."""
 
 
 class Prepared:
@@ -144,8 +164,7 @@ class Prepared:
         self._block = b"".join(constant)
         self._begin = 0
         cuts = tuple(map(len, constant))
-        alike = _alike if len(holes) <= _SHARED_HOLES else _as_they_are
-        self._cuts, self.holes = alike(cuts, tuple(holes))
+        self.holes, self._cuts = _alike(tuple(holes), cuts)
 
     @property
     def static(self) -> bytes | None:
@@ -164,14 +183,20 @@ class Prepared:
         return tuple(pieces)
 
     def fill(self, lookup: Lookup) -> bytes:
-        """The answer for one request. Raises `answerd.errors.CannotFill` naming the label that fails."""
+        """The answer for one request. Raises `answerd.errors.CannotFill` naming the label that fails, and
+        `answerd.errors.AnswerTooLarge`."""
         holes = self.holes
         if not holes:
             return self._constant
         cuts, block, at = self._cuts, self._block, self._begin
         filled: list[bytes] = []
+        room = LARGEST_ANSWER
         for length, hole in zip(cuts, holes, strict=False):  # behind the last hole there are bytes again
-            filled += (block[at : at + length], hole.write(hole.template.fill(lookup)).encode())
+            value = hole.write(hole.template.fill(lookup)).encode()
+            room -= len(value)
+            if room < 0:  # before the rest is made: a value may be long, and repeated
+                raise AnswerTooLarge(f"the filled answer has more than {LARGEST_ANSWER} bytes")
+            filled += (block[at : at + length], value)
             at += length
         filled.append(block[at : at + cuts[-1]])
         return b"".join(filled)
@@ -198,18 +223,17 @@ class Prepared:
 _PACKED = 65_536
 """Bytes of an answer up to which it is put into a block with others; a larger one is a block by itself."""
 
-_SHARED_HOLES = 100
-"""Holes of an answer up to which another that is cut alike is looked for: what is kept for that is bounded."""
+
+def _weight(holes: tuple[Hole, ...]) -> int:
+    """Return about how many characters the placeholders of an answer hold."""
+    parts = [part for hole in holes for part in hole.template.parts]
+    return sum([len(part) if isinstance(part, str) else 1 + part.size() for part in parts])
 
 
-def _as_they_are(cuts: tuple[int, ...], holes: tuple[Hole, ...]) -> tuple[tuple[int, ...], tuple[Hole, ...]]:
-    return cuts, holes
-
-
-@lru_cache(maxsize=4_096)
-def _alike(cuts: tuple[int, ...], holes: tuple[Hole, ...]) -> tuple[tuple[int, ...], tuple[Hole, ...]]:
+@remembered(4_096, _weight, _LONGEST_ALIKE)
+def _alike(holes: tuple[Hole, ...], cuts: tuple[int, ...]) -> tuple[tuple[Hole, ...], tuple[int, ...]]:
     """The one pair of objects for all answers that are cut alike."""
-    return cuts, holes
+    return holes, cuts
 
 
 class Family(Protocol):

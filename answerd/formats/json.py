@@ -21,6 +21,7 @@ from answerd.errors import CannotFill
 from answerd.formats import plain
 from answerd.formats.family import DEEPEST, Hole, ParseError, Path, Prepared, Tree, WrittenControl, line_and_column
 from answerd.formats.template import Placeholder, Template, TemplateReader
+from answerd.identity import brief
 
 name = "json"
 
@@ -65,10 +66,15 @@ def parse(text: str) -> Tree:
         if plain.is_too_deep(tree):
             raise _RefusedError
     except json.JSONDecodeError as error:
-        raise ParseError(error.msg, error.lineno, error.colno) from None
+        raise ParseError(fixed_sentence(error.msg), error.lineno, error.colno) from None
     except (_RefusedError, RecursionError):
         _refuse(text)
     return tree
+
+
+def fixed_sentence(message: str) -> str:
+    """The json module's message without the character that it may quote at its end."""
+    return re.split(r" at$|: '| '[^:,]", message, maxsplit=1)[0]
 
 
 def _map(pairs: list[tuple[str, Any]]) -> plain.Map:
@@ -104,7 +110,7 @@ def _refuse_lone_surrogates(text: str) -> None:
         return
     for escape in _ESCAPES.finditer(text):
         if escape["lone"]:
-            reason = f"a text holds the lone surrogate {escape[0]}, which is no character"
+            reason = "a text holds a lone surrogate, which is no character"
             raise ParseError(reason, *line_and_column(text, escape.start()))
 
 
@@ -122,7 +128,7 @@ def _refuse(text: str) -> NoReturn:
         elif first == '"' and open_maps and open_maps[-1] is not None and is_key(text, token):
             key = json.loads(token[0])
             if key in open_maps[-1]:
-                raise ParseError(f"the key {key!r} stands twice in one object", *line_and_column(text, token.start()))
+                raise ParseError("this key stands twice in one object", *line_and_column(text, token.start()))
             open_maps[-1].add(key)
         elif token[0] in _NO_NUMBERS:
             raise ParseError(f"{token[0]} is no JSON number", *line_and_column(text, token.start()))
@@ -204,6 +210,6 @@ def _escape(text: str) -> str:
 
 def _fill(placeholder: Placeholder, text: str) -> str:
     if _SURROGATE.search(text):
-        reason = f"the value of {placeholder.label!r} holds a lone surrogate, which is no character"
+        reason = f"the value of {brief(placeholder.label)!r} holds a lone surrogate, which is no character"
         raise CannotFill(reason, placeholder.label, missing=False)
     return _escape(text)

@@ -91,14 +91,7 @@ class _Plain(_Structured):
     def mark(self, source: str, layer: int) -> Tree:
         """The tree with a `_Mark` for every value that is no map, and for every empty map."""
         _, tree = self.family.control(self.family.parse(source))
-        lines = self.lines(source)
-
-        def marked(value: Any) -> Any:
-            if isinstance(value, dict):
-                return _Map({key: marked(below) for key, below in value.items()}, layer, lines)
-            return _Mark(value, layer, lines)
-
-        return marked(tree)
+        return _marked_plain(tree, layer, self.lines(source))
 
     def leaves(self, tree: Tree) -> Iterator[Leaf]:
         """A map that merged from several has no mark of its own, its values have."""
@@ -111,6 +104,12 @@ class _Map(plain.Map):
     def __init__(self, values: plain.Map, layer: int, lines: Lines) -> None:
         super().__init__(values)
         self.layer, self.lines = layer, lines
+
+
+def _marked_plain(value: Any, layer: int, lines: Lines) -> Any:
+    if isinstance(value, dict):
+        return _Map({key: _marked_plain(below, layer, lines) for key, below in value.items()}, layer, lines)
+    return _Mark(value, layer, lines)
 
 
 def _plain_leaves(tree: Tree, path: Path) -> Iterator[Leaf]:
@@ -164,10 +163,20 @@ class _Yaml(_Structured):
     def mark(self, source: str, layer: int) -> Tree:
         """The document, each node's line a `_Line`."""
         _, tree = yaml.control(yaml.parse(source))
+        if isinstance(tree, yaml.Stream):
+            roots = tuple(root and _marked_node(root, layer) for root in tree.roots)
+            return tree._replace(roots=roots)
         return tree if tree.root is None else tree._replace(root=_marked_node(tree.root, layer))
 
     def leaves(self, tree: Tree) -> Iterator[Leaf]:
-        """The scalars and the empty collections."""
+        """The scalars and the empty collections. The documents of a stream are counted like the items of a list."""
+        if isinstance(tree, yaml.Stream):
+            return (
+                leaf
+                for position, root in enumerate(tree.roots)
+                if root is not None
+                for leaf in _node_leaves(root, (str(position),))
+            )
         return _node_leaves(tree.root, ()) if tree.root is not None else iter(())
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
-from answerd.errors import CannotFill
-from answerd.identity import mac_digits, shown
+from answerd.errors import MOST_PROBLEMS, CannotFill
+from answerd.identity import brief, mac_digits
+from answerd.memo import remembered
 
 _STRING = r'"[^"\r\n]*"|\'[^\'\r\n]*\''
 _LABEL = r"[\w$@][\w$@.:-]*"
@@ -23,12 +23,18 @@ _PLACEHOLDER = re.compile(
 _ONE_FILTER = re.compile(rf"\|[ \t]*(?P<name>[A-Za-z_]\w*)(?:[ \t]*\([ \t]*(?P<argument>{_STRING})[ \t]*\))?")
 _LINE_END = re.compile(r"[\r\n]")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode category Cc, all of it
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _OCTETS = range(0, 12, 2)
-_SHOWN = 60
-"""Characters of a faulty placeholder that a problem quotes."""
+_LONGEST_SPELLING = 200
+"""Characters by which a faulty placeholder is looked for in its document."""
+_SPELLINGS: tuple[tuple[str, str], ...] = (("", ""), ('"', '\\"'), ("'", "''"), ('"', "&quot;"))
+"""How a document may spell the quotes in a value, by what they are replaced with."""
 
 MOST_FILTERS = 32
 """Filters of one placeholder. Each goes over the whole value, so many of them would multiply what a request costs."""
+
+LONGEST_REMEMBERED = 200
+"""Characters of a placeholder that is read once for all documents that have it."""
 
 
 def _separated_by(separator: str) -> Callable[[str], str]:
@@ -41,12 +47,25 @@ def _separated_by(separator: str) -> Callable[[str], str]:
     return spell
 
 
+_NO_SLUG = re.compile(r"[^a-z0-9]+")
+_LONGEST_SLUG = 63
+"""Characters of a DNS label (RFC 1035)."""
+
+
+def _slug(value: str) -> str:
+    slug = _NO_SLUG.sub("-", value.lower()).strip("-")[:_LONGEST_SLUG].rstrip("-")
+    if not slug:
+        raise ValueError("has no ASCII letter or digit")
+    return slug
+
+
 FILTERS: dict[str, Callable[[str], str]] = {
     "bare": _separated_by(""),
     "colons": _separated_by(":"),
     "dashes": _separated_by("-"),
     "lower": str.lower,
     "upper": str.upper,
+    "slug": _slug,
 }
 """The filters that take no argument. ``default("text")`` is the one that does; it acts on what is missing."""
 
@@ -65,15 +84,25 @@ class Placeholder:
     def value(self, lookup: Callable[[str], str | None]) -> str:
         """What the request puts here. Raises `CannotFill` when it has no such fact or the fact cannot be used."""
         value = lookup(self.label)
+        if value is not None and not value.isprintable():
+            self._refuse_unusable(value)
         if self.filters:
             value = self._filtered(value)
         if value is None:
             reason = f"the request has no fact {self._shown!r}, which the answer needs"
             raise CannotFill(reason, self._shown, missing=True)
-        if not value.isprintable() and _CONTROL_CHARACTER.search(value):
+        if self.filters and not value.isprintable():  # the text of a default
+            self._refuse_unusable(value)
+        return value
+
+    def _refuse_unusable(self, value: str) -> None:
+        """Raise `CannotFill` for a value that no answer may take. Before any filter, which could hide it."""
+        if _CONTROL_CHARACTER.search(value):
             reason = f"the value of {self._shown!r} holds a control character, which no answer may take"
             raise CannotFill(reason, self._shown, missing=False)
-        return value
+        if _LONE_SURROGATE.search(value):
+            reason = f"the value of {self._shown!r} is not valid Unicode, which no answer may take"
+            raise CannotFill(reason, self._shown, missing=False)
 
     def _filtered(self, value: str | None) -> str | None:
         for name, argument in self.filters:
@@ -83,13 +112,17 @@ class Placeholder:
                 try:
                     value = FILTERS[name](value)
                 except ValueError as error:
-                    reason = f"{{{{ {self._shown} | {name} }}}}: {value[:_SHOWN]!r} {error}"
+                    reason = f"{{{{ {self._shown} | {name} }}}}: the value {error}"
                     raise CannotFill(reason, self._shown, missing=False) from None
         return value
 
+    def size(self) -> int:
+        """Its characters."""
+        return len(self.label) + sum([len(argument or "") for _, argument in self.filters])
+
     @property
     def _shown(self) -> str:
-        return self.written or self.label
+        return brief(self.written or self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +140,19 @@ class Template:
 
 
 class TemplateReader:
-    """Reads the placeholders of one document and collects what is wrong with them in ``problems``.
+    """Reads the placeholders of one document and collects what is wrong with them.
 
-    ``found`` tells whether any placeholder, a literal one included, was seen.
+    ``problems`` holds the first sentences, ``unlisted`` counts those that came after them. A sentence tells the line
+    and the column in ``source``, the document's text, where it can be found there. It never quotes what stands between
+    the braces: that may be a password. ``found`` tells whether any placeholder, a literal one included, was seen.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, source: str = "") -> None:
+        self.source = source
         self.problems: list[str] = []
+        self.unlisted = 0
         self.found = False
+        self._looked_at: dict[str, int] = {}
 
     def __call__(self, text: str, *, open_is_text: bool = False) -> str | Template:
         """``text`` as a template, or as the text that it stands for when no part of it depends on the request.
@@ -131,7 +169,7 @@ class TemplateReader:
             found = _PLACEHOLDER.match(text, start)
             if found:
                 self.found = True
-                parts += [text[done:start], self._placeholder(found)]
+                parts += [text[done:start], self._placeholder(found, text)]
                 done = next_from = found.end()
             else:
                 self._note_fault(text, start, closings.after(start), open_is_text)
@@ -144,18 +182,38 @@ class TemplateReader:
         """Note what is wrong with the ``{{`` at ``start``, whose ``}}`` ends at ``end``, None where it has none."""
         if end is None and open_is_text:
             return
-        line = re.split(r"[\r\n]", text[start : start + _SHOWN], maxsplit=1)[0]
-        quoted = shown(text[start:end] if end is not None and end - start <= _SHOWN else line)
-        what = "is no placeholder" if end is not None else "opens a placeholder that its line does not close"
-        self.problems.append(
-            f'{quoted} {what}: write {{{{ "{{{{" }}}} for literal braces, or switch this document\'s templates off'
+        self._note(
+            text,
+            start,
+            f"{'is no placeholder' if end is not None else 'opens a placeholder that its line does not close'}: "
+            'write {{ "{{" }} for literal braces, or switch this document\'s templates off',
+            closed=end is not None,
         )
 
-    def _placeholder(self, found: re.Match[str]) -> str | Placeholder:
-        placeholder, problem = _read(found[0], found["subject"], found["filters"])
+    def _placeholder(self, found: re.Match[str], text: str) -> str | Placeholder:
+        placeholder, problem = _read(found[0])
         if problem:
-            self.problems.append(problem)
+            self._note(text, found.start(), problem)
         return placeholder
+
+    def _note(self, text: str, start: int, problem: str, *, closed: bool = True) -> None:
+        if len(self.problems) == MOST_PROBLEMS:
+            self.unlisted += 1
+            return
+        self.problems.append(f"{'{{ … }}' if closed else '{{'}{self._place(text, start)} {problem}")
+
+    def _place(self, text: str, start: int) -> str:
+        """Where in the document the placeholder is that begins at ``start`` of one of its values; empty where it is
+        not found as it is spelled."""
+        spelled = re.split(r"[\r\n]|(?<=\}\})", text[start : start + _LONGEST_SPELLING], maxsplit=1)[0]
+        for old, new in _SPELLINGS:
+            spelling = spelled.replace(old, new) if old else spelled
+            at = self.source.find(spelling, self._looked_at.get(spelling, 0))
+            if at >= 0:
+                self._looked_at[spelling] = at + 1
+                line, column = self.source.count("\n", 0, at) + 1, at - self.source.rfind("\n", 0, at)
+                return f" at line {line}, column {column}"
+        return ""
 
 
 class _Closings:
@@ -176,15 +234,18 @@ class _Closings:
         return self._closing + 2 if self._closing < self._line_end else None
 
 
-@lru_cache(maxsize=1_024)
-def _read(written: str, subject: str, filters: str) -> tuple[str | Placeholder, str]:
+@remembered(1_024, len, LONGEST_REMEMBERED)
+def _read(written: str) -> tuple[str | Placeholder, str]:
     """What stands between the braces, and what is wrong with it. A fleet's documents share their few placeholders."""
+    found = _PLACEHOLDER.fullmatch(written)
+    assert found is not None  # noqa: S101 - the caller matched it
+    subject, filters = found["subject"], found["filters"]
     read: list[tuple[str, str | None]] = []
     for one in _ONE_FILTER.finditer(filters):
         name, argument = one["name"], one["argument"]
         if (name == "default") != (argument is not None) or (name != "default" and name not in FILTERS):
             known = ", ".join(sorted([*FILTERS, 'default("text")']))
-            return "", f"{written}: unknown filter {one[0][1:].strip()!r}; the filters are {known}"
+            return "", f"has an unknown filter; the filters are {known}"
         read.append((name, argument[1:-1] if argument is not None else None))
     if len(read) > MOST_FILTERS:
         return "", f"{subject}: {len(read)} filters are too many, a placeholder has at most {MOST_FILTERS}"
@@ -193,7 +254,7 @@ def _read(written: str, subject: str, filters: str) -> tuple[str | Placeholder, 
     try:
         return _filtered(subject[1:-1], read), ""
     except ValueError as error:
-        return "", f"{written}: {subject[1:-1]!r} {error}"
+        return "", f"has a text that {error}"
 
 
 def _filtered(literal: str, filters: list[tuple[str, str | None]]) -> str:

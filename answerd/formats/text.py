@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
+from answerd.formats.control import did_you_mean
 from answerd.formats.family import (
     ControlFault,
     Hole,
@@ -21,7 +22,6 @@ from answerd.formats.family import (
     fragments,
 )
 from answerd.formats.template import Template, TemplateReader
-from answerd.identity import shown
 
 name = "text"
 
@@ -86,9 +86,10 @@ class _Directives:
         verb, rest = (*directive.split(None, 1), "", "")[:2]
         key = _KEY_OF_VERB.get(verb)
         if key is None:
-            known = ", ".join(verb for verb in _KEY_OF_VERB if verb != "unset")
-            reason = f"unknown directive 'answer: {shown(verb)}' (line {line}); there are {known}"
-            self.faults.append(ControlFault("", reason))
+            known = [verb for verb in _KEY_OF_VERB if verb != "unset"]
+            hint = did_you_mean(verb, known)
+            reason = f"unknown directive after 'answer:' (line {line}); there are {', '.join(known)}{hint}"
+            self.faults.append(ControlFault("", reason, hides_claims=True))
             return
         try:
             _TAKE[key](self, rest, f"line {line}")
@@ -105,7 +106,7 @@ class _Directives:
             raise ValueError("a document extends one group only, this is the second")
         names = shell_words(rest)
         if len(names) != 1:
-            raise ValueError(f"must name one group, not {rest!r}")
+            raise ValueError("must name one group, in one word")
         self.values["extends"] = Written(names[0], place)
 
     def take_members(self, rest: str, place: str) -> None:
@@ -124,7 +125,7 @@ class _Directives:
         for criterion in shell_words(rest):
             label, equals, pattern = criterion.partition("=")
             if not equals:
-                raise ValueError(f"{criterion!r} is not label=pattern")
+                raise ValueError("a criterion is not label=pattern")
             criteria.append((label, pattern))
         together = self.values.setdefault("match", Written({}, place)).value
         assert isinstance(together, dict)  # noqa: S101 - made here
@@ -134,7 +135,7 @@ class _Directives:
     def take_template(self, rest: str, place: str) -> None:
         """``template off`` (or ``on``)."""
         if rest not in ("off", "on"):
-            raise ValueError(f"is 'off' or 'on', not {rest!r}")
+            raise ValueError("is 'off' or 'on'")
         self.values["template"] = Written(rest == "on", place)
 
     def refuse_unset(self, _rest: str, _place: str) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, time
-from functools import lru_cache
 from importlib.machinery import FileFinder, SourceFileLoader
 from importlib.util import find_spec, module_from_spec, spec_from_loader
 from typing import Any
@@ -19,11 +18,13 @@ import tomli
 from answerd.formats import plain
 from answerd.formats.family import DEEPEST, Hole, ParseError, Prepared, Tree, WrittenControl, fragments
 from answerd.formats.template import Template, TemplateReader
+from answerd.memo import remembered
 
 name = "toml"
 merge = plain.merge
 unset = plain.unset
 
+_LONGEST_KEY = 200  # characters of a key, or of a dotted path, that is spelled once for all documents
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 _TO_ESCAPE = re.compile(r'["\\\x00-\x1f\x7f]')
 _LARGE = 32_768
@@ -63,16 +64,36 @@ def parse(text: str) -> Tree:
     try:
         tree = tomli.loads(text) if len(text) <= _LARGE else _in_python.loads(text)
     except (tomli.TOMLDecodeError, _in_python.TOMLDecodeError) as error:
-        raise ParseError(error.msg, error.lineno, error.colno) from None
+        raise ParseError(fixed_sentence(error.msg), error.lineno, error.colno) from None
     except RecursionError:
         raise ParseError("it is nested too deeply") from None
-    except ValueError as error:  # a number or a date that Python cannot hold
-        raise ParseError(str(error)) from None
+    except ValueError:
+        raise ParseError("it holds a number or a date that is out of range") from None
     if plain.is_too_deep(tree):
         raise ParseError(f"it is nested more than {DEEPEST} levels deep")
     if _LONG_INTEGER.search(text) and _has_long_integer(tree):
         raise ParseError("it holds an integer of more than 3,600 digits")
     return tree
+
+
+_FIXED_SENTENCES: tuple[tuple[str, str], ...] = (
+    ("Cannot declare", "This table is declared already"),
+    ("Cannot mutate", "This table or array is closed: nothing can be added to it here"),
+    ("Cannot redefine", "This table is there already"),
+    ("Duplicate inline table key", "This key is there already"),
+    ("Expected '='", "Expected '=' after a key"),
+    ("Expected", "Expected another character here"),
+    ("Found invalid character", "Invalid character"),
+    ("Illegal character", "Illegal character"),
+    ("Unescaped", "Unescaped '\\' in a string"),
+)
+
+
+def fixed_sentence(message: str) -> str:
+    """tomli's (and tomllib's) message without what it quotes: in a document that does not parse, what looks like a key
+    may be a value whose quotes are wrong."""
+    known = next((sentence for beginning, sentence in _FIXED_SENTENCES if message.startswith(beginning)), None)
+    return known or (message if message.replace(" ", "").isalpha() else "not TOML")
 
 
 def _has_long_integer(value: object) -> bool:
@@ -180,7 +201,6 @@ def escape(text: str) -> str:
     return _TO_ESCAPE.sub(lambda found: _SHORT_ESCAPES.get(found[0], f"\\u{ord(found[0]):04x}"), text)
 
 
-@lru_cache(maxsize=4_096)
+@remembered(4_096, len, _LONGEST_KEY)
 def _key(key: str) -> str:
     return key if _BARE_KEY.match(key) else f'"{escape(key)}"'
-

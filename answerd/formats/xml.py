@@ -18,6 +18,7 @@ from answerd.formats.template import Placeholder, Template, TemplateReader
 from answerd.formats.xml_control import META, holding, read_meta, without
 from answerd.formats.xml_merge import merged
 from answerd.formats.xml_tree import Document, Element, Instruction, Shape, Text, read, shape
+from answerd.identity import brief
 
 name = "xml"
 
@@ -42,7 +43,7 @@ def control(tree: Tree) -> tuple[WrittenControl, Tree]:
     if not metas:
         return WrittenControl(), tree
     kept = [item for item in root.content if not isinstance(item, Element) or item.name != META]
-    return read_meta(metas), replace(tree, root=holding(root, kept))
+    return replace(read_meta(metas), is_there=True), replace(tree, root=holding(root, kept))
 
 
 def placeholders(tree: Tree, reader: TemplateReader) -> Tree:
@@ -74,7 +75,8 @@ def unset(tree: Tree, paths: Collection[Path]) -> Tree:
 def merge(lower: Tree, upper: Tree) -> Tree:
     """Root over root; of declaration, doctype and each instruction the upper one where it has one."""
     if lower.root.name != upper.root.name:
-        raise MergeError(f"the root elements differ: <{upper.root.name}> cannot be laid over <{lower.root.name}>")
+        above, below = brief(upper.root.name), brief(lower.root.name)
+        raise MergeError(f"the root elements differ: <{above}> cannot be laid over <{below}>")
     return Document({**lower.around, **upper.around}, merged(lower.root, upper.root))
 
 
@@ -141,6 +143,6 @@ def _value(value: str | Template, escapes: dict[int, str]) -> Iterator[str | Hol
 def _fill(placeholder: Placeholder, escapes: dict[int, str], text: str) -> str:
     wrong = _NO_CHARACTER.search(text)
     if wrong:
-        reason = f"the value of {placeholder.label!r} holds {wrong[0]!a}, which XML cannot hold"
+        reason = f"the value of {brief(placeholder.label)!r} holds {wrong[0]!a}, which XML cannot hold"
         raise CannotFill(reason, placeholder.label, missing=False)
     return text.translate(escapes)

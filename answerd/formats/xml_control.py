@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from answerd.formats.control import CONTROL_KEYS
+from answerd.formats.control import CONTROL_KEYS, did_you_mean
 from answerd.formats.family import Branches, ControlFault, Path, Written, WrittenControl, branches
 from answerd.formats.xml_tree import Element, Instruction, Shape, Text, shape
 
@@ -47,26 +47,33 @@ class _Reading:
         self.faults: list[ControlFault] = []
 
     def fault(self, key: str, reason: str, element: Element) -> None:
-        """Note what is wrong; a name that is no control key is the whole element's fault."""
-        self.faults.append(ControlFault(key if key in CONTROL_KEYS else "", f"{reason} (line {element.line})"))
+        """Note what is wrong with a control key, or with the whole element."""
+        self.faults.append(ControlFault(key, f"{reason} (line {element.line})"))
+
+    def fault_in_name(self, what: str, name: str, known: Iterable[str], element: Element) -> None:
+        """Note the name of an element or attribute that has no meaning there: it may be a misspelled control key."""
+        reason = f"<{META}> has no such {what} (line {element.line}); there are {', '.join(known)}"
+        hides_claims = what == "element" or bool(did_you_mean(name, _CLAIMING))
+        key = name if name in CONTROL_KEYS else ""
+        self.faults.append(ControlFault(key, reason + did_you_mean(name, known), hides_claims))
 
     def take(self, meta: Element) -> None:
         """Read the attributes and children of one ``answer-meta``."""
         for label, value in _attributes(meta).items():
-            if label not in ("extends", "template"):
-                self.fault(label, f"<{META}> has no attribute {label!r}; there are extends and template", meta)
+            if label not in _ATTRIBUTES:
+                self.fault_in_name("attribute", label, _ATTRIBUTES, meta)
             elif label in self.values:
                 self.fault(label, "stands twice", meta)
             else:
                 meaning = {"true": True, "false": False}.get(value.strip(), value) if label == "template" else value
                 self.values[label] = Written(meaning, f"line {meta.line}")
         if shape(meta) in (Shape.TEXT, Shape.MIXED):
-            self.fault("", f"<{META}> holds text {meta.text()!r} beside its elements", meta)
+            self.fault("", f"<{META}> holds text beside its elements", meta)
         for child in meta.elements():
             if child.name in _TAKE:
                 _TAKE[child.name](self, child)
             else:
-                self.fault(child.name, f"<{META}> has no <{child.name}>; there are {', '.join(_TAKE)}", child)
+                self.fault_in_name("element", child.name, _TAKE, child)
 
     def take_member(self, child: Element) -> None:
         """``<member>52:54:00:11:22:33</member>``: one identifier; several elements add up."""
@@ -79,7 +86,7 @@ class _Reading:
             return
         path = read_path(child.text())
         if path is None:
-            reason = f"{child.text()!r} is no path of names below the root, as in general/mode or a[@name='b']/c/@d"
+            reason = "it is no path of names below the root, as in general/mode or a[@name='b']/c/@d"
             self.fault("unset", reason, child)
         else:
             self.add("unset", path, child)
@@ -116,6 +123,10 @@ _TAKE: dict[str, Callable[[_Reading, Element], None]] = {
     "match": _Reading.take_match,
     "unset": _Reading.take_unset,
 }
+
+
+_ATTRIBUTES = ("extends", "template")
+_CLAIMING = ("member", "members", "match")
 
 
 def _attributes(element: Element) -> dict[str, str]:

@@ -13,11 +13,12 @@ from typing import NamedTuple
 from answerd.formats.family import MergeError
 from answerd.formats.template import Template
 from answerd.formats.xml_tree import Element, Instruction, Shape, Text, shape
+from answerd.identity import brief, first_of
 
 TELLING = ("name", "id", "key", "alias", "pass", "processorArchitecture")
 """The attributes that tell siblings of one name apart."""
 
-_MOST_SHOWN = 4
+_MOST_NAMED = 5
 """Elements that a sentence names."""
 
 _LIST_ATTRIBUTE = "type"
@@ -119,7 +120,7 @@ class _Children:
             upper = self.above[at]
             found = siblings.same(upper)
             if len(found) > 1:
-                several = _several([_shown(self.below[other]) for other in found[:_MOST_SHOWN]], len(found), " and ")
+                several = first_of([_shown(self.below[other]) for other in found], _MOST_NAMED, " and ")
                 raise MergeError(f"{self.place}: {_shown(upper)} pairs with more than one element below it: {several}")
             if found and found[0] in partners:
                 both = f"{_shown(self.above[partners[found[0]]])} and {_shown(upper)}"
@@ -151,10 +152,10 @@ class _Children:
             added_together = parent is self.upper and bisect_left(paired, first) == bisect_right(paired, last)
             if not added_together:
                 own = set(list_of)
-                others = sorted({_shown(children[at]) for at in range(first, last) if at not in own})
-                shown = _several(others[:_MOST_SHOWN], len(others), ", ")
+                others = list(dict.fromkeys(_shown(children[at]) for at in range(first, last) if at not in own))
                 raise MergeError(
-                    f"{self.place}: the list of {_shown(children[first])} has {shown} in its midst, "
+                    f"{self.place}: the list of {_shown(children[first])} has "
+                    f"{first_of(others, _MOST_NAMED)} in its midst, "
                     "an order that a merge cannot keep: put its elements together, or give each a name or an id"
                 )
 
@@ -228,17 +229,6 @@ def _shared(lower: Element, upper: Element) -> list[str]:
     return [label for label in TELLING if label in lower.attributes and label in upper.attributes]
 
 
-def _several(shown: list[str], count: int, between: str) -> str:
-    """Some of ``count`` elements, and how many more there are."""
-    more = f" and {count - len(shown)} more" if count > len(shown) else ""
-    return between.join(shown) + more
-
-
 def _shown(element: Element) -> str:
-    """The element's tag with what tells it apart: ``<component name="Shell">``."""
-    told = [
-        f' {label}="{element.attributes[label] if isinstance(element.attributes[label], str) else "{{…}}"}"'
-        for label in TELLING
-        if label in element.attributes
-    ]
-    return f"<{element.name}{''.join(told)}>"
+    """The element's name and line: ``<component> of line 12``. An attribute's text may be a password."""
+    return f"<{brief(element.name)}> of line {element.line}"

@@ -14,10 +14,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from html.entities import name2codepoint
 from typing import NoReturn
 from xml.parsers import expat
 
-from answerd.formats.family import DEEPEST, ParseError
+from answerd.formats.family import DEEPEST, ParseError, line_and_column
 from answerd.formats.template import Template
 
 WHITE = " \t\r\n"
@@ -154,27 +155,32 @@ class _Reader:
         parser.ProcessingInstructionHandler = self.instruction
 
     def read(self) -> Document:
-        """The document. Raises `ParseError`."""
-        if not self.source.strip(WHITE):
-            raise ParseError("it is empty", 1, 1)
+        """The document; to be called once. Raises `ParseError`."""
         try:
+            if not self.source.strip(WHITE):
+                raise ParseError("it is empty", 1, 1)
             self.parser.Parse(self.source.encode(), True)
         except expat.ExpatError as error:
             raise self.fault(error) from None
         except UnicodeEncodeError as error:
-            raise ParseError(f"it holds the lone surrogate {error.object[error.start]!a}") from None
+            place = line_and_column(self.source, error.start)
+            raise ParseError("it holds a lone surrogate, which is no character", *place) from None
+        finally:
+            del self.parser  # its handlers refer to this reader: a cycle that only the garbage collector would free
         assert self.root is not None  # noqa: S101 - expat finds a root, or it has raised
         return Document({kind: tuple(sources) for kind, sources in self.around.items()}, self.root)
 
     def fault(self, error: expat.ExpatError) -> ParseError:
-        """What expat found, naming the entity or the open element where it knows only that there is one."""
+        """What expat found. Never with a name but one of HTML's entities: what looks like a tag or an entity may be the
+        text of a value."""
         reason = expat.ErrorString(error.code) or "not well-formed"
-        rest = "\n".join(self.source.split("\n")[error.lineno - 1 :])[error.offset :]
         if error.code == expat.errors.codes[expat.errors.XML_ERROR_UNDEFINED_ENTITY]:
+            rest = "\n".join(self.source.split("\n")[error.lineno - 1 :])[error.offset :]
             name = next((name for name in _REFERENCE.findall(rest) if name not in _PREDEFINED), "")
-            reason = f"the entity &{name}; is not defined, and none is ever read from a DTD"
+            shown = f"the entity &{name};" if name in name2codepoint else "this entity"
+            reason = f"{shown} is not defined, and none is ever read from a DTD: write &amp; for a plain &"
         elif self.open and error.code == expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]:
-            reason = f"the tag does not close <{self.open[-1][0]}> of line {self.open[-1][3]}"
+            reason = f"the tag does not close the element that is open, which began on line {self.open[-1][3]}"
         return ParseError(reason, error.lineno, error.offset + 1)
 
     def refuse(self, reason: str) -> NoReturn:
@@ -184,15 +190,15 @@ class _Reader:
     def declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
         """Documents are UTF-8 (SPEC 3) and answers too: another name in the declaration would be a lie in both."""
         if encoding and encoding.lower() not in ("utf-8", "utf8"):
-            self.refuse(f"it declares the encoding {encoding}, but documents are UTF-8: save it as UTF-8 and say so")
+            self.refuse("it declares another encoding, but documents are UTF-8: save it as UTF-8 and say so")
 
     def doctype(self, _name: str, system: str | None, _public: str | None, has_subset: bool) -> None:
         """A doctype is kept as written; what it points to, or declares itself, is not read."""
         self.leads_elsewhere = bool(system or has_subset)
 
-    def entity(self, name: str, is_parameter: bool, *_declared: object) -> NoReturn:
+    def entity(self, *_declared: object) -> NoReturn:
         """Its own entities a document cannot keep: a merge would have to expand them."""
-        self.refuse(f"the doctype declares the entity {'%' if is_parameter else '&'}{name}; which is never expanded")
+        self.refuse("the doctype declares an entity, and none is ever expanded: write its text out")
 
     def attribute_declaration(self, *_declared: object) -> None:
         """Of what a doctype declares only a little: expat compares each attribute with all before it."""
@@ -207,7 +213,7 @@ class _Reader:
         elif self.root is None:
             self.read_prolog(self.source.encode()[: self.parser.CurrentByteIndex].decode())
         if len(self.open) == DEEPEST:
-            self.refuse(f"<{name}> is nested more than {DEEPEST} levels deep")
+            self.refuse(f"it is nested more than {DEEPEST} levels deep")
         self.open.append((name, attributes, [], self.parser.CurrentLineNumber))
 
     def end(self, _name: str) -> None:

@@ -12,10 +12,23 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from answerd.formats.control import CONTROL_KEYS
-from answerd.formats.family import Branches, Path, Prepared, Tree, Written, WrittenControl, branches, position
+from answerd.formats.family import (
+    Branches,
+    Hole,
+    MergeError,
+    ParseError,
+    Path,
+    Prepared,
+    Tree,
+    Written,
+    WrittenControl,
+    branches,
+    position,
+)
 from answerd.formats.template import Template, TemplateReader
 from answerd.formats.yaml_nodes import BOOLEAN, NON_SPECIFIC, NULL, STRING, Mapping, Node, Scalar, Sequence, scalar_tag
 from answerd.formats.yaml_reading import read
+from answerd.formats.yaml_stream import cut
 from answerd.formats.yaml_writing import write
 
 name = "yaml"
@@ -35,19 +48,43 @@ class Document(NamedTuple):
     root: Node | None
 
 
+class Stream(NamedTuple):
+    """A text of several documents: their roots, and the text, once it is cut at its placeholders. Never merged."""
+
+    roots: tuple[Node | None, ...]
+    pieces: tuple[str | Hole, ...]
+
+
 def parse(text: str) -> Tree:
-    """The nodes of a text and the comment lines from its very first line on. Raises `ParseError`."""
+    """The nodes of a text and the comment lines from its very first line on; a `Stream` where it holds several
+    documents. Raises `ParseError`."""
     opening = _OPENING_COMMENTS.match(text)
     lines = opening[0].splitlines() if opening else ()
-    root = read(text)
+    roots = read(text)
+    if len(roots) > 1:
+        return _stream(text, roots)
+    root = roots[0] if roots else None
     if isinstance(root, Scalar) and not (root.text or root.style or root.tag):
         root = None  # a mere "---"
     return Document("".join(f"{line}\n" for line in lines), root)
 
 
+def _stream(text: str, roots: list[Node | None]) -> Stream:
+    for root in roots:
+        pairs = root.pairs if isinstance(root, Mapping) else {}
+        for key in CONTROL_KEYS:
+            if (STRING, key) in pairs:
+                written = pairs[STRING, key][0]
+                reason = (
+                    "is a control key, and a text of several YAML documents has none: it is served as it is written"
+                )
+                raise ParseError(f"{key} {reason}", written.line, written.column)
+    return Stream(tuple(roots), (text,))
+
+
 def control(tree: Tree) -> tuple[WrittenControl, Tree]:
     """The control keys at the top of the document, numbers and dates by their text."""
-    root = tree.root
+    root = None if isinstance(tree, Stream) else tree.root
     if not isinstance(root, Mapping):
         return WrittenControl(), tree
     found = {key: root.pairs[STRING, key][1] for key in CONTROL_KEYS if (STRING, key) in root.pairs}
@@ -78,6 +115,8 @@ def _texts(node: Node) -> object:
 
 def placeholders(tree: Tree, reader: TemplateReader) -> Tree:
     """Templates in string values: quoted, block or plain ones that YAML reads as text. Keys are left alone."""
+    if isinstance(tree, Stream):
+        return tree._replace(pieces=cut("".join(map(str, tree.pieces)), reader))
     return tree if tree.root is None else tree._replace(root=_placeholders(tree.root, reader))
 
 
@@ -98,7 +137,7 @@ def _placeholders(node: Node, reader: TemplateReader) -> Node:
 
 def unset(tree: Tree, paths: Collection[Path]) -> Tree:
     """The document without what ``paths`` name, keys by their text; the same document where they name nothing."""
-    if not isinstance(tree.root, Mapping):
+    if isinstance(tree, Stream) or not isinstance(tree.root, Mapping):
         return tree
     root = _unset(tree.root, branches(paths))
     return tree if root is tree.root else tree._replace(root=root)
@@ -119,7 +158,13 @@ def _unset(node: Mapping, gone: Branches) -> Mapping:
 
 
 def merge(lower: Tree, upper: Tree) -> Tree:
-    """Maps merge key by key; any other value is replaced whole, style and all. A document of comments is nothing."""
+    """Maps merge key by key; any other value is replaced whole, style and all. A document of comments is nothing.
+
+    Raises `MergeError` where one of the two is a stream.
+    """
+    if isinstance(lower, Stream) or isinstance(upper, Stream):
+        which = "the upper" if isinstance(upper, Stream) else "the lower"
+        raise MergeError(f"{which} text holds several YAML documents, which are served alone or not at all")
     tells = bool(_TELLING_COMMENT.search(upper.opening)) or not _TELLING_COMMENT.search(lower.opening)
     opening = upper.opening if upper.opening and tells else lower.opening
     if lower.root is None or upper.root is None:
@@ -139,5 +184,8 @@ def _merge(lower: Node, upper: Node) -> Node:
 
 
 def prepare(tree: Tree) -> Prepared:
-    """The opening comments and the document in block style, with what stood between brackets still there."""
+    """The opening comments and the document in block style, with what stood between brackets still there; a stream as
+    it is written."""
+    if isinstance(tree, Stream):
+        return Prepared(list(tree.pieces))
     return Prepared([tree.opening, *(write(tree.root) if tree.root is not None else ())])

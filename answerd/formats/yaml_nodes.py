@@ -6,18 +6,19 @@ written.
 
 from __future__ import annotations
 
-import functools
 from typing import Any, NamedTuple
 
 import yaml
 
 from answerd.formats.template import Template
+from answerd.memo import remembered
 
 STANDARD = "tag:yaml.org,2002:"
 STRING, BOOLEAN, NULL = STANDARD + "str", STANDARD + "bool", STANDARD + "null"
 NON_SPECIFIC = "!"
 """The tag ``!``: it stands for "no tag", and PyYAML and YAML 1.2 differ about what follows from it, so it is kept."""
 
+_LONGEST_SCALAR = 100  # characters of a plain scalar whose type is worked out once for all documents
 _RESOLVER: Any = yaml.resolver.Resolver()
 
 
@@ -56,7 +57,7 @@ Identity = tuple[Any, ...]
 """What makes two keys one: tag and text, so that ``1`` and ``"1"`` are two."""
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4_096, len, _LONGEST_SCALAR)
 def _resolved(plain: str) -> str:
     return str(_RESOLVER.resolve(yaml.ScalarNode, plain, (True, False)))
 

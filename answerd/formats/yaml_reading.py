@@ -32,13 +32,38 @@ _PLAIN_ANYWHERE = re.compile(r"(?:\w[\w ./+-]*)?\Z")
 _QUOTE_IT = "write a value with a placeholder in quotes: '{{ label }}'"
 
 
-def read(text: str) -> Node | None:
-    """The root of a text's document, None where there is nothing in it. Raises `ParseError`."""
+def events(text: str) -> Iterator[Any]:
+    """What libyaml finds in a text, one thing after the other."""
+    return iter(yaml.parse(text, Loader=_LOADER))
+
+
+def is_scalar(event: Any) -> bool:
+    """Whether an event is a scalar."""
+    return isinstance(event, yaml.ScalarEvent)
+
+
+def starts_mapping(event: Any) -> bool:
+    """Whether a map begins."""
+    return isinstance(event, yaml.MappingStartEvent)
+
+
+def starts_sequence(event: Any) -> bool:
+    """Whether a list begins."""
+    return isinstance(event, yaml.SequenceStartEvent)
+
+
+def ends_collection(event: Any) -> bool:
+    """Whether a map or a list ends."""
+    return isinstance(event, yaml.CollectionEndEvent)
+
+
+def read(text: str) -> list[Node | None]:
+    """The roots of a text's documents, None for a document with nothing in it. Raises `ParseError`."""
     if text.startswith("%TAG") + text.count("\n%TAG") > MOST_TAG_DIRECTIVES:
         raise ParseError(f"it has more than {MOST_TAG_DIRECTIVES} %TAG directives")
     composer = _Composer(text)
     try:
-        for event in yaml.parse(text, Loader=_LOADER):
+        for event in events(text):
             composer.take(event)
     except ReaderError as error:
         raise _not_yaml(text, error.reason) from None
@@ -46,7 +71,7 @@ def read(text: str) -> Node | None:
         raise _not_yaml(text, error.reason) from None
     except yaml.MarkedYAMLError as error:
         raise _syntax_error(text, error) from None
-    return composer.root
+    return composer.roots
 
 
 def _not_yaml(text: str, reason: str) -> ParseError:
@@ -59,7 +84,7 @@ def _not_yaml(text: str, reason: str) -> ParseError:
 
 def _syntax_error(text: str, error: yaml.MarkedYAMLError) -> ParseError:
     mark = error.problem_mark or error.context_mark
-    reason = str(error.problem)
+    reason = fixed_sentence(error)
     if error.context:
         reason += f" {error.context}"
         if error.context_mark is not None:
@@ -72,6 +97,11 @@ def _syntax_error(text: str, error: yaml.MarkedYAMLError) -> ParseError:
     elif line.startswith("\t", mark.column):
         reason += "; YAML is indented with blanks, never with a tab"
     return ParseError(reason, mark.line + 1, mark.column + 1)
+
+
+def fixed_sentence(error: yaml.MarkedYAMLError) -> str:
+    """libyaml's problem: one of its fixed sentences. PyYAML's own parser quotes the document in some of its."""
+    return str(error.problem) if yaml.__with_libyaml__ else "not well-formed"
 
 
 class _Open:
@@ -95,14 +125,14 @@ class _Anchored(NamedTuple):
 
 
 class _Composer:
-    """Takes the events of one document. Nodes that aliases name are shared, so that counting them costs nothing."""
+    """Takes the events of a text. Nodes that aliases name are shared, so that counting them costs nothing."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.root: Node | None = None
+        self.roots: list[Node | None] = []
         self.open: list[_Open] = []
         self.anchors: dict[str, _Anchored | None] = {}
-        self.documents = self.size = self.aliased = 0
+        self.size = self.aliased = 0
 
     def take(self, event: Any) -> None:
         """The next event."""
@@ -110,10 +140,9 @@ class _Composer:
         if take is not None:
             take(self, event)
 
-    def start_document(self, event: Any) -> None:
-        self.documents += 1
-        if self.documents > 1:
-            raise _refusal("a second document begins here: an answer is one document, without another '---'", event)
+    def start_document(self, _event: Any) -> None:
+        self.roots.append(None)
+        self.anchors.clear()
 
     def scalar(self, event: Any) -> None:
         value, mark = event.value, event.start_mark
@@ -151,7 +180,7 @@ class _Composer:
         anchored = self.anchors.get(name)
         if anchored is None:
             what = "stands inside the node that it names" if name in self.anchors else "names no anchor above it"
-            raise _refusal(f"the alias *{name} {what}", event)
+            raise _refusal(f"this alias {what}", event)
         self.size += anchored.size
         self.aliased += anchored.size
         if self.aliased > MOST_ALIASED:
@@ -167,7 +196,7 @@ class _Composer:
         if anchor:
             self.anchors[anchor] = _Anchored(node, self.size - began, height)
         if not self.open:
-            self.root = node
+            self.roots[-1] = node
             return
         parent = self.open[-1]
         parent.children.append(node)
@@ -195,8 +224,7 @@ def _pairs(keys: list[Node], values: list[Node]) -> dict[Identity, tuple[Node, N
         name = identity(key)
         before = pairs.get(name)
         if before is not None:
-            shown = f"the key {key.text!r}" if isinstance(key, Scalar) else "this key"
-            raise ParseError(f"{shown} stands in this map already, on line {before[0].line}", key.line, key.column)
+            raise ParseError(f"this key stands in this map already, on line {before[0].line}", key.line, key.column)
         pairs[name] = (key, value)
     return pairs
 

@@ -45,6 +45,26 @@ def write(root: Node) -> list[str | Hole]:
     return writer.fragments
 
 
+def write_in_place(scalar: Scalar, margin: int | None) -> list[str | Hole]:
+    """A scalar that is written again where it was in a text, without the end of its last line.
+
+    ``margin`` is the column in which the lines of a block begin, None where it is no block or nobody can say.
+    """
+    tag = _tag(scalar) + " " if scalar.tag else ""
+    if scalar.style in _BLOCK_STYLES:
+        spell = functools.partial(_block_in_place, style=scalar.style, margin=margin)
+        return [tag, spell(scalar.text) if isinstance(scalar.text, str) else Hole(scalar.text, spell)]
+    return [tag + '"', *fragments(scalar.text, escape), '"']
+
+
+def _block_in_place(text: str, style: str, margin: int | None) -> str:
+    """A block in the column that it had. Where its first line begins with a blank, a number would have to say how far
+    that is from the column of its parent, which is not known here: double quotes say the same."""
+    if margin is None or text[:1] in ("", " ", "\t", "\n"):
+        return _double_quoted(text)
+    return _scalar(text, style, margin - _STEP)
+
+
 class _Writer:
     """Writes nodes in order. ``indent`` is the column of the entry in which a node stands."""
 

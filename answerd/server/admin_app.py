@@ -7,7 +7,7 @@ not know sockets (the listener has read the request, its body too) nor how docum
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -25,11 +25,11 @@ from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts, Request, facts_of
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identifier_fault
-from answerd.server.bearer import FAILURES, FailureBlock, is_bearer
+from answerd.server.bearer import FAILURES, FailureBlock, is_bearer, is_guess
 from answerd.server.bottle_locals import hold_in_context
 from answerd.server.etags import Conditions, etag
+from answerd.server.http_parser import Request as HttpRequest
 from answerd.server.openapi import DOCUMENT_LIMIT, description
-from answerd.server.request_log import escape
 from answerd.server.write_guard import (
     BreaksTheSet,
     ConditionFailed,
@@ -39,13 +39,15 @@ from answerd.server.write_guard import (
     WriteRefused,
     Written,
 )
-from answerd.server.wsgi import PLAIN_TEXT
+from answerd.server.wsgi import PLAIN_TEXT, Response, error_response, keys_of, reason_line
 from answerd.store import StoreError
 
 DEFAULT_FORMAT = "toml"
 HEALTH = "/health"
 JSON = "application/json"
 EXPLAIN = "explain=1"
+
+METHODS_WITH_BODY = ("PUT",)
 
 KINDS = {"machines": Kind.MACHINE, "groups": Kind.GROUP}
 """The collections in a path."""
@@ -112,6 +114,30 @@ def make_admin_app(
     return app
 
 
+def make_gate(app: bottle.Bottle, token: str, block: FailureBlock) -> Callable[[HttpRequest, str], bool]:
+    """Whether the body of a request is worth reading, from its header: only where ``app`` (of `make_admin_app`) lets
+    the request in and has a place for its body. Counts no failure: the app does."""
+
+    def wants_body(request: HttpRequest, peer: str) -> bool:
+        if request.method not in METHODS_WITH_BODY or block.seconds_left(peer):
+            return False
+        if not is_bearer(keys_of(request.header).get("HTTP_AUTHORIZATION"), token):
+            return False
+        try:
+            app.router.match({"REQUEST_METHOD": request.method, "PATH_INFO": _routed_path(request.path)})
+        except bottle.HTTPError:
+            return False
+        return True
+
+    return wants_body
+
+
+def json_error(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()) -> Response:
+    """An error that the listener writes by itself, as the app writes its own."""
+    body = json.dumps({"error": reason_line(reason)}, ensure_ascii=False).encode("utf-8", "replace")
+    return error_response(status, JSON, body, headers)
+
+
 @dataclass(frozen=True, slots=True)
 class _Gate:
     """Who gets in: judged before path and method are (SPEC 11)."""
@@ -131,14 +157,19 @@ class _Gate:
             raise _response(
                 429, {"error": f"too many wrong tokens, try again in {seconds} s"}, {"Retry-After": seconds}
             )
-        if is_bearer(environ.get("HTTP_AUTHORIZATION"), self.token):
+        authorization = environ.get("HTTP_AUTHORIZATION")
+        if is_bearer(authorization, self.token):
             self.block.succeeded(peer)
             return
+        if is_guess(authorization):
+            self._count_failure(peer)
+        raise _response(401, {"error": "the admin API needs its bearer token"}, {"WWW-Authenticate": "Bearer"})
+
+    def _count_failure(self, peer: str) -> None:
         self.log(f"admin: {peer} failed authentication")
         blocked = self.block.failed(peer)
         if blocked:
             self.log(f"admin: {peer} failed authentication {FAILURES} times, blocked for {blocked}s")
-        raise _response(401, {"error": "the admin API needs its bearer token"}, {"WWW-Authenticate": "Bearer"})
 
 
 class _Api:
@@ -190,13 +221,15 @@ class _Api:
         except UnicodeDecodeError as error:
             wrong = f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
             raise BadRequest(f"{key}: the body is not UTF-8: {wrong}") from None
-        written = self.guard.put(key, text, environ["answerd.peer"], _conditions())
+        written = self.guard.put(key, text, environ["answerd.peer"], _conditions(), environ["answerd.client"])
         return _written("stored", written, {"ETag": written.etag})
 
     def delete(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         """Removes a document, unless that would break the set."""
         key = _key(collection, name)
-        return _written("deleted", self.guard.delete(key, bottle.request.environ["answerd.peer"], _conditions()))
+        environ = bottle.request.environ
+        deleted = self.guard.delete(key, environ["answerd.peer"], _conditions(), environ["answerd.client"])
+        return _written("deleted", deleted)
 
     def resolve(self, name: str | None = None) -> bottle.HTTPResponse:
         """The answer that a machine of this identity, or a request with these facts, would get."""
@@ -242,7 +275,11 @@ def _route_on_the_raw_path() -> None:
     Bottle decodes the path as UTF-8 and drops what is none, so that ``/machines/a%FF`` would be the machine ``a``.
     """
     environ = bottle.request.environ
-    environ["PATH_INFO"] = quote(environ["answerd.path"].encode("latin-1"), safe="/%:~!$&'()*+,;=@")
+    environ["PATH_INFO"] = _routed_path(environ["answerd.path"])
+
+
+def _routed_path(path: str) -> str:
+    return quote(path.encode("latin-1"), safe="/%:~!$&'()*+,;=@")
 
 
 def _errors_as_responses(log: Callable[[str], None]) -> Callable[..., Any]:
@@ -272,6 +309,7 @@ def _errors_as_responses(log: Callable[[str], None]) -> Callable[..., Any]:
 
 def _router_error(error: bottle.HTTPError) -> bytes:
     """What the router found wrong with path or method, as JSON."""
+    error.__traceback__ = None  # or it and Bottle's frame would refer to each other
     environ = bottle.request.environ
     reason = f"there is nothing at {environ['PATH_INFO']}"
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
@@ -288,16 +326,25 @@ def _note(outcome: str) -> None:
     bottle.request.environ["answerd.outcome"] = outcome
 
 
+class _Response(bottle.HTTPResponse):  # type: ignore[misc]
+    """A response that leaves no reference cycle when it is raised: Bottle's frame and it would refer to each other."""
+
+    def apply(self, other: Any) -> None:
+        """Bottle calls this once it has caught the response."""
+        self.__traceback__ = None
+        super().apply(other)
+
+
 def _response(status: int, value: dict[str, Any], headers: dict[str, Any] | None = None) -> bottle.HTTPResponse:
     """A JSON response. Of an error, its line is what the log tells too."""
     if "error" in value:
         _note(value["error"])
     body = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-    return bottle.HTTPResponse(body, status, {"Content-Type": JSON, **(headers or {})})
+    return _Response(body, status, {"Content-Type": JSON, **(headers or {})})
 
 
 def _error(status: int, reason: str, problems: tuple[str, ...] = ()) -> bottle.HTTPResponse:
-    value: dict[str, Any] = {"error": escape(reason)}
+    value: dict[str, Any] = {"error": reason_line(reason)}
     if problems:
         value["problems"] = list(problems)
     return _response(status, value)

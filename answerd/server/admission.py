@@ -1,13 +1,101 @@
-"""Admission: how many connections are in flight, over all workers, and how many the system allows.
+"""Admission: how many connections are in flight over all workers, how much memory they hold, and the limits of both.
 
-Knows one shared counter per worker and the limit on their sum. Must not know what a connection is or who forks.
+Knows shared counters per worker and the limits on their sums. Must not know what a connection is or who forks.
 """
 
+import math
 import mmap
 import resource
+from dataclasses import dataclass
 
 _SLOT_BYTES = 8
+SHARE = 65_536
+"""Bytes of bodies for each connection of the limit, and as many of answers. A body of that size is never refused for
+want of memory."""
+
+LEAST_FOR_BODIES = 1_048_576
+LEAST_FOR_ANSWERS = 8_388_608
+"""One body and one answer of the largest size always fit, however low the limit of connections is."""
+
 _UNLIMITED_FILES = 1_048_576  # what is asked for where the hard limit is "unlimited": the kernel's usual fs.nr_open
+
+FILES_BESIDE_CONNECTIONS = 64
+"""File descriptors kept back for the store, the log, libraries and the event loop."""
+
+LINGERING = 16_384
+"""Connections of one listener that have been answered and still send."""
+
+LINGERING_SHARE_OF_FILES = 4
+"""Where few files may be open, one in so many is kept for those."""
+
+ADMIN_CONNECTIONS = 256
+"""Connections in flight that the admin API admits, beside those of the answer endpoint: tools, not a rack."""
+
+LEAST_ADMIN_CONNECTIONS = 8
+ADMIN_SHARE_OF_FILES = 16
+"""Where few files may be open, the admin API admits one connection for so many of them."""
+
+
+@dataclass(frozen=True)
+class Descriptors:
+    """How the file descriptors of a process are divided, so that no kind of client takes those of another.
+
+    ``answers``: connections to the answer endpoint, over all workers. ``lingering``: those of one worker that have been
+    answered and still send. ``admin``: connections to the admin API; as many may linger. ``warning``: empty, or why
+    fewer answers are admitted than was configured.
+    """
+
+    answers: int
+    lingering: int
+    admin: int
+    warning: str
+
+
+def divide(files: int, max_connections: int, workers: int, *, with_admin: bool) -> Descriptors:
+    """``files``: descriptors that a process may open; ``max_connections``: what is configured for all workers."""
+    admin = min(ADMIN_CONNECTIONS, max(LEAST_ADMIN_CONNECTIONS, files // ADMIN_SHARE_OF_FILES))
+    beside = FILES_BESIDE_CONNECTIONS + (2 * admin if with_admin and workers == 1 else 0)
+    left = max(2, files - beside)
+    possible = (left - left // LINGERING_SHARE_OF_FILES) * workers
+    answers = min(max_connections, possible)
+    lingering = max(1, min(LINGERING, left - math.ceil(answers / workers)))
+    warning = (
+        f"SERVICE_MAX_CONNECTIONS={max_connections} is more than the limit of open files ({files}) allows: "
+        f"{answers} are admitted"
+    )
+    return Descriptors(answers, lingering, admin, warning if answers < max_connections else "")
+
+
+class SharedBytes:
+    """Bytes that the connections of all workers hold, against a limit. Shared as the counts of `Admission` are."""
+
+    def __init__(self, limit: int, workers: int) -> None:
+        self.limit = limit
+        self._slots = memoryview(mmap.mmap(-1, workers * _SLOT_BYTES)).cast("q")
+        self._worker = 0
+
+    def attach(self, worker: int) -> None:
+        """Count in this worker's slot from now on."""
+        self._worker = worker
+        self._slots[worker] = 0
+
+    def reset(self, worker: int) -> None:
+        """Free what a dead worker held."""
+        self._slots[worker] = 0
+
+    def add(self, size: int) -> None:
+        """Count so many bytes more, or less where it is negative."""
+        self._slots[self._worker] += size
+
+    @property
+    def total(self) -> int:
+        """Bytes held over all workers."""
+        return sum(self._slots)
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether more is held than may be."""
+        return sum(self._slots) > self.limit
 
 
 class Admission:
@@ -23,11 +111,15 @@ class Admission:
         self.limit = limit
         self._slots = memoryview(mmap.mmap(-1, workers * _SLOT_BYTES)).cast("q")
         self._worker = 0
+        self.bodies = SharedBytes(max(limit * SHARE, LEAST_FOR_BODIES), workers)
+        self.answers = SharedBytes(max(limit * SHARE, LEAST_FOR_ANSWERS), workers)
 
     def attach(self, worker: int) -> None:
         """Counts in this worker's slot from now on; called in the worker, which has no connection yet."""
         self._worker = worker
         self._slots[worker] = 0
+        self.bodies.attach(worker)
+        self.answers.attach(worker)
 
     def admit(self) -> bool:
         """Takes a place if there is one."""
@@ -52,6 +144,8 @@ class Admission:
     def reset(self, worker: int) -> None:
         """Frees what a worker that is dead still held; called by who saw it die, before it is replaced."""
         self._slots[worker] = 0
+        self.bodies.reset(worker)
+        self.answers.reset(worker)
 
 
 def raise_file_limit() -> int:

@@ -7,30 +7,47 @@ touches a file. Statuses come from one table.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from http import HTTPStatus
+from time import monotonic
 from typing import Any
 
 import bottle
-from gevent import get_hub
+from gevent.lock import BoundedSemaphore
+from gevent.threadpool import ThreadPool
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import told
 from answerd.answers.resolve import resolve
-from answerd.errors import AnswerError, BrokenDocument, CannotFill, EmptyAnswer, NotClaimed
-from answerd.facts import Facts, Request
+from answerd.answers.select import question_of, select
+from answerd.errors import AnswerError, AnswerTooLarge, BrokenDocument, CannotFill, EmptyAnswer, NotClaimed
+from answerd.facts import LARGE, Facts, Request
 from answerd.server.bearer import is_bearer
 from answerd.server.bottle_locals import hold_in_context
 from answerd.server.capture import Recorder
-from answerd.server.request_log import escape
+from answerd.server.client import Client
+from answerd.server.http_parser import Request as HttpRequest
+from answerd.server.wsgi import PLAIN_TEXT, keys_of, reason_line
 
-STATUSES: dict[type[AnswerError], int] = {NotClaimed: 404, BrokenDocument: 500, CannotFill: 500, EmptyAnswer: 500}
+STATUSES: dict[type[AnswerError], int] = {
+    NotClaimed: 404,
+    BrokenDocument: 500,
+    CannotFill: 500,
+    EmptyAnswer: 500,
+    AnswerTooLarge: 500,
+}
 """The status of each reason for not answering."""
 
 METHODS = ("GET", "POST")
-PLAIN_TEXT = "text/plain; charset=utf-8"
+HEALTH = "/health"
+HEALTH_METHODS = ("GET", "HEAD")
 
-LARGE_BODY = 32_768
-"""Bytes above which a body is read in a thread: flattening 1 MB of JSON takes half a second of one core. The largest
-body of a real installer is 4 KB."""
+_readers: list[ThreadPool] = []
+"""The one thread of this process that reads large bodies: 1 MB of JSON can take 50 MB while it is read, and a second
+thread would take the interpreter from the event loop. Made when first needed, after the fork."""
+
+_large_bodies = BoundedSemaphore(1)
+"""Held while a large body is read; the others wait, at most until their deadline is near."""
 
 Environ = dict[str, Any]
 
@@ -56,7 +73,7 @@ def make_answer_app(
             _record(environ, recorder)
         return body
 
-    routes = bottle.Route(app, "/health", "GET", _health), bottle.Route(app, "/", "ANY", answer)
+    routes = bottle.Route(app, HEALTH, "GET", _health), bottle.Route(app, "/", "ANY", answer)
 
     def match(environ: Environ) -> tuple[bottle.Route, dict[str, str]]:
         return routes[0 if _asks_for_health(environ) else 1], {}
@@ -66,25 +83,63 @@ def make_answer_app(
     return app
 
 
-def _judged(environ: Environ, token: str | None) -> bytes | None:
-    """The refusal of who may not ask, or not so; None lets the request in. The order is that of SPEC 10."""
-    if environ["REQUEST_METHOD"] not in METHODS:
-        return _not_allowed(environ)
-    if token is not None and not is_bearer(environ.get("HTTP_AUTHORIZATION"), token):
-        bottle.response.set_header("WWW-Authenticate", "Bearer")
-        return _refuse(environ, 401, "this endpoint needs its bearer token")
+def make_gate(token: str | None) -> Callable[[HttpRequest, str], bool]:
+    """Whether the body of a request is worth reading, from its header: not where `make_answer_app` refuses it anyway,
+    and not for ``/health``."""
+
+    def wants_body(request: HttpRequest, _peer: str) -> bool:
+        if request.path == HEALTH and request.method in HEALTH_METHODS:
+            return False
+        return _fault(request.method, keys_of(request.header).get("HTTP_AUTHORIZATION"), token) is None
+
+    return wants_body
+
+
+def _fault(method: str, authorization: str | None, token: str | None) -> int | None:
+    """The status that a request's header alone gets; None lets it in. The order is that of `docs/selection.md`."""
+    if method not in METHODS:
+        return 405
+    if token is not None and not is_bearer(authorization, token):
+        return 401
     return None
+
+
+def _judged(environ: Environ, token: str | None) -> bytes | None:
+    """The refusal of a request by its header; None lets it in."""
+    fault = _fault(environ["REQUEST_METHOD"], environ.get("HTTP_AUTHORIZATION"), token)
+    if fault is None:
+        return None
+    if fault == HTTPStatus.METHOD_NOT_ALLOWED:
+        return _not_allowed(environ)
+    bottle.response.set_header("WWW-Authenticate", "Bearer")
+    return _refuse(environ, 401, "this endpoint needs its bearer token")
 
 
 def _answer(environ: Environ, catalogue: Callable[[], Catalogue]) -> bytes:
     if environ["answerd.body_too_large"]:
         return _refuse(environ, 413, "the body is larger than 1048576 bytes")
-    facts = _facts(environ)
+    request = _request(environ)
+    if len(request.body) <= LARGE:
+        return _resolved(environ, catalogue, Facts(request))
+    client: Client = environ["answerd.client"]
+    if not _large_bodies.acquire(timeout=max(0.0, client.respond_by - monotonic())):
+        bottle.response.set_header("Retry-After", "2")
+        return _refuse(environ, 503, "the service is busy with large bodies, try again in 2 seconds")
+    try:
+        if not _readers:
+            _readers.append(ThreadPool(1))
+        facts: Facts = _readers[0].apply(_read, (request, catalogue()))
+        return _resolved(environ, catalogue, facts)
+    finally:
+        _large_bodies.release()
+
+
+def _resolved(environ: Environ, catalogue: Callable[[], Catalogue], facts: Facts) -> bytes:
     try:
         found = resolve(catalogue(), facts)
     except AnswerError as error:
         # Telling what a request has instead means reading all of it, which a large body is not worth.
-        large = len(environ["answerd.body"]) > LARGE_BODY
+        large = len(environ["answerd.body"]) > LARGE
         return _refuse(environ, STATUSES[type(error)], error.reason if large else told(error, facts))
     environ["answerd.outcome"] = found.composition
     bottle.response.content_type = found.format.content_type
@@ -102,7 +157,7 @@ def _record(environ: Environ, recorder: Recorder) -> None:
 
 
 def _asks_for_health(environ: Environ) -> bool:
-    return environ["answerd.path"] == "/health" and environ["REQUEST_METHOD"] in ("GET", "HEAD")
+    return environ["answerd.path"] == HEALTH and environ["REQUEST_METHOD"] in HEALTH_METHODS
 
 
 def _health() -> bytes:
@@ -111,20 +166,23 @@ def _health() -> bytes:
     return b"OK\n"
 
 
-def _facts(environ: Environ) -> Facts:
-    body = environ["answerd.body"]
-    request = Request(
-        environ["answerd.path"], environ["QUERY_STRING"], environ["answerd.headers"], body, environ["answerd.peer"]
+def _request(environ: Environ) -> Request:
+    return Request(
+        environ["answerd.path"],
+        environ["QUERY_STRING"],
+        environ["answerd.headers"],
+        environ["answerd.body"],
+        environ["answerd.peer"],
     )
-    if len(body) <= LARGE_BODY:
-        return Facts(request)
 
-    def read() -> Facts:
-        facts = Facts(request)
-        facts.identities, facts.values("mac")
-        return facts
 
-    facts: Facts = get_hub().threadpool.apply(read)
+def _read(request: Request, catalogue: Catalogue) -> Facts:
+    """The facts of a large request, with all that takes long worked out. Runs in a thread: it reads and never edits."""
+    facts = Facts(request)
+    for asked in (facts, facts.asking_for_user_data()) if facts.side_file else (facts,):
+        asked.prepare()
+        with suppress(AnswerError):
+            select(catalogue, question_of(asked, asked.extensions))
     return facts
 
 
@@ -135,7 +193,7 @@ def _not_allowed(environ: Environ) -> bytes:
 
 def _refuse(environ: Environ, status: int, reason: str) -> bytes:
     """An error: one plain line for the installer's console, the same words for the log."""
-    line = escape(reason)
+    line = reason_line(reason)
     environ["answerd.outcome"] = line
     bottle.response.status = status
     bottle.response.content_type = PLAIN_TEXT

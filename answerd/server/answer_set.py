@@ -41,8 +41,8 @@ class AnswerSet:
         prepares: bool = True,
     ) -> None:
         """``digest`` is what has been done with the loader's set already. ``reports``: of several workers, one logs
-        problems. ``inherited``: the loader's set is the parent's, as old as the service. ``prepares``: answers are
-        prepared before they are asked for.
+        problems, and that the store cannot be read. ``inherited``: the loader's set is the parent's, as old as the
+        service. ``prepares``: answers are prepared before they are asked for.
 
         ``loaded`` is set once there is a set to answer from, ``warm`` once its answers are prepared.
         """
@@ -77,8 +77,9 @@ class AnswerSet:
             self._look_now.wait(self.follower.loader.store.look_seconds)
             self._look_now.clear()
 
-    def look_soon(self) -> None:
-        """Do not wait for the next look."""
+    def look_at_everything(self) -> None:
+        """Look at everything in the store at once, whatever the kernel or the database reports as unchanged."""
+        self.follower.loader.store.look_at_everything()
         self._look_now.set()
 
     def refresh(self) -> None:
@@ -102,6 +103,8 @@ class AnswerSet:
         if fault == self._store_fault:
             return
         self._store_fault = fault
+        if not self.reports:
+            return
         if fault is None:
             self.log.service("the store can be read again")
         else:
@@ -132,12 +135,14 @@ class Digest:
 
     def take(self, catalogue: Catalogue, pause: Callable[[], None], log: RequestLog | None) -> None:
         """Bring this up to date with a catalogue; costs what is new in it. Problems are looked for where there is a
-        ``log``, which is told of those that are new."""
+        ``log``, which gets those that are new and those that are gone."""
         warm_up(catalogue, pause, self.catalogue)
         if log:
             problems = self.problems.after(catalogue, pause=pause)
             for problem in sorted(problems.sentences() - self.problems.sentences()):
                 log.service(f"problem: {problem}")
+            for problem in sorted(self.problems.sentences() - problems.sentences()):
+                log.service(f"no longer a problem: {problem}")
             self.problems = problems
         self.catalogue = catalogue
 

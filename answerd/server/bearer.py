@@ -11,6 +11,7 @@ import math
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from ipaddress import IPv6Address, IPv6Network
 
 FAILURES = 5
 """Failures within `FAILURE_SECONDS` that block an address."""
@@ -28,11 +29,25 @@ def is_bearer(authorization: str | None, token: str) -> bool:
     The scheme counts in any letter case. Compared as bytes and in constant time; the token may hold any characters,
     which a client sends as UTF-8.
     """
+    sent = _presented(authorization)
+    return sent is not None and hmac.compare_digest(sent, token.encode("utf-8", "surrogateescape"))
+
+
+def is_guess(authorization: str | None) -> bool:
+    """Whether an ``Authorization`` header presents any bearer token.
+
+    One without a token, or of another scheme, can never be right, so it guesses nothing. A page in a browser can make
+    the browser send such a request (also with ``Basic``), but none with a bearer token.
+    """
+    return bool(_presented(authorization))
+
+
+def _presented(authorization: str | None) -> bytes | None:
+    """The bearer token in a header; None where the header is missing or has another scheme."""
     scheme, _, presented = (authorization or "").strip(" \t").partition(" ")
     if scheme.lower() != "bearer":
-        return False
-    sent = presented.strip(" \t").encode("latin-1", "replace")
-    return hmac.compare_digest(sent, token.encode("utf-8", "surrogateescape"))
+        return None
+    return presented.strip(" \t").encode("latin-1", "replace")
 
 
 @dataclass(slots=True)
@@ -47,16 +62,23 @@ class _Record:
 class FailureBlock:
     """Blocks an address after five failures within 60 s: 60 s, doubling with each further block up to 900 s.
 
-    Records stand in order of their last failure. Whatever has run out is therefore met before what has not, and the
-    first record that is not blocked is the one that makes room. Where all are blocked there is no room: an address more
-    is not tracked until a block ends, because nobody may free himself by crowding the table.
+    IPv6 addresses count by /64: one client has a whole network of that size.
+
+    Records are in the order of their last failure. So those that have run out come before those that have not, and the
+    first record that is not blocked is the one to evict. A blocked record is never evicted, or an attacker could end a
+    block by flooding the table. When all are blocked, each failure of an untracked address blocks it at once. There is
+    no record to keep that in, so it is kept in one of `TRACKED_ADDRESSES` buckets that untracked addresses share.
     """
 
-    def __init__(self, clock: Callable[[], float], capacity: int = TRACKED_ADDRESSES) -> None:
+    def __init__(
+        self, clock: Callable[[], float], capacity: int = TRACKED_ADDRESSES, buckets: int = TRACKED_ADDRESSES
+    ) -> None:
         """``clock``: seconds that never run backwards (``time.monotonic``)."""
         self._clock = clock
         self._capacity = capacity
         self._records: OrderedDict[str, _Record] = OrderedDict()
+        self._buckets = buckets
+        self._blocked_buckets: dict[int, float] = {}  # until when
 
     def __len__(self) -> int:
         """Addresses tracked."""
@@ -64,18 +86,21 @@ class FailureBlock:
 
     def seconds_left(self, address: str) -> int:
         """Whole seconds, rounded up, for which the address stays blocked; 0 when it is not."""
-        record, now = self._records.get(address), self._clock()
-        return math.ceil(record.blocked_until - now) if record and record.blocked_until > now else 0
+        client, now = _client(address), self._clock()
+        record = self._records.get(client)
+        until = record.blocked_until if record else self._blocked_buckets.get(self._bucket(client), -math.inf)
+        return math.ceil(until - now) if until > now else 0
 
     def failed(self, address: str) -> int:
         """Counts a failure. The seconds for which it blocks the address, 0 when it does not yet."""
-        now = self._clock()
-        record = self._records.get(address)
+        client, now = _client(address), self._clock()
+        record = self._records.get(client)
         if record is None:
             if len(self._records) >= self._capacity and not self._make_room(now):
-                return 0
-            record = self._records[address] = _Record()
-        self._records.move_to_end(address)
+                self._blocked_buckets[self._bucket(client)] = now + FIRST_BLOCK_SECONDS
+                return FIRST_BLOCK_SECONDS
+            record = self._records[client] = _Record()
+        self._records.move_to_end(client)
         record.failures.append(now)
         if len(record.failures) < FAILURES or now - record.failures[0] > FAILURE_SECONDS:
             return 0
@@ -87,19 +112,34 @@ class FailureBlock:
 
     def succeeded(self, address: str) -> None:
         """Clears the run of failures, not a block, nor how long the next one will be."""
-        record = self._records.get(address)
+        client = _client(address)
+        record = self._records.get(client)
         if record is None:
             return
         record.failures.clear()
         if record.blocks == 0:
-            del self._records[address]
+            del self._records[client]
         elif record.blocked_until <= self._clock():
-            self._records.move_to_end(address, last=False)
+            self._records.move_to_end(client, last=False)
 
     def _make_room(self, now: float) -> bool:
-        """Forgets the oldest record that is not blocked; False when all are."""
-        for address, record in self._records.items():
+        """Evicts the oldest record that is not blocked. False when all are."""
+        for client, record in self._records.items():
             if record.blocked_until <= now:
-                del self._records[address]
+                del self._records[client]
                 return True
         return False
+
+    def _bucket(self, client: str) -> int:
+        """Hashes of text are salted in each process, so no client can choose its bucket."""
+        return hash(client) % self._buckets
+
+
+def _client(address: str) -> str:
+    """What an address is counted as: itself, or the /64 network of an IPv6 address."""
+    if ":" not in address:
+        return address
+    try:
+        return str(IPv6Network((int(IPv6Address(address)) >> 64 << 64, 64)))
+    except ValueError:
+        return address

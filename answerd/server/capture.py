@@ -6,7 +6,9 @@ Knows when to record. What a capture is on disk is `answerd.captures`.
 from __future__ import annotations
 
 import time
+from collections import deque
 from pathlib import Path
+from typing import Any
 
 from gevent import get_hub
 
@@ -16,43 +18,61 @@ from answerd.server.http_parser import Headers
 from answerd.server.request_log import RequestLog
 
 MOST_WAITING = 100
-"""Captures that may wait to be written; a disk that stalls costs captures, not memory."""
+MOST_BYTES_WAITING = 16_777_216
+"""Captures, and bytes of their bodies, that may wait to be written; a disk that stalls costs captures, not memory."""
 
 
 class Recorder:
-    """Writes captures in native threads. One object a process; the directory is shared."""
+    """Writes captures in one native thread at a time: a disk that stalls, or a process that holds the directory's lock,
+    takes no more threads from those that read large bodies. One object a process; the directory is shared."""
 
     def __init__(self, directory: str, log: RequestLog) -> None:
-        self.directory = Path(directory)
         self.log = log
-        self._waiting = 0
-        self._full = False
+        self.shelf = captures.Shelf(Path(directory))
+        self._waiting: deque[Capture] = deque()
+        self._is_writing = False
+        self._bytes_taken = 0  # changed by the loop only, and what is written by the writer only
+        self._bytes_written = 0
+        self._lost = 0
         self._fault: str | None = None
         try:
-            captures.make_directory(self.directory)
+            captures.make_directory(self.shelf.directory)
         except OSError as error:
             self._note(f"{directory}: {error.strerror}")
 
     def record(self, peer: str, request_line: str, headers: Headers, body: bytes, outcome: str) -> None:
         """Take a request; returns at once."""
-        if self._full or self._waiting >= MOST_WAITING:
+        waits = self._bytes_taken - self._bytes_written
+        if len(self._waiting) >= MOST_WAITING or (waits and waits + len(body) > MOST_BYTES_WAITING):
+            self._lost += 1
             return
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        self._waiting += 1
-        get_hub().threadpool.spawn(self._write, Capture(moment, peer, request_line, headers, body, outcome))
+        self._bytes_taken += len(body)
+        self._waiting.append(Capture(moment, peer, request_line, headers, body, outcome))
+        self._start()
 
-    def _write(self, capture: Capture) -> None:
-        try:
-            if captures.count(self.directory) >= captures.MOST_CAPTURES:
-                self._full = True
-                self._note(f"{self.directory} holds {captures.MOST_CAPTURES} captures, no more are written")
-            else:
-                captures.write(self.directory, capture)
+    def _start(self) -> None:
+        if self._waiting and not self._is_writing:
+            self._is_writing = True
+            get_hub().threadpool.spawn(self._write_waiting).rawlink(self._ended)
+
+    def _ended(self, _result: Any) -> None:
+        """In the loop again: what came after the writer's last look starts the next one."""
+        self._is_writing = False
+        if self._lost:
+            self.log.service(f"capture: {self._lost} requests came faster than they are written, and are not recorded")
+            self._lost = 0
+        self._start()
+
+    def _write_waiting(self) -> None:
+        while self._waiting:
+            capture = self._waiting.popleft()
+            try:
+                self.shelf.write(capture)
                 self._fault = None
-        except OSError as error:
-            self._note(f"{error.filename or self.directory}: {error.strerror}")
-        finally:
-            self._waiting -= 1
+            except OSError as error:
+                self._note(f"{error.filename or self.shelf.directory}: {error.strerror}")
+            self._bytes_written += len(capture.body)
 
     def _note(self, fault: str) -> None:
         """Log what keeps captures from being written, once until it changes."""

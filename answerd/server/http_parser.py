@@ -11,7 +11,7 @@ bare line feed and a part over its limit as soon as they are seen.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from urllib.parse import unquote_to_bytes
@@ -35,6 +35,8 @@ _REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~\x80-\xff]+) HT
 _EMPTY_LINES = re.compile(rb"\A(?:\r\n)+")
 _ABSOLUTE_TARGET = re.compile(r"[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\]+([^#]*)")
 _NOT_IN_HOST = re.compile(r'[\s/\\?#@"<>]')
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]+)[;\r]")
+_SIZE_LINE_KEPT = 256  # bytes; more leading zeros than that before a size make its chunk wait like any other
 _OVERLONG_LENGTH = re.compile(rb"(?i)(\r\ncontent-length:[ \t]*)[0-9]{19,}([ \t]*\r\n)")
 
 
@@ -79,7 +81,8 @@ class Request:
     """One request. Text is latin-1 of the bytes on the wire, nothing is percent-decoded.
 
     ``target`` is in origin form (``/path?query``) whatever form was sent, but for ``*`` and a CONNECT's
-    ``host:port``. ``body`` is empty where ``body_too_large``: it was not read, or not to its end.
+    ``host:port``. ``body`` is empty where ``body_too_large``: it was not read, or not to its end; and where nobody
+    wants it (`WantsBody`).
     """
 
     method: str
@@ -101,6 +104,11 @@ class Request:
         return unquote_to_bytes(self.path.encode("latin-1")).decode("latin-1") if "%" in self.path else self.path
 
 
+WantsBody = Callable[[Request], bool]
+"""Whether the body of a request is worth reading, judged from its header: a request that is refused whatever its body
+holds must not fill the memory."""
+
+
 class RequestReader:
     """Reads one request from the pieces that `receive` is given, in order.
 
@@ -108,11 +116,24 @@ class RequestReader:
     sending, more than was read: bytes after the request, or a body nobody wants.
     """
 
-    __slots__ = ("_body", "_buffer", "_chunks", "_line", "_max_body", "_missing", "_start", "request", "sent_more")
+    __slots__ = (
+        "_body",
+        "_buffer",
+        "_chunks",
+        "_line",
+        "_max_body",
+        "_missing",
+        "_start",
+        "_wants_body",
+        "request",
+        "sent_more",
+    )
 
-    def __init__(self, max_body: int) -> None:
-        """``max_body``: bytes of a body that is still read; a longer one makes ``request.body_too_large``."""
+    def __init__(self, max_body: int, wants_body: WantsBody = lambda _: True) -> None:
+        """``max_body``: bytes of a body that is still read; a longer one makes ``request.body_too_large``.
+        ``wants_body`` is asked before a body is waited for, and before one in chunks is read."""
         self._max_body = max_body
+        self._wants_body = wants_body
         self._buffer: bytes | bytearray = b""
         self._line: tuple[str, str, int] | None = None  # method, target, minor version
         self._start = 0  # of the header lines in the buffer
@@ -149,6 +170,20 @@ class RequestReader:
     def begun(self) -> bool:
         """Whether anything of a request has arrived."""
         return bool(self._buffer) or self.request is not None
+
+    @property
+    def held(self) -> int:
+        """Bytes of an incomplete body that are kept."""
+        if self._body is not None:
+            return len(self._body)
+        return len(self._chunks.chunks.body) if self._chunks is not None else 0
+
+    def drop_body(self) -> None:
+        """Forgets what has arrived of the body; nothing more is to be received."""
+        self._body = self._chunks = None
+        self.sent_more = True
+        if self.request is not None:
+            self.request.body = b""
 
     @property
     def line(self) -> tuple[str, str]:
@@ -205,14 +240,16 @@ class RequestReader:
     def _begin_body(self, request: Request, rest: bytes) -> Progress:
         header = request.header
         length = header.length
-        if header.is_chunked:
-            self._chunks = _ChunkedBody(self._max_body)
-        elif not length:
+        if not length and not header.is_chunked:
             self.sent_more = bool(rest)
             return Progress.COMPLETE
         if length > self._max_body:
             request.body_too_large = True
             return Progress.COMPLETE
+        if (header.is_chunked or length > len(rest)) and not self._wants_body(request):
+            return Progress.COMPLETE
+        if header.is_chunked:
+            self._chunks = _ChunkedBody(self._max_body)
         self._missing = length
         progress = self._receive_body(request, rest) if rest else Progress.MORE
         if progress is Progress.MORE and header.waits_to_send:
@@ -232,8 +269,11 @@ class RequestReader:
         self.sent_more = len(data) > missing
         if self.sent_more:
             data = data[:missing]
-        request.body = bytes(self._body + data) if self._body else data
-        self._body = None
+        if self._body:
+            self._body += data
+            data = bytes(self._body)
+            self._body = None
+        request.body = data
         return Progress.COMPLETE
 
     def _receive_chunks(self, request: Request, body: "_ChunkedBody", data: bytes) -> Progress:
@@ -263,16 +303,29 @@ class _HeaderLines:
 
 
 class _Chunks:
-    """llhttp's callbacks for a chunked body. They do not know the parser that calls them: it would be a cycle."""
+    """llhttp's callbacks for a chunked body. They do not know the parser that calls them: it would be a cycle.
 
-    __slots__ = ("_max_body", "body", "complete", "size", "too_large")
+    ``size``: bytes of the body so far. ``before_chunk``: those before the chunk that is being read, None between
+    chunks. ``opened``: whether a chunk's size line has been read since this was last set to False.
+    """
+
+    __slots__ = ("_max_body", "before_chunk", "body", "complete", "opened", "size", "too_large")
 
     def __init__(self, max_body: int) -> None:
         self._max_body = max_body
         self.size = 0
+        self.before_chunk: int | None = None
+        self.opened = False
         self.body = bytearray()
         self.complete = False
         self.too_large = False
+
+    def on_chunk_header(self) -> None:
+        self.before_chunk = self.size
+        self.opened = True
+
+    def on_chunk_complete(self) -> None:
+        self.before_chunk = None
 
     def on_body(self, piece: bytes) -> None:
         self.size += len(piece)
@@ -287,10 +340,12 @@ class _Chunks:
 class _ChunkedBody:
     """A chunked body as it arrives."""
 
-    __slots__ = ("_parser", "_received", "chunks", "sent_more")
+    __slots__ = ("_line", "_max_body", "_parser", "_received", "chunks", "sent_more")
 
     def __init__(self, max_body: int) -> None:
         self.chunks = _Chunks(max_body)
+        self._max_body = max_body
+        self._line = b""  # how the size line begins that has not been read to its end
         self.sent_more = False
         self._received = 0
         self._parser = HttpRequestParser(self.chunks)
@@ -314,13 +369,32 @@ class _ChunkedBody:
             chunks.body.clear()
 
     def _feed(self, piece: bytes) -> None:
+        chunks = self.chunks
+        chunks.opened = False
         try:
             self._parser.feed_data(piece)
         except HttpParserError as error:
-            if self.chunks.complete:  # what follows the body is not ours
+            if chunks.complete:  # what follows the body is not ours
                 self.sent_more = True
-            elif not self.chunks.too_large:  # it was too large before it was malformed
+            elif not chunks.too_large:  # it was too large before it was malformed
                 raise Refusal(400, f"malformed chunked body: {_reason(error)}") from None
+        else:
+            self._judge_open_chunk(piece)
+
+    def _judge_open_chunk(self, piece: bytes) -> None:
+        """Whether the chunk that is still being read claims more than the limit. llhttp does not tell its size.
+
+        Only the last size line of a piece can be that of an open chunk: its data are the end of the piece.
+        """
+        chunks, text = self.chunks, self._line + piece
+        if chunks.before_chunk is None:
+            self._line = text[text.rfind(b"\n") + 1 :][:_SIZE_LINE_KEPT]
+        elif chunks.opened:
+            line = text[: len(text) - (chunks.size - chunks.before_chunk)]
+            line = line if line.endswith(b"\r\n") else line[:-1]  # the CR behind the chunk's data has been read
+            claimed = _CHUNK_SIZE.match(line, line.rfind(b"\n", 0, -1) + 1)
+            chunks.too_large |= claimed is not None and chunks.before_chunk + int(claimed[1], 16) > self._max_body
+            self._line = b""
 
 
 def _header_lines(block: bytes | bytearray) -> list[tuple[str, str]]:
@@ -342,13 +416,16 @@ def _header_lines(block: bytes | bytearray) -> list[tuple[str, str]]:
 
 _known_names: dict[bytes, str] = {}
 _KNOWN_NAMES = 512  # spellings remembered; installers use a few dozen, a hostile client any number
+_LONGEST_KNOWN_NAME = 64
 
 
 def _name(name: bytes) -> str:
     lowered = _known_names.get(name)
     if lowered is None:
         lowered = name.decode("ascii").lower()
-        if len(_known_names) < _KNOWN_NAMES:
+        if len(name) <= _LONGEST_KNOWN_NAME:
+            if len(_known_names) >= _KNOWN_NAMES:
+                _known_names.clear()
             _known_names[name] = lowered
     return lowered
 

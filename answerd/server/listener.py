@@ -17,11 +17,11 @@ import struct
 from _socket import MSG_DONTWAIT, MSG_NOSIGNAL, SHUT_WR
 from _socket import socket as Socket
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from ssl import SSLContext
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 from wsgiref.types import WSGIApplication
 
 from gevent import get_hub, getcurrent
@@ -31,8 +31,10 @@ from gevent.pywsgi import WSGIServer
 from greenlet import greenlet
 
 from answerd.config import Network
-from answerd.server.admission import Admission
+from answerd.server.admission import LINGERING, Admission
 from answerd.server.connection import Connection, one_line
+from answerd.server.http_parser import Request
+from answerd.server.memory import Memory
 from answerd.server.request_log import RequestLog
 from answerd.server.wsgi import ErrorLines, Response, plain_text
 
@@ -61,13 +63,28 @@ class Limits:
 
     ``timeout``: from accept to close. ``linger``, ``linger_bytes``: how long, and for how much, a client that still
     sends after its response is listened to; within ``timeout``. ``max_lingering``: connections that do so at a time.
+    ``accept_at_once``: connections accepted before those that are there are read from. ``idle_give_way``: at the limit
+    of connections, the oldest one without a whole header makes room for a new one.
     """
 
     max_body: int = 1_048_576
     timeout: float = 10.0
     linger: float = 2.0
     linger_bytes: int = 8_388_608
-    max_lingering: int = 16_384
+    max_lingering: int = LINGERING
+    accept_at_once: int = ACCEPT_AT_ONCE
+    idle_give_way: bool = False
+
+
+Gate = Callable[[Request, str], bool]
+"""Whether the body of a request from this address is worth reading; false where it is refused whatever the body is."""
+
+
+class ErrorForm(Protocol):
+    """How a listener writes its own errors."""
+
+    def __call__(self, status: int, reason: str, headers: Iterable[tuple[str, str]] = ()) -> Response:
+        """The response with this reason."""
 
 
 def bind(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
@@ -130,9 +147,12 @@ class Listener(WSGIServer):
         admission: Admission,
         trusted_proxies: Sequence[Network] = (),
         tls: SSLContext | None = None,
+        wants_body: Gate = lambda _request, _peer: True,
+        error: ErrorForm = plain_text,
     ) -> None:
         """``sock`` is what `bind` returned. ``tls`` makes the listener speak TLS; assigning to the attribute later
-        (another context, never None) holds for connections that begin after it."""
+        (another context, never None) holds for connections that begin after it. ``wants_body`` is asked before a body
+        is waited for; where it says no, ``application`` is called without one and must refuse the request."""
         host, port = sock.getsockname()[:2]
         super().__init__(
             sock,
@@ -149,12 +169,16 @@ class Listener(WSGIServer):
         self.limits = limits
         self.request_log = log
         self.admission = admission
+        self.memory = Memory(admission)
         self.trusted_proxies = tuple(trusted_proxies)
         self.tls = tls
         self.hub = get_hub()
-        self.busy: Response = plain_text(
-            503, "the service is at its limit of connections, try again in 2 seconds", "Retry-After: 2\r\n"
-        )
+        self.wants_body = wants_body
+        self.error = error
+        retry = (("Retry-After", "2"),)
+        self.busy = error(503, "the service is at its limit of connections, try again in 2 seconds", retry)
+        self.out_of_memory = error(503, "the service is at its limit of memory, try again in 2 seconds", retry)
+        self.relatives: Sequence[Listener] = ()  # the other listeners of the process
         self._connections: dict[Connection, None] = {}  # in order of their deadlines
         self._lingering: dict[Connection, None] = {}
         self._fresh: deque[Connection] = deque()  # accepted, not yet looked at
@@ -167,7 +191,7 @@ class Listener(WSGIServer):
         self._drained = Event()
         self._resume: Any = None
         self._spare_file: int | None = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        self._shed_count = 0
+        self._shed: dict[str, int] = {}  # since the last report, by what was at its limit
         self._failed_accepts: dict[str, int] = {}
         self._report_at = 0.0
 
@@ -207,7 +231,7 @@ class Listener(WSGIServer):
     def _do_read(self) -> None:
         """Connections can be accepted (the loop calls this, from what gevent's ``start_accepting`` set up)."""
         try:
-            self._accept(ACCEPT_AT_ONCE)
+            self._accept(self.limits.accept_at_once)
         except Exception as error:
             self.request_log.service(f"accepting failed: {one_line(error)}")
         self._serve_fresh()
@@ -240,18 +264,34 @@ class Listener(WSGIServer):
         connection = Connection(self, accepted, address, now + self.limits.timeout)
         if self._sweeper is None:
             self._start_sweeper()
-        if self.admission.admit():
+        if self.admission.admit() or (self._shed_oldest_idle() and self.admission.admit()):
             self._connections[connection] = None
             self._fresh.append(connection)
             return
-        self._shed_count += 1
+        connection.holds_place = False
+        self.count_shed("connections", self.admission.limit)
         if self.tls is not None:
             if len(self._lingering) >= SHED_UNDER_TLS:
-                connection.holds_place = False
                 connection.close()
                 return
             self._lingering[connection] = None
         connection.shed()
+
+    def _shed_oldest_idle(self) -> bool:
+        """Makes room for a connection; False when nobody is idle, or the limits say that nobody gives way."""
+        if not self.limits.idle_give_way:
+            return False
+        idle = next((one for one in self._connections if one.is_idle), None)
+        if idle is None:
+            return False
+        self.free_place(idle)
+        self.count_shed("connections", self.admission.limit)
+        idle.shed()
+        return True
+
+    def count_shed(self, what: str, limit: int) -> None:
+        """A client was told to come back later because ``what`` is at its limit; the log sums that up."""
+        self._shed[f"{what}, limit {limit}"] = self._shed.get(f"{what}, limit {limit}", 0) + 1
 
     def _serve_fresh(self) -> None:
         """Reads from new connections; most have sent their request by now, so that they never need a watcher."""
@@ -272,9 +312,10 @@ class Listener(WSGIServer):
         self._failed_accepts[reason] = self._failed_accepts.get(reason, 0) + 1
         self._start_sweeper()
         if error.errno in _NO_FILES:
-            if self._lingering:
-                next(iter(self._lingering)).close()
-                return True
+            for listener in (self, *self.relatives):
+                if listener._lingering:
+                    next(iter(listener._lingering)).close()
+                    return True
             if self._shed_with_spare_file():
                 return True
         if error.errno in _NO_FILES or error.errno in _NO_MEMORY:
@@ -409,7 +450,6 @@ class Listener(WSGIServer):
         costs half as much again (64 against 42 µs).
         """
         runner = self._idle_runners.pop() if self._idle_runners else greenlet(self._run_forever, self.hub)
-        runner.gr_context = None  # context variables of the requests before are gone
         runner.switch(self)
 
     def _run_forever(self, _: object) -> None:
@@ -422,6 +462,7 @@ class Listener(WSGIServer):
                     break
             if len(self._idle_runners) >= IDLE_RUNNERS:
                 return
+            runner.gr_context = None  # Bottle's request is in it, with a body that may be large
             self._idle_runners.append(runner)
             # A late wake-up that an app left behind is not for us.
             while self.hub.switch() is not self:
@@ -439,13 +480,14 @@ class Listener(WSGIServer):
         now = monotonic()
         overdue = self._overdue(now)
         for connection in overdue[:CUT_AT_ONCE]:
-            connection.cut("deadline")
+            connection.overdue()
         if len(overdue) > CUT_AT_ONCE:
             self.loop.run_callback(self._sweep)
+        self.memory.refuse_large_bodies()  # another worker may have taken what is left
         if now >= self._report_at:
             self._report(now)
         self._look_whether_drained()
-        if not (self._connections or self._lingering or self._shed_count or self._failed_accepts or self._draining):
+        if not (self._connections or self._lingering or self._shed or self._failed_accepts or self._draining):
             self._stop_sweeper()
 
     def _stop_sweeper(self) -> None:
@@ -470,10 +512,10 @@ class Listener(WSGIServer):
         return overdue
 
     def _report(self, now: float) -> None:
-        if self._shed_count:
-            self.request_log.service(f"503 shed {self._shed_count} connections, limit {self.admission.limit}")
-            self._shed_count = 0
+        for what, count in self._shed.items():
+            self.request_log.service(f"503 shed {count} {what}")
             self._report_at = now + REPORT_SECONDS
+        self._shed.clear()
         for reason, count in self._failed_accepts.items():
             self.request_log.service(f"accept failed: {reason} ({count} times)")
             self._report_at = now + REPORT_SECONDS

@@ -221,7 +221,7 @@ def _parameters() -> Part:
             "name": "identifier",
             "in": "path",
             "required": True,
-            "description": "An identifier, or another spelling of it. `groups` and `default` are no machine",
+            "description": "An identifier, or another spelling of it. `groups`, `default`, `inventory`: no machine",
             "schema": {
                 "type": "string",
                 "minLength": 1,

@@ -20,15 +20,15 @@ from gevent.event import Event
 
 from answerd import __version__
 from answerd.config import Address, Config
-from answerd.server import collector
+from answerd.server import admin_app, allocator, answer_app, collector
 from answerd.server.admin_app import make_admin_app
-from answerd.server.admission import Admission, raise_file_limit
+from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
 from answerd.server.answer_app import make_answer_app
 from answerd.server.answer_set import AnswerSet, Digest, Slices
 from answerd.server.bearer import FailureBlock
 from answerd.server.capture import Recorder
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
-from answerd.server.generation import Generation
+from answerd.server.generation import Generation, in_thread
 from answerd.server.listener import Limits, Listener, bind, refuse_new
 from answerd.server.long_work import LongWork
 from answerd.server.openapi import DOCUMENT_LIMIT
@@ -48,11 +48,8 @@ from answerd.store.loader import Loader
 from answerd.store.opening import open_store
 from answerd.store.sqlite import SqliteStore
 
-FILES_BESIDE_CONNECTIONS = 64
-"""File descriptors kept back for the store, the log, libraries and the event loop."""
-
-ADMIN_CONNECTIONS = 256
-"""Connections in flight that the admin API admits, beside those of the answer endpoint: tools, not a rack."""
+ADMIN_ACCEPTS_AT_ONCE = 32
+"""No more than are read from at once: a connection that has sent its request is not idle when the next ones come."""
 
 LAST_WRITES_SECONDS = 1.0
 """How long a disk may hold up the end of the service."""
@@ -84,6 +81,7 @@ def serve(config: Config) -> int:
     except OSError as error:
         raise StartupError(f"SERVICE_LOG_FILE: {config.log_file} cannot be opened: {error.strerror}") from None
     try:
+        allocator.configure()
         gc.set_threshold(*collector.THRESHOLDS)
         sys.setswitchinterval(SWITCH_SECONDS)
         service = _prepare(config, log)
@@ -99,7 +97,7 @@ class _Service:
     config: Config
     log: RequestLog
     loader: Loader
-    limit: int
+    descriptors: Descriptors
     admission: Admission
     sockets: list[socket.socket]
     certificate: Certificate | None
@@ -114,7 +112,8 @@ class _Service:
         config = self.config
         return (
             f"answerd {__version__} listening on {_bound(self.sockets[0])}, store={self.loader.store.described} "
-            f"workers={config.workers} max_conn={self.limit} timeout={config.timeout_seconds}s log={config.log}"
+            f"workers={config.workers} max_conn={self.descriptors.answers} timeout={config.timeout_seconds}s "
+            f"log={config.log}"
         )
 
     def announce(self) -> None:
@@ -141,17 +140,20 @@ def _prepare(config: Config, log: RequestLog) -> _Service:
     """Everything that can refuse to start. Raises `StartupError` and `answerd.store.StoreError`."""
     long_work = LongWork()
     loader = Loader(open_store(config), long_work)
-    limit, warnings = _connection_limit(config)
+    has_admin = config.admin is not None
+    descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
     try:
         certificate = _certificate(config)
     except CertificateError as error:
         raise StartupError(str(error)) from None
     sockets = _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
     admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
-    for warning in (*config.warnings, *warnings, *loader.store.warnings()):
+    if descriptors.warning:
+        log.service(f"warning: {descriptors.warning}")
+    for warning in (*config.warnings, *loader.store.warnings()):
         log.service(f"warning: {warning}")
-    admission = Admission(limit, config.workers + 1)  # the last is the stand-in's
-    service = _Service(config, log, loader, limit, admission, sockets, certificate, admin_socket, long_work)
+    admission = Admission(descriptors.answers, config.workers + 1)  # the last is the stand-in's
+    service = _Service(config, log, loader, descriptors, admission, sockets, certificate, admin_socket, long_work)
     service.say_fingerprint()
     return service
 
@@ -300,9 +302,10 @@ class _Process:
             Listener(
                 service.sockets[worker],
                 make_answer_app(self.answers.current, config.answer_token, _recorder(service)),
-                limits=Limits(timeout=config.timeout_seconds),
+                limits=Limits(timeout=config.timeout_seconds, max_lingering=service.descriptors.lingering),
                 log=service.log,
                 admission=service.admission,
+                wants_body=answer_app.make_gate(config.answer_token),
                 trusted_proxies=config.trusted_proxies,
                 tls=service.certificate.context if service.certificate is not None else None,
             )
@@ -315,22 +318,35 @@ class _Process:
             return
         self.guard = WriteGuard(cast(SqliteStore, service.loader.store), self.answers.follower, Slices())
         block = FailureBlock(time.monotonic)
+        app = make_admin_app(self.guard, config.admin_token, block, service.log.service)
+        limits = Limits(
+            timeout=config.timeout_seconds,
+            max_body=DOCUMENT_LIMIT,
+            max_lingering=service.descriptors.admin,
+            accept_at_once=ADMIN_ACCEPTS_AT_ONCE,
+            idle_give_way=True,
+        )
         self.listeners.append(
             Listener(
                 service.admin_socket,
-                make_admin_app(self.guard, config.admin_token, block, service.log.service),
-                limits=Limits(timeout=config.timeout_seconds, max_body=DOCUMENT_LIMIT),
+                app,
+                limits=limits,
                 log=service.log,
-                admission=Admission(ADMIN_CONNECTIONS),
+                admission=Admission(service.descriptors.admin),
                 trusted_proxies=config.trusted_proxies,
+                wants_body=admin_app.make_gate(app, config.admin_token, block),
+                error=admin_app.json_error,
             )
         )
+        for listener in self.listeners:
+            listener.relatives = [other for other in self.listeners if other is not listener]
 
     def run(self, announce: Callable[[], None] | None = None) -> int:
         """Serve until told to stop. Returns the exit status. ``announce``: what to do once connections are accepted."""
         self._heed_signals()
         self.service.long_work.begin()
         watch = gevent.spawn(self.answers.watch)
+        gevent.spawn(self._trim_for_ever)
         for listener in self.listeners:
             listener.start()
         if self.guard is not None:
@@ -350,6 +366,12 @@ class _Process:
         if announce:
             self.service.log.service("stopped")
         return 0
+
+    def _trim_for_ever(self) -> None:
+        trimmer = allocator.Trimmer()
+        while True:
+            gevent.sleep(allocator.LOOK_SECONDS)
+            in_thread(trimmer.look)
 
     def _warm_guard(self, guard: WriteGuard) -> None:
         self.answers.warm.wait()
@@ -374,24 +396,12 @@ class _Process:
         service.log.service("reloading")
         if self.lifeline is None:
             service.say_fingerprint()
-        self.answers.look_soon()
+        self.answers.look_at_everything()
 
 
 def _recorder(service: _Service) -> Recorder | None:
     directory = service.config.capture_dir
     return Recorder(directory, service.log) if directory is not None else None
-
-
-def _connection_limit(config: Config) -> tuple[int, list[str]]:
-    """The limit of connections, clamped to what the system lets the processes open, and a warning where it is."""
-    files = raise_file_limit()
-    possible = max(1, files - FILES_BESIDE_CONNECTIONS) * config.workers
-    if config.max_connections <= possible:
-        return config.max_connections, []
-    return possible, [
-        f"SERVICE_MAX_CONNECTIONS={config.max_connections} is more than the limit of open files ({files}) allows: "
-        f"{possible} are admitted"
-    ]
 
 
 def _bind(setting: str, address: Address, count: int) -> list[socket.socket]:

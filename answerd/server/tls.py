@@ -43,7 +43,7 @@ class TlsLayer:
         """Whether plaintext can be sent."""
         return self._handshaken
 
-    def send(self, plaintext: bytes) -> None:
+    def send(self, plaintext: bytes | memoryview) -> None:
         """Encrypts for `outgoing`."""
         self._tls.write(plaintext)
 

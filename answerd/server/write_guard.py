@@ -10,10 +10,12 @@ before is brought in once that lock is held. Readers see the write when it is co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from typing import Any, Protocol
 
 from gevent.lock import RLock
@@ -21,10 +23,11 @@ from gevent.lock import RLock
 from answerd.answers.catalogue import Catalogue, no_pause
 from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
+from answerd.server.client import Client, PatientClient
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag
 from answerd.server.generation import Follower, in_thread
-from answerd.store import Changes
-from answerd.store.sqlite import SqliteStore, StoredDocument, Writing
+from answerd.store import Changes, StoreError
+from answerd.store.sqlite import WRITER_WAIT_SECONDS, SqliteStore, StoredDocument, Writing
 
 
 class WriteRefused(Exception):
@@ -70,6 +73,51 @@ class InThread(Protocol):
         """What it returns, or raises."""
 
 
+_PATIENT = PatientClient()
+
+HALF_CLOSED_SECONDS = 0.5
+"""How long a write waits before a client that has finished sending counts as gone. A client may close its sending side
+right after its request and still wait for the response."""
+
+
+class _Turn:
+    """The waiting of one write: for its locks, and no longer than somebody wants its outcome."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._began = monotonic()
+
+    def seconds_left(self) -> float:
+        """For which the write may still wait. Raises `StoreError` when there are none, or nobody waits for it."""
+        self.check()
+        return self._client.respond_by - monotonic()
+
+    @contextmanager
+    def of(self, lock: RLock, what: str) -> Iterator[None]:
+        """Holds a lock. Raises `StoreError` where it is not free in time."""
+        if not lock.acquire(blocking=False):
+            seconds = self.seconds_left()
+            if not lock.acquire(timeout=None if seconds == math.inf else seconds):
+                raise StoreError(f"the write waited for {what} until its time was up, and was not begun")
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def check(self) -> None:
+        """Raises `StoreError` if the write must not begin any more."""
+        now = monotonic()
+        if now >= self._client.respond_by:
+            raise StoreError("the write waited until its time was up, and was not begun")
+        if now - self._began > HALF_CLOSED_SECONDS and self._client.is_gone():
+            raise StoreError("the client closed its connection while the write waited, which was not begun")
+
+    def check_deadline(self) -> None:
+        """Raises `StoreError` if the connection has been closed by now, so that the outcome cannot be told."""
+        if monotonic() >= self._client.deadline:
+            raise StoreError("the write took until the connection was closed, and was undone")
+
+
 class WriteGuard:
     """Writes to one database. One object in the whole service: in the process with the admin listener."""
 
@@ -88,8 +136,16 @@ class WriteGuard:
         self._one_writer = RLock()
         self._problems = ProblemIndex.of(Catalogue())
 
-    def put(self, key: Key, text: str, peer: str, conditions: Conditions = UNCONDITIONAL) -> Written:
-        """Stores a document. Raises `WriteRefused`, and `answerd.store.StoreError` where it cannot be written."""
+    def put(
+        self,
+        key: Key,
+        text: str,
+        peer: str,
+        conditions: Conditions = UNCONDITIONAL,
+        client: Client = _PATIENT,
+    ) -> Written:
+        """Stores a document. Raises `WriteRefused`, and `answerd.store.StoreError` where it cannot be written: also
+        where the write had to wait until ``client`` must have its response, or is gone. It is not made then."""
         document = Document(RawDocument(key, text))
         document.read(self.follower.loader.catalogue.elsewhere)
         if document.content.problems:
@@ -101,9 +157,11 @@ class WriteGuard:
             written: StoredDocument = self.run(writing.put, key, text)
             return written
 
-        return self._write(key, peer, apply, text)
+        return self._write(key, peer, apply, text, client)
 
-    def delete(self, key: Key, peer: str, conditions: Conditions = UNCONDITIONAL) -> Written:
+    def delete(
+        self, key: Key, peer: str, conditions: Conditions = UNCONDITIONAL, client: Client = _PATIENT
+    ) -> Written:
         """Removes a document. Raises as `put` does."""
 
         def apply(writing: Writing, stored: StoredDocument | None) -> StoredDocument:
@@ -113,7 +171,7 @@ class WriteGuard:
             deleted: StoredDocument = self.run(writing.delete, key)
             return deleted
 
-        return self._write(key, peer, apply, None)
+        return self._write(key, peer, apply, None, client)
 
     def warm_up(self, problems: ProblemIndex | None = None) -> None:
         """Looks at the whole set in slices, so that no write has to wait for that; called when the set was loaded.
@@ -130,23 +188,30 @@ class WriteGuard:
         peer: str,
         apply: Callable[[Writing, StoredDocument | None], StoredDocument],
         text: str | None,
+        client: Client,
     ) -> Written:
-        with self._one_writer:
+        turn = _Turn(client)
+        with turn.of(self._one_writer, "the writes before it"):
             self._look_at(self.follower.loader.catalogue, self._pause)
-            with self._transaction(peer) as writing, self.follower.lock:
+            with (
+                self._transaction(peer, turn.seconds_left()) as writing,
+                turn.of(self.follower.lock, "the answer set to be loaded"),
+            ):
                 self.follower.refresh()
+                turn.check()
                 catalogue = self.follower.loader.catalogue
                 before = self._look_at(catalogue)
                 written = apply(writing, self.run(writing.find, key))
                 changes = self.store.difference(written.key, text)
                 after = catalogue.elsewhere(partial(_judged, before, catalogue, changes))
+                turn.check_deadline()
                 self.run(writing.commit)
                 self._put_in_force(changes, written.revision, after)
         return Written(written.key, etag(written.revision), tuple(after.listed()))
 
     @contextmanager
-    def _transaction(self, peer: str) -> Iterator[Writing]:
-        writing: Writing = self.run(self.store.begin, peer)
+    def _transaction(self, peer: str, wait: float) -> Iterator[Writing]:
+        writing: Writing = self.run(self.store.begin, peer, min(wait, WRITER_WAIT_SECONDS))
         try:
             yield writing
         finally:

@@ -4,6 +4,7 @@ Knows PEP 3333 and the keys of its own that the apps read (``answerd.…``, list
 response carries (SPEC 10). Must not know sockets, deadlines or what an app does.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from io import BytesIO
@@ -11,8 +12,15 @@ from typing import Any, NamedTuple, Protocol
 from wsgiref.types import WSGIApplication
 
 from answerd.server.http_parser import HeaderBlock, Request
+from answerd.server.request_log import escape
 
 PLAIN_TEXT = "text/plain; charset=utf-8"
+MAX_REASON = 800  # characters of an error's plain-text line, its line end included: it is read on a console
+_LINE_END = re.compile(r"[ \t]*[\r\n]+[ \t]*")
+_ELLIPSIS = "..."
+_LONGEST_WORD = 60  # characters; a longer one is cut in its middle
+# On every response. An answer holds what no cache may keep, and no browser may take it for anything but its type.
+_ON_EVERY_RESPONSE = (("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"))
 # Headers that the listener decides: every answer has a length and closes its connection.
 _DECIDED_HERE = frozenset({"content-length", "connection", "keep-alive", "transfer-encoding", "date", "server"})
 _NOT_FOR_APPS = frozenset({"content-length", "transfer-encoding"})  # the body has been read: CONTENT_LENGTH is its size
@@ -54,13 +62,15 @@ def environ_of(request: Request, base: dict[str, Any], peer: str, port: int) -> 
 
     - ``answerd.target``, ``answerd.path``: as sent, in origin form, not percent-decoded (latin-1 of the bytes);
     - ``answerd.headers``: all headers as (lower-case name, value), also those that a ``HTTP_`` key cannot hold;
-    - ``answerd.body``: bytes; ``answerd.body_too_large``: it was not read, its limit or what it claims is exceeded;
+    - ``answerd.body``: bytes, empty where the app's gate did not want it; ``answerd.body_too_large``: it was not read,
+      its limit or what it claims is exceeded;
     - ``answerd.peer``: the address the request came from (SPEC 2), without port.
+
+    The listener adds ``answerd.client``, an `answerd.server.client.Client`.
 
     An app may set ``answerd.outcome``, the words for the log line.
     """
-    header = request.header
-    environ = base | (header.environ or _keys_of(header))
+    environ = base | keys_of(request.header)
     environ["REQUEST_METHOD"] = request.method
     environ["PATH_INFO"] = request.decoded_path()
     environ["QUERY_STRING"] = request.query
@@ -69,7 +79,7 @@ def environ_of(request: Request, base: dict[str, Any], peer: str, port: int) -> 
     environ["REMOTE_PORT"] = str(port)
     environ["answerd.target"] = request.target
     environ["answerd.path"] = request.path
-    environ["answerd.headers"] = header.lines
+    environ["answerd.headers"] = request.headers
     environ["answerd.body"] = request.body
     environ["answerd.body_too_large"] = request.body_too_large
     environ["wsgi.input"] = BytesIO(request.body)
@@ -77,9 +87,11 @@ def environ_of(request: Request, base: dict[str, Any], peer: str, port: int) -> 
     return environ
 
 
-def _keys_of(header: HeaderBlock) -> dict[str, str]:
-    """The keys of a header block in an environ, put together once for each block."""
+def keys_of(header: HeaderBlock) -> dict[str, str]:
+    """The keys of a header block in an environ, put together once for each block. Do not modify."""
     keys = header.environ
+    if keys:
+        return keys
     for name, value in header.lines:
         # ``X_A`` would arrive as the same key as ``X-A`` and shadow it.
         if "_" in name or name in _NOT_FOR_APPS:
@@ -127,14 +139,28 @@ def respond(application: WSGIApplication, environ: dict[str, Any]) -> Response:
     return Response(int(started.status[:3]), head, b"" if head_only else body)
 
 
-def plain_text(status: int, reason: str, extra: str = "") -> Response:
-    """One plain-text line: the error that no app was asked about. ``extra``: header lines with their ends."""
-    body = reason.encode("utf-8", "backslashreplace") + b"\n"
-    head = (
-        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {PLAIN_TEXT}\r\n{extra}"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    )
-    return Response(status, head.encode("ascii"), body)
+def reason_line(reason: str) -> str:
+    """The one line that tells why there is no answer: lines joined, control characters escaped, and cut, so that it has
+    at most `MAX_REASON` characters with its line end (not included here)."""
+    line = escape(_LINE_END.sub(" ", reason.strip()))
+    if len(line) < MAX_REASON:
+        return line
+    kept = line[: MAX_REASON - 1 - len(_ELLIPSIS)]
+    cut = kept.rfind(" ", MAX_REASON - _LONGEST_WORD)  # not within a word, nor within an escape
+    return (kept[:cut] if cut > 0 else kept) + _ELLIPSIS
+
+
+def plain_text(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()) -> Response:
+    """One plain-text line: the error that no app was asked about."""
+    body = f"{reason_line(reason)}\n".encode("utf-8", "backslashreplace")
+    return error_response(status, PLAIN_TEXT, body, headers)
+
+
+def error_response(status: int, content_type: str, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> Response:
+    """A response that no app was asked about."""
+    told = [("Content-Type", content_type), *headers]
+    head = _head_without_length(f"{status} {HTTPStatus(status).phrase}", told)
+    return Response(status, b"%b%d\r\nConnection: close\r\n\r\n" % (head, len(body)), body)
 
 
 _known_heads: dict[tuple[str, tuple[tuple[str, str], ...]], bytes] = {}
@@ -158,15 +184,16 @@ def _head(status: str, headers: list[tuple[str, str]], length: int, head_only: b
 
 def _head_without_length(status: str, headers: Iterable[tuple[str, str]]) -> bytes:
     lines = [f"HTTP/1.1 {status}"]
-    typed = False
+    given = set()
     for name, value in headers:
         lowered = name.lower()
         if lowered in _DECIDED_HERE:
             continue
-        typed = typed or lowered == "content-type"
+        given.add(lowered)
         lines.append(f"{name}: {value}")
-    if not typed:
-        lines.append(f"Content-Type: {PLAIN_TEXT}")
+    for name, value in (("Content-Type", PLAIN_TEXT), *_ON_EVERY_RESPONSE):
+        if name.lower() not in given:
+            lines.append(f"{name}: {value}")
     text = "\r\n".join(lines)
     if text.count("\n") != len(lines) - 1 or text.count("\r") != len(lines) - 1:
         raise ValueError("a header of the application holds a line end")

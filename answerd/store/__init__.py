@@ -20,12 +20,14 @@ class Changes:
     """What differs from what the store handed out before.
 
     A document that changed stands in both: the object handed out before in ``removed``, its successor in ``added``.
-    ``unlisted`` are sentences about parts of the store that cannot be listed at present.
+    ``unlisted`` are sentences about parts of the store that were never listed, so that they may hold any group.
+    ``faults`` are sentences about parts that could be listed before and cannot now: problems of nobody's claim.
     """
 
     added: tuple[RawDocument, ...] = ()
     removed: tuple[RawDocument, ...] = ()
     unlisted: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
 
 
 class Store(Protocol):
@@ -41,6 +43,9 @@ class Store(Protocol):
 
     def warnings(self) -> list[str]:
         """What an operator should know about it at start; it works all the same."""
+
+    def look_at_everything(self) -> None:
+        """Have the next call of `changes` compare everything, whatever says that nothing changed."""
 
     def changes(self) -> Changes | None:
         """What changed since the last call, the whole set at first; None when nothing did.

@@ -27,7 +27,9 @@ class Loader:
 
     def take(self, changes: Changes, pause: Callable[[], None] = no_pause) -> None:
         """Put changes in force. ``pause`` is called between slices of a few milliseconds."""
-        self.catalogue = self.catalogue.changed(changes.added, changes.removed, changes.unlisted, pause)
+        self.catalogue = self.catalogue.changed(
+            changes.added, changes.removed, changes.unlisted, pause, faults=changes.faults
+        )
 
     def refresh(self) -> bool:
         """`look` and `take` at once; whether anything changed. Raises `answerd.store.StoreError`."""

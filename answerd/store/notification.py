@@ -1,27 +1,27 @@
 """Which files of a directory tree may have changed, as the kernel tells it (inotify).
 
 A hint that saves looking at 100,000 files four times a second; what a file holds, and whether it has settled, its user
-finds out. Where the kernel cannot be relied on (a network file system, symbolic links, no watches left) there is no
-`Notifier`, and the user looks at everything.
+finds out. Where the kernel cannot be relied on (a network file system, a mount below the root, symbolic links, no
+watches left) there is no `Watch`, and the user looks at everything.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from ctypes import CDLL
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import inotify_simple
 from inotify_simple import INotify, flags, parse_events
 
+from answerd.store.mounts import Mounts, read_table
+
 # Left to itself inotify_simple finds the C library with a subprocess, at its first use; a thread under gevent, where
 # the store is looked at, can start none. This program has the C library loaded already.
 inotify_simple._libc = CDLL(None, use_errno=True)
-
-LOCAL_FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "ramfs", "overlay"})
-"""Where every change passes through this kernel. On others (NFS, CIFS, 9p, FUSE) another machine may write unseen."""
 
 _WATCHED = (
     flags.CREATE
@@ -35,6 +35,7 @@ _WATCHED = (
     | flags.MOVE_SELF
     | flags.ONLYDIR
 )
+_WATCHED_OF_A_FILE = flags.MODIFY | flags.ATTRIB | flags.CLOSE_WRITE | flags.DONT_FOLLOW
 _READ_SIZE = 65_536
 _STRUCTURE = flags.ISDIR | flags.DELETE_SELF | flags.MOVE_SELF | flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
@@ -48,24 +49,44 @@ class Hints:
 
 
 class Notifier:
-    """Watches directories below one root."""
+    """Watches directories below one root, and single files in them."""
 
     def __init__(self, root: Path) -> None:
         """Raises OSError when the kernel gives no inotify."""
         self.root = root
         self._inotify = INotify(nonblocking=True)
-        self._watched: dict[int, str] = {}
+        self._directories: dict[int, str] = {}
+        self._watched: set[str] = set()
+        self._files: dict[int, set[str]] = {}
 
-    def watch(self, names: Iterable[str]) -> None:
-        """Watch directories, by names below the root (empty: the root). Raises OSError where there are too many."""
-        for name in names:
-            self._watched[self._inotify.add_watch(self.root / name, _WATCHED)] = name
+    def watch(self, name: str) -> None:
+        """Watch a directory, by its name below the root (empty: the root). Raises OSError where there are too many."""
+        # One that is watched already was not replaced: that would be an event about everything.
+        if name not in self._watched:
+            self._directories[self._inotify.add_watch(f"{self.root}/{name}", _WATCHED)] = name
+            self._watched.add(name)
+
+    def watch_file(self, name: str) -> bool:
+        """Watch a file of several names (hard links): a write through a name elsewhere shows only here.
+
+        Return whether none of its names was watched yet. Raises OSError where there are too many.
+        """
+        number = self._inotify.add_watch(f"{self.root}/{name}", _WATCHED_OF_A_FILE)
+        is_new = number not in self._files
+        self._files.setdefault(number, set()).add(name)
+        return is_new
 
     def hints(self) -> Hints:
         """What may have changed since the last call; waits for nothing."""
         hints = Hints()
         for event in self._events():
-            directory = self._watched.get(event.wd)
+            files = self._files.get(event.wd)
+            if files is not None and not event.mask & flags.Q_OVERFLOW:
+                hints.names |= files
+                if event.mask & flags.IGNORED:  # the file is gone, and the kernel may use the number again
+                    del self._files[event.wd]
+                continue
+            directory = self._directories.get(event.wd)
             # A name with two dots is how a Kubernetes volume swaps all its files at once.
             if directory is None or event.mask & _STRUCTURE or event.name.startswith(".."):
                 hints.everything = True
@@ -87,19 +108,75 @@ class Notifier:
         self._inotify.close()
 
 
-def is_local(directory: Path) -> bool:
-    """Whether every change below ``directory`` passes through this kernel, as far as the mount table tells."""
+class Watch:
+    """An inotify watch on all directories of one root. Valid only in the process that made it.
+
+    ``is_whole``: every directory, and every file of several names, that it was asked to watch is watched.
+    """
+
+    def __init__(self, notifier: Notifier, root: tuple[int, int], table: bytes) -> None:
+        """``root`` is the device and inode of the directory, ``table`` the mount table with which this began."""
+        self.notifier = notifier
+        self.root = root
+        self.process = os.getpid()
+        self.is_whole = True
+        self._table = table
+
+    @classmethod
+    def begin(cls, directory: Path) -> Self | None:
+        """Return a watch that still has to be given every directory; None where the kernel would not report all."""
+        root, table = device_and_inode(directory), read_table()
+        mounts = Mounts.of(table)
+        if root is None or not mounts.is_local(str(directory)) or mounts.below(str(directory)):
+            return None
+        try:
+            return cls(Notifier(directory), root, table)
+        except OSError:
+            return None
+
+    def add(self, name: str) -> bool:
+        """Watch one more directory, by its name below the root; whether that worked."""
+        try:
+            self.notifier.watch(name)
+        except OSError:  # gone again, not readable, or there are too many
+            return False
+        return True
+
+    def add_file(self, name: str) -> bool:
+        """Watch a file of several names; whether none of them was watched yet."""
+        try:
+            return self.notifier.watch_file(name)
+        except OSError:
+            self.is_whole = False
+            return False
+
+    def hints(self, directory: Path) -> Hints:
+        """Return what may have changed.
+
+        Everything: where another directory has taken the root's place, where something was mounted below it, and after
+        a fork, when the parent would get half of the events.
+        """
+        if self.process != os.getpid() or device_and_inode(directory) != self.root or self._is_mounted_on(directory):
+            return Hints(everything=True)
+        return self.notifier.hints()
+
+    def _is_mounted_on(self, directory: Path) -> bool:
+        """Whether anything is mounted below the root by now. The kernel writes a mount in a microsecond."""
+        table = read_table()
+        if table == self._table:
+            return False
+        self._table = table
+        return bool(Mounts.of(table).below(str(directory)))
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        self.notifier.close()
+
+
+def device_and_inode(directory: Path) -> tuple[int, int] | None:
+    """Return what identifies a directory, links followed; None where it cannot be reached."""
     try:
-        target = os.path.realpath(directory)
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
-            mounts = [_mount(line) for line in table]
+        status = directory.stat()
     except OSError:
-        return False
-    holding = [one for one in mounts if target == one[0] or target.startswith(one[0].rstrip("/") + "/")]
-    return bool(holding) and max(holding, key=lambda one: len(one[0]))[1] in LOCAL_FILE_SYSTEMS
-
-
-def _mount(line: str) -> tuple[str, str]:
-    """Mount point and file system type of a line of ``/proc/self/mountinfo`` (proc(5))."""
-    before, _, after = line.partition(" - ")
-    return before.split()[4].encode().decode("unicode_escape"), after.split()[0]
+        return None
+    return status.st_dev, status.st_ino

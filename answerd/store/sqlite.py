@@ -29,6 +29,7 @@ from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity
 from answerd.store import Changes, StoreError
+from answerd.store.writing import make_directories
 
 WRITER_WAIT_SECONDS = 5
 """How long a write waits for another program's to end; a client waits 10 s for its response."""
@@ -152,11 +153,12 @@ class SqliteStore:
         self._documents: dict[Key, RawDocument] = {}
         self._revision = 0
         self._looked_before = False
+        self._is_asked_for_everything = False
         self._reader: _Reader | None = None
         self._file: tuple[int, int] | None = None  # device and inode of the file that the documents came from
         self._idle = [True]
         with self._faults("opened"):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_directories(self.path.parent)
             try:
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE))
             except FileExistsError:
@@ -179,6 +181,10 @@ class SqliteStore:
             return []
         return [f"documents of an unknown format are ignored: {', '.join(unknown)} in {self.path}"]
 
+    def look_at_everything(self) -> None:
+        """Have the next look compare every document, whatever SQLite and the revisions say. From any thread."""
+        self._is_asked_for_everything = True
+
     # --- what the loader follows -----------------------------------------------------------------------------------
 
     def changes(self) -> Changes | None:
@@ -189,7 +195,9 @@ class SqliteStore:
         with self._faults("read"), self._exclusively():
             reader = self._current_reader()
             version = reader.database.data_version  # taken first: what is committed from now on shows next time
-            if version == reader.seen_version:
+            if self._is_asked_for_everything:
+                self._is_asked_for_everything, reader.is_other_file = False, True
+            if version == reader.seen_version and not reader.is_other_file:
                 return None
             with reader.database.atomic():
                 newest, added, removed = self._difference(reader)
@@ -299,11 +307,11 @@ class SqliteStore:
         finally:
             transaction.close()
 
-    def begin(self, peer: str | None = None) -> Writing:
+    def begin(self, peer: str | None = None, wait: float = WRITER_WAIT_SECONDS) -> Writing:
         """Takes the database's write lock; ``peer`` is recorded with each change. Waits for other writers, up to
-        `WRITER_WAIT_SECONDS`. Raises `StoreError`."""
+        ``wait`` seconds. Raises `StoreError`."""
         with self._faults("written"):
-            database = self._connection(WRITER_WAIT_SECONDS)
+            database = self._connection(wait)
             try:
                 database.begin("IMMEDIATE")
             except BaseException:
@@ -481,7 +489,7 @@ class Writing:
 class _Reader:
     """The connection of `SqliteStore.changes`, and the state of the file it has seen.
 
-    ``is_other_file``: what was handed out so far came from another file.
+    ``is_other_file``: what was handed out so far came from another file, or is to be compared with all that is there.
     """
 
     database: peewee.SqliteDatabase

@@ -14,11 +14,15 @@ from pathlib import Path
 from answerd.answers.problems import load_problems
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS, split_extension
-from answerd.identity import Kind
+from answerd.identity import Kind, shown
 from answerd.store import StoreError
-from answerd.store.files import FileStore, flat_name, write_atomically
+from answerd.store.files import FileStore
+from answerd.store.layout import flat_name, is_groups
 from answerd.store.loader import loaded
+from answerd.store.mounts import Mounts, read_table
+from answerd.store.reading import Boundary
 from answerd.store.sqlite import SqliteStore
+from answerd.store.writing import make_directories, write_atomically
 
 _DEEPEST = 2
 """Directories below the root that the layout knows: ``groups/rack-a/anything.toml``."""
@@ -68,8 +72,11 @@ def import_directory(directory: str | Path, store: SqliteStore, progress: Progre
     named = sorted((raw for raw in found if not faults[raw.source]), key=lambda one: one.source)
     _refuse_twins(named)
     documents = [raw for raw in named if raw.fault is None]
-    unreadable = [(raw.source, raw.fault.removesuffix(f" ({raw.source})")) for raw in named if raw.fault]
-    skipped = [*_no_documents(root), *((source, fault) for source, fault in faults.items() if fault)]
+    unreadable = [(raw.source, raw.fault.removesuffix(f" ({shown(raw.source)})")) for raw in named if raw.fault]
+    skipped = [
+        *_no_documents(root, Boundary.of(root, Mounts.of(read_table()))),
+        *((source, fault) for source, fault in faults.items() if fault),
+    ]
     with store.writing() as transaction:
         replaced = transaction.put_all(documents, progress)
         transaction.commit()
@@ -84,11 +91,12 @@ def export_directory(
 
     The directory is created where it is missing. Raises `StoreError`: it is not empty (with ``force`` that is no
     hindrance, files of the same names are replaced and all others stay), another file there stands for the same
-    document, or it cannot be written. Each file is replaced at once or not at all.
+    document, or it cannot be written. Each file is replaced at once or not at all. New files have mode 0600 and new
+    directories 0700; a file that is replaced keeps its mode.
     """
     root = Path(directory)
     _refuse_full(root, force)
-    files, skipped = {}, []
+    files, skipped, written = {}, [], 0
     for stored in store.all():
         fault = _export_fault(stored.key, stored.body)
         if fault:
@@ -98,12 +106,14 @@ def export_directory(
     if force:
         _refuse_clashes(root, {name: stored.key for name, stored in files.items()})
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        for count, (name, stored) in enumerate(files.items(), 1):
+        make_directories(root)
+        for name, stored in files.items():
             write_atomically(root / name, stored.body)
-            progress(count, len(files))
+            written += 1
+            progress(written, len(files))
     except OSError as error:
-        raise StoreError(f"{error.filename or root} cannot be written: {error.strerror}") from None
+        place, left = shown(str(error.filename or root)), f"{written} of {len(files)} documents were written"
+        raise StoreError(f"{place} cannot be written: {error.strerror}; {left}") from None
     return ExportSummary(len(files), tuple(skipped))
 
 
@@ -112,22 +122,22 @@ def _documents_below(root: Path) -> tuple[RawDocument, ...]:
     try:
         os.listdir(root)
     except OSError as error:
-        raise StoreError(f"{root} cannot be read: {error.strerror}") from None
+        raise StoreError(f"{shown(str(root))} cannot be read: {error.strerror}") from None
     changes = FileStore(root).changes()
     if changes is None:
         return ()
     if changes.unlisted:
-        raise StoreError(f"nothing was imported from {root}: {changes.unlisted[0]}")
+        raise StoreError(f"nothing was imported from {shown(str(root))}: {changes.unlisted[0]}")
     return changes.added
 
 
-def _no_documents(root: Path, below: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+def _no_documents(root: Path, boundary: Boundary, below: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
     """The files that do not count as documents, with why; hidden ones are not worth a word. Raises `StoreError`."""
     try:
         with os.scandir(root) as found:
             entries = sorted(found, key=lambda entry: entry.name)
     except OSError as error:
-        raise StoreError(f"{root} cannot be listed: {error.strerror}") from None
+        raise StoreError(f"{shown(str(root))} cannot be listed: {error.strerror}") from None
     for entry in entries:
         name = f"{below}{entry.name}"
         if entry.name.startswith("."):
@@ -137,8 +147,8 @@ def _no_documents(root: Path, below: str = "", depth: int = 0) -> Iterator[tuple
         elif _is_directory(entry):
             if depth >= _depth_of_documents(name):
                 yield name, "a directory here holds no documents"
-            else:
-                yield from _no_documents(Path(entry.path), f"{name}/", depth + 1)
+            elif not (entry.is_symlink() and boundary.link_fault(entry.path)):  # its documents are named as unreadable
+                yield from _no_documents(Path(entry.path), boundary, f"{name}/", depth + 1)
         elif split_extension(entry.name)[1] is None:
             yield name, f"its extension is none of {', '.join(FORMATS)}"
 
@@ -152,7 +162,7 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
 
 def _depth_of_documents(name: str) -> int:
     """How deep directories may stand that hold documents: a group's own one level deeper than a machine's."""
-    return _DEEPEST if name.partition("/")[0].lower() == "groups" else _DEEPEST - 1
+    return _DEEPEST if is_groups(name.partition("/")[0]) else _DEEPEST - 1
 
 
 def _refuse_twins(documents: list[RawDocument]) -> None:
@@ -160,7 +170,7 @@ def _refuse_twins(documents: list[RawDocument]) -> None:
     sources: dict[tuple[Kind, str, str], list[str]] = {}
     for raw in documents:
         sources.setdefault(raw.key.name, []).append(raw.source)
-    twins = [" and ".join(names) for names in sources.values() if len(names) > 1]
+    twins = [" and ".join(map(shown, names)) for names in sources.values() if len(names) > 1]
     if twins:
         raise StoreError(f"nothing was imported: two files for one identity and format: {'; '.join(twins)}")
 
@@ -182,10 +192,10 @@ def _refuse_full(root: Path, force: bool) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise StoreError(f"{root} cannot be read: {error.strerror}") from None
+        raise StoreError(f"{shown(str(root))} cannot be read: {error.strerror}") from None
     if entries and not force:
         raise StoreError(
-            f"{root} is not empty: choose another directory, or --force to replace files of the same names"
+            f"{shown(str(root))} is not empty: choose another directory, or --force to replace files of the same names"
         )
 
 
@@ -199,5 +209,6 @@ def _refuse_clashes(root: Path, files: dict[str, Key]) -> None:
         name = names.get(raw.key.name)
         if name is not None and raw.source != name:
             raise StoreError(
-                f"{root}: {raw.source} is there already and would be a second file beside {name}: remove it"
+                f"{shown(str(root))}: {shown(raw.source)} is there already and would be a second file beside {name}: "
+                "remove it"
             )

@@ -95,7 +95,7 @@ def _judge_yaml(answer: _Answer, report: Report) -> Request | None:
 
 def _judge_preseed(answer: _Answer, report: Report) -> Request | None:
     preseed.judge(answer.text, report)
-    return Request("debconf-set-selections", answer.text, answer.format)
+    return Request("debconf-set-selections", answer.text, answer.format, known=preseed.known_words(answer.text))
 
 
 def _judge_json(answer: _Answer, report: Report) -> Request | None:

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 
 import yaml
 
-from answerd.validators.verdict import Report, hint
+from answerd.formats.yaml_reading import fixed_sentence
+from answerd.validators.verdict import Report
 
 HEADER = "#cloud-config"
 TEMPLATE_HEADER = "## template:"
@@ -79,17 +80,23 @@ def judge(text: str, report: Report) -> bool:
     is_cloud_config, is_template = first.rstrip() == HEADER, first.startswith(TEMPLATE_HEADER)
     has_header = is_cloud_config or (is_template and second.rstrip() == HEADER)
     try:
-        root = _compose(text)
+        roots = _compose(text)
     except _Unreadable as unreadable:
         if is_template:
             report.note(f"a template that is no YAML before cloud-init has filled it ({unreadable}): not judged")
             return False
         report.refuse(f"not YAML that can be read: {unreadable}", line=unreadable.line)
-        root = None
+        roots = []
     report.judged_by("YAML syntax")
-    if root is None:
+    if not roots:
         return is_cloud_config and not report.refused
-    _judge_duplicates(root, report)
+    for root in roots:
+        _judge_duplicates(root, report)
+    if len(roots) > 1:
+        if has_header:
+            report.refuse("a cloud-config is one document: cloud-init reads no stream of several", line=_line(roots[1]))
+        return is_cloud_config
+    [root] = roots
     if has_header and not isinstance(root, yaml.MappingNode) and root.tag != _NULL:
         report.refuse("a cloud-config must be a mapping at its top", line=_line(root))
     if isinstance(root, yaml.MappingNode):
@@ -105,23 +112,25 @@ class _Unreadable(Exception):
         self.line = line
 
 
-def _compose(text: str) -> Node | None:
-    """The one document's nodes; None for an empty text. Raises ``_Unreadable``."""
+def _compose(text: str) -> list[Node]:
+    """The roots of a text's documents; none for an empty text. Raises ``_Unreadable``."""
     loader_class = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     loader = loader_class(text)
     try:
         if _depth(text, loader_class) > DEPTH_LIMIT:
             raise _Unreadable(f"nested deeper than {DEPTH_LIMIT}")
-        node: Node | None = loader.get_single_node()
+        roots: list[Node] = []
+        while loader.check_node():
+            node: Node = loader.get_node()  # type: ignore[assignment]  # None where there is no node to check
+            roots.append(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        what = "several documents in one stream" if "expected a single document" in str(error) else error.problem
-        raise _Unreadable(str(what), mark.line + 1 if mark else None) from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise _Unreadable(" ".join(str(error).split())) from None
+        raise _Unreadable(fixed_sentence(error), mark.line + 1 if mark else None) from None
+    except (yaml.YAMLError, ValueError):
+        raise _Unreadable("it holds a character that YAML does not allow") from None
     finally:
         loader.dispose()
-    return node
+    return roots
 
 
 def _depth(text: str, loader_class: type[yaml.SafeLoader]) -> int:
@@ -161,7 +170,7 @@ def _judge_duplicates(root: Node, report: Report) -> None:
                 children += (key, value)
                 if isinstance(key, yaml.ScalarNode) and key.value != "<<":
                     if (key.tag, key.value) in names:
-                        report.refuse(f"the key {key.value!r} is there twice in one mapping", line=_line(key))
+                        report.refuse("this key is there already in its mapping", line=_line(key))
                     names.add((key.tag, key.value))
         elif isinstance(node, yaml.SequenceNode):
             children = list(node.value)
@@ -201,7 +210,7 @@ def _judge_autoinstall(node: Node, report: Report) -> None:
         report.refuse(f"{where}.version: must be the number 1", f"{where}.version", _line(version))
     for key, value in items.items():
         if key not in AUTOINSTALL_KEYS and key != "<<":
-            known = hint(key, AUTOINSTALL_KEYS)
+            known = report.hint(key, AUTOINSTALL_KEYS)
             report.refuse(f"{where}.{key}: not an autoinstall key{known}", f"{where}.{key}", _line(value))
         elif key not in ("version", "<<"):
             _judge_section(key, value, f"{where}.{key}", report)
@@ -213,7 +222,7 @@ def _judge_section(key: str, node: Node, where: str, report: Report) -> None:
         report.refuse(f"{where}: must be {' or '.join(_TAG_NAMES[tag] for tag in types)}", where, _line(node))
         return
     if key in CHOICES and node.value not in CHOICES[key]:
-        report.refuse(f"{where}: must be {' or '.join(CHOICES[key])}, not {node.value!r}", where, _line(node))
+        report.refuse(f"{where}: must be {' or '.join(CHOICES[key])}", where, _line(node))
     if key in SECTION_KEYS and isinstance(node, yaml.MappingNode):
         _judge_section_keys(node, SECTION_KEYS[key], where, report)
     if key.endswith("-commands"):
@@ -227,7 +236,7 @@ def _judge_section_keys(node: yaml.MappingNode, keys: Mapping[str, bool], where:
     items = dict(_items(node))
     for name, value in items.items():
         if name not in keys and name != "<<":
-            message = f"{where}.{name}: not a key of this section{hint(name, keys)}"
+            message = f"{where}.{name}: not a key of this section{report.hint(name, keys)}"
             report.refuse(message, f"{where}.{name}", _line(value))
     for name, required in keys.items():
         if required and name not in items and "<<" not in items:

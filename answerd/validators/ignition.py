@@ -12,7 +12,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from answerd.validators.verdict import Report, hint
+from answerd.formats.family import ParseError
+from answerd.formats.json import fixed_sentence, parse
+from answerd.validators.verdict import Report
 
 NEWEST_MINOR: Mapping[int, int] = {2: 4, 3: 6}
 """Major version of the specification to its newest minor that is known here."""
@@ -63,8 +65,8 @@ _SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
 
-class _DuplicateKey(ValueError):
-    pass
+class _Refused(ValueError):
+    """A key twice in one object, or a constant that is no number."""
 
 
 def judge(text: str, format_extension: str, report: Report) -> bool:
@@ -73,13 +75,13 @@ def judge(text: str, format_extension: str, report: Report) -> bool:
     try:
         document = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
     except json.JSONDecodeError as error:
-        report.refuse(f"not JSON: {error.msg} (column {error.colno})", line=error.lineno)
+        report.refuse(f"not JSON: {fixed_sentence(error.msg)} (column {error.colno})", line=error.lineno)
         return False
-    except (_DuplicateKey, RecursionError) as error:
-        report.refuse(f"not JSON: {error if isinstance(error, _DuplicateKey) else 'nested too deeply to be read'}")
+    except (_Refused, RecursionError):
+        _refuse_with_place(text, report)
         return False
-    except ValueError as error:  # a number with more digits than Python reads
-        report.refuse(f"not JSON that can be read: {error}")
+    except ValueError:
+        report.refuse("not JSON that can be read: it holds a number with too many digits")
         return False
     if not isinstance(document, dict) or "ignition" not in document:
         if format_extension == "ign":
@@ -94,13 +96,24 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise _DuplicateKey(f"the key {key!r} is there twice in one object")
+            raise _Refused
         found[key] = value
     return found
 
 
-def _constant(name: str) -> Any:
-    raise _DuplicateKey(f"{name} is no JSON number")
+def _constant(_name: str) -> Any:
+    raise _Refused
+
+
+def _refuse_with_place(text: str, report: Report) -> None:
+    """Say what the family that reads documents says, which tells the line."""
+    try:
+        parse(text)
+    except ParseError as error:
+        column = f" (column {error.column})" if error.column else ""
+        report.refuse(f"not JSON: {error.reason}{column}", line=error.line)
+    else:
+        report.refuse("not JSON: nested too deeply to be read")
 
 
 def _judge_config(document: dict[str, Any], report: Report) -> None:
@@ -129,13 +142,13 @@ def _version(section: Any, report: Report) -> int:
         return 3
     parts = _SEMVER.fullmatch(stated)
     if parts is None or int(parts[1]) not in NEWEST_MINOR:
-        report.refuse(f"{where}: {stated!r} is not a version of the specification: 2.x.y or 3.x.y", where)
+        report.refuse(f"{where}: is not a version of the specification: 2.x.y or 3.x.y", where)
         return 3
     major, minor = int(parts[1]), int(parts[2])
     if parts[4]:
-        report.warn(f"{where}: {stated} is experimental, only the Ignition of that moment takes it", where)
+        report.warn(f"{where}: is experimental, only the Ignition of that moment takes it", where)
     elif minor > NEWEST_MINOR[major]:
-        report.warn(f"{where}: {stated} is newer than {major}.{NEWEST_MINOR[major]}, the newest known here", where)
+        report.warn(f"{where}: is newer than {major}.{NEWEST_MINOR[major]}, the newest known here", where)
     return major
 
 
@@ -144,7 +157,7 @@ def _unknown(table: Mapping[str, Any], path: str, known: Iterable[str], report: 
     for key in table:
         if key not in names:
             where = f"{path}.{key}" if path else key
-            report.warn(f"{where}: not a key of the specification{hint(key, names)}", where)
+            report.warn(f"{where}: not a key of the specification{report.hint(key, names)}", where)
 
 
 def _entries(document: Mapping[str, Any], path: str) -> Any:
@@ -180,7 +193,7 @@ def _judge_node(entry: Mapping[str, Any], where: str, report: Report) -> None:
     """A file, directory or link: an absolute path, a mode in decimal, ``overwrite`` a boolean."""
     path, mode = entry.get("path"), entry.get("mode")
     if isinstance(path, str) and path and not path.startswith("/"):
-        report.refuse(f"{where}.path: {path!r} is not absolute", f"{where}.path")
+        report.refuse(f"{where}.path: is not absolute", f"{where}.path")
     if mode is not None and (isinstance(mode, bool) or not isinstance(mode, int) or not 0 <= mode <= MODE_LIMIT):
         report.refuse(f"{where}.mode: must be a whole decimal number, 0 to {MODE_LIMIT} (0644 is 420)", f"{where}.mode")
     if "overwrite" in entry and not isinstance(entry["overwrite"], bool):
@@ -195,7 +208,7 @@ def _judge_node(entry: Mapping[str, Any], where: str, report: Report) -> None:
 def _judge_unit(entry: Mapping[str, Any], where: str, report: Report) -> None:
     name = entry.get("name")
     if isinstance(name, str) and name and name.rpartition(".")[2] not in UNIT_TYPES:
-        report.refuse(f"{where}.name: {name!r} has no systemd unit type, such as .service", f"{where}.name")
+        report.refuse(f"{where}.name: has no systemd unit type, such as .service", f"{where}.name")
     for key in ("enabled", "enable", "mask"):
         if key in entry and not isinstance(entry[key], bool):
             report.refuse(f"{where}.{key}: must be true or false", f"{where}.{key}")
@@ -213,7 +226,7 @@ def _unique_paths(document: Mapping[str, Any], report: Report) -> None:
                 continue
             where = f"{path}.{place}"
             if name in seen:
-                report.refuse(f"{where}.path: {name} is there already, in {seen[name]}", f"{where}.path")
+                report.refuse(f"{where}.path: is there already, in {seen[name]}", f"{where}.path")
             seen.setdefault(name, where)
 
 
@@ -237,4 +250,4 @@ def _judge_source(where: str, source: Any, schemes: tuple[str, ...], report: Rep
     if scheme is None:
         report.refuse(f"{where}: must be a URL ({', '.join(schemes)})", where)
     elif scheme[1].lower() not in schemes:
-        report.refuse(f"{where}: Ignition cannot fetch {scheme[1]}: URLs (only {', '.join(schemes)})", where)
+        report.refuse(f"{where}: Ignition cannot fetch URLs of this scheme (only {', '.join(schemes)})", where)

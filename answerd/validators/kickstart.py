@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from answerd.validators.masking import masking
 from answerd.validators.verdict import Finding, Report
 
 OLDEST_RHEL = 8
@@ -93,7 +94,7 @@ def _stated_dialect(text: str, versions: Any, report: Report) -> str | None:
             try:
                 return str(versions.versionToString(versions.stringToVersion(stated), skipDevel=True))
             except Exception:  # its own error, or whatever an odd text provokes
-                report.warn(f"#version={stated} is no syntax that pykickstart knows", line=number)
+                report.warn("#version= states no syntax that pykickstart knows", line=number)
                 return None
     return None
 
@@ -140,11 +141,22 @@ def _read(text: str, dialect: str, parser: Any) -> Reading:
     reader, caught = _parse(text, parser(handler_class(mapping=used)))
     if any(isinstance(error, AttributeError) for error in reader.errors):  # one command looked at another, not built
         reader, caught = _parse(text, parser(handler_class()))
+    about = [warning.message for warning in caught if _is_about_the_text(warning.category)]
+    if not (reader.errors or about):
+        return Reading(dialect, (), ())
+    mask = masking(text, {*commands, *_option_words(reader)})
     return Reading(
         dialect,
-        tuple(Finding(_sentence(error), line=getattr(error, "lineno", None)) for error in reader.errors),
-        tuple(Finding(_sentence(warning.message)) for warning in caught if _is_about_the_text(warning.category)),
+        tuple(Finding(mask(_sentence(error)), line=getattr(error, "lineno", None)) for error in reader.errors),
+        tuple(Finding(mask(_sentence(message))) for message in about),
     )
+
+
+def _option_words(reader: Any) -> Iterator[str]:
+    """The words of the options that the commands of a text have: names, which a message may hold."""
+    for command in reader.handler.commands.values():
+        for option in getattr(getattr(command, "op", None), "_option_string_actions", ()):
+            yield from re.findall(r"\w+", option.casefold())
 
 
 def _parse(text: str, reader: Any) -> tuple[Any, list[warnings.WarningMessage]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from answerd.validators.verdict import Report, hint
+from answerd.validators.verdict import Report
 
 TYPES = frozenset({"string", "boolean", "select", "multiselect", "note", "text", "password", "error", "title"})
 """debconf's question types; debconf-set-selections skips a line of another type, with a warning."""
@@ -24,6 +24,13 @@ def judge(text: str, report: Report) -> None:
         if selection.strip() and not selection.lstrip().startswith("#"):
             _judge_selection(line, selection, goes_on, report)
     report.judged_by("preseed line grammar")
+
+
+def known_words(text: str) -> frozenset[str]:
+    """The words of the questions that a preseed asks: names, which a message may hold."""
+    found = map(_SELECTION.fullmatch, text.splitlines())
+    questions = [parts["question"] for parts in found if parts and parts["type"] in TYPES and "/" in parts["question"]]
+    return frozenset(word.casefold() for question in questions for word in re.findall(r"\w+", question))
 
 
 def logical_lines(text: str, report: Report) -> Iterator[tuple[int, str, bool]]:
@@ -58,11 +65,13 @@ def _judge_selection(line: int, selection: str, goes_on: bool, report: Report) -
     if type_ in FLAGS:
         return
     if type_ not in TYPES:
-        message = f"{question}: {type_!r} is no debconf type, the line is skipped{hint(type_, TYPES)}"
-        report.warn(message, question, line)
+        # Where a word is missing, what looks like the question may be its value.
+        known = report.hint(type_, TYPES)
+        report.warn(f"the third word is no debconf type, the line is skipped{known}", question, line)
         return
     if "/" not in question:
-        report.warn(f"{question}: a question has the form template/name", question, line)
+        report.warn("a question has the form template/name", question, line)
+        return
     if value[:1].isspace() and not goes_on:
         report.warn(f"{question}: only one blank may stand before the value, the rest belong to it", question, line)
     if type_ == "boolean" and value.strip() not in ("true", "false"):

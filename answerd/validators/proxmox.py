@@ -20,8 +20,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from answerd.formats.control import CONTROL_KEYS
+from answerd.identity import brief
 from answerd.validators import proxmox_values as values
-from answerd.validators.verdict import Report, hint
+from answerd.validators.verdict import Report
 
 Since = tuple[int, int, int]
 """The installer package that first knew a key: major, minor, patch."""
@@ -251,7 +252,7 @@ class Answer:
 
 
 def judge(document: Mapping[str, Any], release: str | None, product: str | None, report: Report) -> None:
-    """Judge a parsed TOML document that has ``[global]``.
+    """Judge a parsed TOML document that has a section of a Proxmox answer.
 
     ``release`` is the installer's (``8.2``), ``product`` one of ``PRODUCTS``; None for either: not known.
     """
@@ -312,7 +313,8 @@ def _refuse_unknown(name: str, where: str, keys: Iterable[str], report: Report) 
     if "." not in where and name in CONTROL_KEYS:  # only in a document that was not rendered first
         report.refuse(f"{where}: a control key of answerd, not of the installer: validate the rendered answer", where)
         return
-    report.refuse(f"{where}: the installer knows no such key and refuses the whole answer{hint(name, keys)}", where)
+    known = report.hint(name, keys)
+    report.refuse(f"{where}: the installer knows no such key and refuses the whole answer{known}", where)
 
 
 def _judge_release(key: Key, name: str, where: str, release: Release, report: Report) -> None:
@@ -358,9 +360,9 @@ def _plain_password(password: str, release: Release, report: Report) -> None:
     where = "global.root-password"
     report.warn(f"{where}: a password in plain text; global.root-password-hashed takes its crypt(3) hash", where)
     size = len(password.encode("utf-8"))
-    rule = f"must have at least {PASSWORD_BYTES.start} bytes, not {size}"
+    rule = f"must have at least {PASSWORD_BYTES.start} bytes"
     if size >= PASSWORD_BYTES.stop:
-        report.warn(f"{where}: has {size} bytes; Proxmox tools take at most {PASSWORD_BYTES.stop - 1}", where)
+        report.warn(f"{where}: is long; Proxmox tools take at most {PASSWORD_BYTES.stop - 1} bytes", where)
     elif not size:
         report.refuse(f"{where}: is empty", where)
     elif size < PASSWORD_BYTES.start and release.knows(PASSWORD_LIMIT_SINCE):
@@ -377,9 +379,13 @@ def _ssh_keys(answer: Answer, report: Report) -> None:
 
 
 def _timezone(answer: Answer, report: Report) -> None:
-    zone = answer["global"].get("timezone")
-    if zone is not None and (doubt := values.zone_doubt(zone)):
-        report.warn(f"global.timezone: {doubt}", "global.timezone")
+    zone, where = answer["global"].get("timezone"), "global.timezone"
+    if zone is None:
+        return
+    if values.is_zone_alias(zone):
+        report.refuse(f"{where}: is an alias, which the installer refuses: use the zone's own name (or 'UTC')", where)
+    elif doubt := values.zone_doubt(zone):
+        report.warn(f"{where}: {doubt}", where)
 
 
 def _fqdn_table(answer: Answer, report: Report) -> None:
@@ -435,7 +441,7 @@ def _addresses(answer: Answer, report: Report) -> None:
         return
     interface = ipaddress.ip_interface(written)
     if (dns := table.get("dns")) and ipaddress.ip_address(dns).version != interface.version:
-        report.warn(f"network.dns: {dns} is of another address family than cidr {written}", "network.dns")
+        report.warn("network.dns: is of another address family than network.cidr", "network.dns")
     _host_part(interface, report)
     if gateway := table.get("gateway"):
         _gateway(ipaddress.ip_address(gateway), interface, report)
@@ -447,7 +453,7 @@ def _host_part(interface: ipaddress.IPv4Interface | ipaddress.IPv6Interface, rep
         return
     names = {network.network_address: "network", network.broadcast_address: "broadcast"}
     if name := names.get(interface.ip):
-        report.warn(f"network.cidr: {interface} is the {name} address of its network, not a host's", "network.cidr")
+        report.warn(f"network.cidr: is the {name} address of its network, not a host's", "network.cidr")
 
 
 def _gateway(
@@ -457,15 +463,15 @@ def _gateway(
 ) -> None:
     where, network = "network.gateway", interface.network
     if gateway.version != interface.version:
-        report.refuse(f"{where}: {gateway} is of another address family than cidr {interface}", where)
+        report.refuse(f"{where}: is of another address family than network.cidr", where)
     elif gateway == interface.ip:
-        report.warn(f"{where}: {gateway} is the machine's own address", where)
+        report.warn(f"{where}: is the machine's own address", where)
     elif gateway in network or (gateway.version == 6 and gateway.is_link_local):  # noqa: PLR2004
         return
     elif network.num_addresses == 1:
-        report.warn(f"{where}: {gateway} cannot be in the single-host network {network}", where)
+        report.warn(f"{where}: cannot be in the single-host network of network.cidr", where)
     else:
-        report.refuse(f"{where}: {gateway} is outside the network {network} of cidr", where)
+        report.refuse(f"{where}: is outside the network of network.cidr", where)
 
 
 def _filter_names(answer: Answer, report: Report) -> None:
@@ -473,7 +479,7 @@ def _filter_names(answer: Answer, report: Report) -> None:
         for name in table.get("filter") or ():
             if name != name.upper():
                 where = table.at("filter")
-                report.warn(f"{where}: {name!r} is in lower case, udev properties are not ({name.upper()})", where)
+                report.warn(f"{where}: the key {brief(name)!r} is in lower case, udev properties are not", where)
 
 
 def _disk_choice(answer: Answer, report: Report) -> None:
@@ -557,7 +563,7 @@ def _swap(answer: Answer, report: Report) -> None:
     swapsize, hdsize = table.get("swapsize"), table.get("hdsize")
     if swapsize is None or hdsize is None or swapsize <= hdsize / 2:
         return
-    message = f"{where}: {swapsize} is more than half of hdsize {hdsize}"
+    message = f"{where}: is more than half of hdsize"
     _refuse_since(SWAP_LIMIT_SINCE, message, where, answer, report)
 
 

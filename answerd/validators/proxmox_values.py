@@ -1,8 +1,8 @@
 """The single values of a Proxmox answer: one function a kind, each telling what is wrong with a value, or nothing.
 
 It knows value rules only (the Proxmox installer's sources, pve-installer 9.2.7 and the crate proxmox-installer-types);
-which key has which rule, and since which release, stands in ``proxmox``. No function repeats a value that may be a
-secret in what it says.
+which key has which rule, and since which release, stands in ``proxmox``. No function repeats a value in what it says: a
+password may stand under the wrong key.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import zoneinfo
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from answerd.identity import brief
 from answerd.validators.verdict import hint
 
 Check = Callable[[Any], str | None]
@@ -96,7 +97,7 @@ def one_of(*choices: str) -> Check:
             return wrong
         if value in choices:
             return None
-        return f"{value!r} is not one of {', '.join(choices)}{hint(value.lower(), choices)}"
+        return f"is not one of {', '.join(choices)}{hint(value.lower(), choices)}"
 
     return check
 
@@ -107,7 +108,7 @@ def integer(minimum: int, maximum: int = U32_LIMIT) -> Check:
     def check(value: Any) -> str | None:
         if isinstance(value, bool) or not isinstance(value, int):
             return f"must be a whole number without quotes, not {kind(value)}"
-        return None if minimum <= value <= maximum else f"must be {minimum} to {maximum}, not {value}"
+        return None if minimum <= value <= maximum else f"must be {minimum} to {maximum}"
 
     return check
 
@@ -119,7 +120,7 @@ def number(minimum: float) -> Check:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return f"must be a number (GiB), not {kind(value)}"
         if not math.isfinite(value) or value < minimum:
-            return f"must be at least {minimum:g} GiB, not {value}"
+            return f"must be at least {minimum:g} GiB"
         return None
 
     return check
@@ -132,8 +133,8 @@ def country(value: Any) -> str | None:
     if value in COUNTRIES:
         return None
     if value.lower() in COUNTRIES:
-        return f"country code {value!r} must be in lower case: {value.lower()!r}"
-    return f"country code {value!r} is not valid (two lower-case letters of ISO 3166, such as 'at')"
+        return f"the country code must be in lower case: {value.lower()!r}"
+    return "is not a valid country code (two lower-case letters of ISO 3166, such as 'at')"
 
 
 def mailto(value: Any) -> str | None:
@@ -141,8 +142,8 @@ def mailto(value: Any) -> str | None:
     if wrong := string(value):
         return wrong
     if value == MAILTO_PLACEHOLDER:
-        return f"{MAILTO_PLACEHOLDER!r} is the installer's placeholder, which it refuses"
-    return None if _MAIL.fullmatch(value) else f"{value!r} is not an e-mail address"
+        return f"is {MAILTO_PLACEHOLDER!r}, the installer's placeholder, which it refuses"
+    return None if _MAIL.fullmatch(value) else "is not an e-mail address"
 
 
 def labels(name: str) -> str | None:
@@ -151,11 +152,11 @@ def labels(name: str) -> str | None:
         return f"is longer than {FQDN_LIMIT} characters"
     for label in name.split("."):
         if not label:
-            return f"{name!r} has an empty label (a dot at the start, at the end or twice)"
+            return "has an empty label (a dot at the start, at the end or twice)"
         if len(label) > LABEL_LIMIT:
-            return f"label {label!r} is longer than {LABEL_LIMIT} characters"
+            return f"has a label that is longer than {LABEL_LIMIT} characters"
         if not _LABEL.fullmatch(label):
-            return f"label {label!r} may hold only letters, digits and '-', with no '-' at either end"
+            return "has a label with other characters than letters, digits and '-', or with '-' at an end"
     return None
 
 
@@ -165,8 +166,8 @@ def fqdn(value: str) -> str | None:
         return wrong
     host, _, domain = value.partition(".")
     if not domain:
-        return f"{value!r} is not fully qualified: it needs a domain, such as '{value}.example.com'"
-    return f"the host name {host!r} must not be all digits" if host.isdigit() else None
+        return "is not fully qualified: it needs a domain, such as 'node1.example.com'"
+    return "has a host name that is all digits" if host.isdigit() else None
 
 
 def domain(value: Any) -> str | None:
@@ -178,10 +179,10 @@ def timezone(value: Any) -> str | None:
     """Shaped like a zone's name. Whether it exists is ``zone_doubt``'s to say: zone lists differ between versions."""
     if wrong := string(value):
         return wrong
-    return None if _ZONE.fullmatch(value) else f"{value!r} is not the name of a time zone, such as 'Europe/Vienna'"
+    return None if _ZONE.fullmatch(value) else "is not the name of a time zone, such as 'Europe/Vienna'"
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)
 def canonical_zones() -> frozenset[str]:
     """The zones of ``zone.tab``, which is the installer's list, from this system or the package tzdata; may be empty.
 
@@ -201,27 +202,30 @@ def canonical_zones() -> frozenset[str]:
     return frozenset()
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)
 def _all_zones() -> frozenset[str]:
     """Aliases too. Read once: it walks the whole zone database."""
     return frozenset(zoneinfo.available_timezones())
 
 
+def is_zone_alias(value: str) -> bool:
+    """Whether a zone's name is an alias (``US/Eastern``, ``Etc/UTC``), which the installer refuses."""
+    return zone_doubt(value) is not None and value in _all_zones()
+
+
 def zone_doubt(value: str) -> str | None:
-    """What is doubtful about a zone: that it is an alias, or that nobody here knows it."""
+    """What is doubtful about a zone that is no alias: nobody here knows it, though another version may."""
     zones = canonical_zones()
     if not zones or value in zones or value == "UTC":
         return None
-    if value in _all_zones():
-        return f"{value!r} is an alias that the installer does not take: use the zone's own name (or 'UTC')"
-    return f"{value!r} is not a time zone known here{hint(value, zones)}"
+    return f"is not a time zone known here{hint(value, zones)}"
 
 
 def address(value: Any) -> str | None:
     """One IP address, without a prefix."""
     if wrong := string(value):
         return wrong
-    return None if _parses(ipaddress.ip_address, value) else f"{value!r} is not an IP address"
+    return None if _parses(ipaddress.ip_address, value) else "is not an IP address"
 
 
 def cidr(value: Any) -> str | None:
@@ -229,11 +233,11 @@ def cidr(value: Any) -> str | None:
     if wrong := string(value):
         return wrong
     if "/" not in value:
-        return f"{value!r} has no prefix length: write {value}/24, say (the 9.2 installer takes it for a single host)"
+        return "has no prefix length, such as /24 (the 9.2 installer takes it for a single host)"
     prefix = value.partition("/")[2]
     if prefix.isascii() and prefix.isdigit() and _parses(ipaddress.ip_interface, value):
         return None
-    return f"{value!r} is not an IP address with a prefix length, such as '192.168.1.10/24'"
+    return "is not an IP address with a prefix length, such as '192.168.1.10/24'"
 
 
 def _parses(parse: Callable[[str], object], value: str) -> bool:
@@ -275,7 +279,7 @@ def globs(value: Any) -> str | None:
         return "is empty: it selects nothing"
     for key, pattern in value.items():
         if wrong := string(pattern) or glob(pattern):
-            return f"{key}: {wrong}"
+            return f"{brief(key)}: {wrong}"
     return None
 
 
@@ -287,10 +291,10 @@ def glob(pattern: str) -> str | None:
         inside = rest.removeprefix("!")
         closing = inside.find("]", 1)  # a ] that comes first belongs to the set
         if closing < 0:
-            return f"pattern {pattern!r} has a '[' that is never closed"
+            return "has a pattern with a '[' that is never closed"
         rest = inside[closing + 1 :]
     if "***" in pattern or any("**" in part and part != "**" for part in pattern.split("/")):
-        return f"pattern {pattern!r}: '**' must stand alone between slashes; use one '*'"
+        return "has a pattern in which '**' does not stand alone: it must stand alone between slashes; use one '*'"
     return None
 
 
@@ -300,11 +304,11 @@ def pinned_names(value: Any) -> str | None:
         return f"must be a table of MAC addresses and names, not {kind(value)}"
     for mac, name in value.items():
         if not _MAC.fullmatch(mac):
-            return f"{mac!r} is not a MAC address"
+            return f"the key {brief(mac)!r} is not a MAC address"
         if wrong := string(name):
             return f"{mac}: {wrong}"
         if not (len(name) in _PINNED_NAME_LENGTHS and _PINNED_NAME.fullmatch(name)):
-            return f"{name!r} is not an interface name: 2 to 15 letters, digits or '_', a letter first"
+            return f"{mac}: is not an interface name: 2 to 15 letters, digits or '_', a letter first"
     return _twice(value.values())
 
 
@@ -315,9 +319,9 @@ def disks(value: Any) -> str | None:
 
 def _twice(names: Iterable[str]) -> str | None:
     seen: set[str] = set()
-    for name in names:
+    for place, name in enumerate(names, 1):
         if name in seen:
-            return f"{name!r} is there twice"
+            return f"entry {place} is there already"
         seen.add(name)
     return None
 

@@ -1,12 +1,19 @@
-"""TOML answers: well-formed, and the Proxmox schema where the document has ``[global]``."""
+"""TOML answers: well-formed, and the Proxmox schema where the document has a section of such an answer.
+
+``[network]`` without ``[global]`` is an answer that its author has not finished, not a document of another kind.
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
 
+from answerd.formats.toml import fixed_sentence
 from answerd.validators import proxmox
 from answerd.validators.verdict import Report
+
+SECTIONS = tuple(key.name for key in proxmox.TABLES[""])
+"""The top-level tables of a Proxmox answer."""
 
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 
@@ -18,11 +25,14 @@ def judge(text: str, release: str | None, product: str | None, report: Report) -
     except tomllib.TOMLDecodeError as error:
         refuse_syntax(str(error), report)
         document = {}
+    except ValueError:
+        report.refuse("not TOML: it holds a number or a date that is out of range")
+        document = {}
     except RecursionError:
         report.refuse("not TOML: nested too deeply to be read")
         document = {}
     report.judged_by("TOML syntax")
-    if "global" not in document:
+    if "global" not in document and not any(isinstance(document.get(name), dict) for name in SECTIONS):
         return False
     proxmox.judge(document, release, product, report)
     return True
@@ -33,4 +43,4 @@ def refuse_syntax(message: str, report: Report) -> None:
     place = _PLACE.search(message)
     column = f" (column {place[2]})" if place else ""
     line = int(place[1]) if place else None
-    report.refuse(f"not TOML: {_PLACE.sub('', message)}{column}", line=line)
+    report.refuse(f"not TOML: {fixed_sentence(_PLACE.sub('', message))}{column}", line=line)

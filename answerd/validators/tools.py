@@ -7,6 +7,8 @@ alone are not believed: ``READERS`` knows how each program says what it thinks, 
 
 from __future__ import annotations
 
+import errno
+import functools
 import os
 import re
 import shutil
@@ -18,9 +20,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from answerd.validators.masking import masking
 from answerd.validators.verdict import Report
 
 TIMEOUT_SECONDS = 30.0
+PROBE_SECONDS = 5.0
 OUTPUT_LIMIT = 65_536
 """Bytes of a tool's output that are read; a tool that says more has said enough."""
 LINE_LIMIT = 20
@@ -49,6 +53,8 @@ class Request:
     text: str
     format: str
     arguments: tuple[str, ...] = ()
+    known: frozenset[str] = frozenset()
+    """Words in lower case that messages may hold though they stand in the answer: the names of its keys."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,46 @@ class Outcome:
         return [line.strip() for line in f"{self.stderr}\n{self.stdout}".splitlines() if line.strip()]
 
 
+_WITHOUT_NETWORK = ("--user", "--map-current-user", "--net", "--")
+_NOT_EXECUTED = (126, 127)
+
+
+@functools.lru_cache(maxsize=1)
+def _isolation() -> tuple[str, ...]:
+    """unshare(1) with a network namespace of its own, where it is installed and the system lets this user have one."""
+    unshare = shutil.which("unshare", path=os.defpath)
+    if unshare is None:
+        return ()
+    command = (unshare, *_WITHOUT_NETWORK)
+    try:
+        tried = subprocess.run(  # noqa: S603 - a fixed argument list, no shell
+            [*command, "true"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return command if tried.returncode == 0 else ()
+
+
+class _MaskedReport(Report):
+    """Hands what a program says to a report, without the words that it quotes from the answer."""
+
+    def __init__(self, report: Report, mask: Callable[[str], str]) -> None:
+        super().__init__()
+        self.report, self.mask = report, mask
+
+    def refuse(self, message: str, path: str = "", line: int | None = None) -> None:
+        """The answer is invalid, and why."""
+        self.report.refuse(self.mask(message), path, line)
+
+    def warn(self, message: str, path: str = "", line: int | None = None) -> None:
+        """Worth a look; refuses nothing."""
+        self.report.warn(self.mask(message), path, line)
+
+    def note(self, text: str) -> None:
+        """About the judging, not about the answer."""
+        self.report.note(self.mask(text))
+
+
 class ToolHung(Exception):
     """The program was still running at the limit and has been killed."""
 
@@ -76,6 +122,8 @@ class Tools:
     paths: Mapping[str, str] = field(default_factory=dict)
     search_path: str = os.defpath
     timeout: float = TIMEOUT_SECONDS
+    isolation: tuple[str, ...] = ()
+    """What a program's command line begins with, so that it has no network; empty where the system does not let us."""
     wanted: bool = True
     """False when no tool was looked for, so that a missing one is not worth a note."""
 
@@ -84,7 +132,7 @@ class Tools:
         """What is on ``search_path`` (default: PATH)."""
         where = search_path if search_path is not None else os.environ.get("PATH", os.defpath)
         found = {name: path for name in COMMANDS if (path := shutil.which(name, path=where))}
-        return cls(MappingProxyType(found), where, timeout)
+        return cls(MappingProxyType(found), where, timeout, _isolation() if found else ())
 
     @classmethod
     def none(cls) -> Tools:
@@ -106,7 +154,8 @@ class Tools:
         except OSError as error:
             report.warn(f"{name} could not be run: {error.strerror or error}")
         else:
-            if READERS[name](name, outcome, report):
+            words = re.findall(r"\w+", name)
+            if READERS[name](name, outcome, _MaskedReport(report, masking(request.text, {*request.known, *words}))):
                 report.judged_by(name)
 
     def _run(self, program: str, request: Request) -> Outcome:
@@ -123,7 +172,7 @@ class Tools:
         arguments = [part.replace("{file}", str(copy)) for part in COMMANDS[request.tool]]
         with (folder / "stdout").open("xb") as stdout, (folder / "stderr").open("xb") as stderr:
             process = subprocess.Popen(  # noqa: S603 - a fixed argument list, no shell
-                [program, *arguments, *request.arguments],
+                [*self.isolation, program, *arguments, *request.arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
@@ -133,6 +182,8 @@ class Tools:
             )
             status = self._wait(process)
         outcome = Outcome(status, _said(folder / "stdout"), _said(folder / "stderr"))
+        if self.isolation and status in _NOT_EXECUTED and outcome.stderr.startswith("unshare: "):
+            raise OSError(errno.ENOEXEC, os.strerror(errno.ENOEXEC))
         return replace(
             outcome,
             stdout=outcome.stdout.replace(str(copy), copy.name),
@@ -266,6 +317,14 @@ def _read_by_status(name: str, outcome: Outcome, report: Report) -> bool:
     return True
 
 
+def _read_ignition_validate(name: str, outcome: Outcome, report: Report) -> bool:
+    """A program older than the version that a config states refuses it, which says nothing about the config."""
+    if any("unsupported config version" in line.lower() for line in outcome.lines):
+        report.note(f"{name} is too old for the version that the config states: not judged by it")
+        return False
+    return _read_by_status(name, outcome, report)
+
+
 def _read_xmllint(name: str, outcome: Outcome, report: Report) -> bool:
     """Beside each message it shows the text and a caret, which are left out."""
     told = [line for line in outcome.lines if line.startswith("answer.")]
@@ -278,7 +337,7 @@ READERS: Mapping[str, Callable[[str, Outcome, Report], bool]] = MappingProxyType
         "ksvalidator": _read_ksvalidator,
         "cloud-init": _read_cloud_init,
         "debconf-set-selections": _read_debconf,
-        "ignition-validate": _read_by_status,
+        "ignition-validate": _read_ignition_validate,
         "xmllint": _read_xmllint,
     }
 )

@@ -8,7 +8,7 @@ installed, a release that is not known.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from answerd.identity import shown
@@ -51,7 +51,13 @@ class Verdict:
 
 
 MESSAGE_LIMIT = 500
-"""Characters of one message; a value that is quoted in it may be longer than anybody reads."""
+"""Characters of one message; a key that is named in it may be longer than anybody reads."""
+
+MOST_REMARKS = 20
+"""Findings, and warnings, of one answer that are told one by one; of the others only their number."""
+
+LONGEST_HINT = 60
+"""Characters of a name that is compared with the known ones."""
 
 
 def one_line(text: str) -> str:
@@ -61,21 +67,28 @@ def one_line(text: str) -> str:
 
 
 class Report:
-    """Collects a verdict while an answer is being read."""
+    """Collects a verdict while an answer is being read. No message quotes a value of the answer."""
 
     def __init__(self) -> None:
         self._findings: list[Finding] = []
         self._warnings: list[Finding] = []
         self._notes: list[str] = []
         self._judges: list[str] = []
+        self._untold = {"findings": 0, "warnings": 0}
 
     def refuse(self, message: str, path: str = "", line: int | None = None) -> None:
         """The answer is invalid, and why."""
-        self._findings.append(Finding(one_line(message), one_line(path), line))
+        if len(self._findings) < MOST_REMARKS:
+            self._findings.append(Finding(one_line(message), one_line(path), line))
+        else:
+            self._untold["findings"] += 1
 
     def warn(self, message: str, path: str = "", line: int | None = None) -> None:
         """Worth a look; refuses nothing."""
-        self._warnings.append(Finding(one_line(message), one_line(path), line))
+        if len(self._warnings) < MOST_REMARKS:
+            self._warnings.append(Finding(one_line(message), one_line(path), line))
+        else:
+            self._untold["warnings"] += 1
 
     def note(self, text: str) -> None:
         """About the judging, not about the answer."""
@@ -93,14 +106,22 @@ class Report:
     def verdict(self) -> Verdict:
         """What was collected, each remark once, in the order it came."""
         return Verdict(
-            tuple(dict.fromkeys(self._findings)),
-            tuple(dict.fromkeys(self._warnings)),
+            (*dict.fromkeys(self._findings), *self._more("findings")),
+            (*dict.fromkeys(self._warnings), *self._more("warnings")),
             tuple(dict.fromkeys(self._notes)),
             tuple(dict.fromkeys(self._judges)),
         )
 
+    def _more(self, what: str) -> Iterator[Finding]:
+        if self._untold[what]:
+            yield Finding(f"and {self._untold[what]:,} more {what}")
+
+    def hint(self, name: str, known: Iterable[str]) -> str:
+        """`hint`, as long as it would be told."""
+        return "" if len(self._findings) == MOST_REMARKS or len(self._warnings) == MOST_REMARKS else hint(name, known)
+
 
 def hint(name: str, known: Iterable[str]) -> str:
     """``; did you mean 'keyboard'?`` for the nearest of the known names, else nothing."""
-    nearest = difflib.get_close_matches(name, list(known), n=1)
+    nearest = difflib.get_close_matches(name, list(known), n=1) if len(name) <= LONGEST_HINT else []
     return f"; did you mean {nearest[0]!r}?" if nearest else ""

@@ -32,17 +32,16 @@ def _parse(text: str, report: Report, declared: list[tuple[str, int]]) -> bool:
             message = "the DOCTYPE names an external subset: remove it, an answer must stand alone"
             declared.append((message, parser.CurrentLineNumber))
 
-    def entity(name: str, is_parameter: int, value: str | None, *_where: str | None) -> None:
+    def entity(_name: str, _is_parameter: int, value: str | None, *_where: str | None) -> None:
         what = "an external entity" if value is None else "an entity"
-        declared.append((f"the DTD declares {what} ({'%' if is_parameter else '&'}{name};): write its text out",
-                         parser.CurrentLineNumber))
+        declared.append((f"the DTD declares {what}: write its text out", parser.CurrentLineNumber))
 
     def external(*_where: str | None) -> int:
         return 1  # passed over, never opened; its declaration is refused
 
     def declaration(_version: str, encoding: str | None, _standalone: int) -> None:
         if encoding is not None and encoding.lower() not in ("utf-8", "us-ascii", "ascii"):
-            report.warn(f"declares the encoding {encoding}, but an answer is sent as UTF-8", line=1)
+            report.warn("declares another encoding, but an answer is sent as UTF-8", line=1)
 
     parser.StartDoctypeDeclHandler = doctype
     parser.EntityDeclHandler = entity
@@ -56,6 +55,9 @@ def _parse(text: str, report: Report, declared: list[tuple[str, int]]) -> bool:
         for message, line in declared:
             report.refuse(message, line=line)
         return False
+    finally:
+        # They refer to the parser, and it to them: a cycle that only the garbage collector would free.
+        parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = None
     return True
 
 

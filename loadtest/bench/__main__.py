@@ -15,6 +15,8 @@ Groups (all of them when none is named):
   publish    measures nothing: writes the figures of the JSON file into docs/performance.md, draws docs/performance.svg
 
 Options:
+  --against DIR  Compare the answers of this checkout with those of the checkout in DIR, in alternating rounds; other
+                 groups are measured only where they are named.
   --quick       A smoke test of a minute or two: fewer and shorter rounds, smaller fleets. Its figures are no figures.
   --million     The fleets of "scale" include one of 1,000,000 machines.
   --rounds N    Rounds of each contestant.
@@ -39,6 +41,7 @@ from typing import Any
 from docopt import docopt
 
 from loadtest.bench import loading, report, storm, throughput, writing
+from loadtest.bench.against import against
 from loadtest.bench.figures import FULL, QUICK, Effort, Figure
 from loadtest.bench.load import WrongAnswers, generator_name
 from loadtest.bench.processes import ARE_SHARED, GENERATOR_CORE, SERVICE_CORE
@@ -56,6 +59,7 @@ GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 MILLION = 1_000_000
+AGAINST = "against"
 
 
 def main() -> int:
@@ -76,10 +80,11 @@ def main() -> int:
         print("bench: one core for service and generator: no ratio of this run holds", file=sys.stderr)
     print(f"service on core {SERVICE_CORE}, {generator_name()} on core {GENERATOR_CORE}", flush=True)
     missed = 0
-    for name in arguments["<group>"] or GROUPS:
+    for name in _chosen(arguments):
         began = time.monotonic()
         try:
-            group = report.measured(name, GROUPS[name](_effort(arguments)))
+            measure = against(Path(arguments["--against"])) if name == AGAINST else GROUPS[name]
+            group = report.measured(name, measure(_effort(arguments)))
         except (CannotStart, WrongAnswers) as error:
             print(f"bench: {name}: {error}", file=sys.stderr)
             return 2
@@ -87,6 +92,11 @@ def main() -> int:
         report.keep(group, kept_in)
         missed += sum(figure.verdict == "MISSED" for figure in group.figures)
     return 1 if missed and not arguments["--quick"] else 0
+
+
+def _chosen(arguments: dict[str, Any]) -> list[str]:
+    named: list[str] = arguments["<group>"]
+    return [*named, AGAINST] if arguments["--against"] else named or list(GROUPS)
 
 
 def _effort(arguments: dict[str, Any]) -> Effort:

@@ -90,11 +90,11 @@ def nginx(content: bytes) -> Iterator[Server]:
 
 
 @contextmanager
-def answerd(settings: dict[str, object], *, wait: bool = True) -> Iterator[Server]:
+def answerd(settings: dict[str, object], *, wait: bool = True, checkout: Path | None = None) -> Iterator[Server]:
     """The real program with these settings, its log in a file, all its workers on the service's core.
 
     ``wait``: until its log says that it listens, which it does when answers are prepared; else it may not even accept
-    connections yet.
+    connections yet. ``checkout``: run the code of that directory, with this environment's packages.
     """
     with tempfile.TemporaryDirectory(prefix="answerd-bench-") as name:
         log = Path(name) / "log"
@@ -105,6 +105,9 @@ def answerd(settings: dict[str, object], *, wait: bool = True) -> Iterator[Serve
         started = time.monotonic()
         environment = clean | {key: str(value) for key, value in given.items()}
         command = [sys.executable, "-m", "answerd", "serve"]
+        if checkout is not None:
+            environment["PYTHONPATH"] = str(checkout)
+            command.insert(1, "-P")  # or the current directory would come before PYTHONPATH
         with log.open("a") as errors, Process(command, SERVICE_CORE, environment=environment, stderr=errors) as process:
             port, admin_port = _listening(process, log) if wait else (port, None)
             yield Server(process, port, started, admin_port)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from answerd.errors import BrokenDocument, EmptyAnswer, NotClaimed
+from answerd.store.files import FileStore
 from tests.conftest import Fleet
 
 MEMBER = 'members = ["aa:bb:cc:dd:ee:01"]\n'
@@ -15,8 +16,8 @@ ASKED = "/pve?mac=aa:bb:cc:dd:ee:01"
 BROKEN: dict[str, tuple[Mapping[str, str], list[str]]] = {
     "a machine that does not parse": ({"aabbccddee01.toml": "x = = 1\n"}, ['machine "aabbccddee01" (toml)', "line 1"]),
     "a machine with a match that is none": ({"aabbccddee01.toml": "match = 7\n"}, ["match"]),
-    "a machine with a bad placeholder": ({"aabbccddee01.toml": 'a = "{{ a b }}"\n'}, ["a b"]),
-    "a machine with an unknown filter": ({"aabbccddee01.toml": 'a = "{{ a | b }}"\n'}, ["unknown filter 'b'"]),
+    "a machine with a bad placeholder": ({"aabbccddee01.toml": 'a = "{{ a b }}"\n'}, ["no placeholder", "column 6"]),
+    "a machine with an unknown filter": ({"aabbccddee01.toml": 'a = "{{ a | b }}"\n'}, ["unknown filter"]),
     "a machine with members": ({"aabbccddee01.toml": 'members = ["a"]\n'}, ["members has no meaning"]),
     "a machine that extends nothing": ({"aabbccddee01.toml": 'extends = "ghost"\n'}, ["ghost"]),
     "a machine that extends by number": ({"aabbccddee01.toml": "extends = 7\n"}, ["extends"]),
@@ -228,6 +229,107 @@ def test_a_text_group_with_a_match_that_is_none_is_unreadable(fleet: Fleet) -> N
     with pytest.raises(BrokenDocument, match="dark"):
         fleet.ask("/ks")
     assert fleet.text("/pve") == "d = 1\n"
+
+
+MISSPELLED = {
+    "a verb": ("ks", "# answer: members A\nlang\n", "did you mean 'member'?"),
+    "a verb like no other": ("ipxe", "// answer: xyz\n#!ipxe\n", "there are extends, member, match, template"),
+    "a verb beside one that claims": ("cfg", "# answer: member B\n# answer: mach rack=1\n", "did you mean 'match'?"),
+    "an element": ("xml", "<r><answer-meta><mebmer>A</mebmer></answer-meta></r>", "did you mean 'member'?"),
+    "an attribute": ("xml", '<r><answer-meta member="A"/></r>', "there are extends, template"),
+}
+
+
+@pytest.mark.parametrize(("extension", "text", "words"), MISSPELLED.values(), ids=MISSPELLED.keys())
+def test_a_group_with_a_misspelled_directive_might_claim_anything(
+    fleet: Fleet, extension: str, text: str, words: str
+) -> None:
+    fleet.write({f"default.{extension}": "<r>default</r>", f"groups/g.{extension}": text, "default.toml": "d = 1\n"})
+    for target in (f"/{extension}?mac=A", f"/{extension}?h=B", f"/{extension}"):
+        with pytest.raises(BrokenDocument) as caught:
+            fleet.ask(target)
+        assert 'group "g"' in caught.value.reason
+        assert words in caught.value.reason
+    assert fleet.text("/pve") == "d = 1\n"
+    assert len(fleet.problems()) == 1
+
+
+@pytest.mark.parametrize(("extension", "text", "words"), MISSPELLED.values(), ids=MISSPELLED.keys())
+def test_a_group_in_which_a_directive_is_misspelled_later_keeps_its_claims(
+    fleet: Fleet, extension: str, text: str, words: str
+) -> None:
+    xml = '<r><answer-meta><match rack="9"/></answer-meta></r>'
+    before = xml if extension == "xml" else "# answer: match rack=9\n"
+    fleet.write({f"default.{extension}": "<r>default</r>", f"groups/g.{extension}": before})
+    fleet.write({f"groups/g.{extension}": text})
+    assert fleet.text(f"/{extension}?mac=A") == "<r>default</r>"
+    with pytest.raises(BrokenDocument, match="answer"):
+        fleet.ask(f"/{extension}?rack=9")
+    assert words in fleet.problems()[0]
+
+
+def test_a_misspelled_directive_in_a_machine_is_a_problem_of_that_machine_alone(fleet: Fleet) -> None:
+    fleet.write({"n1.ks": "# answer: match rack=1\n# answer: extend base\nlang\n", "default.ks": "default\n"})
+    assert fleet.text("/ks?h=n1&rack=2") == "default\n"
+    with pytest.raises(BrokenDocument, match="did you mean 'extends'"):
+        fleet.ask("/ks?h=n1&rack=1")
+
+
+# --- a group that moves ---
+
+
+def move(fleet: Fleet, old: str, new: str, text: str) -> None:
+    """Move a group's file, with another text, between two looks of the store."""
+    root = fleet.store.directory  # type: ignore[attr-defined]
+    (root / new).parent.mkdir(exist_ok=True)
+    (root / old).unlink()
+    (root / new).write_text(text)
+    fleet.look()
+
+
+MOVES = [("groups/a.toml", "groups/a/new.toml"), ("groups/a.toml", "groups/A.toml"), ("groups/a.toml", "Groups/a.toml")]
+
+
+@pytest.mark.parametrize(("old", "new"), MOVES)
+@pytest.mark.parametrize("claims", ['members = ["old"]\n', 'match.h = "old"\n'])
+def test_a_group_that_moves_and_breaks_at_once_keeps_its_claims(fleet: Fleet, old: str, new: str, claims: str) -> None:
+    if not isinstance(fleet.store, FileStore):
+        pytest.skip("only files can move")
+    fleet.write({"groups/a.toml": f"{claims}x = 1\n", "groups/b.toml": 'match.h = "b"\ny = 1\n'})
+    fleet.write({"default.toml": "d = 1\n"})
+    move(fleet, old, new, "x = = 1\n")
+    for _ in range(2):
+        with pytest.raises(BrokenDocument, match="line 1"):
+            fleet.ask("/pve?h=old")
+        assert fleet.text("/pve?h=other") == "d = 1\n"
+        assert fleet.text("/pve?h=b") == "y = 1\n"
+        (fleet.store.directory / new).write_text("still = = broken\n")
+        fleet.look()
+    (fleet.store.directory / new).write_text('members = ["now"]\nx = 2\n')
+    fleet.look()
+    assert fleet.text("/pve?h=old") == "d = 1\n"
+    assert fleet.text("/pve?h=now") == "x = 2\n"
+
+
+def test_claims_are_kept_over_looks_that_find_no_such_group(fleet: Fleet) -> None:
+    fleet.write({"groups/a.toml": 'members = ["old"]\n', "default.toml": "d = 1\n"})
+    fleet.remove("groups/a.toml")
+    assert fleet.text("/pve?h=old") == "d = 1\n"
+    fleet.write({"groups/a.toml": "x = = 1\n"})
+    assert fleet.text("/pve?h=other") == "d = 1\n"
+    with pytest.raises(BrokenDocument, match='"a"'):
+        fleet.ask("/pve?h=old")
+    fleet.write({"groups/c.toml": "x = = 1\n"})
+    with pytest.raises(BrokenDocument, match='"c"'):
+        fleet.ask("/pve?h=other")
+
+
+def test_a_group_of_another_format_does_not_inherit_claims(fleet: Fleet) -> None:
+    fleet.write({"groups/a.toml": 'members = ["old"]\n', "default.ks": "default\n"})
+    fleet.remove("groups/a.toml")
+    fleet.write({"groups/a.ks": "# answer: members old\n"})
+    with pytest.raises(BrokenDocument, match='"a"'):
+        fleet.ask("/ks?h=other")
 
 
 @pytest.mark.parametrize(

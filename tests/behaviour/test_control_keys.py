@@ -71,9 +71,9 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "match in a text default": ("default.ks", "# answer: match a=1\nx\n", "match has no meaning in a default"),
     "member in a text machine": ("n1.ks", "# answer: member a\nx\n", "members has no meaning in a machine"),
     "members that is a text": ("groups/g.toml", 'members = "a"\n', "members must be a list"),
-    "members with a number in TOML": ("groups/g.toml", "members = [1]\n", "the number 1"),
-    "members with a number in JSON": ("groups/g.json", '{"members": [1]}', "the number 1"),
-    "members with a fraction in JSON": ("groups/g.json", '{"members": [1.0]}', "the number 1.0"),
+    "members with a number in TOML": ("groups/g.toml", "members = [1]\n", "a number"),
+    "members with a number in JSON": ("groups/g.json", '{"members": [1]}', "a number"),
+    "members with a fraction in JSON": ("groups/g.json", '{"members": [1.0]}', "a number"),
     "members with null in JSON": ("groups/g.json", '{"members": [null]}', "nothing"),
     "members with a truth": ("groups/g.toml", "members = [true]\n", "true"),
     "members with a list": ("groups/g.toml", "members = [[]]\n", "a list"),
@@ -83,8 +83,8 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "members of punctuation": ("groups/g.toml", 'members = ["--"]\n', "no letter or digit"),
     "an empty match": ("groups/g.toml", "[match]\n", "match is empty"),
     "a match that is a list": ("groups/g.toml", 'match = ["a"]\n', "match must be a map"),
-    "a match with a number in TOML": ("groups/g.toml", "match.a = 1\n", "the number 1"),
-    "a match with a number in JSON": ("groups/g.json", '{"match": {"a": 1}}', "the number 1"),
+    "a match with a number in TOML": ("groups/g.toml", "match.a = 1\n", "a number"),
+    "a match with a number in JSON": ("groups/g.json", '{"match": {"a": 1}}', "a number"),
     "a match with a map": ("groups/g.toml", 'match.a.b = "1"\n', "a map"),
     "an empty pattern": ("groups/g.toml", 'match.a = ""\n', "empty pattern"),
     "a blank pattern": ("groups/g.toml", 'match.a = " "\n', "empty pattern"),
@@ -100,8 +100,8 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "unset in text": ("n1.ks", "# answer: unset a\nx\n", "unset"),
     "template that is a text": ("n1.toml", 'template = "false"\n', "template must be true or false"),
     "template that is a number": ("n1.json", '{"template": 0}', "template must be true or false"),
-    "an unknown verb": ("n1.ks", "# answer: extend base\nx\n", "unknown directive"),
-    "a verb in capitals": ("n1.ks", "# answer: Extends base\nx\n", "unknown directive"),
+    "an unknown verb": ("n1.ks", "# answer: extend base\nx\n", "unknown directive after 'answer:'"),
+    "a verb in capitals": ("n1.ks", "# answer: Extends base\nx\n", "unknown directive after 'answer:'"),
     "match without a pattern in text": ("groups/g.ks", "# answer: match serial\nx\n", "label=pattern"),
     "an empty match in text": ("groups/g.ks", "# answer: match\nx\n", "empty"),
     "an empty member in text": ("groups/g.ks", "# answer: member\nx\n", "empty"),
@@ -109,7 +109,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "members in an XML machine": ("n1.xml", "<r><answer-meta><member>a</member></answer-meta></r>", "member"),
     "match in an XML default": ("default.xml", '<r><answer-meta><match a="1"/></answer-meta></r>', "match"),
     "an empty match in XML": ("groups/g.xml", "<r><answer-meta><match/></answer-meta></r>", "match"),
-    "an unknown element in XML": ("groups/g.xml", "<r><answer-meta><membre>a</membre></answer-meta></r>", "membre"),
+    "an unknown element in XML": ("groups/g.xml", "<r><answer-meta><membre>a</membre></answer-meta></r>", "'member'"),
     "a template of another word in XML": ("n1.xml", '<r><answer-meta template="off"/></r>', "template"),
     "a pattern of punctuation in XML": ("groups/g.xml", '<r><answer-meta><match a="--"/></answer-meta></r>', "a"),
     "members in a YAML machine": ("n1.yaml", "members: [a]\n", "members has no meaning in a machine"),
@@ -174,3 +174,12 @@ def test_an_unset_path_of_quoted_keys_in_json(fleet: Fleet) -> None:
         }
     )
     assert json.loads(fleet.text("/?h=n1")) == {"a": {"b.c": {"e": 2}}}
+
+
+@pytest.mark.parametrize(
+    "meta", ["<answer-meta/>", "<answer-meta></answer-meta>", "<answer-meta xmlns=''> </answer-meta>"]
+)
+def test_an_empty_answer_meta_never_reaches_a_machine(fleet: Fleet, meta: str) -> None:
+    fleet.write({"n1.xml": f"<r>{meta}<a>1</a></r>\n"})
+    assert fleet.problems() == []
+    assert fleet.text("/xml?h=n1") == "<r>\n  <a>1</a>\n</r>\n"

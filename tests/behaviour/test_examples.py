@@ -11,9 +11,10 @@ import json
 import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import yaml
@@ -202,6 +203,26 @@ def test_a_machine_is_laid_over_its_group_and_takes_away_what_it_unsets(catalogu
 
 def test_the_templated_group_takes_the_name_from_the_request(catalogue: Catalogue) -> None:
     assert read_toml(BY_NAME["rack b"].ask(catalogue))["global"]["fqdn"] == "rack-b-07.lab.example.com"
+
+
+@pytest.mark.parametrize("case", ["database, iPXE", "database, Anaconda", "rack b"])
+@pytest.mark.parametrize("behind", [" 1d 0a 56", "$(reboot)", "\"'`;&&|>${net0}{{ x }}\\"])
+def test_no_value_of_a_request_breaks_a_line_of_an_example(catalogue: Catalogue, case: str, behind: str) -> None:
+    usual = BY_NAME[case]
+    sent = json.loads(json.dumps(usual.body).replace("RACK-B-07", "RACK-B-07" + json.dumps(behind)[1:-1]))
+    headers = tuple((name, value + behind) for name, value in usual.headers)
+    target = usual.target.replace("7ABC123", "7ABC123" + quote(behind))
+    answer = replace(usual, target=target, body=sent, headers=headers).ask(catalogue)
+    assert answer.composition == usual.composition
+    words = [
+        (before.split(), after.split())
+        for before, after in zip(
+            usual.ask(catalogue).body.decode().splitlines(), answer.body.decode().splitlines(), strict=True
+        )
+    ]
+    assert all(len(before) == len(after) for before, after in words)
+    new = "".join(word for before, after in words for word in after if word not in before)
+    assert not set("$`'&|;>") & set(new)
 
 
 def test_autoinstall_reads_alike_for_every_yaml(catalogue: Catalogue) -> None:

@@ -18,7 +18,7 @@ CLAIMS: dict[str, tuple[str, dict[str, Any]]] = {
     "a path segment with an extension": ("node.1", {"target": "/node.1.ks"}),
     "a path segment with an extension in capitals": ("node1", {"target": "/node1.TOML"}),
     "an escaped segment": ("98fa9b50d810", {"target": "/98%3afa%3a9b%3a50%3ad8%3a10"}),
-    "OpenBSD's file name": ("98fa9b50d810", {"target": "/98:fa:9b:50:d8:10-install.conf"}),
+    "OpenBSD's file name": ("98fa9b50d810", {"target": "/pve/98:fa:9b:50:d8:10-install.conf"}),
     "AutoYaST's file name": ("98fa9b50d810", {"target": "/98FA9B50D810"}),
     "PXELINUX's file name": ("98fa9b50d810", {"target": "/pxelinux.cfg/01-98-fa-9b-50-d8-10"}),
     "PXELINUX's file name with an extension": ("98fa9b50d810", {"target": "/01-98-fa-9b-50-d8-10.ipxe"}),
@@ -43,6 +43,13 @@ CLAIMS: dict[str, tuple[str, dict[str, Any]]] = {
     "the peer, IPv6": ("2001:db8:0:0:0:0:0:7", {"peer": "2001:db8::7"}),
     "an address in a query": ("2001:db8::7", {"target": "/?ip=2001:DB8:0::7"}),
     "an address in a segment": ("192.168.1.11", {"target": "/192.168.1.11/x"}),
+    "an address behind a word that ends in two hex digits": ("98fa9b50d810", {"target": "/pve/mac-98-fa-9b-50-d8-10"}),
+    "an address before a word that begins with two": ("98fa9b50d810", {"target": "/98-fa-9b-50-d8-10-centos"}),
+    "an address behind a word in a body": ("98fa9b50d810", {"body": b"mac:98:fa:9b:50:d8:10"}),
+    "a key of a JSON object": ("98fa9b50d810", {"json": {"interfaces": {"98:fa:9b:50:d8:10": {"up": True}}}}),
+    "the first of two values of one key": ("98fa9b50d810", {"body": b'{"m": "98:fa:9b:50:d8:10", "m": 1}'}),
+    "an object called peer": ("98fa9b50d810", {"json": {"peer": {"mac": "98:fa:9b:50:d8:10"}}}),
+    "a JSON body with a number beyond a double": ("7ABC", {"body": b'{"x": 1e400, "serial": "7abc"}'}),
     "an EUI-64": ("00-11-22-33-44-55-66-77", {"target": "/?guid=00:11:22:33:44:55:66:77"}),
 }
 
@@ -105,6 +112,10 @@ SELECTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "a number": ("cpus", "128", {"json": {"cpus": 128}}),
     "a form": ("product", "Blade & Co", {"body": b"product=Blade%20%26+Co", "content_type": FORM}),
     "JSON that is sent as a form": ("product", "blade", {"body": b'{"product": "Blade"}', "content_type": FORM}),
+    "a number beyond a double": ("size", "1e400", {"body": b'{"size": 1e400}'}),
+    "a zero with a sign": ("size", "0", {"body": b'{"size": -0, "serial": "7abc"}'}),
+    "letters that case-folding makes two of": ("city", "STRASSE*", {"json": {"city": "Straße 7"}}),
+    "a pattern of such letters": ("city", "straße*", {"json": {"city": "STRASSE 7"}}),
     "the peer": ("peer", "192.0.2.*", {"peer": "192.0.2.7"}),
     "the user agent": ("user_agent", "iPXE*", {"user_agent": "iPXE/1.21.1"}),
     "anaconda's header": ("mac", "525400abcdef", {"X_RHN_Provisioning_MAC_0": "eno0 52:54:00:ab:cd:ef"}),
@@ -128,6 +139,9 @@ BLIND: dict[str, tuple[str, str, dict[str, Any]]] = {
     "its own word about the machine": ("machine", "*", {"target": "/?machine=a"}),
     "a body that is nothing": ("mac", "*", {"body": b"mac=1"}),
     "another header": ("x-host", "*", {"X_Host": "node1"}),
+    "its own word about a state": ("state", "*", {"target": "/?state=armed", "json": {"a": {"state": "new"}}}),
+    "its own word about a secret": ("secret.root", "*", {"target": "/?secret.root=x", "json": {"secret": {"root": 1}}}),
+    "a value of more than 1,024 characters": ("serial", "*", {"json": {"serial": "x" * 1_025}}),
     "a missing label": ("serial", "*", {"target": "/?mac=1"}),
 }
 

@@ -32,19 +32,19 @@ def refusal(fleet: Fleet, target: str) -> str:
         pytest.param(
             {f"{BARE}.toml": 'a = 1\n[match]\nserial = ["7ABC*", "8*"]\n'},
             f"/proxmox?mac={MAC}&serial=X1",
-            f"machine {BARE} (toml) is narrowed by match serial=7ABC* or 8*, and the request's serial is 'X1'",
+            f"machine {BARE} (toml) is narrowed by match serial, and the request's serial is 'X1'",
             id="the machine narrowed by a criterion that fails",
         ),
         pytest.param(
             {f"{BARE}.ks": "# answer: match serial=7ABC*\nlang en\n"},
             f"/ks?mac={MAC}",
-            f"machine {BARE} (ks) is narrowed by match serial=7ABC*, and the request has no serial",
+            f"machine {BARE} (ks) is narrowed by match serial, and the request has no serial",
             id="the machine narrowed by a fact that is missing",
         ),
         pytest.param(
             {f"{BARE}.toml": 'a = 1\nmatch = {product = "R6*", serial = "7*"}\n'},
             f"/proxmox?mac={MAC}&product=R640&serial=X1",
-            "is narrowed by match serial=7*",
+            "is narrowed by match serial, ",
             id="of several criteria the one that fails",
         ),
         pytest.param(
@@ -56,7 +56,7 @@ def refusal(fleet: Fleet, target: str) -> str:
         pytest.param(
             {"groups/rack-a.toml": f'members = ["{MAC}"]\nmatch = {{product = "R6*"}}\n'},
             f"/proxmox?mac={MAC}&product=R740",
-            f"group rack-a has {BARE} as a member but is narrowed by match product=R6*, "
+            f"group rack-a has {BARE} as a member but is narrowed by match product, "
             "and the request's product is 'R740'",
             id="a group's member narrowed",
         ),
@@ -177,8 +177,8 @@ def test_who_asked_is_told_once(error: AnswerError) -> None:
 
 def test_a_group_that_cannot_be_read_any_more_is_told_by_what_it_claimed(fleet: Fleet) -> None:
     fleet.write({"groups/rack-a.toml": f'members = ["{MAC}"]\nmatch = {{product = "R6*"}}\n'})
-    assert "product=R6*" in refusal(fleet, f"/proxmox?mac={MAC}&product=R740")
+    assert "match product," in refusal(fleet, f"/proxmox?mac={MAC}&product=R740")
     fleet.write({"groups/rack-a.toml": "x = = 1\n"})
-    assert "narrowed by match product=R6*, and the request's product is 'R740'" in refusal(
+    assert "narrowed by match product, and the request's product is 'R740'" in refusal(
         fleet, f"/proxmox?mac={MAC}&product=R740"
     )

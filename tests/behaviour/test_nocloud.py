@@ -32,10 +32,12 @@ def test_the_file_may_come_in_the_query(fleet: Fleet) -> None:
     assert fleet.text(f"/ubuntu/?mac={MAC}&file=user-data") == "a: 1\n"
 
 
-@pytest.mark.parametrize("target", ["/seed/x/meta-data", "/pve/meta-data", "/meta-data", "/ubuntu/Meta-Data"])
+@pytest.mark.parametrize(
+    "target", ["/pve/meta-data", "/x?file=meta-data", "/meta-data/x", "/ubuntu/Meta-Data", "/ubuntu/meta-data/x"]
+)
 def test_elsewhere_they_are_names_like_any_other(fleet: Fleet, target: str) -> None:
-    fleet.write({"default.yaml": "a: 1\n", "default.toml": "a = 1\n"})
-    assert "a" in fleet.text(target)
+    fleet.write({"default.yaml": "marker: 1\n", "default.toml": "marker = 1\n"})
+    assert "marker" in fleet.text(target)
 
 
 @pytest.mark.parametrize(
@@ -122,3 +124,9 @@ def test_a_broken_side_file_is_a_500(fleet: Fleet) -> None:
 def test_a_side_file_may_say_nothing(fleet: Fleet, text: str) -> None:
     fleet.write({"default.yaml": "a: 1\n", "groups/vendor.yaml": text, "groups/base.yaml": "# nothing\n"})
     assert not yaml.safe_load(fleet.text("/ubuntu/vendor-data"))
+
+
+def test_an_instance_is_never_named_by_what_is_no_unicode(fleet: Fleet) -> None:
+    fleet.write({"groups/g.yaml": 'members: ["web-01"]\na: 1\n'})
+    assert fleet.text("/ubuntu/meta-data?h=Web-01") == 'instance-id: "Web-01"\n'
+    assert fleet.text("/ubuntu/meta-data?h=Web-01%ff") == 'instance-id: "web01"\n'

@@ -77,7 +77,7 @@ def test_problems_are_sorted_each_once_and_do_not_depend_on_the_order_of_writing
     fleet.write(documents)
     problems = fleet.problems()
     assert problems == sorted(set(problems))
-    assert len(problems) == 7
+    assert len(problems) == 8
     for name in reversed(documents):
         fleet.remove(name)
     assert fleet.problems() == []

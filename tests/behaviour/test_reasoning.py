@@ -57,7 +57,7 @@ def test_the_machine_with_more_criteria_wins_and_each_criterion_is_told(fleet: F
     fleet.write({"m1.toml": TOML, "m2.toml": 'a = 1\n[match]\nserial = "7*"\n'})
     lines = "\n".join(told(fleet, "machine", "/pve?x=m1&y=m2&serial=7A"))
     assert 'machine "m2" (toml)' in lines
-    assert "is the best claim\nserial=7* holds: the request's serial is '7A'" in lines
+    assert "is the best claim\nserial holds: the request's serial is '7A'" in lines
     assert 'loses to machine "m2" (toml): it has fewer criteria' in lines
 
 
@@ -113,8 +113,8 @@ def test_groups_that_select_are_told_with_each_criterion(fleet: Fleet) -> None:
     )
     lines = "\n".join(told(fleet, "group by match", "/pve?vendor=Dell+Inc.&model=R740"))
     assert 'loses to group "two" (toml): it has fewer criteria' in lines
-    assert "model=R6* or R7* holds: the request's model is 'R740'" in lines
-    assert "vendor=HP fails: the request's vendor is 'Dell Inc.'" in lines
+    assert "model holds: the request's model is 'R740'" in lines
+    assert "vendor fails: the request's vendor is 'Dell Inc.'" in lines
 
 
 def test_a_machine_that_extends_a_group_looks_at_no_other(fleet: Fleet) -> None:

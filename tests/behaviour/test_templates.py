@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -98,6 +99,42 @@ def test_a_control_character_is_refused_and_the_fact_named(fleet: Fleet, extensi
     with pytest.raises(CannotFill, match="'v'") as caught:
         fleet.ask(f"/?v={quote(value)}")
     assert caught.value.reason.isprintable()
+
+
+UNREADABLE: dict[str, dict[str, Any]] = {
+    "a byte in the query that is not UTF-8": {"target": "/?v=a%ff"},
+    "a byte in the path that is not UTF-8": {"target": "/v%c3/x?w=1"},
+    "a byte in a header that is not UTF-8": {"target": "/", "X_System_Serial_Number": "caf\xe9"},
+    "a byte in a form that is not UTF-8": {"body": b"v=%ff", "content_type": "application/x-www-form-urlencoded"},
+    "a lone surrogate in JSON": {"body": b'{"v": "a\\ud800b"}'},
+}
+
+
+@pytest.mark.parametrize("extension", DOCUMENTS)
+@pytest.mark.parametrize("asked", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_value_that_was_no_unicode_is_refused_and_never_replaced(
+    fleet: Fleet, extension: str, asked: dict[str, Any]
+) -> None:
+    label = "path" if "w=1" in asked.get("target", "") else "serial" if "X_System_Serial_Number" in asked else "v"
+    fleet.write({f"default.{extension}": DOCUMENTS[extension][0].replace("{{ v }}", f"{{{{ {label} }}}}")})
+    with pytest.raises(CannotFill, match=label) as caught:
+        fleet.ask(**asked)
+    assert "Unicode" in caught.value.reason
+    assert caught.value.reason.isprintable()
+
+
+@pytest.mark.parametrize("placeholder", ["v | upper", "v | default('x')", "v | bare"])
+@pytest.mark.parametrize("value", ["98fa9b50d810%ff", "98fa9b50d810%0a"])
+def test_a_filter_hides_no_value_that_no_answer_may_take(fleet: Fleet, placeholder: str, value: str) -> None:
+    fleet.write({"default.ks": f"{{{{ {placeholder} }}}}\n"})
+    with pytest.raises(CannotFill, match=r"control character|Unicode"):
+        fleet.ask(f"/?v={value}")
+
+
+def test_what_a_placeholder_does_not_take_may_be_no_unicode(fleet: Fleet) -> None:
+    fleet.write({"default.ks": "{{ serial }}\n", "groups/g.ks": "# answer: match v=ab\nlang g\n"})
+    assert fleet.text("/x%ff?y=%ff", body=b'{"serial": "S", "\\ud800": "\\udfff"}') == "S\n"
+    assert fleet.text("/?v=a%ffb") == "lang g\n"
 
 
 @pytest.mark.parametrize("extension", DOCUMENTS)
@@ -246,3 +283,19 @@ def test_a_fact_named_like_a_placeholders_label_may_have_dots_and_colons(fleet: 
     fleet.write({"default.ks": "{{ $schema.version }} {{ dmi.system.asset-tag }} {{ a:b }}\n"})
     body = {"$schema": {"version": "1.0"}, "dmi": {"system": {"asset-tag": "T"}}}
     assert fleet.text("/?a:b=c", json=body) == "1.0 T c\n"
+
+
+@pytest.mark.parametrize(
+    "serial", ["VMware-42 1d 0a 56", "a b", "$(reboot)", "'\"x\"'", "`reboot`", "a;b&&c|d>e", "--hostname=x", "\u2028a"]
+)
+def test_a_slug_is_one_word_whatever_a_request_sends(fleet: Fleet, serial: str) -> None:
+    fleet.write({"default.ks": "network --hostname=db-{{ serial | slug }}.example.com --activate\n"})
+    line = fleet.text(f"/ks?serial={quote(serial)}")
+    assert re.fullmatch(r"network --hostname=db-[a-z0-9]+(-[a-z0-9]+)*\.example\.com --activate\n", line)
+
+
+@pytest.mark.parametrize("serial", ["%20", "--", "%C3%9F%C3%A9"])
+def test_a_slug_of_nothing_is_a_500(fleet: Fleet, serial: str) -> None:
+    fleet.write({"default.ks": "{{ serial | slug }}\n"})
+    with pytest.raises(CannotFill, match=r"serial.*no ASCII letter or digit"):
+        fleet.text(f"/ks?serial={serial}")

@@ -14,13 +14,47 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 HOST = "127.0.0.1"
+
+
+class _Large:
+    """In place of a request with a large body."""
+
+
+REMEMBERED: ContextVar[_Large] = ContextVar("REMEMBERED")
+_LARGE: weakref.WeakSet[_Large] = weakref.WeakSet()
+
+
+def _cycles() -> bytes:
+    """How many objects the collector finds."""
+    import gc
+
+    return str(gc.collect()).encode()
+
+
+def _remember() -> bytes:
+    """Put something into the context of this greenlet, and wait a moment."""
+    from gevent import sleep
+
+    REMEMBERED.set(large := _Large())
+    _LARGE.add(large)
+    sleep(0.1)
+    return b"hello\n"
+
+
+_LOOKS: dict[str, Callable[[], bytes]] = {
+    "/cycles": _cycles,
+    "/remember": _remember,
+    "/remembered": lambda: str(len(_LARGE)).encode(),
+}
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -50,6 +84,8 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
         body = b"slow\n"
     elif path == "/memory":
         body = str(resident_bytes(os.getpid())).encode()
+    elif path in _LOOKS:
+        body = _LOOKS[path]()
     elif path == "/echo":
         body = environ["answerd.body"]
     else:
@@ -106,6 +142,8 @@ def main(options: dict[str, Any]) -> None:
     gevent.signal_handler(signal.SIGTERM, ended.set)
     gevent.signal_handler(signal.SIGHUP, log.reopen)
     gc.freeze()
+    if options.get("never_collect"):
+        gc.disable()
     listener.start()
     print(f"port {listener.address[1]}", flush=True)
     ended.wait()

@@ -6,8 +6,12 @@ import json
 import re
 import signal
 import socket
+import sqlite3
+import struct
 import threading
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -255,3 +259,71 @@ def test_the_admin_port_is_free_again_and_the_database_closed_after_a_stop(fleet
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(admin)
     assert fleet.database.exists()
+
+
+# --- writes that wait -----------------------------------------------------------------------------------------------
+
+
+class Locked:
+    """Another program that holds the database's write lock."""
+
+    def __init__(self, database: Path) -> None:
+        self.connection = sqlite3.connect(database, isolation_level=None)
+
+    def __enter__(self) -> None:
+        self.connection.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.execute("ROLLBACK")
+        self.connection.close()
+
+
+def put_bytes(name: str) -> bytes:
+    return request_bytes("PUT", f"/machines/{name}?format=ks", {"Authorization": f"Bearer {TOKEN}"}, b"lang en\n")
+
+
+def test_writes_that_wait_for_another_program_are_500_before_the_deadline_and_are_never_made(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    fleet = Fleet(serving, tmp_path / "a.db", SERVICE_TIMEOUT_SECS=2)
+    assert fleet.service.admin
+    with ExitStack() as clients:
+        with Locked(fleet.database):
+            waiting = []
+            for number in range(4):
+                waiting.append(clients.enter_context(socket.create_connection(fleet.service.admin, 10)))
+                waiting[-1].sendall(put_bytes(f"zombie{number}"))
+            answers = [b"".join(iter(lambda: client.recv(65_536), b"")) for client in waiting]  # noqa: B023
+        for answer in answers:
+            assert answer.startswith(b"HTTP/1.1 500 ")
+            reason = json.loads(answer.partition(b"\r\n\r\n")[2])["error"]
+            assert "locked" in reason or "waited" in reason
+    assert fleet.put("/machines/after?format=ks", "lang en\n").status == 200
+    assert json.loads(fleet.ask("GET", "/machines").body) == {"machine": ["after"]}
+    assert not [line for line in fleet.service.log if "- deadline" in line]
+
+
+@pytest.mark.parametrize("how", ["closed", "reset"])
+def test_a_write_whose_client_is_gone_while_it_waits_is_not_begun(
+    serving: Callable[..., Service], tmp_path: Path, how: str
+) -> None:
+    fleet = Fleet(serving, tmp_path / "a.db", SERVICE_TIMEOUT_SECS=10)
+    assert fleet.service.admin
+    with Locked(fleet.database):
+        for number in range(2):
+            client = socket.create_connection(fleet.service.admin, 10)
+            client.sendall(put_bytes(f"gone{number}"))
+            if how == "reset":
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            time.sleep(0.8)  # longer than a client that has only finished sending is given
+            client.close()
+    fleet.service.wait_for_log("PUT /machines/gone1")
+    assert json.loads(fleet.ask("GET", "/machines").body) == {"machine": []}
+
+
+def test_a_client_that_has_only_finished_sending_gets_its_write(fleet: Fleet) -> None:
+    assert fleet.service.admin
+    with socket.create_connection(fleet.service.admin, 10) as client:
+        client.sendall(put_bytes("half"))
+        client.shutdown(socket.SHUT_WR)
+        assert client.recv(100).startswith(b"HTTP/1.1 200 ")

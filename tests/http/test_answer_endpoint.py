@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -271,3 +273,36 @@ HOSTILE = {
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_body_is_no_error(service: Service, body: bytes) -> None:
     assert service.post("/pve?h=node1", body, Content_Type="application/json").text == "x = 1\n"
+
+
+LARGE_REQUESTS: dict[str, tuple[str, bytes, str]] = {
+    "a machine in the body": ("/pve", b'{"pad": ["' + b'","'.join([b"x"] * 9_000) + b'"], "h": "node1"}', "x = 1\n"),
+    "a selector among a thousand values": (
+        "/ks",
+        json.dumps({"serial": ["7abxyz"] * 9_000 + ["7ab042"], "note": "N"}).encode(),
+        "lang 42 7abxyz N\n",
+    ),
+    "a side file": (
+        "/ubuntu/meta-data",
+        json.dumps(["x"] * 9_000 + ["member-1"]).encode(),
+        'instance-id: "member-1"\n',
+    ),
+    "a form": ("/ks", b"x=1&" * 9_000 + b"serial=7ab007", "lang 7 7ab007 -\n"),
+}
+
+
+@pytest.mark.parametrize(("target", "body", "answer"), LARGE_REQUESTS.values(), ids=LARGE_REQUESTS.keys())
+def test_a_large_body_is_answered_as_a_small_one_and_others_beside_it(
+    serving: Callable[..., Service], target: str, body: bytes, answer: str
+) -> None:
+    groups = {
+        f"groups/g{number}.ks": f"# answer: match serial=*7ab{number:03d}*\n"
+        f"lang {number} {{{{ serial }}}} {{{{ note | default('-') }}}}\n"
+        for number in range(50)
+    }
+    service = serving({"node1.toml": "x = 1\n", "groups/m.yaml": "members: [member-1]\na: 1\n", **groups})
+    form = {"Content-Type": "application/x-www-form-urlencoded"}  # what is JSON is JSON all the same
+    with ThreadPoolExecutor(4) as clients:
+        replies = list(clients.map(lambda _: service.post(target, body, **form), range(4)))
+        assert service.get("/health").status == 200
+    assert [(reply.status, reply.text) for reply in replies] == [(200, answer)] * 4

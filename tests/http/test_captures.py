@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import stat
+import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -212,6 +215,16 @@ def test_tokens_are_redacted_and_a_replay_needs_none(serving: Serving, directory
     assert replayed(meta, tmp_path / "answers")[1] == reply.body
 
 
+@pytest.mark.parametrize("header", ["AUTHORIZATION", "x-auth-token", "X-Api-Key", "Proxy-authorization", "Cookie2"])
+def test_a_header_that_holds_a_secret_is_redacted_however_it_is_spelled(tmp_path: Path, header: str) -> None:
+    line = "GET http://user:hidden@answers.example/ks?mac=1@2 HTTP/1.1"
+    capture = captures.Capture("2026-08-24T08:43:37Z", "", line, [(header, "Bearer hidden"), ("Host", "a")], b"", "200")
+    meta = captures.Shelf(tmp_path).write(capture)
+    assert "hidden" not in meta.read_text()
+    assert captures.read(meta).request_line == "GET http://(redacted)@answers.example/ks?mac=1@2 HTTP/1.1"
+    assert captures.read(meta).headers == [("Host", "a")]
+
+
 def test_captures_are_for_their_owner_alone(serving: Serving, directory: Path) -> None:
     directory.mkdir(mode=0o755)
     serving(FILES, SERVICE_CAPTURE_DIR=directory).post("/toml", b"body")
@@ -221,17 +234,65 @@ def test_captures_are_for_their_owner_alone(serving: Serving, directory: Path) -
     assert meta.with_suffix(".body").read_bytes() == b"body"
 
 
-def test_a_full_directory_takes_no_more_and_loses_nothing(serving: Serving, directory: Path) -> None:
+def fill(directory: Path, count: int) -> None:
+    """Captures of long ago, the higher numbers younger."""
     directory.mkdir()
-    for number in range(captures.MOST_CAPTURES - 1):
-        (directory / f"old-{number}.meta").touch()
+    for number in range(count):
+        for suffix in ("body", "meta"):
+            file = directory / f"2020-01-01T000000Z-192.0.2.1-{number}.{suffix}"
+            file.touch()
+            os.utime(file, (number, number))
+
+
+def test_of_a_full_directory_the_oldest_goes(serving: Serving, directory: Path) -> None:
+    fill(directory, captures.MOST_CAPTURES)
     service = serving(FILES, SERVICE_CAPTURE_DIR=directory)
-    assert service.get("/toml").status == 200
-    captured(directory, captures.MOST_CAPTURES)
-    assert service.get("/toml").status == 200
-    service.wait_for_log(rf"capture: .* holds {captures.MOST_CAPTURES} captures")
-    assert service.get("/toml").status == 200
+    for asked in range(3):
+        assert service.get(f"/toml?asked={asked}").status == 200
+        service.wait_for_log(rf"asked={asked} ")
+    service.stop()
+    requests = [one.request_line for _, one in captures.newest_first(directory) if isinstance(one, captures.Capture)]
+    assert len(requests) == 3
+    old = {int(file.stem.rpartition("-")[2]) for file in directory.glob("2020-*")}
+    assert old == set(range(3, captures.MOST_CAPTURES))
+    assert len(list(directory.iterdir())) == 2 * captures.MOST_CAPTURES
+
+
+def test_several_processes_never_write_one_too_many(tmp_path: Path) -> None:
+    """Three at once into a directory that has room for ten; a fourth looks all the while."""
+    directory = tmp_path / "captures"
+    fill(directory, captures.MOST_CAPTURES - 10)
+    write = (
+        "import sys; from pathlib import Path; from answerd.captures import Capture, Shelf\n"
+        "shelf = Shelf(Path(sys.argv[1]))\n"
+        "for number in range(150):\n"
+        "    shelf.write(Capture('2026-08-24T08:43:37Z', '192.0.2.7', 'GET / HTTP/1.1', [], b'x', '200'))\n"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", write, str(directory)]) for _ in range(3)]
+    most = 0
+    handle = os.open(directory, os.O_RDONLY)
+    while any(writer.poll() is None for writer in writers):
+        fcntl.flock(handle, fcntl.LOCK_EX)  # a listing is no snapshot of what changes meanwhile
+        most = max(most, sum(name.endswith(".meta") for name in os.listdir(directory)))
+        fcntl.flock(handle, fcntl.LOCK_UN)
+    os.close(handle)
+    assert [writer.returncode for writer in writers] == [0, 0, 0]
+    assert most <= captures.MOST_CAPTURES
     assert len(captured(directory)) == captures.MOST_CAPTURES
+    assert len(list(directory.glob("2026-*.meta"))) == 450
+
+
+def test_a_process_that_holds_the_directory_costs_captures_and_no_answer(serving: Serving, directory: Path) -> None:
+    service = serving(FILES, SERVICE_CAPTURE_DIR=directory)
+    held = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        body = b'{"serial": "' + b"x" * 40_000 + b'"}'  # read in a thread, as large bodies are
+        assert {service.post("/toml", body).status for _ in range(30)} == {200}
+        assert list(directory.glob("*.meta")) == []
+    finally:
+        os.close(held)
+    assert len(captured(directory, 30)) == 30
 
 
 def test_a_directory_that_cannot_be_written_costs_no_answer(serving: Serving, tmp_path: Path) -> None:
@@ -274,11 +335,34 @@ def test_captures_are_listed_newest_first_with_identity_and_outcome(serving: Ser
     assert set(told[0]) == {"file", "time", "peer", "identity", "request", "outcome"}
 
 
+def meta_of(**keys: Any) -> str:
+    """A ``.meta`` of an empty body, some of its keys otherwise."""
+    sound = {"time": "2026-08-24T08:43:37Z", "peer": "192.0.2.7", "request": "GET / HTTP/1.1", "headers": []}
+    return json.dumps({**sound, "body_bytes": 0, "outcome": "200", **keys})
+
+
 @pytest.mark.parametrize(
     ("meta", "said"),
     [
         pytest.param("{", "is no capture", id="no JSON"),
         pytest.param('{"time": "x"}', "is no capture", id="keys are missing"),
+        pytest.param("[" * 100_000, "is no capture", id="nested too deeply"),
+        pytest.param("[]", "is no capture", id="a list"),
+        pytest.param(meta_of(peer=2), "is no capture", id="a peer that is a number"),
+        pytest.param(meta_of(time=None), "is no capture", id="no time"),
+        pytest.param(meta_of(request=["GET / HTTP/1.1"]), "is no capture", id="a request that is a list"),
+        pytest.param(meta_of(request="GET /\u20ac HTTP/1.1"), "is no capture", id="a request that was never bytes"),
+        pytest.param(meta_of(request="GET /"), "is no request line", id="no version"),
+        pytest.param(meta_of(request="\x1b[31m"), "is no request line", id="a request that a terminal obeys"),
+        pytest.param(meta_of(outcome="\ud800"), "is no capture", id="a lone surrogate"),
+        pytest.param(meta_of(headers=5), "is no capture", id="headers that are a number"),
+        pytest.param(meta_of(headers=["ab"]), "", id="headers that are texts of two"),
+        pytest.param(meta_of(headers=[["a", {}]]), "is no capture", id="a header that is a map"),
+        pytest.param(meta_of(headers=[["a", "b", "c"]]), "is no capture", id="a header of three"),
+        pytest.param(meta_of(body_bytes="0"), "is no capture", id="a size that is a text"),
+        pytest.param(meta_of(body_bytes=True), "is no capture", id="a size that is a truth"),
+        pytest.param(meta_of(body_bytes=-1), "holds 0 bytes", id="a size below nothing"),
+        pytest.param(meta_of(outcome="x" * 2_000_000), "larger than", id="huge"),
         pytest.param(None, "cannot be read", id="no file"),
     ],
 )
@@ -291,6 +375,16 @@ def test_what_is_no_capture_is_refused_in_one_line(tmp_path: Path, meta: str | N
     assert done.returncode == 1
     assert said in done.stderr.decode()
     assert len(done.stderr.splitlines()) == 1
+    assert b"\x1b" not in done.stderr
+
+
+def test_a_replay_of_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.meta")
+    (tmp_path / "b.meta").mkdir()
+    for name in ("a.meta", "b.meta", "c.body"):
+        done = run("render", "--replay", str(tmp_path / name), SERVICE_ANSWERS_DIR=tmp_path)
+        assert done.returncode == 1
+        assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_body_that_was_cut_off_is_told(serving: Serving, directory: Path) -> None:

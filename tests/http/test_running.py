@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
+import re
 import signal
 import socket
 import subprocess
@@ -156,8 +156,37 @@ def test_an_answers_directory_that_appears_later_is_picked_up(tmp_path: Path) ->
         assert service.get("/").status == 404
         write_tree(later, {"default.toml": "x = 1\n"})
         until(lambda: service.get("/").text == "x = 1\n", 2 * SECOND)
-        shutil.rmtree(later)
-        until(lambda: service.get("/").status == 404, 2 * SECOND)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_answers_directory_that_vanishes_is_logged_once_and_leaves_the_answers(
+    tmp_path: Path, workers: int
+) -> None:
+    answers = tmp_path / "answers"
+    write_tree(answers, {"default.ks": "old\n"})
+    gone, back = "warning: the store cannot be read, answers stay as they are: .*does not exist", "can be read again"
+    with Service(SERVICE_ANSWERS_DIR=answers, SERVICE_WORKERS=workers) as service:
+        answers.rename(tmp_path / "elsewhere")
+        service.wait_for_log(gone)
+        service.process.send_signal(signal.SIGHUP)
+        service.wait_for_log("reloading")
+        write_tree(tmp_path, {"elsewhere/default.ks": "new\n"})
+        assert {service.get("/").text for _ in range(20)} == {"old\n"}
+        (tmp_path / "elsewhere").rename(answers)
+        service.wait_for_log(back)
+        until(lambda: {service.get("/").text for _ in range(20)} == {"new\n"}, 2 * SECOND)
+        assert [len(re.findall(words, "\n".join(service.log))) for words in (gone, back)] == [1, 1]
+
+
+def test_a_change_that_no_event_reports_is_in_force_at_sighup(tmp_path: Path) -> None:
+    answers = tmp_path / "answers"
+    write_tree(answers, {"a.ks": "old\n"})
+    with Service(SERVICE_ANSWERS_DIR=answers) as service:
+        assert service.get("/ks/a").text == "old\n"
+        os.link(answers / "a.ks", tmp_path / "outside.ks")  # nothing reports this
+        (tmp_path / "outside.ks").write_text("new\n")
+        service.process.send_signal(signal.SIGHUP)
+        until(lambda: service.get("/ks/a").text == "new\n", 2 * SECOND)
 
 
 def test_a_configmap_that_is_swapped_takes_effect(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_an_invalid_identifier_is_400(admin: Admin, collection: str, method: str
     assert admin.ask(method, f"/{collection}/{name}").status == 400
 
 
-@pytest.mark.parametrize("name", ["groups", "Groups", "default", "DEFAULT", "d%65fault"])
+@pytest.mark.parametrize("name", ["groups", "Groups", "default", "DEFAULT", "d%65fault", "inventory", "InvenTory"])
 def test_a_reserved_machine_is_400_and_says_so(admin: Admin, name: str) -> None:
     reply = admin.put(f"/machines/{name}", "x = 1\n")
 
@@ -371,6 +371,23 @@ def test_the_fifth_failure_blocks_the_address_for_everything_but_health(admin: A
     assert admin.get("/machines").headers["retry-after"] == "30"
     admin.clock.now += 29.5
     assert admin.get("/machines").status == 200
+
+
+@pytest.mark.parametrize("header", [{}, {"authorization": "Basic eDp5"}, {"authorization": "Bearer "}])
+def test_a_request_without_a_token_is_401_and_no_failure(admin: Admin, header: dict[str, str]) -> None:
+    for _ in range(20):
+        reply = admin.get("/machines", token=None, **header)
+        assert (reply.status, reply.headers["www-authenticate"]) == (401, "Bearer")
+
+    assert admin.get("/machines").status == 200
+    assert (len(admin.block), admin.log) == (0, [])
+
+
+def test_a_request_without_a_token_gets_a_blocked_addresses_429(admin: Admin) -> None:
+    for _ in range(5):
+        admin.get("/machines", token="wrong")
+
+    assert admin.get("/machines", token=None).status == 429
 
 
 def test_each_failure_and_each_block_is_logged(admin: Admin) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Iterator
 from io import StringIO
 from itertools import count
@@ -13,6 +14,7 @@ import gevent.socket
 import pytest
 
 from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.answers.compose import prepared_answer
 from answerd.answers.warming import warm_up
 from answerd.documents import Key, RawDocument
 from answerd.formats import toml
@@ -82,6 +84,24 @@ def test_after_a_change_of_a_group_all_that_stand_on_it_are_prepared_again() -> 
         assert kept[1].pieces[0] == b'y = 2\nx = "'
 
 
+@pytest.mark.parametrize("text", ["z = 1\n", "z = "], ids=["readable", "broken"])
+def test_after_a_change_of_a_group_nothing_holds_its_former_version(text: str) -> None:
+    """Also where only a request tells that a machine stands on it, so that its answer cannot be prepared again."""
+    form = 'y = "{}"\n[match]\nserial = "A*"\n'
+    before = RawDocument(GROUP.key, form.format(1))
+    top = RawDocument(Key(Kind.GROUP, "top", "toml"), 'extends = "g"\nx = 1\n[match]\nserial = "A*"\npath = "*"\n')
+    catalogue = Catalogue().changed([before, top, machine(1, "x = 1\n")])
+    warm_up(catalogue, no_pause)
+    for name in ("g", "top"):
+        prepared_answer((*catalogue.chain(catalogue.group(name, "toml")), *catalogue.machines["m1"]))
+    after = catalogue.changed([RawDocument(GROUP.key, text if text == "z = " else form.format(2))], [before])
+    warm_up(after, no_pause, catalogue)
+    del catalogue
+    held = {layer for document in after.documents.values() for kept in (document.prepared, document.merged) if kept
+            for layer in kept[0]}  # fmt: skip
+    assert held <= set(after.documents.values())
+
+
 def test_a_problem_is_logged_when_it_is_new() -> None:
     class Log:
         lines = StringIO()
@@ -137,3 +157,21 @@ def test_what_is_made_in_slices_is_no_business_of_the_collector(frozen: int) -> 
         gc.set_threshold(*threshold)
     kept = gc.get_freeze_count() - frozen
     assert len(made) - 10_000 < kept < len(made) + 10_000
+
+
+def test_a_cycle_that_an_earlier_pass_took_for_older_is_not_kept_for_ever(frozen: int) -> None:
+    class Parser:
+        """As of a library that leaves cycles."""
+
+        def __init__(self) -> None:
+            self.itself = self
+
+    parser = Parser()
+    gone = weakref.ref(parser)
+    gc.collect(1)  # it is in use meanwhile
+    del parser
+    gc.disable()
+    made = [[number] for number in range(20_000)]
+    collector.keep_new()
+    assert gc.get_freeze_count() - frozen >= len(made)
+    assert gone() is None

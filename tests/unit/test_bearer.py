@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+import math
 
-from answerd.server.bearer import TRACKED_ADDRESSES, FailureBlock, is_bearer
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from answerd.server.bearer import TRACKED_ADDRESSES, FailureBlock, is_bearer, is_guess
 from tests.admin_client import Clock
 
 TOKEN = "correct-token-0123456789"
 ADDRESS = "192.0.2.1"
+MANY = 2**60  # buckets, so that no two addresses share one
 
 
 @pytest.mark.parametrize(
@@ -197,10 +202,133 @@ def test_the_oldest_is_the_one_whose_last_failure_lies_farthest_back(clock: Cloc
     assert fail(block, 1, "came first, failed last") == [60]
 
 
-def test_where_all_are_blocked_one_more_address_is_not_tracked(clock: Clock) -> None:
-    block = FailureBlock(clock, capacity=2)
+def test_where_all_are_blocked_the_first_failure_of_another_address_blocks_it(clock: Clock) -> None:
+    block = FailureBlock(clock, capacity=2, buckets=MANY)
     fail(block, 5, "a")
     fail(block, 5, "b")
 
-    assert fail(block, 5, "c") == [0, 0, 0, 0, 0]
-    assert (block.seconds_left("a"), block.seconds_left("b"), len(block)) == (60, 60, 2)
+    assert block.seconds_left("c") == 0
+    assert block.failed("c") == 60
+    assert [block.seconds_left(one) for one in ("a", "b", "c", "d")] == [60, 60, 60, 0]
+    assert len(block) == 2
+
+
+def test_a_flood_of_addresses_ends_no_block_and_takes_no_more_memory(clock: Clock) -> None:
+    block = FailureBlock(clock, capacity=100)
+    blocked = [f"10.1.0.{number}" for number in range(100)]
+    for address in blocked:
+        fail(block, 5, address)
+    for number in range(20_000):
+        block.failed(f"10.2.{number // 250}.{number % 250}")
+
+    assert all(block.seconds_left(address) for address in blocked)
+    assert len(block) == 100
+    assert len(block._blocked_buckets) <= TRACKED_ADDRESSES
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),
+        ("2001:db8:1:2::1", "2001:DB8:1:2:0::2", True),
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("fe80::1", "fe80::2", True),
+        ("192.0.2.1", "192.0.2.2", False),
+    ],
+)
+def test_an_ipv6_address_counts_with_its_network_of_64_bits(
+    block: FailureBlock, one: str, other: str, same: bool
+) -> None:
+    fail(block, 4, one)
+
+    assert block.failed(other) == (60 if same else 0)
+    assert bool(block.seconds_left(one)) == same
+
+
+@pytest.mark.parametrize(
+    ("header", "guesses"),
+    [
+        (None, False),
+        ("", False),
+        ("Bearer", False),
+        ("Bearer  ", False),
+        ("Basic dXNlcjpwYXNzd29yZA==", False),
+        ("bearer x", True),
+        (f"Bearer {TOKEN}", True),
+    ],
+)
+def test_only_a_bearer_token_is_a_guess(header: str | None, guesses: bool) -> None:
+    assert is_guess(header) == guesses
+
+
+class LiteralBlock:
+    """What `docs/admin-api.md` says about wrong tokens, read literally and slowly."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.failures: dict[str, list[float]] = {}  # in the order of their last failure
+        self.blocks: dict[str, list[tuple[float, float]]] = {}
+        self.untracked: dict[str, float] = {}
+
+    def left(self, address: str, now: float) -> float:
+        if address in self.failures:
+            return max([until - now for _, until in self.blocks.get(address, [])], default=0)
+        return self.untracked.get(address, now) - now
+
+    def fail(self, address: str, now: float) -> float:
+        if address not in self.failures and len(self.failures) >= self.capacity:
+            free = [one for one in self.failures if self.left(one, now) <= 0]
+            over = [one for one in free if not self.recent(one, now)]
+            if not free:
+                self.untracked[address] = now + 60
+                return 60
+            gone = (over or free)[0]
+            del self.failures[gone]
+            self.blocks.pop(gone, None)
+        times = [*self.failures.pop(address, []), now]
+        self.failures[address] = times
+        if len(self.recent(address, now)) < 5:
+            return 0
+        length = min(60.0 * 2.0 ** len(self.blocks.get(address, [])), 900.0)
+        self.blocks.setdefault(address, []).append((now, now + length))
+        return length
+
+    def recent(self, address: str, now: float) -> list[float]:
+        begins = max((began for began, _ in self.blocks.get(address, [])), default=-1.0)
+        return [when for when in self.failures[address] if now - when <= 60 and when > begins]
+
+    def succeed(self, address: str, now: float) -> None:
+        if address not in self.failures:
+            return
+        if address in self.blocks:
+            self.failures = {address: [], **self.failures}
+        else:
+            del self.failures[address]
+
+
+@settings(deadline=None, max_examples=400)
+@given(
+    st.integers(1, 4),
+    st.lists(
+        st.tuples(st.sampled_from("abcdef"), st.sampled_from(["fail", "fail", "fail", "5", "5", "succeed"]),
+                  st.sampled_from([0.25, 1, 14, 15, 16, 59.5, 60, 61, 300, 901])),
+        max_size=60,
+    ),
+)  # fmt: skip
+def test_the_table_does_what_a_literal_reading_says(capacity: int, steps: list[tuple[str, str, float]]) -> None:
+    clock = Clock()
+    block, literal = FailureBlock(clock, capacity, MANY), LiteralBlock(capacity)
+    for address, step, seconds in steps:
+        clock.now += seconds
+        for one in "abcdef":
+            assert block.seconds_left(one) == max(0, math.ceil(literal.left(one, clock.now))), one
+        assert len(block) == len(literal.failures) <= capacity
+        if block.seconds_left(address):  # answered 429, and not counted
+            continue
+        if step == "succeed":
+            block.succeeded(address)
+            literal.succeed(address, clock.now)
+        for _ in range({"fail": 1, "5": 5}.get(step, 0)):
+            clock.now += 0.125
+            if not block.seconds_left(address):
+                assert block.failed(address) == literal.fail(address, clock.now)

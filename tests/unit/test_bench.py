@@ -21,6 +21,7 @@ from loadtest.bench.figures import Bar, Figure, Spread
 from loadtest.bench.generator import Generator, Order
 from loadtest.bench.load import Round, paired
 from loadtest.bench.processes import GENERATOR_CORE, Process
+from loadtest.bench.servers import answerd
 from loadtest.bench.stores import FilesSet, SqliteSet
 from loadtest.fleet import WIDE, Machine, proxmox_body, rack_document, templated_document, templated_fleet
 
@@ -254,3 +255,30 @@ def test_figures_are_plain_json(tmp_path: Path) -> None:
     report.keep(report.measured("cold", [Figure("x", Spread(1, 1, 1), "s", Bar(at_most=20))]), path)
     figure = json.loads(path.read_text())["cold"]["figures"][0]
     assert (figure["median"], figure["bar"], figure["met"]) == (1, {"at_most": 20}, True)
+
+
+def test_a_directory_without_answerd_is_named(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "loadtest.bench", "--against", str(tmp_path)],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert f"{tmp_path} is no checkout of answerd" in ended.stderr
+
+
+def test_the_code_of_another_checkout_runs(tmp_path: Path) -> None:
+    package = tmp_path / "answerd"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text(
+        "import os, time\n"
+        "with open(os.environ['SERVICE_LOG_FILE'], 'a') as log:\n"
+        "    log.write('- answerd 0 listening on 127.0.0.1:12345\\n')\n"
+        "time.sleep(60)\n"
+    )
+    with answerd({}, checkout=tmp_path) as server:
+        assert server.port == 12_345

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from answerd import cli
-from answerd.formats import ALIASES, FORMATS
+from answerd.formats import ALIASES, FORMATS, WELL_KNOWN_NAMES
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.template import FILTERS
 from answerd.identity import IDENTIFIER_LENGTH, Kind
@@ -52,6 +52,8 @@ def test_every_word_of_a_path_stands_in_the_table_with_its_extensions() -> None:
     text = page("formats").partition("## Which format a request asks for")[2].partition("\n## ")[0]
     table = {word: words(extensions) for row, extensions in rows(text, 2) for word in words(row)}
     assert table == ALIASES
+    names = {word: words(extensions) for row, _, extensions in rows(text, 3) for word in words(row) if word[0] != "-"}
+    assert names == WELL_KNOWN_NAMES
 
 
 def test_every_control_key_stands_in_the_table_with_the_documents_it_is_for() -> None:
@@ -69,7 +71,7 @@ def test_every_filter_stands_in_the_table_and_does_what_is_shown() -> None:
 
 
 STATUS_IN_CODE = re.compile(
-    r"(?:Refusal\(|_refuse\(environ, |plain_text\(|Error: |NotClaimed: )\s*(\d{3})\b|^\s+(\d{3}), \"", re.MULTILINE
+    r"(?:Refusal\(|_refuse\(environ, |\berror\(|Error: |NotClaimed: )\s*(\d{3})\b|^\s+(\d{3}), \"", re.MULTILINE
 )
 
 

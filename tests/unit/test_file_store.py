@@ -13,10 +13,12 @@ import pytest
 from answerd.answers.problems import load_problems
 from answerd.documents import Key
 from answerd.identity import Kind
-from answerd.store import Changes, StoreError
-from answerd.store import files as files_module
-from answerd.store.files import FileStore, flat_name, write_atomically
+from answerd.store import Changes, StoreError, reading, scan
+from answerd.store.files import FileStore
+from answerd.store.layout import flat_name
 from answerd.store.loader import Loader, loaded
+from answerd.store.mounts import Mounts
+from answerd.store.writing import write_atomically
 
 LONG_AGO = time.time() - 3600
 
@@ -29,7 +31,7 @@ def write(path: Path, text: str | bytes = "x = 1\n") -> Path:
 
 def nobody_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have stores look at everything, as on a network file system."""
-    monkeypatch.setattr(files_module, "is_local", lambda directory: False)
+    monkeypatch.setattr(Mounts, "is_local", lambda mounts, directory: False)
 
 
 @pytest.fixture(autouse=True, params=["told by the kernel", "looking at everything"])
@@ -131,6 +133,8 @@ def test_a_file_is_no_document(root: Path, file: str) -> None:
         (f"{'a' * 201}.toml", "200"),
         ("groups.toml", "reserved"),
         ("Groups.ks", "reserved"),
+        ("inventory.toml", "reserved"),
+        ("InvenTory/x.ks", "reserved"),
         ("my dir/x.toml", "ASCII"),
         ("groups/my group.toml", "ASCII"),
         ("a\nb.toml", "ASCII"),
@@ -229,7 +233,8 @@ def test_a_rewrite_of_the_same_size_within_one_tick_of_the_clock_is_seen(
     nobody_tells(monkeypatch)
     now = time.time_ns()
     # A file system whose times are as coarse as its clock: nothing but the text differs.
-    monkeypatch.setattr(files_module, "_signature_of", lambda status: (status.st_size, now, now, 1))
+    for module in (reading, scan):
+        monkeypatch.setattr(module, "signature_of", lambda status: (status.st_size, now, now, 1))
     monkeypatch.setattr(time, "time_ns", lambda: now)
     path = write(root / "n.toml", "x = 1\n")
     watched = Watched(root)

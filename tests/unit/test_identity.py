@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.identity import (
@@ -111,6 +111,7 @@ def test_an_identifier_may_be(identifier: str) -> None:
         ("groups", "reserved"),
         ("GROUPS", "reserved"),
         ("Default", "reserved"),
+        ("InvenTory", "reserved"),
     ],
 )
 def test_an_identifier_may_not_be(identifier: str, words: str) -> None:
@@ -154,6 +155,16 @@ def test_only_machines_have_reserved_names() -> None:
         (UUID.replace("-", ""), []),
         ("uuid=" + UUID + "&", []),
         ("98:fa:9b:50:d8:10-1234", []),
+        ("mac:98:fa:9b:50:d8:10", ["98:fa:9b:50:d8:10"]),
+        ("rack12-98-fa-9b-50-d8-10-efi", ["98-fa-9b-50-d8-10"]),
+        ("éab:98:fa:9b:50:d8:10:abé", ["98:fa:9b:50:d8:10"]),
+        ("—ab:98:fa:9b:50:d8:10", []),
+        ("ab:98:fa:9b:50:d8:10", []),
+        ("98-fa-9b-50-d8-10-cf", []),
+        ("x" + "a" * 70 + "-98:fa:9b:50:d8:10", ["98:fa:9b:50:d8:10"]),
+        ("a" * 70 + "-98:fa:9b:50:d8:10", []),
+        ("xface.98fa.9b50.d810", ["98fa.9b50.d810"]),
+        ("face.98fa.9b50.d810", []),
         ("aa-98:fa:9b:50:d8:10", ["98:fa:9b:50:d8:10"]),  # a pair beside it, but by another separator
         ("98:fa:9b:50:d8:zz", []),
         ("\uff19\uff18fa9b50d810", []),  # full-width digits are no octet
@@ -180,6 +191,20 @@ def test_a_mac_address_between_blanks_is_found_in_any_bytes(before: bytes, separ
     )
 )
 def test_the_identities_of_many_texts_are_those_of_each(texts: list[str]) -> None:
+    assert identities_of(texts) == [identity(text) for text in texts]
+
+
+def test_a_text_of_more_than_1024_characters_has_no_identity_among_many() -> None:
+    longest, longer = "a" * 1_024, "-" * 1_024 + "a"
+    for texts in ([longest, "b"], ["b", longest, ""], [longer, "b"], ["b", longer], [longer], ["é", longer]):
+        assert identities_of(texts) == [identity(text) if len(text) <= 1_024 else "" for text in texts]
+
+
+@given(st.integers(0, 30_000), st.integers(0, 29_999))
+@settings(max_examples=10, deadline=None)
+def test_the_identities_of_very_many_texts_are_those_of_each(count: int, at: int) -> None:
+    texts = [f"N-{number}" for number in range(count)]
+    texts[at:at] = ["192.168.1.11", "é"]
     assert identities_of(texts) == [identity(text) for text in texts]
 
 
@@ -218,7 +243,14 @@ def test_pxelinux_puts_a_prefix_before_a_mac_address_only(text: str, bare: str |
 
 
 @pytest.mark.parametrize(
-    ("text", "form"), [("PowerEdge R620", "poweredger620"), ("Ä-1", "ä1"), ("192.168.1.1", "19216811")]
+    ("text", "form"),
+    [
+        ("PowerEdge R620", "poweredger620"),
+        ("Ä-1", "ä1"),
+        ("192.168.1.1", "19216811"),
+        ("Straße", "strasse"),
+        ("İ", "i"),
+    ],
 )
 def test_the_form_that_patterns_compare(text: str, form: str) -> None:
     assert match_form(text) == form

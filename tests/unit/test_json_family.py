@@ -79,14 +79,14 @@ REFUSED = {
     "a line break in a text": ('{"a": "b\nc"}', 1, 9, "control character"),
     "NaN": ('{"NaN": "NaN",\n "b": NaN}', 2, 7, "NaN is no JSON number"),
     "minus infinity": ("[-Infinity]", 1, 2, "-Infinity is no JSON number"),
-    "a key twice": ('{"a": {"b": 1},\n "c": 2, "a": 3}', 2, 10, "the key 'a' stands twice"),
-    "a key twice, spelled differently": ('[{"a": 1, "\\u0061": 2}]', 1, 11, "the key 'a' stands twice"),
-    "a key twice below": ('{"a": {"b": "b", "x": ["b"],\n"b": 2}}', 2, 1, "the key 'b' stands twice"),
+    "a key twice": ('{"a": {"b": 1},\n "c": 2, "a": 3}', 2, 10, "this key stands twice"),
+    "a key twice, spelled differently": ('[{"a": 1, "\\u0061": 2}]', 1, 11, "this key stands twice"),
+    "a key twice below": ('{"a": {"b": "b", "x": ["b"],\n"b": 2}}', 2, 1, "this key stands twice"),
     "101 levels": ("[" * 101 + "]" * 101, 1, 101, "more than 100 levels"),
     "100,000 levels": ('{"a":' * 100_000, 1, 501, "more than 100 levels"),
-    "a lone high surrogate": ('{"a":\n "\\\\x\\ud800"}', 2, 6, r"lone surrogate \ud800"),
-    "a lone low surrogate in a key": ('{"\\uDFFF": 1}', 1, 3, r"lone surrogate \uDFFF"),
-    "surrogates the wrong way round": ('"\\ude00\\ud83d"', 1, 2, r"lone surrogate \ude00"),
+    "a lone high surrogate": ('{"a":\n "\\\\x\\ud800"}', 2, 6, "lone surrogate"),
+    "a lone low surrogate in a key": ('{"\\uDFFF": 1}', 1, 3, "lone surrogate"),
+    "surrogates the wrong way round": ('"\\ude00\\ud83d"', 1, 2, "lone surrogate"),
 }
 
 
@@ -133,15 +133,15 @@ def test_a_document_that_is_no_object_has_no_control_keys() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('{"members": [7]}', "the number 7"),
-        ('{"members": 525400112233}', "the number 525400112233"),
-        ('{"match": {"serial": 1.0}}', "the number 1.0"),
+        ('{"members": [7]}', "entry 1 is a number"),
+        ('{"members": 525400112233}', "not a number"),
+        ('{"match": {"serial": 1.0}}', "not a number"),
         ('{"extends": null}', "nothing"),
-        ('{"template": "false"}', "the text 'false'"),
+        ('{"template": "false"}', "not a text"),
     ],
     ids=["a member", "all members", "a pattern", "extends", "template"],
 )
-def test_a_control_key_of_the_wrong_type_is_a_problem_that_names_the_value(text: str, problem: str) -> None:
+def test_a_control_key_of_the_wrong_type_is_a_problem_that_names_its_type(text: str, problem: str) -> None:
     written, _ = json.control(json.parse(text))
     (found,) = read_control(written, Kind.GROUP).problems
     assert problem in found

@@ -208,6 +208,8 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("mail to a host with an underscore", put("global.mailto", "ops@ex_ample.com"), "global.mailto"),
     ("mail with a name before it", put("global.mailto", "Ops <ops@example.com>"), "global.mailto"),
     ("an empty zone", put("global.timezone", ""), "global.timezone"),
+    ("an alias of a zone", put("global.timezone", "US/Eastern"), "global.timezone"),
+    ("Etc/UTC is an alias", put("global.timezone", "Etc/UTC"), "global.timezone"),
     ("a zone with a blank", put("global.timezone", "Europe/New York"), "global.timezone"),
     ("no password", put("global.root-password-hashed", ABSENT), "global.root-password"),
     ("both passwords", put("global.root-password", "correct horse"), "global.root-password"),
@@ -402,8 +404,6 @@ REFUSED_BY: list[Released] = [
 ]
 
 DOUBTFUL: list[tuple[str, dict[str, Any], str]] = [
-    ("an alias of a zone", put("global.timezone", "US/Eastern"), "global.timezone"),
-    ("Etc/UTC is an alias", put("global.timezone", "Etc/UTC"), "global.timezone"),
     ("an unknown zone", put("global.timezone", "Europe/Atlantis"), "global.timezone"),
     ("a password in plain text", {"global.root-password-hashed": ABSENT, "global.root-password": "correct horse"},
      "global.root-password"),
@@ -477,8 +477,16 @@ def test_a_global_of_any_kind_makes_it_a_proxmox_answer(text: str) -> None:
     assert any("Proxmox" in judge for judge in verdict.judged_by)
 
 
-def test_toml_without_global_is_judged_by_its_syntax_only() -> None:
-    verdict = judged("[anything]\nelse = 1\n")
+@pytest.mark.parametrize("section", ["network", "disk-setup", "post-installation-webhook", "first-boot"])
+def test_a_section_of_an_answer_without_global_is_refused(section: str) -> None:
+    verdict = judged(f"[{section}]\n")
+    assert "global" in finding_paths(verdict)
+    assert not verdict.valid
+
+
+@pytest.mark.parametrize("text", ["[anything]\nelse = 1\n", 'network = "lab"\n'], ids=["other keys", "no table"])
+def test_toml_without_a_section_of_an_answer_is_judged_by_its_syntax_only(text: str) -> None:
+    verdict = judged(text)
     assert verdict.valid
     assert not any("Proxmox" in judge for judge in verdict.judged_by)
 

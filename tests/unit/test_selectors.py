@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import time
 from collections.abc import Iterable
 from unittest import mock
 
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from answerd.answers import selectors as module
 from answerd.answers.selectors import Selector, SelectorIndex, holds
 from answerd.facts import Facts, Request
-from answerd.formats.control import Criterion, Pattern
+from answerd.formats.control import Criterion, Forms, Pattern
 
 labels = st.sampled_from(["serial", "product", "vendor"])
 words = st.text(alphabet="aB1-", min_size=1, max_size=3).filter(lambda word: word.strip("-"))
@@ -158,6 +160,10 @@ def test_a_pattern_is_a_wildcard_over_the_letters_and_digits(pattern: str, value
         ("[ab]*", "ab1", True),  # brackets are punctuation
         ("[ab]*", "a", False),
         ("Ä*", "ärmel", True),
+        ("STRASSE?", "straße1", True),
+        ("straße*", "Strasse 7", True),
+        ("*ﬀ", "SHERIFF", True),
+        ("İ*", "i7", True),
         ("*a*a*a*a*a*a*a*a*a*b", "a" * 20_000, False),
     ],
 )
@@ -180,3 +186,49 @@ def test_any_value_of_a_label_will_do_and_every_criterion_must_hold() -> None:
 def test_a_pattern_of_punctuation_is_none(text: str) -> None:
     with pytest.raises(ValueError, match="punctuation"):
         Pattern(text)
+
+
+forms = st.lists(st.text("ab1", max_size=5), max_size=14, unique=True).map(Forms)
+
+
+@given(st.lists(st.sampled_from(["a", "b", "ab", "bba", "1", "*", "?", "**", "?*"]), min_size=1, max_size=5), forms)
+@settings(max_examples=500, deadline=None)
+def test_a_search_in_all_values_finds_what_trying_each_finds(parts: list[str], values: Forms) -> None:
+    pattern = Pattern("".join(parts))
+    assert pattern.matches_any(values) == any(map(pattern.matches, values))
+    assert Criterion("x", (pattern,)).holds(values) == any(map(pattern.matches, values))
+
+
+HOSTILE_PATTERNS = {
+    "pieces in every value": [f"*7ab{number:03d}*" for number in range(200)],
+    "beginnings": [f"7ab{number:03d}*" for number in range(200)],
+    "many stars": ["*" + "a*" * 100 + f"b{number:03d}" for number in range(50)],
+    "stars and single characters": [f"*a?b?{number:03d}*c" for number in range(200)],
+    "wildcards only": ["*" * 50 + "?" * 1_000] * 50,
+}
+
+
+@pytest.mark.parametrize("texts", HOSTILE_PATTERNS.values(), ids=HOSTILE_PATTERNS.keys())
+def test_selecting_costs_what_the_values_have_in_characters(texts: list[str]) -> None:
+    """Four times the values cost four times, whatever they hold; sixteen times would be their number squared."""
+    index = SelectorIndex((number, matching(serial=text)) for number, text in enumerate(texts))
+
+    def seconds(count: int) -> float:
+        values = ["7ab" + f"a{at:04d}bx7ab{at % 1000:03d}" * 8 + "a" * 800 for at in range(count)]
+        best = 1e9
+        for _ in range(3):
+            facts = Facts(Request(body=json.dumps({"serial": values}).encode()))
+            facts.forms("serial")
+            started = time.process_time()
+            index.holding(facts)
+            best = min(best, time.process_time() - started)
+        return best
+
+    assert seconds(1_000) < 10 * seconds(250) + 0.005
+
+
+def test_what_large_facts_found_is_kept_and_the_same() -> None:
+    index = SelectorIndex([("a", matching(serial="7a*")), ("b", matching(serial="8*"))])
+    large = Facts(Request(body=json.dumps({"serial": ["7abc"] * 5_000}).encode()))
+    assert index.holding(large) == index.holding(large) == ["a"]
+    assert SelectorIndex([("b", matching(serial="*c"))]).holding(large) == ["b"]

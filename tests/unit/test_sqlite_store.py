@@ -115,6 +115,7 @@ def test_kinds_and_formats_are_apart(store: SqliteStore) -> None:
     [
         pytest.param(machine("../../etc/passwd"), id="a path"),
         pytest.param(machine("Groups"), id="a reserved name"),
+        pytest.param(machine("Inventory"), id="another reserved name"),
         pytest.param(machine(""), id="no name"),
         pytest.param(Key(Kind.GROUP, "a b", "toml"), id="a blank"),
         pytest.param(Key(Kind.DEFAULT, "x", "toml"), id="a default with a name"),

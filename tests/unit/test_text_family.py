@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerd.formats import text
-from answerd.formats.control import Control, read_control
+from answerd.formats.control import Control, Forms, read_control
 from answerd.identity import Kind
 
 
@@ -99,16 +99,18 @@ def test_match_is_read_with_shell_quoting(directive: str, criteria: dict[str, li
     assert {one.label for one in control.match} == criteria.keys()
     for criterion in control.match:
         for value in criteria[criterion.label]:
-            assert criterion.holds([value])
-        assert not criterion.holds(["zz"])
+            assert criterion.holds(Forms([value]))
+        assert not criterion.holds(Forms(["zz"]))
 
 
 @pytest.mark.parametrize(
     ("directive", "words", "claims_known"),
     [
-        ("extend base", "unknown directive 'answer: extend'", True),
-        ("Extends base", "unknown directive", True),
-        ("", "unknown directive", True),
+        ("extend base", "'extends'", False),
+        ("Extends base", "did you mean 'extends'?", False),
+        ("members A", "did you mean 'member'?", False),
+        ("", "unknown directive", False),
+        ("s3cret", "unknown directive after 'answer:' (line 1); there are extends, member, match, template", False),
         ("extends", "one group", True),
         ("extends a b", "one group", True),
         ("extends a\n# answer: extends b", "second", True),

@@ -8,8 +8,10 @@ they are installed.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import select
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -58,7 +60,8 @@ def install(tmp_path: Path) -> Install:
         program = folder / name
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
-        return Tools({name: str(program)}, f"{folder}:/usr/bin:/bin", timeout=20)
+        isolation = Tools.find(str(folder)).isolation
+        return Tools({name: str(program)}, f"{folder}:/usr/bin:/bin", timeout=20, isolation=isolation)
 
     return put
 
@@ -149,7 +152,7 @@ def test_programs_are_found_on_path(install: Install, tmp_path: Path, monkeypatc
 
 
 NOT_ASKED = [
-    ("TOML without global", "proxmox-auto-install-assistant", "toml", "a = 1\n"),
+    ("TOML that is no answer", "proxmox-auto-install-assistant", "toml", "a = 1\n"),
     ("YAML without the header", "cloud-init", "yaml", "a: 1\n"),
     ("YAML below a template line", "cloud-init", "yaml", "## template: jinja\n#cloud-config\na: 1\n"),
     ("JSON without ignition", "ignition-validate", "json", "{}"),
@@ -165,6 +168,29 @@ def test_what_is_not_for_a_program_is_not_handed_to_it(install: Install, name: s
     verdict = validate(text, extension, tools=install(name, "echo asked; exit 1"))
     assert not [finding for finding in verdict.findings if "asked" in finding.message]
     assert name not in verdict.judged_by
+
+
+def test_an_ignition_validate_that_is_too_old_is_a_note(install: Install) -> None:
+    verdict = ask(install("ignition-validate", "echo 'Failed to parse: unsupported config version' >&2; exit 1"),
+                  "ignition-validate")
+    assert verdict.valid
+    assert [note for note in verdict.notes if "too old" in note]
+    assert "ignition-validate" not in verdict.judged_by
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_what_a_program_quotes_of_the_answer_is_hidden(install: Install, name: str) -> None:
+    extension, text = GOOD[name]
+    secret = "S3cret-canary"
+    text = text.replace("$6$x$y", secret).replace("en_US.UTF-8", secret).replace("n1", secret)
+    text = text.replace("<profile/>", f"<profile>{secret}</profile>").replace("boolean false", f"string {secret}")
+    text = text.replace('"3.4.0"}', f'"3.4.0"}}, "passwd": {{"users": [{{"name": "{secret}"}}]}}')
+    assert secret in text
+    said = f"error: Unknown value '{secret}', {{'key': '{secret.lower()}'}} and {secret[:8]}... in line 3"
+    verdict = validate(text, extension, tools=install(name, f'echo "{said}"; echo "{said}" >&2; exit 1'))
+    told = " ".join(map(str, (*verdict.findings, *verdict.warnings, *verdict.notes)))
+    assert not [part for part in ("S3cret", "s3cret", "canary") if part in told]
+    assert "in line 3" in told
 
 
 def test_ksvalidator_gets_a_copy_without_includes(install: Install, tmp_path: Path) -> None:
@@ -240,7 +266,7 @@ def test_a_program_that_hangs_is_killed_with_its_children_and_reported(install: 
     try:
         script = f'exec 3> {pipe}; echo "$1" >&3; sleep 600 & sleep 600'
         tools = install("ignition-validate", script)
-        verdict = ask(Tools(tools.paths, tools.search_path, timeout=1), "ignition-validate")
+        verdict = ask(dataclasses.replace(tools, timeout=1), "ignition-validate")
         said = b""
         while chunk := (os.read(reader, 4096) if select.select([reader], [], [], 10)[0] else b"still held"):
             assert chunk != b"still held"
@@ -251,6 +277,21 @@ def test_a_program_that_hangs_is_killed_with_its_children_and_reported(install: 
     assert "ignition-validate" not in verdict.judged_by
     assert [warning for warning in verdict.warnings if "1 s and was killed" in warning.message]
     assert not Path(said.decode().strip()).parent.exists()
+
+
+def test_a_program_has_no_network(install: Install, tmp_path: Path) -> None:
+    """A socket that listens on loopback, and a program that knocks: its loopback is another one."""
+    tools = install("ignition-validate", "")
+    if not tools.isolation:
+        pytest.skip("this system lets nobody have a network namespace")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0)
+        knock = f"import socket; socket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 5)"
+        tools = install("ignition-validate", f'{sys.executable} -c "{knock}" || echo unreachable > {tmp_path}/said')
+        assert ask(tools, "ignition-validate").judged
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert (tmp_path / "said").read_text() == "unreachable\n"
 
 
 def test_a_hang_is_waited_for_30_seconds() -> None:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from time import monotonic
 
 import gevent
 import pytest
 from gevent.event import Event
 
 from answerd import documents
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.problems import ProblemIndex
 from answerd.answers.resolve import resolve
 from answerd.documents import Key
 from answerd.facts import facts_of
 from answerd.formats.family import Family, Tree
 from answerd.identity import Kind
+from answerd.server import write_guard
 from answerd.server.etags import Conditions
 from answerd.server.generation import Follower, Generation
 from answerd.server.write_guard import BreaksTheSet, ConditionFailed, InvalidDocument, NoSuchDocument, WriteGuard
-from answerd.store import StoreError
+from answerd.store import Changes, StoreError
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore, Writing
 from tests.admin_client import Admin
@@ -150,7 +154,7 @@ def test_problems_that_exist_already_hinder_no_write_and_are_listed(admin: Admin
         pytest.param("x = = 1\n", "line 1, column 5", id="it does not parse"),
         pytest.param('members = ["a"]\n', "members", id="members in a machine"),
         pytest.param("extends = 1\n", "extends", id="a control key of the wrong type"),
-        pytest.param('x = "{{ mac | nonsense }}"\n', "nonsense", id="an unknown filter"),
+        pytest.param('x = "{{ mac | nonsense }}"\n', "unknown filter", id="an unknown filter"),
     ],
 )
 def test_what_a_document_itself_shows_to_be_wrong_is_said_first(admin: Admin, text: str, reason: str) -> None:
@@ -325,3 +329,61 @@ def test_a_set_that_was_warmed_up_is_not_looked_at_again(admin: Admin) -> None:
 
     admin.guard.put(BASE, "x = 1\n", PEER)
     assert admin.guard._problems.catalogue is admin.follower.loader.catalogue
+
+
+# --- writes that wait ----------------------------------------------------------------------------------------------
+
+
+class Waiting:
+    """A client with a deadline, that may go away."""
+
+    def __init__(self, seconds: float = 60.0, *, gone: bool = False) -> None:
+        self.respond_by = monotonic() + seconds
+        self.deadline = self.respond_by + 1.0
+        self.gone = gone
+
+    def is_gone(self) -> bool:
+        return self.gone
+
+
+def test_a_write_that_waits_for_another_one_gives_up_when_its_response_is_due(admin: Admin) -> None:
+    with admin.guard._one_writer:
+        writer = gevent.spawn(admin.guard.put, NODE, "x = 1\n", PEER, client=Waiting(0.05))
+        writer.join()
+    assert isinstance(writer.exception, StoreError)
+    assert "was not begun" in str(writer.exception)
+    assert in_store(admin) == {}
+
+
+def test_a_write_that_waits_for_the_answer_set_gives_up_when_its_response_is_due(admin: Admin) -> None:
+    with admin.follower.lock:
+        writer = gevent.spawn(admin.guard.put, NODE, "x = 1\n", PEER, client=Waiting(0.05))
+        writer.join()
+    assert "was not begun" in str(writer.exception)
+    assert in_store(admin) == {}
+    admin.guard.put(NODE, "x = 2\n", PEER)  # the database's lock has been given back
+    assert in_store(admin) == {"node1": "x = 2\n"}
+
+
+def test_a_write_whose_client_went_while_it_waited_is_not_begun(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("answerd.server.write_guard.HALF_CLOSED_SECONDS", 0.0)
+    with pytest.raises(StoreError, match="client closed its connection"):
+        admin.guard.put(NODE, "x = 1\n", PEER, client=Waiting(gone=True))
+    assert in_store(admin) == in_catalogue(admin) == {}
+
+
+def test_a_write_that_is_ready_after_its_deadline_is_undone(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Waiting()
+    judge = write_guard._judged
+
+    def late(before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> ProblemIndex:
+        after = judge(before, catalogue, changes)
+        client.deadline = monotonic()
+        return after
+
+    monkeypatch.setattr(write_guard, "_judged", late)
+    with pytest.raises(StoreError, match="was undone"):
+        admin.guard.put(NODE, "x = 1\n", PEER, client=client)
+    assert in_store(admin) == in_catalogue(admin) == {}

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.load.torture import durability, fuzz, listener, slow, workers
+from tests.load.torture import durability, fuzz, listener, memory, slow, workers
 from tests.load.torture.figures import Figure, table
 
 PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
@@ -16,6 +16,19 @@ PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
     "workers": [workers.killing, workers.limit],
     "fuzz": [fuzz.reader, fuzz.program],
     "slow": [slow.modes],
+    "memory": [
+        memory.amplified,
+        memory.unread_answers,
+        memory.refused_bodies,
+        memory.slow_bodies,
+        memory.machines,
+        memory.blocked_addresses,
+        memory.group_versions,
+        memory.refused_puts,
+        memory.large_files,
+        memory.changed_files,
+        memory.changed_rows,
+    ],
     "durability": [durability.kills, durability.full_disk],
 }
 """The proofs of each part. A proof is given an empty directory and returns its figures."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.load.torture import fuzz, listener
+from tests.load.torture import fuzz, listener, memory
 from tests.load.torture.__main__ import PARTS, main
 from tests.load.torture.figures import Figure, exactly, table, under
 
@@ -14,11 +14,30 @@ PROOFS: dict[str, Callable[[Path], list[Figure]]] = {
     "a stampede": lambda scratch: listener.stampede(scratch, count=1_500, limit=50, rounds=1),
     "streams for the reader": lambda scratch: fuzz.reader(scratch, inputs=10_000, seconds=0.0),
     "streams for the program": lambda scratch: fuzz.program(scratch, inputs=1_200),
+    "a large value, not read": lambda scratch: memory.amplified(scratch, connections=60, workers=1),
+    "answers that are not read": lambda scratch: memory.unread_answers(scratch, connections=60, workers=1),
+    "bodies without a token": lambda scratch: memory.refused_bodies(scratch, connections=60, workers=1),
+    "bodies that never end": lambda scratch: memory.slow_bodies(scratch, connections=60, workers=1),
+    "different machines": lambda scratch: memory.machines(scratch, count=1_000, documents=200, workers=1),
+    "blocked addresses": lambda scratch: memory.blocked_addresses(scratch, count=200),
+    "versions of a group": lambda scratch: memory.group_versions(scratch, puts=40, members=500),
+    "refused documents": lambda scratch: memory.refused_puts(scratch, count=50),
+    "large files": lambda scratch: memory.large_files(scratch, rounds=1, size=1_048_576),
+    "changes of files": lambda scratch: memory.changed_files(scratch, seconds=2.0),
+    "changes of rows": lambda scratch: memory.changed_rows(scratch, seconds=2.0),
 }
 
 
-@pytest.mark.parametrize("proof", PROOFS)
-def test_a_proof_holds_in_small(proof: str, tmp_path: Path) -> None:
+UNBOUNDED = pytest.mark.xfail(reason="the service does not bound this yet", strict=False)
+TO_COME = {"a large value, not read", "answers that are not read", "bodies without a token", "bodies that never end",
+           "large files"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "proof", [pytest.param(proof, marks=UNBOUNDED if proof in TO_COME else ()) for proof in PROOFS]
+)
+def test_a_proof_holds_in_small(proof: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "TIMEOUT", 2)
     figures = PROOFS[proof](tmp_path)
     assert len(figures) >= 5
     assert [figure for figure in figures if not figure.holds] == []
@@ -43,4 +62,4 @@ def test_a_proof_that_breaks_off_is_a_figure_that_fails(
 
 def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["no-such-part"]) == 2
-    assert "listener|workers|fuzz|slow|durability|all" in capsys.readouterr().err
+    assert "listener|workers|fuzz|slow|memory|durability|all" in capsys.readouterr().err

@@ -1,0 +1,54 @@
+"""The file layout (docs/formats.md): which names below the answers directory are documents, and under which key.
+
+Names only. Opens nothing and knows nothing about what a directory holds.
+"""
+
+from __future__ import annotations
+
+from answerd.documents import Key
+from answerd.formats import split_extension
+from answerd.identity import Kind, identifier_fault
+
+
+def counts(name: str) -> bool:
+    """Return whether a file or directory of this name can be part of the layout at all."""
+    return not name.startswith(".") and not name.endswith("~")
+
+
+def is_groups(name: str) -> bool:
+    """Return whether a directory directly below the root holds the groups."""
+    return name.lower() == "groups"
+
+
+def key_of(name: str) -> Key | None:
+    """Return the key of a document from its file's name below the root; None for a file that is not a document."""
+    *above, file = name.split("/")
+    stem, extension = split_extension(file)
+    if extension is None or not all(map(counts, (*above, file))):
+        return None
+    if not above:
+        is_default = stem.lower() == "default"
+        return Key(Kind.DEFAULT, "", extension) if is_default else Key(Kind.MACHINE, stem, extension)
+    owner = above[-1]
+    if is_groups(above[0]):
+        return Key(Kind.GROUP, stem if len(above) == 1 else owner, extension)
+    return Key(Kind.DEFAULT, "", extension) if owner.lower() == "default" else Key(Kind.MACHINE, owner, extension)
+
+
+def may_own_documents(directory: str) -> bool:
+    """Return whether a directory, by its name below the root, can hold valid documents.
+
+    False for a name such as ``lost+found``: no identifier is spelled like that.
+    """
+    *above, owner = directory.split("/")
+    if not above and (is_groups(owner) or owner.lower() == "default" or not owner):
+        return True
+    return identifier_fault(Kind.GROUP if above else Kind.MACHINE, owner) is None
+
+
+def flat_name(key: Key) -> str:
+    """Return a document's name in the flat layout: ``groups/rack-a.toml``, ``98fa9b50d810.toml``, ``default.toml``."""
+    if key.kind is Kind.DEFAULT:
+        return f"default.{key.format}"
+    folder = "groups/" if key.kind is Kind.GROUP else ""
+    return f"{folder}{key.identifier}.{key.format}"

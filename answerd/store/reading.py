@@ -1,0 +1,120 @@
+"""One file read: its signature, how much of it is read, and what is never opened."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from answerd.documents import Key, RawDocument
+from answerd.identity import shown
+from answerd.store.mounts import KERNEL_DIRECTORIES, Mounts
+
+LARGEST_FILE = 16 * 1024 * 1024
+"""Bytes of a document's file. A larger one is a problem and is not read."""
+
+Signature = tuple[int, int, int, int]
+"""Size in bytes, times of the last change of content and of inode in nanoseconds, inode: equal means that a file is
+unchanged. The inode's time cannot be set by a program, so ``cp -p`` over a file shows."""
+
+_CLOCK_TICK_NANOSECONDS = 2_000_000_000
+"""The coarsest time stamp of a file system in use (FAT): a file read sooner after its last change may have changed
+again under the same stamp, so it is read once more."""
+
+_READ_AT_ONCE = 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """Where no document is read from: ``/proc``, ``/sys`` and ``/dev``, by path and by device number.
+
+    What is below the answers directory itself is never refused by its path: an operator may have named
+    ``/dev/shm/answers``.
+    """
+
+    root: str
+    root_device: int
+    kernel_devices: frozenset[int]
+
+    @classmethod
+    def of(cls, root: Path, mounts: Mounts) -> Self:
+        """Return the boundary of documents below ``root`` with these mounts."""
+        try:
+            device = root.stat().st_dev
+        except OSError:
+            device = -1
+        return cls(os.path.realpath(root), device, mounts.kernel_devices())
+
+    def link_fault(self, path: str) -> str | None:
+        """Return why the target of a symbolic link is not read; None where it is."""
+        target = os.path.realpath(path)
+        if target.startswith(f"{self.root}/"):
+            return None
+        for directory in KERNEL_DIRECTORIES:
+            if target == directory or target.startswith(f"{directory}/"):
+                return f"it is a link into {directory}, from which nothing is read"
+        return None
+
+    def device_fault(self, device: int) -> str | None:
+        """Return why a file or directory on this device (``st_dev``) is not read; None where it is."""
+        if device != self.root_device and device in self.kernel_devices:
+            return f"it is on a file system of {', '.join(KERNEL_DIRECTORIES)}, from which nothing is read"
+        return None
+
+
+def signature_of(status: os.stat_result) -> Signature | str:
+    """Return a file's signature, or why it is never opened."""
+    if not stat.S_ISREG(status.st_mode):
+        return "it is not a regular file"
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+def is_settled(signature: Signature) -> bool:
+    """Return whether a file's last change lies so far back that another one would show."""
+    # In either direction: another machine's clock may be ahead, and a change from now on would not have its time.
+    return abs(time.time_ns() - max(signature[1:3])) > _CLOCK_TICK_NANOSECONDS
+
+
+def read_document(path: str, source: str, key: Key, boundary: Boundary) -> tuple[Signature | None, RawDocument]:
+    """Read a file: its signature at that moment and its document; no signature when it could not be opened."""
+    try:
+        # Non-blocking, so that a file which has just been replaced by a pipe cannot hold the service up.
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            status = os.fstat(file)
+            opened = boundary.device_fault(status.st_dev) or signature_of(status)
+            content = None if isinstance(opened, str) else _bounded(file, opened[0])
+            read = opened if isinstance(opened, str) else signature_of(os.fstat(file))  # after it: a write shows
+        finally:
+            os.close(file)
+    except OSError as error:
+        return None, unopened(key, source, error.strerror or str(error))
+    if isinstance(read, str):
+        return None, unopened(key, source, read)
+    if content is None:
+        return read, RawDocument(key, "", source, f"is larger than {LARGEST_FILE:,} bytes ({shown(source)})")
+    try:
+        return read, RawDocument(key, content.decode("utf-8"), source)
+    except UnicodeDecodeError as error:
+        byte, place = content[error.start], shown(source)
+        return read, RawDocument(key, "", source, f"is not UTF-8: byte 0x{byte:02x} at offset {error.start} ({place})")
+
+
+def unopened(key: Key, source: str, reason: str) -> RawDocument:
+    """Return the document of a file that cannot be opened."""
+    return RawDocument(key, "", source, f"cannot be opened: {reason} ({shown(source)})")
+
+
+def _bounded(file: int, size: int) -> bytes | None:
+    """Return what is in a file of about ``size`` bytes; None when it is more than `LARGEST_FILE`, then or by now."""
+    if size > LARGEST_FILE:
+        return None
+    pieces = [os.read(file, size + 1)]
+    left = LARGEST_FILE + 1 - len(pieces[0])
+    while left > 0 and (piece := os.read(file, min(left, _READ_AT_ONCE))):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces) if left > 0 else None

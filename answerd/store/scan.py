@@ -1,0 +1,315 @@
+"""One look at the answers directory: which files count as documents, their signatures, and what could not be listed.
+
+Lists directories and asks for the state of files; opens no file. `answerd.store.files` decides what a look means.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from answerd.documents import Key, RawDocument
+from answerd.formats import ALL_EXTENSIONS
+from answerd.identity import identifier_fault, shown
+from answerd.store.layout import counts, is_groups, key_of, may_own_documents
+from answerd.store.notification import Watch, device_and_inode
+from answerd.store.reading import Boundary, Signature, signature_of
+
+
+@dataclass(slots=True)
+class KnownFile:
+    """A file as it was last looked at, and the document that was read from it.
+
+    ``looked_at`` is the number of the last look that found it. ``signature`` is None while the file cannot be opened,
+    and once the kernel has reported a change. ``pending`` is what was seen once and differs from what is in force: it
+    takes effect when it is seen twice. ``read_too_soon``: it was read so soon after its last change that another
+    change may not show.
+    """
+
+    key: Key
+    looked_at: int
+    document: RawDocument | None = None
+    signature: Signature | None = None
+    pending: Signature | str | None = None
+    read_too_soon: bool = False
+
+    def rests(self, seen: Signature | str) -> bool:
+        """Whether there is nothing to do about what a look saw of it."""
+        return seen == self.signature and self.pending is None and not self.read_too_soon
+
+
+DirectoryState = tuple[int, int, int, int] | None
+"""Device, inode, times of the last change of its entries and of itself: equal means the same entries. None: unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A directory with documents that is a mount point or reached by a link: it may become another one at any moment.
+
+    ``directory`` is its device and inode.
+    """
+
+    directory: tuple[int, int]
+    is_mount: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What earlier looks found.
+
+    ``files``: the known files by their names below the root; each that is found gets the number of this look.
+    ``listed``: the directories that could be listed, and their states then. One that never could may hold anything.
+    ``attached``: by name below the root.
+    """
+
+    files: Mapping[str, KnownFile]
+    listed: Mapping[str, DirectoryState]
+    attached: Mapping[str, Attached]
+
+
+@dataclass(slots=True)
+class Scan:
+    """One look at all files, or at some of them.
+
+    ``watch`` is given every directory before it is listed, so that no change falls between the two. ``mounts`` are the
+    mount points below the root, by their names below it.
+
+    Filled by `take` and its kin: ``seen`` maps a file's name below the root to its key and its signature, or why it
+    has none; known files that rest are not in it. ``only`` are the names that were looked for, None for all.
+    ``documents`` counts the files that are documents. ``has_links``: a symbolic link is among the entries;
+    ``has_new_links``: a file of several names that was not watched before. ``listed`` are the directories that could be
+    listed, ``failed`` those that could not, and why, ``kept`` those of them whose documents are in force as they were
+    last read. All are names below the root.
+    """
+
+    number: int
+    root: Path
+    before: Before
+    boundary: Boundary
+    watch: Watch | None = None
+    mounts: Collection[str] = ()
+    only: Set[str] | None = None
+    documents: int = 0
+    has_links: bool = False
+    has_new_links: bool = False
+    seen: dict[str, tuple[Key, Signature | str]] = field(default_factory=dict)
+    listed: dict[str, DirectoryState] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
+    attached: dict[str, Attached] = field(default_factory=dict)
+    _refused: dict[str, str] = field(default_factory=dict)
+
+    def take(self) -> None:
+        """Look at everything."""
+        for entry in self._entries(str(self.root), ""):
+            self._take_entry(entry, entry.name, self._take_groups if is_groups(entry.name) else self._take_owner)
+        self._keep_what_was_unmounted()
+        if self.failed:
+            self._look_into_failed()
+
+    def take_known(self) -> bool:
+        """Look at every known file without listing a directory; False where one has changed, so that `take` is due.
+
+        For a quiet tree whose changes the kernel reports. A third of the cost of `take`, a tenth where each machine has
+        a directory of its own.
+        """
+        root, number, device = str(self.root), self.number, self.boundary.root_device
+        for name, state in self.before.listed.items():
+            if state is None or _directory_state(f"{root}/{name}") != state:
+                return False
+        for name, file in self.before.files.items():
+            try:
+                status = os.stat(f"{root}/{name}")
+            except OSError:
+                return False
+            if status.st_nlink > 1 or status.st_dev != device:
+                self._see(self.root / name, name)
+                continue
+            file.looked_at = number
+            seen = signature_of(status)
+            if not file.rests(seen):
+                self.seen[name] = file.key, seen
+        return True
+
+    def take_only(self, names: Set[str]) -> None:
+        """Look at these files alone."""
+        self.only = names
+        for name in sorted(names):
+            path = self.root / name
+            if os.path.lexists(path):
+                self.has_links = self.has_links or path.is_symlink()
+                self._see(path, name)
+
+    @property
+    def unknown(self) -> dict[str, str]:
+        """The directories that have never been listed, and why."""
+        return {name: reason for name, reason in self.failed.items() if name not in self.before.listed}
+
+    def _take_entry(self, entry: os.DirEntry[str], name: str, take: Callable[[str, str], None]) -> None:
+        """Look at a file, or ``take`` a directory by its path and name."""
+        is_attached = entry.is_symlink() or name in self.mounts
+        if not _is_directory(entry):
+            if is_attached and self._was_directory(entry, name):
+                self._fail(name, "the link leads nowhere")
+                if name in self.before.attached:
+                    self.kept.add(name)
+                    self.attached[name] = self.before.attached[name]
+            else:
+                self._see(entry, name)
+            return
+        before = self.documents
+        refusal = self._refusal(entry.path) if is_attached else None
+        if refusal:
+            self._refused[name] = refusal
+            self._fail(name, refusal)
+        else:
+            take(entry.path, name)
+        if self.failed and name in self.failed and not is_groups(name):
+            self._assume_every_format(name)
+        if is_attached or name in self.before.attached:
+            self._judge_attached(Path(entry.path), name, has_documents=self.documents > before)
+
+    def _was_directory(self, link: os.DirEntry[str], name: str) -> bool:
+        """Whether a link that leads nowhere now is one to a directory all the same."""
+        return not os.path.exists(link) and (name in self.before.attached or is_groups(name))
+
+    def _refusal(self, directory: str) -> str | None:
+        """Return why a directory is not entered; None where it is."""
+        try:
+            return self.boundary.link_fault(directory) or self.boundary.device_fault(os.stat(directory).st_dev)
+        except OSError:
+            return None  # listing it says why
+
+    def _judge_attached(self, path: Path, name: str, *, has_documents: bool) -> None:
+        """Tell a directory that was emptied from one whose file system is gone: that keeps its documents in force."""
+        directory, before = device_and_inode(path), self.before.attached.get(name)
+        if name in self.failed:
+            if before:
+                self.attached[name] = before
+        elif has_documents and directory:
+            self.attached[name] = Attached(directory, name in self.mounts)
+        elif before and directory != before.directory:
+            self._fail(name, "it is empty and was not before: is its file system mounted?")
+            self.kept.add(name)
+            self.attached[name] = before
+
+    def _keep_what_was_unmounted(self) -> None:
+        """Keep the documents of a mount point that was removed together with its mount."""
+        for name, before in self.before.attached.items():
+            if before.is_mount and name not in self.attached and not os.path.lexists(self.root / name):
+                self._fail(name, "it is gone: is its file system mounted?")
+                self.kept.add(name)
+                self.attached[name] = before
+
+    def _look_into_failed(self) -> None:
+        """Look at the known files of directories that cannot be listed, by their names.
+
+        Whether one can still be opened is a question to the file; nothing is taken to be gone because it is not listed.
+        """
+        for name, file in self.before.files.items():
+            if file.looked_at == self.number:
+                continue
+            directory = next((one for one in self.failed if name.startswith(f"{one}/")), None)
+            if directory is None:
+                continue
+            if directory in self.kept:
+                file.looked_at = self.number
+            elif directory in self._refused:
+                self._note(name, file.key, self._refused[directory])
+            else:
+                self._see(self.root / name, name)
+
+    def _take_groups(self, directory: str, name: str) -> None:
+        for entry in self._entries(directory, name):
+            self._take_entry(entry, f"{name}/{entry.name}", self._take_owner)
+
+    def _take_owner(self, directory: str, name: str) -> None:
+        """Look at a directory that is named like its owner: each file in it is one of the owner's formats."""
+        for entry in self._entries(directory, name):
+            if not _is_directory(entry):
+                self._see(entry, f"{name}/{entry.name}")
+
+    def _assume_every_format(self, name: str) -> None:
+        """Take an owner's directory that was never listed to hold a document of each format that cannot be opened."""
+        if name in self.before.listed:
+            return
+        for extension in ALL_EXTENSIONS:
+            key = key_of(f"{name}/*.{extension}")
+            if key and not (key.identifier and identifier_fault(key.kind, key.identifier)):
+                self._note(f"{name}/*.{extension}", key, self.failed[name])
+
+    def _see(self, entry: os.DirEntry[str] | Path, name: str) -> None:
+        known = self.before.files.get(name)
+        key = known.key if known else key_of(name)
+        if key is None:
+            return
+        seen = self._state(entry, name)
+        if seen is not None:
+            self._note(name, key, seen)
+
+    def _state(self, entry: os.DirEntry[str] | Path, name: str) -> Signature | str | None:
+        """Return a file's signature, or why it is not opened; None where there is no such file, or a directory."""
+        try:
+            if entry.is_symlink() and (fault := self.boundary.link_fault(os.fspath(entry))):
+                return fault
+            status = entry.stat()
+            if status.st_nlink > 1 and self.watch:
+                self.has_new_links = self.watch.add_file(name) or self.has_new_links
+                status = os.stat(entry)  # a write between the two looks would not be reported
+        except OSError as error:
+            is_gone = isinstance(error, FileNotFoundError | NotADirectoryError) and not os.path.lexists(entry)
+            return None if is_gone else error.strerror or str(error)
+        if stat.S_ISDIR(status.st_mode):
+            return None
+        if status.st_dev != self.boundary.root_device and (fault := self.boundary.device_fault(status.st_dev)):
+            return fault
+        return signature_of(status)
+
+    def _note(self, name: str, key: Key, seen: Signature | str) -> None:
+        self.documents += 1
+        known = self.before.files.get(name)
+        if known:
+            known.looked_at = self.number
+        if not (known and known.rests(seen)):
+            self.seen[name] = key, seen
+
+    def _entries(self, directory: str, name: str) -> Iterator[os.DirEntry[str]]:
+        """Yield what may count in a directory, in the order in which its file system lists; nothing depends on it."""
+        is_watched = self.watch is None or self.watch.add(name)
+        state = _directory_state(directory) if self.watch else None
+        try:
+            with os.scandir(directory) as found:
+                for entry in found:
+                    if counts(entry.name):
+                        self.has_links = self.has_links or entry.is_symlink()
+                        yield entry
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            if may_own_documents(name) or name in self.before.listed:  # lost+found is rarely readable, and holds none
+                self._fail(name, error.strerror or str(error))
+            return
+        self.listed[name] = state
+        if self.watch and not is_watched:
+            self.watch.is_whole = False
+
+    def _fail(self, name: str, reason: str) -> None:
+        self.failed[name] = f"directory {shown(name) or shown(str(self.root))} cannot be listed: {reason}"
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _directory_state(directory: str) -> DirectoryState:
+    try:
+        status = os.stat(directory)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns

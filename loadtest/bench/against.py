@@ -1,0 +1,71 @@
+"""This checkout beside another one, in one run: what a change costs each kind of answer.
+
+Two runs of `requests` cannot be compared on a machine whose speed drifts; alternating rounds of both can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+
+from loadtest.bench import shapes
+from loadtest.bench.figures import Bar, Effort, Figure
+from loadtest.bench.load import Contestant, alternate
+from loadtest.bench.servers import CannotStart, Server, answerd
+from loadtest.bench.shapes import Shape
+from loadtest.bench.stores import stored
+from loadtest.bench.throughput import FLEET, contest, ratio
+from loadtest.fleet import RACK, Machine, merged_document, rack_document, templated_document, verbatim_document
+
+LEAST_RATIO = Bar(at_least=0.97)
+"""A change may cost each kind of answer at most 3 % of its throughput."""
+
+_SHAPES: tuple[tuple[str, str, Shape], ...] = (
+    ("/health", "verbatim", shapes.HEALTH_GET),
+    ("verbatim, GET", "verbatim", shapes.VERBATIM_GET),
+    ("group + machine merged, GET", "merged", shapes.MERGED_GET),
+    ("templated, 3 KB POST", "templated", shapes.TEMPLATED_POST),
+    ("templated, 0.5 KB POST", "templated", shapes.NARROW_POST),
+)
+"""What is asked, and of which set."""
+
+
+def against(checkout: Path) -> Callable[[Effort], list[Figure]]:
+    """The group that compares this checkout with ``checkout``. Raises `CannotStart` where that holds no answerd."""
+    if not (checkout / "answerd" / "__main__.py").is_file():
+        raise CannotStart(f"{checkout} is no checkout of answerd")
+
+    def measure(effort: Effort) -> list[Figure]:
+        with ExitStack() as running:
+            servers = _servers(running, {"before": checkout.resolve(), "now": None})
+            contestants = [
+                Contestant(f"{what}, {when}", servers[stored_set, when], shape, FLEET)
+                for what, stored_set, shape in _SHAPES
+                for when in ("before", "now")
+            ]
+            turns = alternate(contestants, effort.rounds, effort.seconds)
+        figures = list(chain.from_iterable(contest(label, rounds) for label, rounds in turns.items()))
+        for what, _, _ in _SHAPES:
+            figures += ratio(f"{what}, now", turns[f"{what}, now"], "before", turns[f"{what}, before"], LEAST_RATIO)
+        return figures
+
+    return measure
+
+
+def _servers(running: ExitStack, checkouts: dict[str, Path | None]) -> dict[tuple[str, str], Server]:
+    """A server for each set and checkout, by the names of both."""
+    machines = [Machine(number) for number in range(FLEET)]
+    racks = [rack_document(machine.rack) for machine in machines[::RACK]]
+    sets = {
+        "verbatim": map(verbatim_document, machines),
+        "merged": chain(racks, map(merged_document, machines)),
+        "templated": chain(racks, map(templated_document, machines)),
+    }
+    servers = {}
+    for name, documents in sets.items():
+        settings = running.enter_context(stored(documents)).settings
+        for when, checkout in checkouts.items():
+            servers[name, when] = running.enter_context(answerd(settings, checkout=checkout))
+    return servers

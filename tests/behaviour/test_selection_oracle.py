@@ -1,0 +1,387 @@
+"""The rules of docs/selection.md read slowly and literally, beside the real selection.
+
+The oracle below shares nothing with it: documents are small Python objects here, texts there. Small fleets and requests
+are made up by hypothesis, and both have to name the same documents, or refuse for the same kind of reason.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from answerd.errors import AnswerError, BrokenDocument, NotClaimed
+from tests.conftest import STORES, Fleet
+
+ORDER = ["toml", "yaml", "yml", "json", "ign", "xml", "autoyast", "unattend", "ks", "preseed", "seed", "cfg", "ipxe"]
+
+
+def table(**formats: str) -> dict[str, list[str]]:
+    """Each word of a key to the formats; ``_`` in a key parts words."""
+    return {word: of.split() for words, of in formats.items() for word in words.split("_")}
+
+
+WORDS = table(
+    proxmox_pve_toml="toml",
+    ubuntu_nocloud_yaml="yaml yml",
+    suse_opensuse_autoyast="autoyast xml",
+    rhel_ks="ks",
+    cfg="cfg",
+    xml="xml",
+)
+LAST_NAMES = {
+    "user-data": ["yaml", "yml"],
+    "meta-data": ["yaml", "yml"],
+    "vendor-data": ["yaml", "yml"],
+    "network-config": ["yaml", "yml"],
+    "install.conf": ["cfg"],
+    "upgrade.conf": ["cfg"],
+    "autoinst.xml": ["autoyast", "xml"],
+}
+SIDE_FILES = ["meta-data", "vendor-data", "network-config"]
+
+
+@dataclass(frozen=True)
+class Doc:
+    """A document as the rules see it. ``fault``: ``""``; ``parse`` (it does not), ``verb`` (a control key that nobody
+    knows), ``other`` (a problem that leaves its claims readable)."""
+
+    kind: str
+    name: str
+    format: str
+    members: tuple[str, ...] = ()
+    match: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    extends: str = ""
+    fault: str = ""
+
+    @property
+    def file(self) -> str:
+        folder = "groups/" if self.kind == "group" else ""
+        return f"{folder}{self.name or 'default'}.{self.format}"
+
+    @property
+    def readable(self) -> bool:
+        return self.fault not in ("parse", "verb")
+
+    @property
+    def shown(self) -> str:
+        return " ".join(filter(None, (self.kind, self.name, self.format)))
+
+
+def plain(text: str) -> str:
+    """The identity of a name that is no IP address."""
+    return "".join(sign for sign in text.lower() if sign in string.ascii_lowercase + string.digits)
+
+
+class Refused(Exception):
+    """500."""
+
+
+class Unclaimed(Exception):
+    """404."""
+
+
+@dataclass
+class Asked:
+    """A request, as far as the rules look at it."""
+
+    path: Sequence[str]
+    query: Mapping[str, str]
+    word: str = ""
+    formats: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        words = [segment.lower() for segment in self.path if segment.lower() in WORDS]
+        last = self.path[-1].lower() if self.path else ""
+        if words:
+            self.formats = WORDS[words[0]]
+        elif last in LAST_NAMES:
+            self.formats = LAST_NAMES[last]
+        elif last.endswith(("-install.conf", "-upgrade.conf")):
+            self.formats = ["cfg"]
+        else:
+            self.formats = ORDER
+        self.word = words[0] if words else ""
+
+    def values(self, label: str) -> list[str]:
+        found = {"file": self.path[-1:], "segment": list(self.path), "path": ["/".join(self.path)] if self.path else []}
+        return [*found.get(label, []), *([self.query[label]] if label in self.query else [])]
+
+    @property
+    def identities(self) -> set[str]:
+        texts = [*self.query.values()]
+        for segment in self.path:
+            if segment.lower() not in WORDS:
+                stem, dot, extension = segment.rpartition(".")
+                texts += [segment, *([stem] if dot and extension.lower() in ORDER else [])]
+        return {plain(text) for text in texts} - {""}
+
+    @property
+    def side_file(self) -> str:
+        if self.formats != ["yaml", "yml"]:
+            return ""
+        return next((value for value in self.values("file") if value in SIDE_FILES), "")
+
+
+def holds(doc: Doc, asked: Asked) -> bool:
+    for label, patterns in doc.match:
+        regular = [re.sub(r"[*]", ".*", plain_pattern(pattern)).replace("?", ".") for pattern in patterns]
+        if not any(re.fullmatch(one, plain(value)) for one in regular for value in asked.values(label)):
+            return False
+    return True
+
+
+def plain_pattern(pattern: str) -> str:
+    return "".join(sign for sign in pattern.lower() if sign in string.ascii_lowercase + string.digits + "*?")
+
+
+def rank(doc: Doc, formats: Sequence[str]) -> tuple[int, str, int]:
+    return -len(doc.match), doc.name, formats.index(doc.format)
+
+
+class Oracle:
+    """The rules, step by step, by looking at every document."""
+
+    def __init__(self, docs: Sequence[Doc], asked: Asked, only_file: bool = False) -> None:
+        self.docs = docs
+        self.asked = asked
+        self.only_file = only_file
+        autoyast = asked.word in ("suse", "opensuse", "autoyast")
+        last = asked.path[-1] if asked.path else ""
+        if autoyast and last == "rules.xml":
+            self.only_file = True
+        self.no_default = self.only_file or (autoyast and bool(re.fullmatch("[0-9A-F]{1,8}", last)))
+
+    def of(self, kind: str, formats: Sequence[str]) -> Iterator[Doc]:
+        return (doc for doc in self.docs if doc.kind == kind and doc.format in formats)
+
+    def may_claim(self, doc: Doc) -> bool:
+        names_file = any(label == "file" for label, _ in doc.match)
+        return (names_file or not self.only_file) and holds(doc, self.asked)
+
+    def selected(self) -> list[Doc]:
+        """The layers of the answer, lowest first."""
+        machines = [
+            doc
+            for doc in self.of("machine", self.asked.formats)
+            if plain(doc.name) in self.asked.identities and plain(doc.name) not in WORDS
+        ]
+        if any(doc.fault == "parse" for doc in machines):
+            raise Refused  # it claims by its identity alone
+        claiming = [doc for doc in machines if self.may_claim(doc)]
+        if claiming:
+            machine = min(claiming, key=lambda doc: rank(doc, self.asked.formats))
+            return self.over_its_group(machine)
+        group = self.best_group(self.asked.formats)
+        if group:
+            return self.chain(group)
+        for extension in self.asked.formats:
+            for default in self.of("default", [extension]):
+                if not self.no_default:
+                    return self.chain(default)
+        raise Unclaimed
+
+    def over_its_group(self, machine: Doc) -> list[Doc]:
+        if machine.fault:
+            raise Refused
+        if machine.extends:
+            return self.chain(machine)
+        group = self.best_group([machine.format])
+        return [*(self.chain(group) if group else []), machine]
+
+    def best_group(self, formats: Sequence[str]) -> Doc | None:
+        """The group that claims best; refused where one that nobody can read might claim too."""
+        groups = [doc for doc in self.of("group", formats) if doc.readable]
+        by_members = [
+            doc
+            for doc in groups
+            if {plain(member) for member in doc.members} & self.asked.identities and self.may_claim(doc)
+        ]
+        if by_members:
+            return min(by_members, key=lambda doc: rank(doc, formats))
+        if any(not doc.readable for doc in self.of("group", formats)):
+            raise Refused
+        by_match = [doc for doc in groups if doc.match and not doc.members and self.may_claim(doc)]
+        return min(by_match, key=lambda doc: rank(doc, formats), default=None)
+
+    def chain(self, doc: Doc) -> list[Doc]:
+        """A document over what it extends. Refused where one of them is broken, missing or met again."""
+        layers = [doc]
+        while True:
+            if layers[0].fault:
+                raise Refused
+            if not layers[0].extends:
+                return layers
+            found = [one for one in self.of("group", [doc.format]) if plain(one.name) == plain(layers[0].extends)]
+            if not found or found[0] in layers:
+                raise Refused
+            layers = [found[0], *layers]
+
+
+def expected(docs: Sequence[Doc], asked: Asked) -> str:
+    """What the rules say to a request, in one line."""
+    try:
+        if not asked.side_file:
+            return told(Oracle(docs, asked).selected())
+        try:
+            return told(Oracle(docs, asked, only_file=True).selected())
+        except Unclaimed:
+            path = [*asked.path[:-1], "user-data"] if asked.path[-1:] and asked.path[-1] in SIDE_FILES else asked.path
+            query = {
+                label: "user-data" if label == "file" and value in SIDE_FILES else value
+                for label, value in asked.query.items()
+            }
+            return f"{told(Oracle(docs, Asked(path, query)).selected())}; made up {asked.side_file}"
+    except Refused:
+        return "500"
+    except Unclaimed:
+        return "404"
+
+
+def told(layers: Sequence[Doc]) -> str:
+    return " < ".join(doc.shown for doc in layers)
+
+
+def actual(fleet: Fleet, asked: Asked) -> str:
+    target = "/" + "/".join(asked.path) + "?" + "&".join(f"{label}={value}" for label, value in asked.query.items())
+    try:
+        answer = fleet.ask(target)
+    except NotClaimed:
+        return "404"
+    except BrokenDocument:
+        return "500"
+    except AnswerError as error:
+        return f"{type(error).__name__} {error.reason}"
+    layers = " < ".join(
+        f"{layer.key.kind} {layer.key.identifier} {layer.key.format}".replace("  ", " ")
+        for layer in answer.selection.layers
+    )
+    if answer.side_file != "meta-data":
+        return f"{layers}; made up {answer.side_file}" if answer.side_file else layers
+    machine = answer.selection.machine
+    assert answer.body.decode().startswith(f'instance-id: "{machine.key.identifier if machine else ""}')
+    return f"{layers}; made up meta-data"
+
+
+# --- documents as texts ---
+
+
+def text_of(doc: Doc) -> str:
+    if doc.format == "toml":
+        return toml_of(doc)
+    if doc.format in ("yaml", "yml"):
+        return yaml_of(doc)
+    if doc.format in ("xml", "autoyast"):
+        return xml_of(doc)
+    return directives_of(doc)
+
+
+def listed(texts: Sequence[str]) -> str:
+    return "[" + ", ".join(f'"{text}"' for text in texts) + "]"
+
+
+def toml_of(doc: Doc) -> str:
+    lines = {"parse": ["x = = 1"], "verb": ["members = 7"], "other": ['bad = "{{ a b }}"'], "": []}[doc.fault]
+    lines += [f'extends = "{doc.extends}"'] if doc.extends else []
+    lines += [f"members = {listed(doc.members)}"] if doc.members and doc.fault != "verb" else []
+    lines += ["a = 1", *(["[match]"] if doc.match else []), *(f"{label} = {listed(of)}" for label, of in doc.match)]
+    return "\n".join(lines) + "\n"
+
+
+def yaml_of(doc: Doc) -> str:
+    lines = {"parse": ["x: ["], "verb": ["match: 7"], "other": ["bad: '{{ a b }}'"], "": []}[doc.fault]
+    lines += [f"extends: {doc.extends}"] if doc.extends else []
+    lines += [f"members: {listed(doc.members)}"] if doc.members else []
+    lines += ["match:"] if doc.match and doc.fault != "verb" else []
+    lines += [f"  {label}: {listed(of)}" for label, of in doc.match] if doc.fault != "verb" else []
+    return "\n".join([*lines, "a: 1", ""])
+
+
+def xml_of(doc: Doc) -> str:
+    extends = f' extends="{doc.extends}"' if doc.extends else ""
+    inside = "".join(f"<member>{member}</member>" for member in doc.members)
+    inside += "".join(f'<match {label}="{pattern}"/>' for label, of in doc.match for pattern in of)
+    inside += "<mebmer>x</mebmer>" if doc.fault == "verb" else ""
+    body = {"parse": "<b>", "other": "{{ a b }}"}.get(doc.fault, "<b/>")
+    return f"<r><answer-meta{extends}>{inside}</answer-meta>{body}</r>"
+
+
+def directives_of(doc: Doc) -> str:
+    lines = [f"# answer: extends {doc.extends}"] if doc.extends else []
+    lines += [f"# answer: member {', '.join(doc.members)}"] if doc.members else []
+    lines += [f'# answer: match {label}="{pattern}"' for label, of in doc.match for pattern in of]
+    lines += {"parse": ["# answer: match x"], "verb": ["# answer: members a"], "other": ["{{ a b }}"], "": []}[
+        doc.fault
+    ]
+    return "\n".join([*lines, "text", ""])
+
+
+# --- what is tried ---
+
+FORMATS = ["toml", "toml", "yaml", "yaml", "yml", "xml", "autoyast", "ks", "cfg"]
+NAMES = ["n1", "n1", "N-2", "CAFE"]
+PATTERNS = ["*", "n*", "n?", "N-1", "meta*", "rules.xml", "?afe", "user-data"]
+SEGMENTS = [
+    *("pve", "Ubuntu", "suse", "suse", "ks", "xml", "seed", "n1", "n2.ks", "CAFE", "rules.xml", "rules", "x"),
+    *("user-data", "meta-data", "vendor-data", "install.conf", "n1-install.conf", "autoinst.xml"),
+]
+FAULTS = ["", "", "", "parse", "verb", "other"]
+
+
+def some(dice: Random, texts: Sequence[str], most: int) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(dice.choice(texts) for _ in range(dice.randint(1, most))))
+
+
+def fleet_of(dice: Random) -> list[Doc]:
+    """A fleet of up to twelve documents. Most are whole: one that cannot be read hides what the others would do."""
+    faults = FAULTS if dice.random() < 0.4 else [""]
+    formats = [*dice.sample(FORMATS, 2), dice.choice(["toml", "yaml", "autoyast", "autoyast"])]
+    found: dict[str, Doc] = {}
+    for _ in range(dice.randint(2, 12)):
+        kind = dice.choice(["machine", "machine", "machine", "group", "group", "group", "default"])
+        fault = dice.choice(faults)
+        labels = dice.choice([(), (), (), ("h",), ("file",), ("s",), ("h", "file"), ("h", "s")])
+        doc = Doc(
+            kind,
+            dice.choice({"machine": [*NAMES, "pve"], "group": ["g1", "g2", "g3"], "default": [""]}[kind]),
+            dice.choice(formats),
+            some(dice, NAMES, 2) if kind == "group" and dice.random() < 0.5 else (),
+            tuple((label, some(dice, PATTERNS, 2)) for label in labels) if kind != "default" else (),
+            dice.choice(["", "", "", "", "g1", "g2", "G-3", "ghost"]),
+            # What is unknown in a document that is no group is a problem of it, no more: its claims are as written.
+            "other" if fault == "verb" and kind != "group" else fault,
+        )
+        found[doc.file] = doc
+    return list(found.values())
+
+
+def request_of(dice: Random) -> Asked:
+    path = some(dice, SEGMENTS, 3) if dice.random() < 0.6 else ()
+    if dice.random() < 0.2:
+        path = dice.choice(["suse", "ubuntu", "seed"]), dice.choice(["CAFE", "rules.xml", "meta-data", "user-data"])
+    labels = dice.choice([("h",), ("h", "s"), ("h", "file"), ("s", "file"), ()])
+    return Asked(path, {label: dice.choice(["n1", "n1", "n-2", "meta-data"]) for label in labels})
+
+
+@pytest.mark.parametrize("store", sorted(STORES))
+def test_the_real_selection_says_what_the_rules_say(store: str, tmp_path: Path) -> None:
+    count = iter(range(10**6))
+
+    @given(st.randoms(use_true_random=False))
+    @settings(max_examples=60 if store == "files" else 30, deadline=None, suppress_health_check=list(HealthCheck))
+    def compare(dice: Random) -> None:
+        docs = fleet_of(dice)
+        scratch = tmp_path / str(next(count))
+        scratch.mkdir()
+        fleet = Fleet(STORES[store](scratch)).write({doc.file: text_of(doc) for doc in docs})
+        for request in [request_of(dice) for _ in range(40)]:
+            assert actual(fleet, request) == expected(docs, request), (request, docs)
+
+    compare()

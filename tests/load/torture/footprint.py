@@ -1,0 +1,83 @@
+"""How much memory the service has before, during and after a load, and the figures that this makes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+
+from tests.load.torture.figures import Figure, told, under
+from tests.load.torture.processes import proportional_bytes
+
+MB = 1_048_576
+LOOK_SECONDS = 0.1
+STEADY_BYTES = MB
+SETTLE_SECONDS = 20.0
+"""How long the service may take to give memory back: its deadline, the time it lingers, and some for the machine."""
+
+RUNAWAY = 3
+"""The load ends when memory is so many times above its bound: a proof that fails must not take the machine with it."""
+
+
+class Footprint:
+    """The memory of the service (Pss of all its processes) while this context lasts.
+
+    ``bound``: bytes that the load may add to the level before it. ``returned``: bytes that may be left of that once the
+    load is over.
+    """
+
+    def __init__(self, pid: int, *, bound: int, returned: int) -> None:
+        self.pid = pid
+        self.bound = bound
+        self.returned = returned
+        self.before = self.peak = self.after = steady_bytes(pid)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    @property
+    def runs_away(self) -> bool:
+        """Whether the load has to be ended early."""
+        return self.peak - self.before > RUNAWAY * self.bound
+
+    def _watch(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            self.peak = max(self.peak, proportional_bytes(self.pid))
+
+    def __enter__(self) -> Footprint:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, traceback: TracebackType | None) -> None:
+        self._over.set()
+        self._thread.join()
+        if kind is None:
+            self.after = _bytes_once_below(self.pid, self.before + self.returned)
+
+    def figures(self, proof: str) -> list[Figure]:
+        """What it was before, at the peak and after."""
+        return [
+            told(proof, "memory before", self.before / MB, "MB"),
+            under(proof, "memory added at the peak", (self.peak - self.before) / MB, self.bound / MB, "MB"),
+            under(proof, "memory left over", (self.after - self.before) / MB, self.returned / MB, "MB"),
+        ]
+
+
+def steady_bytes(pid: int) -> int:
+    """The memory of the service once it does not change any more."""
+    until = time.monotonic() + SETTLE_SECONDS
+    last = proportional_bytes(pid)
+    while time.monotonic() < until:
+        time.sleep(5 * LOOK_SECONDS)
+        now = proportional_bytes(pid)
+        if abs(now - last) < STEADY_BYTES:
+            return now
+        last = now
+    return last
+
+
+def _bytes_once_below(pid: int, level: int) -> int:
+    """The memory of the service as soon as it is below a level, or when that has taken too long."""
+    until = time.monotonic() + SETTLE_SECONDS
+    while (now := proportional_bytes(pid)) >= level and time.monotonic() < until:
+        time.sleep(LOOK_SECONDS)
+    return now

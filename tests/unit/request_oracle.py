@@ -1,0 +1,155 @@
+"""What a request says, read slowly and literally from docs/selection.md: the oracle of the property tests.
+
+No regular expression, no index, no shape: each position is looked at by itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from answerd.identity import identity
+
+SPELLINGS = ((":", 6, 2), ("-", 6, 2), ("", 1, 12), (".", 3, 4))
+OWN = ("peer", "user_agent")
+RESERVED = (*OWN, "machine", "group", "state", "report")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A JSON number by its spelling."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Map:
+    """A JSON object by its pairs; a key may occur twice."""
+
+    pairs: tuple[tuple[str, Value], ...]
+
+
+Value: TypeAlias = "Number | Map | list[Value] | str | bool | None"
+
+
+def is_hex(text: str) -> bool:
+    return all(character in "0123456789abcdefABCDEF" for character in text)
+
+
+def macs_in(text: str) -> list[str]:
+    """Every MAC address in a text."""
+    found = []
+    for begin in range(len(text)):
+        for separator, count, width in SPELLINGS:
+            end = begin + count * width + (count - 1) * len(separator)
+            groups = text[begin:end].split(separator) if separator else [text[begin:end]]
+            if end > len(text) or len(groups) != count or any(len(group) != width for group in groups):
+                continue
+            if all(map(is_hex, groups)) and _stands_alone(text, begin, end, separator):
+                found.append(text[begin:end])
+    return found
+
+
+def _stands_alone(text: str, begin: int, end: int, separator: str) -> bool:
+    if (begin and is_hex(text[begin - 1])) or (end < len(text) and is_hex(text[end])):
+        return False
+    before, after = _word(text, begin - 2, -1), _word(text, end + 1, 1)
+    neighbours = []
+    if begin and text[begin - 1] in ":.-":
+        neighbours.append((text[begin - 1], before))
+    if end < len(text) and text[end] in ":.-":
+        neighbours.append((text[end], after))
+    return not any(
+        is_hex(word) and (len(word) >= 4 or (len(word) == 2 and between == separator)) for between, word in neighbours
+    )
+
+
+def _word(text: str, at: int, step: int) -> str:
+    """The letters and digits that go on from a place in one direction."""
+    word = ""
+    while 0 <= at < len(text) and text[at].isalnum():
+        word += text[at]
+        at += step
+    return word
+
+
+def written(value: Value) -> str:
+    """A value as JSON, all but ASCII escaped, lone surrogates too."""
+    if isinstance(value, Number):
+        return value.text
+    if isinstance(value, Map):
+        return "{" + ",".join(f"{json.dumps(key)}:{written(one)}" for key, one in value.pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(written, value)) + "]"
+    return json.dumps(value)
+
+
+def scalars(value: Value, path: tuple[str, ...] = (), name: str = "") -> Iterator[tuple[str, str, Value]]:
+    """Dotted path, name and value of every scalar, in order."""
+    if isinstance(value, Map):
+        for key, one in value.pairs:
+            yield from scalars(one, (*path, key), key)
+    elif isinstance(value, list):
+        for index, one in enumerate(value):
+            yield from scalars(one, (*path, str(index)), name)
+    else:
+        yield ".".join(path), name, value
+
+
+def keys(value: Value) -> Iterator[str]:
+    if isinstance(value, Map):
+        for key, one in value.pairs:
+            yield key
+            yield from keys(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from keys(one)
+
+
+def text_of(value: Value) -> str:
+    """The text of a scalar; empty for what says nothing."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Number):
+        return value.text
+    return value if isinstance(value, str) else ""
+
+
+def labels_of(value: Value) -> dict[str, list[str]]:
+    """The values of each label of a JSON body."""
+    found: dict[str, list[str]] = {}
+    kept = [(path, name, text_of(one)) for path, name, one in scalars(value) if 0 < len(text_of(one)) <= 1024]
+    for path, name, text in kept[:20_000]:
+        for label in dict.fromkeys((path.casefold(), name.casefold())):
+            if label in RESERVED or label.startswith("secret.") or not label:
+                continue
+            values = found.setdefault(label, [])
+            if text not in values and len(values) < 1000:
+                values.append(text)
+    return found
+
+
+def identities_of(value: Value) -> set[str]:
+    """The identities of a JSON body."""
+    found = set()
+    for path, name, one in scalars(value):
+        is_own = name.casefold() in OWN and path.split(".")[0].casefold() in OWN and _is_at_top(value, path)
+        text = text_of(one)
+        if isinstance(one, str | Number) and len(text) <= 1024 and not is_own and len(identity(text)) >= 4:
+            found.add(identity(text))
+        if isinstance(one, str | Number):
+            found.update(mac_identity(mac) for mac in macs_in(text))
+    for key in keys(value):
+        found.update(mac_identity(mac) for mac in macs_in(key))
+    return found
+
+
+def _is_at_top(value: Value, path: str) -> bool:
+    """Whether nothing but list indexes follows the first key of a path."""
+    return isinstance(value, Map) and all(step.isdigit() for step in path.split(".")[1:])
+
+
+def mac_identity(mac: str) -> str:
+    return "".join(character for character in mac.lower() if character not in ":.-")

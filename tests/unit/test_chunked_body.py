@@ -1,0 +1,87 @@
+"""Chunked bodies: a chunk that claims more than the limit is seen as soon as its size line is, however it was cut."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from answerd.server.http_parser import Progress, Refusal, Request, RequestReader
+
+HEAD = b"POST / HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n"
+LIMIT = 100
+TRICKY = st.sampled_from([b"a", b"0", b"fF", b"\r", b"\n", b"\r\n", b";", b":", b"fffff\r\n", b"0\r\n\r\n"])
+
+
+def read(data: bytes, cuts: set[int], limit: int = LIMIT) -> Request | None:
+    """The request once it is complete, of a stream in pieces."""
+    reader = RequestReader(limit)
+    places = sorted({0, len(data)} | {cut for cut in cuts if cut < len(data)})
+    for begin, end in pairwise(places):
+        if reader.receive(data[begin:end]) is Progress.COMPLETE:
+            return reader.request
+    return None
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> tuple[bytes, bytes | None]:
+    """A chunked body as it is sent, and what it is; None where it is, or claims to be, over the limit."""
+    sent, body, claims_too_much = b"", b"", False
+    for _ in range(draw(st.integers(0, 6))):
+        data = b"".join(draw(st.lists(TRICKY, min_size=1, max_size=15)))
+        size = len(data)
+        if draw(st.integers(0, 5)) == 0:
+            size = draw(st.sampled_from([LIMIT - len(body) + 1, 10**6, 2**64 - 1]))
+            data = data[: size - 1] if draw(st.booleans()) else b""
+            claims_too_much = True
+        extension = draw(st.sampled_from([b"", b"", b";a=b", b";" + b"e" * 400]))
+        sent += draw(st.sampled_from([b"", b"", b"000"])) + b"%x" % size + extension + b"\r\n" + data
+        body += data
+        if claims_too_much:
+            return sent, None
+        sent += b"\r\n"
+    trailers = draw(st.sampled_from([b"", b"", b"fffff: x\r\n", b"Abc: fffff;\r\n"]))
+    return sent + b"0\r\n" + trailers + b"\r\n", body if len(body) <= LIMIT else None
+
+
+@settings(deadline=None, max_examples=500)
+@given(streams(), st.sets(st.integers(1, 700), max_size=30) | st.just(set(range(2_000))))
+def test_a_body_is_read_or_too_large_however_the_stream_is_cut(
+    stream: tuple[bytes, bytes | None], cuts: set[int]
+) -> None:
+    sent, body = stream
+    request = read(HEAD + sent, cuts)
+    assert request is not None, "it waits for what the client need not send"
+    assert request.body_too_large == (body is None)
+    assert request.body == (body or b"")
+
+
+@pytest.mark.parametrize(
+    "size", [b"ffffffffffffffff", b"100000000", b"65", b"0000000065", b"64;a\r\n" + b"x" * 100 + b"\r\n1"]
+)
+def test_a_chunk_beyond_the_limit_is_not_waited_for(size: bytes) -> None:
+    request = read(HEAD + size + b"\r\n", set(range(1_000)))
+    assert request is not None
+    assert request.body_too_large
+
+
+def test_a_chunk_as_large_as_the_limit_is_waited_for_and_read() -> None:
+    assert read(HEAD + b"64\r\n", set()) is None
+    request = read(HEAD + b"64\r\n" + b"x" * 100 + b"\r\n0\r\n\r\n", set())
+    assert request is not None
+    assert request.body == b"x" * 100
+
+
+def test_a_body_nobody_wants_is_not_read_and_not_judged() -> None:
+    for unwanted in (HEAD, HEAD + b"zz\r\n", b"POST / HTTP/1.1\r\nHost: s\r\nContent-Length: 9\r\n\r\n1234"):
+        for step in (1, len(unwanted)):
+            reader = RequestReader(LIMIT, lambda _: False)
+            pieces = [unwanted[at : at + step] for at in range(0, len(unwanted), step)]
+            progress = [reader.receive(piece) for piece in pieces if reader.request is None]
+            assert progress[-1] is Progress.COMPLETE
+            assert reader.request is not None
+            assert (reader.request.body, reader.sent_more) == (b"", True)
+    with pytest.raises(Refusal):
+        RequestReader(LIMIT).receive(HEAD + b"zz\r\n")

@@ -1,0 +1,127 @@
+"""Every page and heading that is cited anywhere in the repository exists: in code, tests, scripts and pages.
+
+Headings become anchors by GitHub's rules, because that is where the pages are read.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+FOLDERS = (".ci", "answerd", "docs", "etc", "examples", "loadtest", "scripts", "tests")
+WITHOUT_CITATIONS = {".svg", ".db", ".json", ".pyc"}
+PLACEHOLDER = "docs/page.md"
+"""What the text about citations writes in place of a page."""
+
+CITATION = re.compile(r"\b(docs/[a-z0-9-]+\.md)(?:#([\w-]+))?")
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+
+
+def slug(heading: str) -> str:
+    """Return the anchor of a heading written in Markdown.
+
+    GitHub takes the text as it is read, in lower case, keeps letters, marks, digits, connectors such as ``_``,
+    hyphens and blanks, and writes each blank as a hyphen.
+    """
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+    kept = [
+        c for c in text if c in "- " or unicodedata.category(c)[0] in "LM" or unicodedata.category(c) in ("Nd", "Pc")
+    ]
+    return "".join(kept).replace(" ", "-")
+
+
+def anchors_in(text: str) -> set[str]:
+    """Return the anchors of a page. The second heading of a name has ``-1`` at its end, the third ``-2``."""
+    seen: Counter[str] = Counter()
+    anchors = set()
+    for heading in HEADING.findall(FENCE.sub("", text)):
+        anchor = slug(heading)
+        anchors.add(f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor)
+        seen[anchor] += 1
+    return anchors
+
+
+@cache
+def anchors_of(page: Path) -> set[str]:
+    """Return the anchors of a file; none for one that is no page."""
+    return anchors_in(page.read_text("utf-8")) if page.suffix == ".md" else set()
+
+
+def text_files() -> list[Path]:
+    """Return the files that may cite a page."""
+    found = [path for path in CHECKOUT.iterdir() if path.suffix in (".md", ".py", ".toml")]
+    found += [path for folder in FOLDERS for path in (CHECKOUT / folder).rglob("*") if path.is_file()]
+    return sorted(path for path in found if path.suffix not in WITHOUT_CITATIONS)
+
+
+def citations() -> Iterator[tuple[str, str, str]]:
+    """Yield for each citation the file that has it, the page, and the anchor or an empty text."""
+    for path in text_files():
+        for page, anchor in CITATION.findall(path.read_text("utf-8")):
+            if page != PLACEHOLDER:
+                yield str(path.relative_to(CHECKOUT)), page, anchor
+
+
+@pytest.mark.parametrize(
+    ("heading", "anchor"),
+    [
+        pytest.param("Limits", "limits", id="letters become lower case"),
+        pytest.param("Malformed requests", "malformed-requests", id="a blank becomes a hyphen"),
+        pytest.param("Expect: 100-continue", "expect-100-continue", id="punctuation goes, a hyphen stays"),
+        pytest.param("NoCloud's side files", "noclouds-side-files", id="an apostrophe goes"),
+        pytest.param("A  B", "a--b", id="two blanks become two hyphens"),
+        pytest.param("a & b", "a--b", id="both blanks around a sign that goes stay"),
+        pytest.param("Text: ks, preseed", "text-ks-preseed", id="commas go"),
+        pytest.param("`unset` and *match*", "unset-and-match", id="marks of code and emphasis go"),
+        pytest.param("The file [running.md](running.md#files)", "the-file-runningmd", id="of a link its text counts"),
+        pytest.param("user_agent", "user_agent", id="an underscore stays"),
+        pytest.param("Größe und Maß", "größe-und-maß", id="letters beyond ASCII stay"),
+        pytest.param("x² and ½", "x-and-", id="digits that are not decimal go"),
+        pytest.param("answerd check", "answerd-check", id="a name of two words"),
+    ],
+)
+def test_a_heading_becomes_an_anchor_as_github_makes_it(heading: str, anchor: str) -> None:
+    assert slug(heading) == anchor
+
+
+def test_headings_of_one_name_are_numbered_and_code_has_none() -> None:
+    page = "# A\n\n## B\n\n```sh\n# no heading\n```\n\n### B ###\n\n## B\n\n#no heading\n"
+    assert anchors_in(page) == {"a", "b", "b-1", "b-2"}
+
+
+def test_every_page_that_is_cited_exists() -> None:
+    found = list(citations())
+    assert found
+    assert [(file, page) for file, page, _ in found if not (CHECKOUT / page).exists()] == []
+
+
+def test_every_heading_that_is_cited_exists() -> None:
+    missing = [
+        (file, f"{page}#{anchor}")
+        for file, page, anchor in citations()
+        if anchor and anchor not in anchors_of(CHECKOUT / page)
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    "page", sorted(CHECKOUT.glob("*.md")) + sorted(CHECKOUT.glob("docs/*.md")), ids=lambda p: p.name
+)
+def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: Path) -> None:
+    broken = []
+    for target, anchor in LINK.findall(FENCE.sub("", page.read_text("utf-8"))):
+        if "://" in target or target == PLACEHOLDER:
+            continue
+        path = (page.parent / target).resolve() if target else page
+        if not path.exists() or (anchor and path.suffix == ".md" and anchor not in anchors_of(path)):
+            broken.append(f"{target}#{anchor}")
+    assert broken == []

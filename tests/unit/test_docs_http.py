@@ -1,0 +1,63 @@
+"""docs/http.md has every status that the answer endpoint sends, and the limits that the code has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from answerd.server import http_parser, listener
+from answerd.server.listener import Limits
+from tests.unit.test_docs import rows, statuses_of_the_answer_endpoint
+
+CHECKOUT = Path(__file__).parents[2]
+PAGE = (CHECKOUT / "docs" / "http.md").read_text("utf-8")
+
+
+def section(heading: str) -> str:
+    """Return what is below a heading, up to the next of its level."""
+    found = PAGE.partition(f"\n## {heading}\n")[2]
+    assert found, heading
+    return found.partition("\n## ")[0]
+
+
+def test_every_status_that_is_sent_has_a_row() -> None:
+    table = {cells[0] for cells in rows(section("Statuses"), 3) if cells[0].isdigit()}
+    assert statuses_of_the_answer_endpoint() - table == set()
+
+
+def test_every_status_but_200_has_its_place_in_the_order() -> None:
+    table = {cells[0] for cells in rows(section("Statuses"), 3) if cells[0].isdigit()}
+    assert set(re.findall(r"\b[45]\d\d\b", section("Order of statuses"))) == table - {"200"}
+
+
+@pytest.mark.parametrize(
+    ("what", "limit"),
+    [
+        ("request line, without its line end", http_parser.MAX_REQUEST_LINE),
+        ("header lines with their line ends", http_parser.MAX_HEADER_BLOCK),
+        ("body, without the framing of chunks", Limits.max_body),
+        ("extensions and trailers of a chunked body", http_parser.CHUNK_OVERHEAD_ALLOWED),
+        ("what a client sends after its response", Limits.linger_bytes),
+    ],
+)
+def test_a_limit_is_that_of_the_code(what: str, limit: int) -> None:
+    table = {cells[0]: cells[1] for cells in rows(section("Limits"), 3)}
+    assert f"{limit:,} bytes" in table[what]
+
+
+def test_the_bounds_of_clients_that_are_still_sending_are_those_of_the_code() -> None:
+    text = section("Clients that are still sending")
+    assert f"{Limits.linger:g} seconds or {Limits.linger_bytes:,} bytes" in text
+    assert f"{Limits.max_lingering:,} connections" in text
+
+
+def test_the_bound_of_refusals_under_tls_is_that_of_the_code() -> None:
+    assert f"at most {listener.SHED_UNDER_TLS} clients" in section("503 and Retry-After")
+
+
+def test_every_file_that_is_named_exists() -> None:
+    named = re.findall(r"`((?:answerd|tests|etc)/[\w/.]*)`", PAGE)
+    assert named
+    assert [name for name in named if not (CHECKOUT / name).exists()] == []

@@ -1,0 +1,51 @@
+"""docs/limits.md has the limits that the code has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from answerd import captures, errors, identity
+from answerd.answers import catalogue
+from answerd.formats import family, template, xml_tree, yaml_reading
+from answerd.server import capture, openapi, request_log
+from answerd.store import reading
+from answerd.validators import tools, verdict
+from tests.unit.test_docs import rows
+
+TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs" / "limits.md").read_text("utf-8"), 3)}
+
+
+@pytest.mark.parametrize(
+    ("what", "limit"),
+    [
+        ("file of a document", f"{reading.LARGEST_FILE:,} bytes"),
+        ("document through the admin API", f"{openapi.DOCUMENT_LIMIT:,} bytes"),
+        ("identifier", f"{identity.IDENTIFIER_LENGTH} characters"),
+        ("nesting (TOML, YAML, JSON, XML)", f"{family.DEEPEST} levels"),
+        ("what the aliases of a YAML document stand for, together", f"{yaml_reading.MOST_ALIASED:,} nodes"),
+        ("`%TAG` directives of a YAML document", f"{yaml_reading.MOST_TAG_DIRECTIVES} directives"),
+        ("attributes that a doctype declares", f"{xml_tree.MOST_DECLARED} attributes"),
+        ("groups of one answer: the group that applies and those that it extends", f"{catalogue.MOST_GROUPS} groups"),
+        ("filters of a placeholder", f"{template.MOST_FILTERS} filters"),
+        ("text that the filter `slug` makes", f"{len(template.FILTERS['slug']('x' * 999))} characters"),
+        ("problems of one document that are listed", f"{errors.MOST_PROBLEMS} problems"),
+        ("findings of one answer that are listed, and warnings", f"{verdict.MOST_REMARKS} findings"),
+        ("one message of a validator", f"{verdict.MESSAGE_LIMIT} characters"),
+        ("time of an installer's own program", f"{tools.TIMEOUT_SECONDS:g} seconds"),
+        (
+            "request targets and reasons in the log",
+            f"{request_log.MAX_TARGET:,} and {request_log.MAX_OUTCOME} characters",
+        ),
+        ("captures in the directory", f"{captures.MOST_CAPTURES:,} captures"),
+        ("captures that wait to be written", f"{capture.MOST_WAITING} captures"),
+        ("bodies of captures that wait to be written", f"{capture.MOST_BYTES_WAITING:,} bytes"),
+    ],
+)
+def test_a_limit_is_that_of_the_code(what: str, limit: str) -> None:
+    assert TABLE[what] == limit
+
+
+def test_every_row_is_tested() -> None:
+    assert len(TABLE) - 1 == 18, "the heads of the tables are alike: 'what'"

@@ -1,0 +1,156 @@
+"""What a request says, against a slow and literal reading of the rules (docs/selection.md)."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from answerd.facts import Facts, Request
+from answerd.identity import find_macs
+from tests.unit import request_oracle as oracle
+from tests.unit.request_oracle import Map, Number, Value
+
+HEX_WORDS = ["ab", "CD", "01", "cafe", "98fa", "a", "123", "00000000", "a" * 70]
+OTHER_WORDS = ["mac", "efi", "centos", "rack12", "node", "bond0", "é", "xab", "abx", "éab", "ab\u0661", "x" + "a" * 70]
+DIGITS = st.integers(0, 2**48 - 1).map("{:012x}".format)
+
+
+def spelled(digits: str, separator: str) -> str:
+    width = 4 if separator == "." else 2
+    return separator.join(digits[at : at + width] for at in range(0, 12, width))
+
+
+ADDRESSES = st.builds(spelled, DIGITS, st.sampled_from(":-.")) | DIGITS | DIGITS.map(str.upper)
+GUIDS = st.sampled_from(
+    [
+        "12345678-1234-5678-9abc-def012345678",
+        "00:11:22:33:44:55:66:77",
+        "fe80::9afa:9bff:fe50:d810",
+        "80:00:00:48:fe:80:00:00:00:00:00:00:f4:52:14:03:00:7b:cb:a1",
+        "0011.2233.4455.6677",
+    ]
+)
+WORDS = st.sampled_from(HEX_WORDS + OTHER_WORDS) | st.text("0af", min_size=1, max_size=5)
+BETWEEN = st.sampled_from([":", "-", ".", "", " ", "_", "/", "\u2014", "::"])
+TEXTS = st.lists(ADDRESSES | WORDS | GUIDS | BETWEEN, max_size=9).map("".join)
+
+
+@settings(deadline=None, max_examples=600)
+@given(TEXTS)
+def test_an_address_is_found_exactly_where_the_rules_say(text: str) -> None:
+    assert sorted(find_macs(text.encode())) == sorted(oracle.macs_in(text))
+
+
+@pytest.mark.parametrize("separator", [":", "-", ".", ""])
+@pytest.mark.parametrize("beside", [":", "-", ".", "_"])
+def test_an_address_beside_any_word_is_found_where_the_rules_say(separator: str, beside: str) -> None:
+    address = spelled("98fa9b50d810", separator)
+    for word in (*HEX_WORDS, *OTHER_WORDS, ""):
+        for text in (f"{word}{beside}{address}", f"{address}{beside}{word}", f"{word}{beside}{address}{beside}{word}"):
+            assert list(find_macs(text.encode())) == oracle.macs_in(text)
+
+
+def test_words_that_are_no_hex_groups_hide_no_address() -> None:
+    for word in ("mac", "rack12", "bond0", "node", "centos", "efi", "cfg"):
+        for text in (f"{word}:98:fa:9b:50:d8:10", f"98:fa:9b:50:d8:10:{word}"):
+            assert list(find_macs(text.encode())) == ["98:fa:9b:50:d8:10"]
+
+
+@settings(deadline=None, max_examples=300)
+@given(TEXTS, TEXTS)
+def test_addresses_of_path_and_query_are_identities(path: str, value: str) -> None:
+    found = Facts(Request(f"/{quote(path, safe='')}", f"x={quote(value)}")).identities
+    expected = {oracle.mac_identity(mac) for text in (path, value) for mac in oracle.macs_in(text)}
+    assert expected <= found.keys()
+    # What is left are the names themselves: the segment with and without an extension, and the value.
+    assert len(found.keys() - expected) <= 4
+
+
+KEYS = st.sampled_from(
+    ["a", "A", "b.c", "ß", "mac", "peer", "Peer", "user_agent", "machine", "state", "report", "secret.x", "secret", "0"]
+)
+NUMBERS = st.sampled_from(
+    [*["1e400", "-0", "-1E-999", "1.10", "12345", "525400123456", "0", "-0.0"], "9" * 30, "9" * 1025]
+)
+STRINGS = (
+    TEXTS
+    | st.text(max_size=5)
+    | st.sampled_from(["192.168.1.11", "1.0", "\ud800x", "x" * 1024, "x" * 1025, 'a"b\\', '":', "-" * 1020 + "abcde"])
+)
+SCALARS = st.none() | st.booleans() | NUMBERS.map(Number) | STRINGS
+
+
+def maps(below: st.SearchStrategy[Value]) -> st.SearchStrategy[Value]:
+    return st.lists(st.tuples(KEYS | ADDRESSES, below), max_size=4).map(lambda pairs: Map(tuple(pairs)))
+
+
+VALUES: st.SearchStrategy[Value] = st.recursive(
+    SCALARS, lambda below: st.lists(below, max_size=4) | maps(below), max_leaves=10
+)
+
+
+@settings(deadline=None, max_examples=600)
+@given(VALUES, st.booleans())
+def test_a_json_body_says_what_a_plain_reading_of_it_says(value: Value, as_form: bool) -> None:
+    body = oracle.written(value).encode()
+    headers = [("content-type", "application/x-www-form-urlencoded")] if as_form else []
+    facts = Facts(Request(headers=headers, body=body))
+    labels = oracle.labels_of(value)
+    assert {label: list(values) for label, values in facts.labels.items() if label} == labels
+    for label in {*labels, "a", "a.a", "peer", "secret.x", "machine", "0.a"}:
+        asked = Facts(Request(headers=headers, body=body))
+        assert asked.first(label) == next(iter(labels.get(label, [])), None)
+        assert list(asked.values(label)) == labels.get(label, [])
+    assert facts.identities.keys() == oracle.identities_of(value)
+
+
+@settings(deadline=None, max_examples=100)
+@given(VALUES)
+def test_a_body_without_escapes_says_the_same(value: Value) -> None:
+    """Text that is not escaped is searched as it came, not as it was parsed."""
+    body = oracle.written(value)
+    try:
+        plain = json.dumps(json.loads(body), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return
+    again = json.dumps(json.loads(body)).encode()
+    assert Facts(Request(body=plain)).identities.keys() == Facts(Request(body=again)).identities.keys()
+
+
+@settings(deadline=None, max_examples=300)
+@given(VALUES, st.lists(st.sampled_from([" ", "\n", "\t"]), min_size=1, max_size=2).map("".join))
+def test_blanks_between_the_parts_of_a_body_change_nothing(value: Value, blank: str) -> None:
+    plain = oracle.written(value)
+    spread, in_text, escaped = "", False, False
+    for character in plain:
+        in_text = not in_text if character == '"' and not escaped else in_text
+        escaped = character == "\\" and not escaped
+        outside = not in_text and character in ',:{}[]"'
+        spread += f"{character}{blank}" if outside else character
+    facts, other = Facts(Request(body=plain.encode())), Facts(Request(body=spread.encode()))
+    assert facts.identities.keys() == other.identities.keys()
+    assert facts.labels == other.labels
+
+
+LARGE_BODIES: dict[str, Value] = {
+    "more values than a request keeps": [Number(str(n)) for n in range(25_000)],
+    "more values of one label than it keeps": Map((("serial", [f"serial-{n}" for n in range(1_500)]), ("b", "last"))),
+    "one value many times": Map((("pad", ["1"] * 19_999), ("serial", "S-1"), ("late", "S-2"))),
+    "values too long to count": Map((("pad", ["x" * 1_025] * 50), ("serial", "y" * 1_024))),
+    "deep maps with names like paths": Map(tuple((f"k.{n}", Map((("a.b", f"v{n}"), ("a", "w")))) for n in range(800))),
+}
+
+
+@pytest.mark.parametrize("value", LARGE_BODIES.values(), ids=LARGE_BODIES.keys())
+def test_a_large_body_says_what_a_plain_reading_of_it_says(value: Value) -> None:
+    body = oracle.written(value).encode()
+    facts, labels = Facts(Request(body=body)), oracle.labels_of(value)
+    assert {label: list(values) for label, values in facts.labels.items() if label} == labels
+    for label in [*list(labels)[:5], *list(labels)[-5:], "serial", "late"]:
+        assert facts.first(label) == next(iter(labels.get(label, [])), None)
+        assert list(facts.values(label)) == labels.get(label, [])
+    assert facts.identities.keys() == oracle.identities_of(value)

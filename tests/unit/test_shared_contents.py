@@ -1,0 +1,53 @@
+"""What documents have in common is shared, and nothing of a document outlives it."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from answerd import documents
+from answerd.answers.catalogue import Catalogue
+from answerd.documents import Content, Document, Key, RawDocument
+from answerd.identity import Kind
+
+
+def document(text: str, kind: Kind = Kind.MACHINE, name: str = "n1", extension: str = "toml") -> Document:
+    return Document(RawDocument(Key(kind, name, extension), text))
+
+
+def test_the_machines_of_a_rack_share_their_control_keys() -> None:
+    first, second = document('extends = "rack"\na = 1\n'), document('extends = "rack"\na = 2\n', name="n2")
+    assert first.content is second.content
+    assert first.content is not document("a = 1\n", name="n3").content
+    assert document("a = 1\n").content.verbatim
+    assert not document("a = '{{ b }}'\n").content.verbatim
+
+
+VERSIONS = {
+    "members": (Kind.GROUP, 'members = ["{}"]\n'),
+    "a match": (Kind.GROUP, 'match.serial = "{}"\n'),
+    "a group's name": (Kind.MACHINE, 'extends = "g{}"\n'),
+    "paths": (Kind.MACHINE, 'unset = ["a.b{}"]\n'),
+    "a problem": (Kind.MACHINE, 'a = "{{{{ b {} }}}}"\n'),
+    "a text that does not parse": (Kind.GROUP, "a = = {}\n"),
+}
+
+
+@pytest.mark.parametrize(("kind", "text"), VERSIONS.values(), ids=VERSIONS.keys())
+def test_a_version_that_is_not_in_force_is_forgotten(kind: Kind, text: str) -> None:
+    catalogue = Catalogue()
+    before: list[RawDocument] = []
+    contents: list[weakref.ref[Content]] = []
+    for version in range(20):
+        raw = RawDocument(Key(kind, "n1", "toml"), text.format(version))
+        catalogue = catalogue.changed([raw], before)
+        before = [raw]
+        contents.append(weakref.ref(catalogue.documents[raw].content))
+    gc.collect()
+    assert [content() is not None for content in contents[1:]] == [False] * 18 + [True]  # a base may keep the first
+    del catalogue
+    gc.collect()
+    assert contents[-1]() is None
+    assert not [one for one in documents._alike.values() if "n1" in repr(one) or "b1" in repr(one)]

@@ -1,0 +1,396 @@
+"""Changes that the kernel does not report, and directories that vanish, move or cannot be read any more."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from answerd.answers.catalogue import no_pause
+from answerd.answers.problems import load_problems
+from answerd.answers.resolve import resolve
+from answerd.documents import Key
+from answerd.errors import AnswerError
+from answerd.facts import Facts, Request
+from answerd.identity import Kind
+from answerd.server.answer_set import Digest
+from answerd.server.request_log import RequestLog
+from answerd.store import StoreError
+from answerd.store.files import FULL_LOOK_SECONDS, FileStore
+from answerd.store.loader import Loader
+from answerd.store.mounts import Mounts
+from answerd.store.notification import Hints, Notifier
+from answerd.store.sqlite import SqliteStore
+from tests.running import write_tree
+from tests.unprivileged import as_nobody, reachable
+
+
+@pytest.fixture(autouse=True, params=["told by the kernel", "looking at everything"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    way = str(request.param)
+    if way == "looking at everything":
+        monkeypatch.setattr(Mounts, "is_local", lambda mounts, directory: False)
+    return way
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "answers"
+    root.mkdir()
+    return root
+
+
+class Watched:
+    """A store on a directory, and the set in force after as many looks as a change needs."""
+
+    def __init__(self, root: Path) -> None:
+        self.store = FileStore(root)
+        self.loader = Loader(self.store)
+        self.settle()
+
+    def settle(self) -> dict[str, str]:
+        for _ in range(3):
+            self.loader.refresh()
+        return self.texts()
+
+    def texts(self) -> dict[str, str]:
+        return {raw.source: raw.text for raw in self.loader.catalogue.documents}
+
+    def problems(self) -> list[str]:
+        return load_problems(self.loader.catalogue)
+
+    def fault(self) -> str:
+        """Why the store cannot be read; several looks say the same."""
+        reasons = set()
+        for _ in range(3):
+            with pytest.raises(StoreError) as caught:
+                self.loader.refresh()
+            reasons.add(str(caught.value))
+        [reason] = reasons
+        return reason
+
+    def ask(self, target: str) -> str:
+        """The answer's text, or the reason why there is none."""
+        try:
+            return resolve(self.loader.catalogue, Facts(Request(target, "", [], b"", ""))).body.decode()
+        except AnswerError as error:
+            return f"{type(error).__name__}: {error}"
+
+
+@pytest.fixture
+def deaf(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that reports nothing."""
+    monkeypatch.setattr(Notifier, "hints", lambda notifier: Hints())
+
+
+# --- what the kernel does not report ---------------------------------------------------------------------------------
+
+
+def test_a_write_through_another_hard_link_is_in_force(tmp_path: Path, root: Path) -> None:
+    write_tree(tmp_path, {"outside.ks": "old", "answers/b.ks": "b"})
+    os.link(tmp_path / "outside.ks", root / "a.ks")
+    watched = Watched(root)
+    with (tmp_path / "outside.ks").open("r+") as file:
+        file.write("new")
+    assert watched.settle() == {"a.ks": "new", "b.ks": "b"}
+
+
+def test_a_hard_link_made_later_is_followed_too(tmp_path: Path, root: Path) -> None:
+    write_tree(root, {"a.ks": "old"})
+    watched = Watched(root)
+    os.link(root / "a.ks", tmp_path / "outside.ks")  # nothing reports this
+    os.link(root / "a.ks", root / "b.ks")
+    assert watched.settle() == {"a.ks": "old", "b.ks": "old"}
+    with (tmp_path / "outside.ks").open("r+") as file:
+        file.write("new")
+    assert watched.settle() == {"a.ks": "new", "b.ks": "new"}
+    (tmp_path / "outside.ks").unlink()
+    (root / "b.ks").unlink()
+    assert watched.settle() == {"a.ks": "new"}
+
+
+@pytest.mark.usefixtures("deaf")
+def test_asked_for_everything_a_store_sees_what_nobody_reported(root: Path, way: str) -> None:
+    write_tree(root, {"a.ks": "old", "sub/b.ks": "b"})
+    watched = Watched(root)
+    write_tree(root, {"a.ks": "newer", "sub/b.ipxe": "c"})
+    if way == "told by the kernel":
+        assert watched.settle() == {"a.ks": "old", "sub/b.ks": "b"}
+    watched.store.look_at_everything()
+    assert watched.settle() == {"a.ks": "newer", "sub/b.ks": "b", "sub/b.ipxe": "c"}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [{"a.ks": "newer"}, {"sub/c.ipxe": "c"}, {"new/c.ks": "c"}, {}],
+    ids=["a file", "a new file", "a new directory", "a removed file"],
+)
+@pytest.mark.usefixtures("deaf")
+def test_once_a_minute_a_store_looks_at_everything(
+    root: Path, written: dict[str, str | bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_tree(root, {"a.ks": "old", "sub/b.ks": "b"})
+    watched = Watched(root)
+    write_tree(root, written)
+    if not written:
+        (root / "a.ks").unlink()
+    later = time.monotonic() + FULL_LOOK_SECONDS
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    found = {path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*.*")}
+    # The second look, which believes what the first saw, comes without anybody's report.
+    assert watched.settle() == found
+
+
+def test_a_database_is_compared_as_a_whole_when_that_is_asked_for(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "answers.db")
+    loader = Loader(store)
+    loader.refresh()
+    with store.writing() as transaction:
+        transaction.put(Key(Kind.MACHINE, "a", "ks"), "old")
+        transaction.commit()
+    loader.refresh()
+    with closing(sqlite3.connect(tmp_path / "answers.db")) as other, other:
+        other.execute("DROP TRIGGER document_updated")
+        other.execute("UPDATE documents SET text = 'x'")
+    loader.refresh()
+    assert [raw.text for raw in loader.catalogue.documents] == ["old"]
+    store.look_at_everything()
+    loader.refresh()
+    assert [raw.text for raw in loader.catalogue.documents] == ["x"]
+
+
+# --- mounts ----------------------------------------------------------------------------------------------------------
+
+TABLE = rb"""1 1 8:1 / / rw - ext4 /dev/sda1 rw
+2 1 0:5 / /proc rw - proc proc rw
+3 1 0:42 / /srv/r\303\251ponses\040a rw - ext4 x rw
+4 3 0:43 / /srv/r\303\251ponses\040a/groups rw shared:1 master:2 - nfs4 nas:/x rw
+5 1 0:44 / /over rw - overlay overlay rw
+6 1 0:45 / /over/ext rw - nfs x rw
+7 1 0:46 / /over/ext rw - ext4 x rw
+"""
+
+
+@pytest.mark.parametrize("raw", [TABLE, TABLE.replace(rb"\303\251", "é".encode())], ids=["octal", "bytes"])
+def test_the_mount_table_is_understood(raw: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    mounts = Mounts.of(raw)
+    assert mounts.below("/srv/réponses a") == {"groups"}
+    assert mounts.below("/srv/réponses") == frozenset()
+    assert [mounts.is_local(path) for path in ("/srv/réponses a/x", "/srv/réponses a/groups/x", "/x", "/over/x")] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert mounts.is_local("/over/ext/x"), "the later mount covers the earlier"
+    assert os.makedev(0, 5) in mounts.kernel_devices()
+    assert os.makedev(8, 1) not in mounts.kernel_devices()
+
+
+MOUNTING = """
+import pathlib, subprocess, sys
+from answerd.store.files import FileStore
+from answerd.store.loader import Loader
+from answerd.answers.problems import load_problems
+root, other = map(pathlib.Path, sys.argv[1:])
+loader = Loader(FileStore(root))
+def settle():
+    for _ in range(3):
+        loader.refresh()
+    print(sorted((raw.source, raw.text) for raw in loader.catalogue.documents), len(load_problems(loader.catalogue)))
+settle()
+subprocess.run(["mount", "--bind", other, root / "groups"], check=True)
+settle()
+(other / "g.ks").write_text("third")
+settle()
+subprocess.run(["umount", root / "groups"], check=True)
+settle()
+(root / "groups" / "g.ks").unlink()
+settle()
+subprocess.run(["mount", "--bind", other, root / "groups"], check=True)
+settle()
+subprocess.run(["umount", root / "groups"], check=True)
+settle()
+subprocess.run(["mount", "--bind", other, root / "groups"], check=True)
+(other / "g.ks").unlink()
+settle()
+"""
+
+
+def test_a_mount_below_is_polled_and_its_documents_outlive_it(tmp_path: Path, root: Path) -> None:
+    unshare = ["unshare", "--mount", *(["--map-root-user"] if os.geteuid() else [])]
+    if shutil.which("unshare") is None or subprocess.run([*unshare, "true"], check=False).returncode:
+        pytest.skip("this system lets nobody mount")
+    write_tree(tmp_path, {"answers/groups/g.ks": "first", "other/g.ks": "second"})
+    script = [sys.executable, "-c", MOUNTING, str(root), str(tmp_path / "other")]
+    found = subprocess.run([*unshare, *script], capture_output=True, text=True, check=True, timeout=60).stdout
+    first, second, third = (f"[('groups/g.ks', '{text}')] 0" for text in ("first", "second", "third"))
+    kept = third.replace(" 0", " 1")
+    assert found.splitlines() == [first, second, third, first, "[] 0", third, kept, "[] 0"]
+
+
+# --- the answers directory itself ------------------------------------------------------------------------------------
+
+
+def test_a_directory_that_vanishes_leaves_the_set_in_force(tmp_path: Path, root: Path) -> None:
+    write_tree(root, {"a.ks": "a", "groups/g.ks": "g"})
+    watched = Watched(root)
+    before = watched.texts()
+    root.rename(tmp_path / "elsewhere")
+    assert watched.fault() == f"the answers directory {root} does not exist any more: mount it, or put it back"
+    root.write_text("a file")
+    assert "is not a directory" in watched.fault()
+    root.unlink()
+    assert watched.texts() == before
+    (tmp_path / "elsewhere").rename(root)
+    assert watched.settle() == before
+
+
+def test_an_empty_directory_in_the_place_of_another_is_a_vanished_one(tmp_path: Path, root: Path) -> None:
+    write_tree(root, {"a.ks": "a"})
+    watched = Watched(root)
+    root.rename(tmp_path / "elsewhere")
+    root.mkdir()
+    (root / "lost+found").mkdir()
+    assert "is empty and is not the one that was there before" in watched.fault()
+    assert watched.texts() == {"a.ks": "a"}
+    write_tree(root, {"b.ks": "b"})
+    assert watched.settle() == {"b.ks": "b"}
+
+
+def test_a_directory_that_was_emptied_is_an_empty_set(root: Path) -> None:
+    write_tree(root, {"a.ks": "a", "groups/g.ks": "g"})
+    watched = Watched(root)
+    shutil.rmtree(root / "groups")
+    (root / "a.ks").unlink()
+    assert watched.settle() == {}
+
+
+def test_another_populated_directory_in_its_place_is_the_new_set(tmp_path: Path, root: Path) -> None:
+    write_tree(tmp_path, {"answers/a.ks": "old", "answers/b.ks": "b", "next/a.ks": "new", "next/c.ks": "c"})
+    watched = Watched(root)
+    root.rename(tmp_path / "former")
+    (tmp_path / "next").rename(root)
+    assert watched.settle() == {"a.ks": "new", "c.ks": "c"}
+
+
+# --- directories reached by a link -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def linked(tmp_path: Path, root: Path) -> Path:
+    """A directory elsewhere that ``groups`` is a link to."""
+    write_tree(tmp_path, {"disk/g.ks": "g", "answers/a.ks": "a"})
+    (root / "groups").symlink_to(tmp_path / "disk")
+    return tmp_path / "disk"
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["empty", "gone"])
+def test_what_a_link_led_to_stays_in_force_when_its_disk_is_gone(
+    tmp_path: Path, root: Path, linked: Path, is_there: bool
+) -> None:
+    watched = Watched(root)
+    linked.rename(tmp_path / "elsewhere")
+    if is_there:
+        linked.mkdir()
+    assert watched.settle() == {"a.ks": "a", "groups/g.ks": "g"}
+    [problem] = watched.problems()
+    assert problem.startswith("directory groups cannot be listed: ")
+    if is_there:
+        linked.rmdir()
+    (tmp_path / "elsewhere").rename(linked)
+    watched.settle()
+    assert watched.problems() == []
+
+
+def test_a_link_that_is_removed_takes_its_documents_along(root: Path, linked: Path) -> None:
+    watched = Watched(root)
+    (root / "groups").unlink()
+    assert watched.settle() == {"a.ks": "a"}
+    assert watched.problems() == []
+
+
+def test_a_link_to_groups_that_leads_nowhere_at_the_start_might_be_anything(root: Path) -> None:
+    write_tree(root, {"default.ks": "wipe"})
+    (root / "groups").symlink_to("nowhere")
+    watched = Watched(root)
+    assert watched.loader.catalogue.unlisted == ("directory groups cannot be listed: the link leads nowhere",)
+    assert "any group might claim this request" in watched.ask("/ks/n1")
+
+
+# --- what may not be read --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("closed", ["groups", "groups/g.ks", "groups/own"])
+def test_what_may_not_be_read_any_more_is_a_problem_and_keeps_its_claims(root: Path, closed: str) -> None:
+    write_tree(root, {"default.ks": "default", "groups/g.ks": "# answer: member n1\ng\n", "n2.ks": "n2"})
+    if closed == "groups/own":
+        write_tree(root, {"groups/own/x.ks": "# answer: member n1\n# answer: match file=n1\ng\n"})
+    reachable(root)
+    with as_nobody():
+        watched = Watched(root)
+        assert watched.ask("/ks/n1").endswith("g\n")
+        mode = (root / closed).stat().st_mode
+        (root / closed).chmod(0)
+        watched.settle()
+        named = f"({closed})" if closed.endswith(".ks") else f"directory {closed} "
+        assert any(named in problem for problem in watched.problems())
+        assert "cannot be opened: Permission denied" in watched.ask("/ks/n1")
+        assert (watched.ask("/ks/n2"), watched.ask("/ks/n3")) == ("n2", "default")
+        (root / closed).chmod(mode)
+        watched.settle()
+        assert watched.problems() == []
+        assert watched.ask("/ks/n1").endswith("g\n")
+
+
+def test_what_cannot_be_read_is_logged_when_it_begins_and_when_it_ends(root: Path) -> None:
+    write_tree(root, {"groups/g.ks": "g"})
+    reachable(root)
+    lines: list[str] = []
+    log = cast(RequestLog, SimpleNamespace(service=lines.append))
+    with as_nobody():
+        watched, digest = Watched(root), Digest()
+        for mode in (0o700, 0, 0, 0o700):
+            (root / "groups").chmod(mode)
+            watched.settle()
+            digest.take(watched.loader.catalogue, no_pause, log)
+    first = "problem: directory groups cannot be listed: Permission denied"
+    second = 'problem: group "g" (ks): cannot be opened: Permission denied (groups/g.ks)'
+    assert lines == [first, second, f"no longer a {first}", f"no longer a {second}"]
+
+
+def test_a_directory_that_lets_pass_but_not_list_serves_what_is_known(root: Path) -> None:
+    write_tree(root, {"groups/g.ks": "# answer: member n1\nold\n", "groups/h.ks": "h"})
+    reachable(root)
+    with as_nobody():
+        watched = Watched(root)
+        (root / "groups").chmod(0o300)
+        watched.settle()
+        assert watched.problems() == ["directory groups cannot be listed: Permission denied"]
+        (root / "groups" / "g.ks").write_text("# answer: member n1\nnew\n")
+        (root / "groups" / "h.ks").unlink()
+        watched.settle()
+        (root / "groups").chmod(0o700)
+        assert list(watched.texts()) == ["groups/g.ks"]
+        assert watched.ask("/ks/n1") == "new\n"
+
+
+def test_a_directory_that_holds_no_documents_may_be_closed(root: Path) -> None:
+    write_tree(root, {"a.ks": "a", "lost+found/x": "", "inventory/x.csv": ""})
+    reachable(root)
+    with as_nobody():
+        for name in ("lost+found", "inventory"):
+            (root / name).chmod(0)
+        watched = Watched(root)
+        assert watched.settle() == {"a.ks": "a"}
+        assert watched.problems() == []

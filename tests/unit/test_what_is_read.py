@@ -1,0 +1,176 @@
+"""What the file store never opens or reads: too much at once, and what is not a document's file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from answerd.answers.problems import load_problems
+from answerd.store import reading
+from answerd.store.files import FileStore
+from answerd.store.loader import Loader
+from answerd.store.mounts import Mount, Mounts
+from answerd.store.reading import LARGEST_FILE
+from tests.running import write_tree
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "answers"
+    root.mkdir()
+    return root
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths that are opened from now on."""
+    paths: list[str] = []
+    plain = os.open
+
+    def note(path: str, *arguments: int) -> int:
+        paths.append(path)
+        return plain(path, *arguments)
+
+    monkeypatch.setattr(reading.os, "open", note)  # type: ignore[attr-defined]
+    return paths
+
+
+def settled(loader: Loader) -> dict[str, str | None]:
+    """The faults of all documents, by their sources."""
+    for _ in range(3):
+        loader.refresh()
+    return {raw.source: raw.fault for raw in loader.catalogue.documents}
+
+
+def test_a_file_over_16_mb_is_a_problem_and_is_not_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_tree(root, {"big.ks": "", "small.ks": "x"})
+    os.truncate(root / "big.ks", 3_000_000_000)  # sparse
+    sizes: list[int] = []
+    plain = os.read
+
+    def note(file: int, size: int) -> bytes:
+        sizes.append(size)
+        return plain(file, size)
+
+    monkeypatch.setattr(reading.os, "read", note)  # type: ignore[attr-defined]
+    loader = Loader(FileStore(root))
+    assert settled(loader) == {"big.ks": "is larger than 16,777,216 bytes (big.ks)", "small.ks": None}
+    assert load_problems(loader.catalogue) == ['machine "big" (ks): is larger than 16,777,216 bytes (big.ks)']
+    assert sum(sizes) < 3 * LARGEST_FILE
+    os.truncate(root / "big.ks", 1)
+    assert settled(loader) == {"big.ks": None, "small.ks": None}
+
+
+@pytest.mark.parametrize(("more", "is_read"), [(0, True), (1, False)])
+def test_the_limit_itself_is_allowed(root: Path, more: int, is_read: bool) -> None:
+    (root / "a.ks").write_bytes(b"#" * (LARGEST_FILE + more))
+    assert (settled(Loader(FileStore(root)))["a.ks"] is None) is is_read
+
+
+def test_a_file_that_grows_while_it_is_read_is_read_no_further_than_the_limit(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "LARGEST_FILE", 1000)
+    (root / "a.ks").write_bytes(b"#" * 900)
+    plain, total = os.read, [0]
+
+    def growing(file: int, size: int) -> bytes:
+        with (root / "a.ks").open("ab") as other:
+            other.write(b"#" * 200)
+        total[0] += len(read := plain(file, min(size, 150)))
+        return read
+
+    monkeypatch.setattr(reading.os, "read", growing)  # type: ignore[attr-defined]
+    [document] = FileStore(root).changes().added  # type: ignore[union-attr]
+    assert document.fault == "is larger than 1,000 bytes (a.ks)"
+    assert document.text == ""
+    assert total[0] <= 1150
+
+
+def test_a_group_that_grows_too_large_keeps_its_claims(root: Path) -> None:
+    write_tree(root, {"groups/g.ks": "# answer: member n1\n"})
+    loader = Loader(FileStore(root))
+    settled(loader)
+    os.truncate(root / "groups" / "g.ks", LARGEST_FILE + 1)
+    settled(loader)
+    [claim] = loader.catalogue.claims.values()
+    assert (claim.members, claim.document.content.readable) == (("n1",), False)
+
+
+@pytest.mark.parametrize(
+    "target", ["/proc/self/environ", "/proc/version", "/sys/kernel/notes", "/dev/null", "/dev/shm/x"]
+)
+def test_a_link_out_to_the_kernel_is_never_opened(root: Path, target: str, opened: list[str]) -> None:
+    (root / "a.ks").symlink_to(target)
+    (root / "via.ks").symlink_to(root / "a.ks")
+    faults = settled(Loader(FileStore(root)))
+    place = "/" + target.split("/")[1]
+    assert faults == {
+        name: f"cannot be opened: it is a link into {place}, from which nothing is read ({name})"
+        for name in ("a.ks", "via.ks")
+    }
+    assert not [path for path in opened if path.startswith(str(root))]
+
+
+def test_a_directory_that_links_to_the_kernel_is_not_entered(root: Path) -> None:
+    write_tree(root, {"default.ks": "x"})
+    (root / "n1").symlink_to("/proc/self")
+    (root / "groups").symlink_to("/dev")
+    loader = Loader(FileStore(root))
+    faults = settled(loader)
+    assert loader.catalogue.unlisted == (
+        "directory groups cannot be listed: it is a link into /dev, from which nothing is read",
+    )
+    assert {source.rpartition("/")[0] for source, fault in faults.items() if fault} == {"n1"}
+
+
+def test_a_kernel_file_system_mounted_elsewhere_is_known_by_its_device(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: list[str]
+) -> None:
+    write_tree(tmp_path, {"elsewhere/x.ks": "x", "answers/b.ks": "b"})
+    (root / "a.ks").symlink_to(tmp_path / "elsewhere" / "x.ks")
+    (root / "n1").symlink_to(tmp_path / "elsewhere")
+    device = (tmp_path / "elsewhere").stat().st_dev
+    monkeypatch.setattr(Mounts, "kernel_devices", lambda mounts: frozenset({device, 12345}))
+    assert settled(Loader(FileStore(root))) == {"a.ks": None, "n1/x.ks": None, "b.ks": None}, "the root's own device"
+
+    stat = Path.stat
+
+    def other_device(path: Path, **more: bool) -> os.stat_result:
+        status = stat(path, **more)
+        return os.stat_result((*status[:2], 1, *status[3:10])) if path == root else status
+
+    monkeypatch.setattr(Path, "stat", other_device)
+    faults = settled(Loader(FileStore(root)))
+    assert faults["a.ks"] == (
+        "cannot be opened: it is on a file system of /proc, /sys, /dev, from which nothing is read (a.ks)"
+    )
+    assert "n1/*.ks" in faults
+
+
+def test_an_answers_directory_below_dev_may_hold_links_to_its_own_files(tmp_path: Path) -> None:
+    boundary = reading.Boundary.of(Path("/dev"), Mounts())
+    assert boundary.link_fault("/dev/null") is None
+    assert boundary.link_fault("/proc/version") is not None
+    plain = Mounts((Mount("/", "ext4", os.stat("/").st_dev), Mount("/x", "proc", 77)))
+    assert 77 in plain.kernel_devices()
+    assert os.stat("/").st_dev not in plain.kernel_devices()
+
+
+@pytest.mark.parametrize("name", ["inventory.csv", "inventory/x.csv", "inventory/x.toml", "Inventory/inventory.toml"])
+def test_an_inventory_is_passed_over_quietly(root: Path, name: str) -> None:
+    write_tree(root, {name: "x", "a.ks": "a"})
+    loader = Loader(FileStore(root))
+    assert settled(loader) == {"a.ks": None}
+    assert load_problems(loader.catalogue) == []
+
+
+@pytest.mark.parametrize("name", ["inventory.toml", "INVENTORY.ks"])
+def test_a_machine_cannot_be_named_inventory(root: Path, name: str) -> None:
+    write_tree(root, {name: ""})
+    loader = Loader(FileStore(root))
+    settled(loader)
+    [problem] = load_problems(loader.catalogue)
+    assert "reserved" in problem
