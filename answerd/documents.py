@@ -6,8 +6,9 @@ other documents: what follows from several of them together is the catalogue's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from answerd.errors import MOST_PROBLEMS
@@ -18,6 +19,23 @@ from answerd.formats.template import TemplateReader
 from answerd.identity import Kind, brief, identifier_fault, identity, shown
 
 BYTE_ORDER_MARK = "\ufeff"
+
+LARGE_TEXT = 8_192
+"""Characters of a text that take some 10 milliseconds to be read: who has others waiting does that elsewhere."""
+
+_T = TypeVar("_T")
+
+
+class Elsewhere(Protocol):
+    """Runs long work where it holds up nobody."""
+
+    def __call__(self, work: Callable[[], _T]) -> _T:
+        """What the work returns, or raises."""
+
+
+def here(work: Callable[[], _T]) -> _T:
+    """For who has nobody waiting: do it at once."""
+    return work()
 
 
 class Key(NamedTuple):
@@ -99,11 +117,26 @@ class Document:
     def __getattr__(self, name: str) -> Any:
         if name not in ("content", "tree", "problems"):
             raise AttributeError(name)
-        content, self.tree = read_content(self.key.kind, self.family, self.text, self.raw.fault)
-        self.content = _shared(content)
+        content, tree = read_content(self.key.kind, self.family, self.text, self.raw.fault)
+        content = _shared(content)
         name_fault = self.name_fault
-        self.problems = (name_fault, *content.problems) if name_fault else self.content.problems
-        return object.__getattribute__(self, name)
+        problems = (name_fault, *content.problems) if name_fault else content.problems
+        # Another thread may read it too, or forget its tree: what is returned is what was read here.
+        self.tree, self.problems, self.content = tree, problems, content
+        return {"content": content, "tree": tree, "problems": problems}[name]
+
+    def read(self, elsewhere: Elsewhere) -> None:
+        """Have it read, if it is not yet, a large one ``elsewhere``."""
+        if len(self.raw.text) > LARGE_TEXT and not self._is_read:
+            elsewhere(lambda: self.content)
+
+    @property
+    def _is_read(self) -> bool:
+        try:
+            object.__getattribute__(self, "content")
+        except AttributeError:
+            return False
+        return True
 
     def forget_tree(self) -> None:
         """Drop the tree, which takes more memory than the text; who asks for it again has the text parsed again."""

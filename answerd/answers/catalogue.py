@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from answerd.answers.selectors import SelectorIndex
 from answerd.answers.sharing_map import SharingMap
-from answerd.documents import Document, Key, RawDocument
+from answerd.documents import Document, Elsewhere, Key, RawDocument, here
 from answerd.errors import BrokenDocument
 from answerd.formats.control import Criterion
 from answerd.identity import Kind, identifier_fault, identity, shown
@@ -72,7 +72,8 @@ class Catalogue:
     ``unreadable`` are the groups that have not been readable since the start, which might claim anything.
     ``unlisted`` says which part of the store could not even be listed, for the same reason. ``faults`` says which part
     could be listed before and cannot now: a problem, and no doubt about a claim. ``gone`` is what groups claimed that
-    are not there any more, for the case that one comes back and cannot be read.
+    are not there any more, for the case that one comes back and cannot be read. ``elsewhere`` runs what takes long for
+    one document or one answer; a catalogue that is made of this one has it too.
     """
 
     documents: SharingMap[RawDocument, Document] = field(default_factory=SharingMap)
@@ -84,6 +85,7 @@ class Catalogue:
     selectors: SelectorIndex[GroupClaim] = field(default_factory=SelectorIndex)
     unreadable: tuple[Document, ...] = ()
     unlisted: tuple[str, ...] = ()
+    elsewhere: Elsewhere = here
     gone: Mapping[Name, Claimed] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     # What `extended_by` and `chain` found, each once: hundreds of machines stand on one group.
@@ -265,6 +267,7 @@ class _Change:
             selectors=self.selectors,
             unreadable=tuple(sorted(self.unreadable, key=_order)),
             unlisted=unlisted,
+            elsewhere=self.before.elsewhere,
             gone=self._gone(),
             faults=faults,
         )
@@ -301,6 +304,7 @@ class _Change:
                 _append(self.machines, document.identity, document)
         elif kind is Kind.GROUP:
             _append(self.groups, (document.identity, raw.key.format), document)
+            document.read(self.before.elsewhere)
             claim = self._claim(document)
             if claim:
                 self.claims[document] = claim

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from answerd.documents import Document, RawDocument
+from answerd.documents import LARGE_TEXT, Document, Elsewhere, RawDocument, here
 from answerd.errors import BrokenDocument, EmptyAnswer
 from answerd.formats.family import MergeError, Prepared, Tree
 from answerd.identity import first_of
@@ -20,8 +20,8 @@ _MOST_NAMED = 4
 """Layers that a sentence names."""
 
 
-def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
-    """The answer of a stack, lowest layer first, ready to be filled.
+def prepared_answer(layers: Layers, *, may_be_blank: bool = False, elsewhere: Elsewhere = here) -> Prepared:
+    """The answer of a stack, lowest layer first, ready to be filled. What is large is put together ``elsewhere``.
 
     Raises `BrokenDocument`, and `EmptyAnswer` unless it ``may_be_blank``: cloud-init takes an empty side file for one
     that says nothing, all other installers take an empty answer for success.
@@ -29,7 +29,8 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
     top = layers[-1]
     below = layers[:-1]
     if top.prepared is None or not _is_made_of(top.prepared, below):
-        top.prepared = (below, _prepare(layers))
+        is_large = sum([len(layer.raw.text) for layer in layers]) > LARGE_TEXT
+        top.prepared = (below, elsewhere(lambda: _prepare(layers)) if is_large else _prepare(layers))
         if not top.is_shared:
             top.forget_tree()  # needed once more only when the layers below it change
     prepared = top.prepared[1]

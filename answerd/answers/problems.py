@@ -166,6 +166,7 @@ class _Update:
             self.pause()
 
     def _look_at(self, document: Document) -> None:
+        document.read(self.catalogue.elsewhere)
         _file(self.of_documents, document, tuple(_of_document(self.catalogue, document)))
 
     def _look_at_name(self, document: Document) -> None:

@@ -61,18 +61,24 @@ def resolve(
     question = question_of(facts, acceptable, assumed)
     side_file = facts.side_file
     if side_file is None:
-        return _answer(select(catalogue, question), facts)
+        return _answer(catalogue, select(catalogue, question), facts)
     try:
-        return _answer(select(catalogue, question), facts, may_be_blank=True)
+        return _answer(catalogue, select(catalogue, question), facts, may_be_blank=True)
     except NotClaimed:
         return _side_file(catalogue, facts, side_file, acceptable, assumed)
 
 
-def _answer(selection: Selection, facts: Facts, *, may_be_blank: bool = False) -> Answer:
-    prepared = prepared_answer(selection.layers, may_be_blank=may_be_blank)
+MANY_HOLES = 2_000
+"""Holes of an answer that take some milliseconds to be filled."""
+
+
+def _answer(catalogue: Catalogue, selection: Selection, facts: Facts, *, may_be_blank: bool = False) -> Answer:
+    prepared = prepared_answer(selection.layers, may_be_blank=may_be_blank, elsewhere=catalogue.elsewhere)
     body = prepared.static
     if body is None:
-        body = prepared.fill(values_of(selection, facts))
+        values = values_of(selection, facts)
+        is_long = len(prepared.holes) > MANY_HOLES
+        body = catalogue.elsewhere(lambda: prepared.fill(values)) if is_long else prepared.fill(values)
         if is_blank(body) and not may_be_blank:
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
     if len(body) > LARGEST_ANSWER:
@@ -98,7 +104,7 @@ def _side_file(
 ) -> Answer:
     """What cloud-init gets for a side file that no document names: enough to go on, where user-data is there."""
     facts = facts.asking_for_user_data()
-    user_data = _answer(select(catalogue, Question(facts, extensions, assumed)), facts)
+    user_data = _answer(catalogue, select(catalogue, Question(facts, extensions, assumed)), facts)
     selection = user_data.selection
     body = b""
     if side_file == "meta-data":

@@ -78,6 +78,8 @@ def select(catalogue: Catalogue, question: Question) -> Selection:
 def _best_machine(catalogue: Catalogue, question: Question) -> Document | None:
     """The machine document that claims the request with most criteria; ties by identifier, then format order."""
     claims = claims_by_identity(catalogue, question)
+    for document in claims:
+        document.read(catalogue.elsewhere)
     if len(claims) > 1:
         claims.sort(key=lambda claim: rank(claim.key, claim.control.match, question.extensions))
     for document in claims:
@@ -170,6 +172,7 @@ def _default(catalogue: Catalogue, question: Question) -> Selection:
         if defaults and not question.without_default:
             catalogue.refuse_twins(defaults)
             default = defaults[0]
+            default.read(catalogue.elsewhere)
             refuse_broken(default)
             extended = catalogue.extended_by(default)
             below = catalogue.chain(extended) if extended else ()

@@ -29,11 +29,13 @@ def warm_up(catalogue: Catalogue, pause: Callable[[], None], before: Catalogue |
     former version, and are not among those stacks, are dropped.
     """
     block: list[Prepared] = []
+    elsewhere = catalogue.elsewhere
     for document in _to_prepare(catalogue, before, pause):
         forget_outdated(document, catalogue.documents)
+        document.read(elsewhere)
         if document.content.readable:
             try:
-                block += [prepared_answer(layers) for layers in _stacks(catalogue, document)]
+                block += [prepared_answer(layers, elsewhere=elsewhere) for layers in _stacks(catalogue, document)]
             except AnswerError:
                 pass
         if len(block) >= _IN_A_BLOCK:

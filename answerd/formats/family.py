@@ -212,12 +212,16 @@ class Prepared:
         The interpreter counts the users of an object beside its bytes. After a fork, a block of many answers stays
         shared where thousands of single ones would be copied, one by one, as they are asked for.
         """
-        alone = [one for one in answers if len(one._block) == sum(one._cuts)]
+        alone = [one for one in answers if len(one._block) <= _PACKED and len(one._block) == sum(one._cuts)]
         block = b"".join([one._block for one in alone])
         at = 0
         for one in alone:
             one._block, one._begin = block, at
             at += sum(one._cuts)
+
+
+_PACKED = 65_536
+"""Bytes of an answer up to which it is put into a block with others; a larger one is a block by itself."""
 
 
 def _weight(holes: tuple[Hole, ...]) -> int:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, time
+from importlib.machinery import FileFinder, SourceFileLoader
+from importlib.util import find_spec, module_from_spec, spec_from_loader
+from typing import Any
 
 import tomli
 
@@ -24,6 +27,28 @@ unset = plain.unset
 _LONGEST_KEY = 200  # characters of a key, or of a dotted path, that is spelled once for all documents
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 _TO_ESCAPE = re.compile(r'["\\\x00-\x1f\x7f]')
+_LARGE = 32_768
+"""Characters up to which compiled code reads a text: 15 ms in which no other thread of the process can go on."""
+
+
+def _parser_in_python() -> Any:
+    """tomli's parser as Python code, which other threads can interrupt; the compiled one where there is no other."""
+    compiled = find_spec("tomli._parser")
+    folder = (compiled.origin or "").rpartition("/")[0] if compiled else ""
+    source = FileFinder(folder, (SourceFileLoader, [".py"])).find_spec("_parser") if folder else None
+    if source is None or source.origin is None:
+        return tomli
+    # A name of its own, so that it does not take the place of the compiled one.
+    spec = spec_from_loader("tomli._parser_in_python", SourceFileLoader("tomli._parser_in_python", source.origin))
+    if spec is None or spec.loader is None:
+        return tomli
+    parser = module_from_spec(spec)
+    spec.loader.exec_module(parser)
+    return parser
+
+
+_in_python = _parser_in_python()
+
 _LONG_INTEGER = re.compile(r"(?<![0-9A-Za-z_])0[xob][0-9A-Fa-f_]{2000}")
 _MOST_BITS = 12_000
 """Bits of an integer: Python writes no decimal number of more than 4,300 digits."""
@@ -37,8 +62,8 @@ _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n
 def parse(text: str) -> Tree:
     """A plain tree. Raises `ParseError` with line and column, also for what only a hostile text holds."""
     try:
-        tree = tomli.loads(text)
-    except tomli.TOMLDecodeError as error:
+        tree = tomli.loads(text) if len(text) <= _LARGE else _in_python.loads(text)
+    except (tomli.TOMLDecodeError, _in_python.TOMLDecodeError) as error:
         raise ParseError(fixed_sentence(error.msg), error.lineno, error.colno) from None
     except RecursionError:
         raise ParseError("it is nested too deeply") from None

@@ -16,9 +16,9 @@ from urllib.parse import parse_qsl, quote, unquote_to_bytes
 import bottle
 from gevent.lock import RLock
 
-from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.provenance import explanation
-from answerd.answers.resolve import resolve
+from answerd.answers.resolve import Answer, resolve
 from answerd.check import check
 from answerd.documents import Key
 from answerd.errors import AnswerError, NotClaimed
@@ -85,14 +85,13 @@ def make_admin_app(
     token: str,
     block: FailureBlock,
     log: Callable[[str], None],
-    pause: Callable[[], None] = no_pause,
 ) -> bottle.Bottle:
-    """The application. ``log`` takes a line about the service; ``pause`` lets others run during a long check."""
+    """The application. ``log`` takes a line about the service."""
     hold_in_context()
     app = bottle.Bottle()
     app.catchall = False
     gate = _Gate(token, block, log)
-    api = _Api(guard, pause)
+    api = _Api(guard)
     app.add_hook("before_request", _route_on_the_raw_path)
     app.add_hook("before_request", gate.judge)
     app.install(_errors_as_responses(log))
@@ -176,10 +175,9 @@ class _Gate:
 class _Api:
     """The handlers, one for each row of SPEC 11's table."""
 
-    def __init__(self, guard: WriteGuard, pause: Callable[[], None]) -> None:
+    def __init__(self, guard: WriteGuard) -> None:
         self.guard = guard
         self.store = guard.store
-        self.pause = pause
         self._checking = RLock()
         self._checked: tuple[Catalogue, list[str]] | None = None
 
@@ -238,8 +236,14 @@ class _Api:
         identifier = None if name is None else _identifier(Kind.MACHINE, name)
         query, explains = _without_explain(bottle.request.environ["QUERY_STRING"])
         facts = _facts_of_query(query) if query else facts_of([identifier] if identifier else [])
+        catalogue = self.guard.follower.current()
+
+        def look() -> tuple[Answer, dict[str, Any] | None]:
+            answer = resolve(catalogue, facts)
+            return answer, explanation(answer) if explains else None
+
         try:
-            answer = resolve(self.guard.follower.current(), facts)
+            answer, told = catalogue.elsewhere(look)
         except NotClaimed as error:
             overridden = (
                 f'; the query string overrides the identifier "{identifier}" in the path' if query and name else ""
@@ -248,8 +252,8 @@ class _Api:
         except AnswerError as error:
             raise CannotRender(error.reason) from None
         _note(answer.composition)
-        if explains:
-            return _response(200, explanation(answer), {"X-Answer-Source": answer.composition})
+        if told is not None:
+            return _response(200, told, {"X-Answer-Source": answer.composition})
         headers = {"Content-Type": answer.format.content_type, "X-Answer-Source": answer.composition}
         return bottle.HTTPResponse(answer.body, 200, headers)
 
@@ -258,7 +262,8 @@ class _Api:
         with self._checking:
             catalogue = self.guard.follower.current()
             if self._checked is None or self._checked[0] is not catalogue:
-                self._checked = catalogue, [*check(catalogue, pause=self.pause).problems]
+                # In a thread: validators and the programs they start take as long as they like.
+                self._checked = catalogue, [*self.guard.run(check, catalogue).problems]
             problems = self._checked[1]
         _note(f"{len(problems)} problems")
         return _response(200, {"problems": problems})

@@ -30,6 +30,7 @@ from answerd.server.capture import Recorder
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
 from answerd.server.generation import Generation, in_thread
 from answerd.server.listener import Limits, Listener, bind, refuse_new
+from answerd.server.long_work import LongWork
 from answerd.server.openapi import DOCUMENT_LIMIT
 from answerd.server.peer import with_port
 from answerd.server.processes import (
@@ -101,6 +102,7 @@ class _Service:
     sockets: list[socket.socket]
     certificate: Certificate | None
     admin_socket: socket.socket | None
+    long_work: LongWork
     generation: Generation = field(default_factory=Generation)
     digest: Digest = field(default_factory=Digest)
 
@@ -136,7 +138,8 @@ class _Service:
 
 def _prepare(config: Config, log: RequestLog) -> _Service:
     """Everything that can refuse to start. Raises `StartupError` and `answerd.store.StoreError`."""
-    loader = Loader(open_store(config))
+    long_work = LongWork()
+    loader = Loader(open_store(config), long_work)
     has_admin = config.admin is not None
     descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
     try:
@@ -150,7 +153,7 @@ def _prepare(config: Config, log: RequestLog) -> _Service:
     for warning in (*config.warnings, *loader.store.warnings()):
         log.service(f"warning: {warning}")
     admission = Admission(descriptors.answers, config.workers + 1)  # the last is the stand-in's
-    service = _Service(config, log, loader, descriptors, admission, sockets, certificate, admin_socket)
+    service = _Service(config, log, loader, descriptors, admission, sockets, certificate, admin_socket, long_work)
     service.say_fingerprint()
     return service
 
@@ -315,7 +318,7 @@ class _Process:
             return
         self.guard = WriteGuard(cast(SqliteStore, service.loader.store), self.answers.follower, Slices())
         block = FailureBlock(time.monotonic)
-        app = make_admin_app(self.guard, config.admin_token, block, service.log.service, Slices())
+        app = make_admin_app(self.guard, config.admin_token, block, service.log.service)
         limits = Limits(
             timeout=config.timeout_seconds,
             max_body=DOCUMENT_LIMIT,
@@ -341,6 +344,7 @@ class _Process:
     def run(self, announce: Callable[[], None] | None = None) -> int:
         """Serve until told to stop. Returns the exit status. ``announce``: what to do once connections are accepted."""
         self._heed_signals()
+        self.service.long_work.begin()
         watch = gevent.spawn(self.answers.watch)
         gevent.spawn(self._trim_for_ever)
         for listener in self.listeners:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any, Protocol
 
@@ -146,6 +147,7 @@ class WriteGuard:
         """Stores a document. Raises `WriteRefused`, and `answerd.store.StoreError` where it cannot be written: also
         where the write had to wait until ``client`` must have its response, or is gone. It is not made then."""
         document = Document(RawDocument(key, text))
+        document.read(self.follower.loader.catalogue.elsewhere)
         if document.content.problems:
             reasons = "; ".join(document.content.problems)
             raise InvalidDocument(f"{key}: {reasons}")
@@ -201,9 +203,7 @@ class WriteGuard:
                 before = self._look_at(catalogue)
                 written = apply(writing, self.run(writing.find, key))
                 changes = self.store.difference(written.key, text)
-                trial = catalogue.changed(changes.added, changes.removed, catalogue.unlisted)
-                after = before.after(trial, changes.added, changes.removed)
-                self._refuse_new_problems(before, after)
+                after = catalogue.elsewhere(partial(_judged, before, catalogue, changes))
                 turn.check_deadline()
                 self.run(writing.commit)
                 self._put_in_force(changes, written.revision, after)
@@ -228,14 +228,19 @@ class WriteGuard:
         if fault:
             raise ConditionFailed(fault)
 
-    def _refuse_new_problems(self, before: ProblemIndex, after: ProblemIndex) -> None:
-        introduced = sorted(after.sentences() - before.sentences())
-        if introduced:
-            reason = f"this would break the answer set and was rolled back: {introduced[0]}"
-            raise BreaksTheSet(reason, tuple(introduced))
-
     def _put_in_force(self, changes: Changes, revision: int, after: ProblemIndex) -> None:
         """What is committed becomes what is answered, at once and without giving way to another greenlet."""
         self.store.adopt(changes, revision)
         self._problems = after
         self.follower.replace(after.catalogue)
+
+
+def _judged(before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> ProblemIndex:
+    """The problems of a catalogue after some changes, with that catalogue. Raises `BreaksTheSet` for new ones."""
+    trial = catalogue.changed(changes.added, changes.removed, catalogue.unlisted)
+    after = before.after(trial, changes.added, changes.removed)
+    introduced = sorted(after.sentences() - before.sentences())
+    if introduced:
+        reason = f"this would break the answer set and was rolled back: {introduced[0]}"
+        raise BreaksTheSet(reason, tuple(introduced))
+    return after

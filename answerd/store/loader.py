@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.documents import Elsewhere, here
 from answerd.store import Changes, Store
 
 
 class Loader:
     """The answer set in force. ``catalogue`` is replaced in one assignment, never edited."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, elsewhere: Elsewhere = here) -> None:
+        """``elsewhere`` runs what takes long for one document, or for one answer of the set."""
         self.store = store
-        self.catalogue = Catalogue()
+        self.catalogue = Catalogue(elsewhere=elsewhere)
 
     def look(self) -> Changes | None:
         """What changed in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""

@@ -75,8 +75,8 @@ def caches() -> list[functools._lru_cache_wrapper[Any]]:
         one
         for name, module in list(sys.modules.items())
         if name.startswith("answerd.")
-        for one in vars(module).values()
-        if isinstance(one, functools._lru_cache_wrapper)
+        for kept in vars(module).values()
+        if isinstance(one := getattr(kept, "cache", kept), functools._lru_cache_wrapper)
     ]
 
 

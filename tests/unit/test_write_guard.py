@@ -11,16 +11,18 @@ import pytest
 from gevent.event import Event
 
 from answerd import documents
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.resolve import resolve
 from answerd.documents import Key
 from answerd.facts import facts_of
 from answerd.formats.family import Family, Tree
 from answerd.identity import Kind
+from answerd.server import write_guard
 from answerd.server.etags import Conditions
 from answerd.server.generation import Follower, Generation
 from answerd.server.write_guard import BreaksTheSet, ConditionFailed, InvalidDocument, NoSuchDocument, WriteGuard
-from answerd.store import StoreError
+from answerd.store import Changes, StoreError
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore, Writing
 from tests.admin_client import Admin
@@ -372,15 +374,16 @@ def test_a_write_whose_client_went_while_it_waited_is_not_begun(
     assert in_store(admin) == in_catalogue(admin) == {}
 
 
-def test_a_write_that_is_ready_after_its_deadline_is_undone(admin: Admin) -> None:
+def test_a_write_that_is_ready_after_its_deadline_is_undone(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
     client = Waiting()
-    refuse = admin.guard._refuse_new_problems
+    judge = write_guard._judged
 
-    def late(before: ProblemIndex, after: ProblemIndex) -> None:
-        refuse(before, after)
+    def late(before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> ProblemIndex:
+        after = judge(before, catalogue, changes)
         client.deadline = monotonic()
+        return after
 
-    admin.guard._refuse_new_problems = late  # type: ignore[method-assign]
+    monkeypatch.setattr(write_guard, "_judged", late)
     with pytest.raises(StoreError, match="was undone"):
         admin.guard.put(NODE, "x = 1\n", PEER, client=client)
     assert in_store(admin) == in_catalogue(admin) == {}

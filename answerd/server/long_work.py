@@ -1,0 +1,54 @@
+"""Long work beside the loop: reading a large document, merging a large answer.
+
+The interpreter changes between threads every half millisecond (`answerd.server.service.SWITCH_SECONDS`), so what is
+Python code in a thread holds up a request no longer than that, however long it takes. One thread, so that no more than
+one piece of such work competes with the loop.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from gevent.threadpool import ThreadPool
+
+from answerd.server import collector
+
+_T = TypeVar("_T")
+
+
+class LongWork:
+    """Runs work in a thread of its own while the caller's greenlet waits, once `begin` was called in this process.
+
+    Before, and for a caller that is in another thread than the loop, work is simply done.
+    """
+
+    def __init__(self) -> None:
+        self._pool: ThreadPool | None = None
+        self._loop_thread = 0
+
+    def begin(self) -> None:
+        """From now on this thread has a loop that others wait for. To be called after forking."""
+        self._loop_thread = threading.get_ident()
+        self._pool = ThreadPool(1)
+
+    def __call__(self, work: Callable[[], _T]) -> _T:
+        """What ``work`` returns, or raises."""
+        if self._pool is None or threading.get_ident() != self._loop_thread:
+            return work()
+
+        def run() -> tuple[_T | None, Exception | None]:
+            try:
+                with collector.held_back():
+                    return work(), None
+            except Exception as error:  # carried over as a value: gevent prints whatever leaves a thread
+                return None, error
+
+        result, error = self._pool.apply(run)
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # or it would hold this frame, and the frame it
+        return cast(_T, result)
