@@ -104,8 +104,9 @@ class Oracle:
         if not stem or not dot or extension.lower() not in ALL_EXTENSIONS:
             return
         try:
-            is_regular = stat.S_ISREG((self.root / name).stat().st_mode)
-            self.found[name] = (self.root / name).read_text() if is_regular else FAULT
+            is_file = stat.S_ISREG((self.root / name).stat().st_mode)
+            is_kernels = os.path.realpath(self.root / name).startswith(("/proc/", "/sys/", "/dev/"))
+            self.found[name] = (self.root / name).read_text() if is_file and not is_kernels else FAULT
         except OSError:
             self.found[name] = FAULT
 
