@@ -143,9 +143,9 @@ def request_bytes(method: str, target: str, headers: Mapping[str, str], body: by
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
 
 
-def exchange(address: tuple[str, int], request: bytes) -> Reply:
+def exchange(address: tuple[str, int], request: bytes, patience: float = REPLY_SECONDS) -> Reply:
     """Send bytes, read to the end, parse the one response."""
-    with socket.create_connection(address, timeout=REPLY_SECONDS) as connection:
+    with socket.create_connection(address, timeout=patience) as connection:
         connection.sendall(request)
         received = b"".join(iter(lambda: connection.recv(65_536), b""))
     head, separator, body = received.partition(b"\r\n\r\n")

@@ -6,9 +6,10 @@ knows what a merge does. Pure: an answer and its layers are all it takes.
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,8 +82,12 @@ def origins(answer: Answer, *, standing: bool = True) -> tuple[Origin, ...]:
 
     ``standing``: whether ``answer_line`` is looked for too, which costs as much as the rest.
     """
+    return tuple(_origins(answer, standing=standing))
+
+
+def _origins(answer: Answer, *, standing: bool = True) -> Iterator[Origin]:
     if answer.side_file:
-        return ()
+        return
     layers = answer.selection.layers
     marking = MARKINGS[layers[-1].family.name]
     try:
@@ -90,10 +95,12 @@ def origins(answer: Answer, *, standing: bool = True) -> tuple[Origin, ...]:
     except ParseError:  # what filling made of it is for validators to judge
         lines = {}
     places = _Places(layers)
-    return tuple(Origin(leaf.path, places.of(leaf), lines.get(leaf.path)) for leaf in _merged_leaves(layers))
+    for leaf in _merged_leaves(layers):
+        yield Origin(leaf.path, places.of(leaf), lines.get(leaf.path))
 
 
-def _merged_leaves(layers: Layers) -> list[Leaf]:
+def _merged_leaves(layers: Layers) -> Iterator[Leaf]:
+    """The leaves of a stack. One after the other: to free many objects at once takes long."""
     family = layers[-1].family
     marking = MARKINGS[family.name]
     tree = _marked(layers[0].text, family.name, 0)
@@ -101,7 +108,7 @@ def _merged_leaves(layers: Layers) -> list[Leaf]:
         if layer.control.unset:
             tree = family.unset(tree, layer.control.unset)
         tree = family.merge(tree, _marked(layer.text, family.name, height))
-    return list(marking.leaves(tree))
+    return marking.leaves(tree)
 
 
 @remembered(64, len, LONGEST_MARKED)
@@ -132,7 +139,7 @@ class _Places:
         if paths is None:
             layer = self._layers[height]
             marking = MARKINGS[layer.family.name]
-            leaves = marking.leaves(_marked(layer.family.name, layer.text, height))
+            leaves = marking.leaves(_marked(layer.text, layer.family.name, height))
             paths = self._paths[height] = {
                 leaf.path[:length] for leaf in leaves for length in range(len(leaf.path) + 1)
             }
@@ -197,9 +204,19 @@ def explanation(answer: Answer) -> dict[str, Any]:
 
     Raises `BrokenDocument` where the keys of its values, written for each of them, take too much.
     """
-    found = origins(answer)
-    if sum(len(step) for origin in found for step in origin.path) > MOST_EXPLAINED:
-        raise BrokenDocument(f"the keys of all values take more than {MOST_EXPLAINED} characters: ask without explain")
+    return _explanation(answer, list(map(_explained_value, _bounded_origins(answer))))
+
+
+def explanation_text(answer: Answer) -> str:
+    """The `explanation` as JSON text. Value by value: to make one text of all of them in one go is a single step of
+    compiled code, and of a large answer too long a step. Raises `BrokenDocument`."""
+    around = json.dumps(_explanation(answer, None), ensure_ascii=False)
+    before, _, after = around.partition('"values": null')  # no text holds it: its quotes would be escaped
+    values = [json.dumps(_explained_value(origin), ensure_ascii=False) for origin in _bounded_origins(answer)]
+    return f'{before}"values": [{", ".join(values)}]{after}'
+
+
+def _explanation(answer: Answer, values: object) -> dict[str, Any]:
     return {
         "composition": answer.composition,
         "format": answer.format.extension,
@@ -207,18 +224,30 @@ def explanation(answer: Answer) -> dict[str, Any]:
             {"kind": str(layer.key.kind), "identifier": layer.key.identifier, "source": source_of(layer)}
             for layer in answer.selection.layers
         ],
-        "values": [
-            {
-                "key": origin.key,
-                "path": list(origin.path),
-                "source": source_of(origin.place.document) if origin.place else None,
-                "line": origin.place.line if origin.place else None,
-                "answer_line": origin.answer_line,
-            }
-            for origin in found
-        ],
+        "values": values,
         "answer": answer.body.decode(),
     }
+
+
+def _explained_value(origin: Origin) -> dict[str, Any]:
+    return {
+        "key": origin.key,
+        "path": list(origin.path),
+        "source": source_of(origin.place.document) if origin.place else None,
+        "line": origin.place.line if origin.place else None,
+        "answer_line": origin.answer_line,
+    }
+
+
+def _bounded_origins(answer: Answer) -> Iterator[Origin]:
+    room = MOST_EXPLAINED
+    for origin in _origins(answer):
+        room -= sum(map(len, origin.path))
+        if room < 0:
+            raise BrokenDocument(
+                f"the keys of all values take more than {MOST_EXPLAINED} characters: ask without explain"
+            )
+        yield origin
 
 
 def explained(answer: Answer) -> str:

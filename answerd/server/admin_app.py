@@ -17,7 +17,7 @@ import bottle
 from gevent.lock import RLock
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.provenance import explanation
+from answerd.answers.provenance import explanation_text
 from answerd.answers.resolve import Answer, resolve
 from answerd.check import check
 from answerd.documents import Key
@@ -238,9 +238,9 @@ class _Api:
         facts = _facts_of_query(query) if query else facts_of([identifier] if identifier else [])
         catalogue = self.guard.follower.current()
 
-        def look() -> tuple[Answer, dict[str, Any] | None]:
+        def look() -> tuple[Answer, bytes | None]:
             answer = resolve(catalogue, facts)
-            return answer, explanation(answer) if explains else None
+            return answer, explanation_text(answer).encode("utf-8", "replace") if explains else None
 
         try:
             answer, told = catalogue.elsewhere(look)
@@ -253,7 +253,7 @@ class _Api:
             raise CannotRender(error.reason) from None
         _note(answer.composition)
         if told is not None:
-            return _response(200, told, {"X-Answer-Source": answer.composition})
+            return bottle.HTTPResponse(told, 200, {"Content-Type": JSON, "X-Answer-Source": answer.composition})
         headers = {"Content-Type": answer.format.content_type, "X-Answer-Source": answer.composition}
         return bottle.HTTPResponse(answer.body, 200, headers)
 

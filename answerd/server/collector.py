@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from gevent.monkey import get_original
 
 THRESHOLDS = (20_000, 20, 50)
 """A request makes some hundred objects that die with it; to look for cycles every 700 of them costs a tenth of it."""
@@ -26,7 +29,7 @@ def keep_new() -> None:
 
     To be called often while much is made.
     """
-    if gc.get_count()[0] > _PORTION:
+    if gc.get_count()[0] > _PORTION and not _holding.count:
         gc.collect()
         gc.freeze()
 
@@ -35,13 +38,31 @@ def keep_new() -> None:
 def held_back() -> Iterator[None]:
     """No pass while this lasts. What is left of it, if it is much, is not looked at afterwards either.
 
-    For work that makes many objects at once, and calls nobody meanwhile.
+    For work that makes many objects at once, and calls nobody meanwhile. Several threads may do such work: passes come
+    back when the last one is done.
     """
-    before = gc.get_count()[0]
-    gc.disable()
+    with _holding.lock:
+        _holding.count += 1
+        if _holding.count == 1:
+            _holding.before = gc.get_count()[0]
+            gc.disable()
     try:
         yield
     finally:
-        if gc.get_count()[0] - before > _PORTION:
-            gc.freeze()
-        gc.enable()
+        with _holding.lock:
+            _holding.count -= 1
+            if not _holding.count:
+                if gc.get_count()[0] - _holding.before > _PORTION:
+                    gc.freeze()
+                gc.enable()
+
+
+class _Holding:
+    """How many hold the collector back at the moment, and how many objects were new when the first began."""
+
+    def __init__(self) -> None:
+        self.lock: AbstractContextManager[Any] = get_original("_thread", "allocate_lock")()
+        self.count = self.before = 0
+
+
+_holding = _Holding()

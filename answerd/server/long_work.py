@@ -7,15 +7,16 @@ one piece of such work competes with the loop.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TypeVar, cast
 
+from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
 from answerd.server import collector
 
 _T = TypeVar("_T")
+_thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # the other one tells greenlets
 
 
 class LongWork:
@@ -30,12 +31,12 @@ class LongWork:
 
     def begin(self) -> None:
         """From now on this thread has a loop that others wait for. To be called after forking."""
-        self._loop_thread = threading.get_ident()
+        self._loop_thread = _thread_now()
         self._pool = ThreadPool(1)
 
     def __call__(self, work: Callable[[], _T]) -> _T:
         """What ``work`` returns, or raises."""
-        if self._pool is None or threading.get_ident() != self._loop_thread:
+        if self._pool is None or _thread_now() != self._loop_thread:
             return work()
 
         def run() -> tuple[_T | None, Exception | None]:
