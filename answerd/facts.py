@@ -104,7 +104,7 @@ class Facts:
             if self._json is None:
                 self._form = _form(request)
             elif len(request.body) > LARGE:
-                self._json.most_values = MOST_VALUES_OF_ALL - len(self._before_the_body())
+                self._json.keep_first(MOST_VALUES_OF_ALL - len(self._before_the_body()))
         self._identities: dict[str, str] | None = None
         self._names: tuple[list[str], list[str]] | None = None
         self._early_firsts: dict[str, str] | None = None
