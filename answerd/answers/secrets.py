@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import zip_longest
 from xml.sax.saxutils import escape
 
@@ -31,6 +30,7 @@ _NAMED_LIKE_ONE = re.compile(_NAME, re.IGNORECASE)
 _HOLDS_SOME = re.compile(rf"(?=.*(?:{_NAME}))(?!passwd\Z)", re.IGNORECASE)
 """A map of this name holds secrets only; Ignition's ``passwd`` holds users and their public keys too."""
 
+_LONGEST_NAME = 200  # characters of a name that is remembered
 _TELLS_NOTHING = re.compile(r"(?:true|false|yes|no|on|off|null|none|~|\d{1,2}|)\Z", re.IGNORECASE)
 """What may stand under such a name and is none: ``lock_passwd: true``."""
 
@@ -173,12 +173,12 @@ def _is_secret(leaf: Leaf) -> bool:
     )
 
 
-@lru_cache(maxsize=1_024)
+@remembered(1_024, len, _LONGEST_NAME)
 def _is_named_like_one(name: str) -> bool:
     return bool(_NAMED_LIKE_ONE.search(name))
 
 
-@lru_cache(maxsize=1_024)
+@remembered(1_024, len, _LONGEST_NAME)
 def _holds_some(name: str) -> bool:
     return bool(_HOLDS_SOME.match(name))
 
