@@ -6,9 +6,10 @@ where a value may stand, and everything that is ever said is searched for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -216,7 +217,10 @@ def is_a_name(extension: str, text: str) -> bool:
         tree = FORMATS[extension].family.parse(text)
     except ValueError:
         return False
-    return CANARY in _names(tree, extension, text)
+    try:
+        return CANARY in _names(tree, extension, text)
+    except yaml.YAMLError:
+        return False
 
 
 def _names(tree: object, extension: str, text: str) -> str:
@@ -229,15 +233,25 @@ def _names(tree: object, extension: str, text: str) -> str:
     return _NAMES[extension](text)
 
 
+def _keys(nodes: Iterable[yaml.Node]) -> Iterator[str]:
+    """The texts of all keys; a key may be written over several lines."""
+    for node in nodes:
+        if isinstance(node, yaml.MappingNode):
+            yield from (str(key.value) for key, _ in node.value)
+            yield from _keys([value for _, value in node.value])
+        elif isinstance(node, yaml.SequenceNode):
+            yield from _keys(node.value)
+
+
 _NAMES: dict[str, Callable[[str], str]] = {
-    "yaml": lambda text: CANARY if f"{CANARY}:" in text or f"? {CANARY}" in text else "",
+    "yaml": lambda text: " ".join(_keys(list(yaml.compose_all(text, yaml.SafeLoader)))),
     "xml": lambda text: CANARY if f"<{CANARY}" in text else "",
     "ks": lambda text: "",
     "preseed": lambda text: "",
 }
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=400, derandomize=True)
 @given(corrupted(), st.sampled_from(list(Kind)))
 def test_a_corrupted_document_never_shows_its_secret(case: tuple[str, str], kind: Kind) -> None:
     extension, text = case

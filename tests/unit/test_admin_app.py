@@ -312,7 +312,7 @@ def test_check_tells_what_the_command_tells_and_looks_once_for_each_state(
 ) -> None:
     looked = []
 
-    def check(catalogue: Any) -> Report:
+    def check(catalogue: Any, **_: Any) -> Report:
         looked.append(catalogue)
         return Report(("a", "b"), ("a note",))
 
