@@ -58,7 +58,7 @@ _LONGEST_SHOWN = 100
 _MANY = 32
 _YAML = ALIASES["yaml"]
 _AUTOYAST = ALIASES["autoyast"]
-_HEX_ADDRESS = re.compile(r"[0-9A-F]{1,8}")
+_LONGEST_HEX_ADDRESS = 8
 _SET_HERE = OWN_LABELS | RESERVED_LABELS
 _MAC_HEADER = re.compile(r"x-rhn-provisioning-mac-\d+\Z")
 _FORM = "application/x-www-form-urlencoded"
@@ -91,6 +91,8 @@ class Facts:
         self._early: list[tuple[str, str]] | None = None
         self.segments = [_decoded(segment) for segment in request.path.split("/") if segment]
         self.word, self.extensions = _asked_format(self.segments)
+        # Whether it may be for a file that only some documents may claim: most requests are not, and ask no further.
+        self.may_be_narrowed = self.extensions in (_YAML, _AUTOYAST)
         self.parameters = list(_parameters(request.query))
         self._header_facts = list(_header_facts(request.headers))
         self._json: JsonBody | None = None
@@ -102,7 +104,7 @@ class Facts:
             if self._json is None:
                 self._form = _form(request)
             elif len(request.body) > LARGE:
-                self._json.most_values = MOST_VALUES_OF_ALL - len(self._before_the_body())
+                self._json.keep_first(MOST_VALUES_OF_ALL - len(self._before_the_body()))
         self._identities: dict[str, str] | None = None
         self._names: tuple[list[str], list[str]] | None = None
         self._early_firsts: dict[str, str] | None = None
@@ -307,7 +309,7 @@ class Facts:
     @property
     def asks_by_hex_address(self) -> bool:
         """Whether this is one of AutoYaST's next probes: its IPv4 address in hex, then with fewer and fewer digits."""
-        return self.extensions == _AUTOYAST and bool(_HEX_ADDRESS.fullmatch(self.segments[-1]))
+        return self.extensions == _AUTOYAST and _is_hex_address(self.segments[-1])
 
     def asking_for_user_data(self) -> Facts:
         """The facts of the same request for NoCloud's ``user-data`` in place of a side file. Always the same object."""
@@ -336,6 +338,10 @@ class Facts:
             if mac_digits(one):
                 return f"mac={text}"
         return f"peer={self.request.peer}" if self.request.peer else "a request that names no machine"
+
+
+def _is_hex_address(name: str) -> bool:
+    return len(name) <= _LONGEST_HEX_ADDRESS and not name.strip("0123456789ABCDEF")
 
 
 def _asked_format(segments: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:

@@ -211,6 +211,8 @@ _SPELLINGS = (
 )
 """Each spelling with the map of an address in it."""
 
+_UUID_BEFORE = b"-hhhh-"
+"""What is before the last group of a UUID, which is looked at most often and is part of something longer."""
 _SEPARATORS = b":.-"
 _HEX_RUN = re.compile(rb"h*")
 _WINDOW = 64
@@ -248,8 +250,9 @@ def find_macs(data: bytes, *, but_quoted: bool = False) -> Iterator[str]:
                 # A longer run of groups holds no address, so all of it is stepped over: 1 MB of hex digits is one step.
                 run = spelling.run.match(shape, start)
                 end = run.end() if run else end
-                for at in _addresses_in_run(data, shape, range(start, end), spelling):
-                    yield data[at : at + spelling.length].decode("ascii")
+                if not shape.startswith(_UUID_BEFORE, max(0, start - len(_UUID_BEFORE))):
+                    for at in _addresses_in_run(data, shape, range(start, end), spelling):
+                        yield data[at : at + spelling.length].decode("ascii")
             start = shape.find(wanted, end)
 
 
@@ -279,8 +282,6 @@ def _is_group_before(data: bytes, shape: bytes, start: int, separator: bytes) ->
     """Whether a hex group before ``start`` shows that what begins there is a part of something longer."""
     if start == 0 or data[start - 1] not in _SEPARATORS:
         return False
-    if shape.startswith(b"-hhhh-", max(0, start - 6)):  # the tail of a UUID, mostly
-        return True
     end = start - 1
     window = _WINDOW
     while True:

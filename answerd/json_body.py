@@ -19,12 +19,8 @@ LONGEST_LABEL = 1_024
 """Characters of the longest label. Without a bound, 1 MB of JSON (one long name over many short values) asks for
 gigabytes of dotted paths."""
 
-_SOUGHT_BYTES = 65_536
-"""Bytes of bodies that are searched for single labels before all labels are made: 20 searches of a Proxmox installer's
-body take as long."""
-
-_AT_LEAST = 1_000
-"""Bytes that a search counts for, however many there are."""
+_MOST_SEARCHES = 20
+"""Searches of a small body for single labels before all labels are made, which takes as long."""
 
 _UNKNOWN = object()
 _LONGEST_INDEX = 8
@@ -54,23 +50,25 @@ class JsonBody:
     `LONGEST_VALUE` characters is the value of no label.
     """
 
-    most_values: int | None = None
-    """How many scalars may be values of labels; None for all."""
-
     # What is worked out when first asked for.
     _labels: dict[str, list[str]] | None = None
     _scalars: list[tuple[str, Any]] | None = None
     _spelled: Mapping[str, set[str]] = {}
     _visible: Any = _UNKNOWN
-    _sought = 0
+    _most: int | None = None
+    _searches = 0
 
     def __init__(self, value: Any, body: bytes, *, exact: bool = False) -> None:
         """``body`` is what ``value`` was read from. Raises `_LostSpelling` unless the reading was ``exact``."""
         self.value = value
         self._body: bytes | None = body
-        self._texts, strings, has_zero = _texts(value)
-        if not exact and (2 * strings != _quotes(body) or (has_zero and b"-0" in body)):
-            raise _LostSpelling
+        self._texts, strings, commas, has_zero = _texts(value)
+        if not exact:
+            # A pair that is lost takes a comma and quotation marks with it. There are three times as many quotation
+            # marks, but commas stand in texts too.
+            is_whole = commas == body.count(b",") or 2 * strings == _quotes(body)
+            if not is_whole or (has_zero and b"-0" in body):
+                raise _LostSpelling
 
     def texts(self, ignored: frozenset[str]) -> list[str]:
         """Every string and number as text, in no order, without the scalars at the top under an ``ignored`` name."""
@@ -98,8 +96,9 @@ class JsonBody:
 
     def first(self, label: str) -> str | None:
         """The first of the values that go by a case-folded label; None when there is none."""
-        if self._seeks_in_all():
+        if self._searches == _MOST_SEARCHES:
             return next(iter(self.labels().get(label, ())), None)
+        self._searches += 1
         if "." in label or label.isdigit():
             if self._spells(label):
                 return next(iter(self.values(label)), None)
@@ -109,8 +108,9 @@ class JsonBody:
 
     def values(self, label: str) -> list[str]:
         """The values that go by a case-folded label, as their name or their dotted path, in order of arrival."""
-        if self._seeks_in_all():
+        if self._searches == _MOST_SEARCHES:
             return self.labels().get(label, [])
+        self._searches += 1
         if self._scalars is None:
             self._scalars = list(_named(self.value))
             self._spelled = _spellings(self._scalars)
@@ -125,15 +125,13 @@ class JsonBody:
     def labels(self) -> dict[str, list[str]]:
         """Every label, case-folded, names and dotted paths, with its values in order of arrival."""
         if self._labels is None:
-            self._labels = _flattened(self.value, self.most_values)
+            self._labels = _flattened(self.value, self._most)
         return self._labels
 
-    def _seeks_in_all(self) -> bool:
-        """Whether a look at all labels is cheaper than to search the body once more."""
-        if self._labels is None and self.most_values is None and self._sought < _SOUGHT_BYTES:
-            self._sought += _AT_LEAST + len(self._body or b"")
-            return False
-        return True
+    def keep_first(self, most: int) -> None:
+        """Take only the first ``most`` scalars for values of labels. To be called before any label is asked for."""
+        self._most = most
+        self._searches = _MOST_SEARCHES
 
     def _without(self, ignored: frozenset[str]) -> Any:
         """The value without the scalars at the top under one name of always the same set."""
@@ -149,13 +147,11 @@ class JsonBody:
         if body is not None:
             body = body.lower() if body.isascii() and b"\\" not in body else b""
             self._body = body
-        return not body or label.encode("utf-8", "replace") in body
+        return not body or not label.isascii() or label.encode() in body
 
 
 def _quotes(body: bytes) -> int:
     """The quotation marks that begin or end a string of a JSON text."""
-    if b"\\" not in body:
-        return body.count(b'"')
     without_backslashes = body.replace(b"\\\\", b"")
     return without_backslashes.count(b'"') - without_backslashes.count(b'\\"')
 
@@ -229,24 +225,28 @@ def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _texts(value: Any) -> tuple[list[str], int, bool]:
-    """Every string and number as text, in no order; how many strings, keys too; whether a number is zero.
+def _texts(value: Any) -> tuple[list[str], int, int, bool]:
+    """Every string and number as text, in no order; how many strings, keys too, and how many commas between members
+    a value takes to write at least; whether a number is zero.
 
     Raises `_LostSpelling`. Each answer needs the texts and nearly none their names, so this is what a body costs: one
     look at each type.
     """
     texts: list[str] = []
-    keys = numbers = 0
+    keys = elements = maps = numbers = 0
     has_zero = False
     parts: list[Any] = [[value]]
     for part in parts:  # which grows
         if type(part) is dict:
             keys += len(part)
             part = part.values()  # noqa: PLW2901
-        elif len(part) > _FEW and (flat := _flat_texts(part)):
-            keys += len(flat)
-            texts += flat
-            continue
+        else:
+            elements += len(part)
+            if len(part) > _FEW and (flat := _flat_texts(part)):
+                keys += len(flat)
+                maps += len(part)
+                texts += flat
+                continue
         for one in part:
             kind = type(one)
             if kind is str:
@@ -259,7 +259,8 @@ def _texts(value: Any) -> tuple[list[str], int, bool]:
                 texts.append(str(one))
                 numbers += 1
                 has_zero = has_zero or not one
-    return texts, keys + len(texts) - numbers, has_zero
+    commas = keys + elements - maps - len(parts)  # fewer than there are where a map or list is empty
+    return texts, keys + len(texts) - numbers, commas, has_zero
 
 
 def _flat_texts(maps: list[Any]) -> list[str]:

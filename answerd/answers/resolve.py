@@ -59,7 +59,7 @@ def resolve(
     """
     acceptable = facts.extensions if extensions is None else extensions
     question = question_of(facts, acceptable, assumed)
-    side_file = facts.side_file
+    side_file = facts.side_file if question.only_naming else None
     if side_file is None:
         return _answer(catalogue, select(catalogue, question), facts)
     try:

@@ -55,9 +55,11 @@ class Question(NamedTuple):
 def question_of(facts: Facts, extensions: tuple[str, ...], assumed: Collection[Document] = ()) -> Question:
     """The question that a request asks. Some file names are asked for before, or beside, the machine's own answer, so
     fewer documents may claim them: NoCloud's side files, and what AutoYaST tries in a directory."""
-    if facts.side_file is not None or facts.asks_for_rules:
-        return Question(facts, extensions, assumed, only_naming="file", without_default=True)
-    return Question(facts, extensions, assumed, without_default=facts.asks_by_hex_address)
+    if facts.may_be_narrowed:
+        if facts.side_file is not None or facts.asks_for_rules:
+            return Question(facts, extensions, assumed, only_naming="file", without_default=True)
+        return Question(facts, extensions, assumed, without_default=facts.asks_by_hex_address)
+    return Question(facts, extensions, assumed)
 
 
 def select(catalogue: Catalogue, question: Question) -> Selection:

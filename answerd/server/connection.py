@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 READ, WRITE = 1, 2  # events of the loop
 READ_SIZE = 65_536
 DRAIN_SIZE = 262_144
+UNCOUNTED_BODY = 8_192  # bytes of a body that came with its header; real ones have up to 4 KB
 SMALL_ANSWER = 65_536  # bytes that the socket's send buffer takes at once
 TLS_PIECE = 65_536  # bytes of an answer that are encrypted at a time
 _TO_RESPOND_SECONDS = 1.0  # before the deadline, an app stops waiting
@@ -154,7 +155,8 @@ class Connection:
             self._refuse(refusal)
             return
         if progress is Progress.COMPLETE:
-            if self.body_held and not self._hold_complete_body(reader):
+            size = len(reader.request.body) if reader.request is not None else 0
+            if (size > UNCOUNTED_BODY or self.body_held) and not self._hold_complete_body(size):
                 return
             self._unwatch()
             self._listener.ready(self)
@@ -165,9 +167,8 @@ class Connection:
                 self._send_at_once(CONTINUE)
             self._watch(READ, self.read)
 
-    def _hold_complete_body(self, reader: RequestReader) -> bool:
-        """Counts a body that came in pieces; False if the memory is full, and its client has been told so."""
-        size = len(reader.request.body) if reader.request is not None else 0
+    def _hold_complete_body(self, size: int) -> bool:
+        """Counts a body; False if the memory is full, and its client has been told so."""
         if not self._listener.memory.hold_body(self, size):
             self.refuse_body()
             return False

@@ -103,7 +103,7 @@ class FileStore:
             unlisted = tuple(sorted(reason for name, reason in unknown.items() if is_groups(name)))
             faults = tuple(sorted(reason for name, reason in look.failed.items() if name not in unknown))
             self._attached = look.attached
-            failing = dict.fromkeys(name for name in self._listed_before if name in look.failed)
+            failing = dict.fromkeys(look.failed.keys() - unknown.keys())
             self._listed_before = {**failing, **look.listed}
         is_same = (unlisted, faults) == (self._unlisted, self._faults)
         if self._looked_before and is_same and not (added or removed):

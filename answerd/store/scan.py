@@ -101,6 +101,7 @@ class Scan:
     kept: set[str] = field(default_factory=set)
     attached: dict[str, Attached] = field(default_factory=dict)
     _refused: dict[str, str] = field(default_factory=dict)
+    _lost: set[str] = field(default_factory=set)
 
     def take(self) -> None:
         """Look at everything."""
@@ -146,7 +147,8 @@ class Scan:
     @property
     def unknown(self) -> dict[str, str]:
         """The directories that have never been listed, and why."""
-        return {name: reason for name, reason in self.failed.items() if name not in self.before.listed}
+        before = self.before.listed.keys() - self._lost
+        return {name: reason for name, reason in self.failed.items() if name not in before}
 
     def _take_entry(self, entry: os.DirEntry[str], name: str, take: Callable[[str, str], None]) -> None:
         """Look at a file, or ``take`` a directory by its path and name."""
@@ -157,6 +159,8 @@ class Scan:
                 if name in self.before.attached:
                     self.kept.add(name)
                     self.attached[name] = self.before.attached[name]
+                else:  # where it leads now was never listed, whatever was here before
+                    self._lost.add(name)
             else:
                 self._see(entry, name)
             return

@@ -328,6 +328,18 @@ def test_a_link_to_groups_that_leads_nowhere_at_the_start_might_be_anything(root
     assert "any group might claim this request" in watched.ask("/ks/n1")
 
 
+def test_groups_that_give_way_to_a_link_that_leads_nowhere_might_be_anything(root: Path) -> None:
+    write_tree(root, {"default.ks": "wipe", "groups/g.ks": "# answer: member n1"})
+    watched = Watched(root)
+    (root / "groups").rename(root / ".groups")
+    (root / "groups").symlink_to("nowhere")
+    watched.settle()
+    assert "any group might claim this request" in watched.ask("/ks/n1")
+    (root / "groups").unlink()
+    watched.settle()
+    assert watched.ask("/ks/n1") == "wipe"
+
+
 # --- what may not be read --------------------------------------------------------------------------------------------
 
 

@@ -28,14 +28,7 @@ PROOFS: dict[str, Callable[[Path], list[Figure]]] = {
 }
 
 
-UNBOUNDED = pytest.mark.xfail(reason="the service does not bound this yet", strict=False)
-TO_COME = {"a large value, not read", "answers that are not read", "bodies without a token", "bodies that never end",
-           "large files"}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "proof", [pytest.param(proof, marks=UNBOUNDED if proof in TO_COME else ()) for proof in PROOFS]
-)
+@pytest.mark.parametrize("proof", PROOFS)
 def test_a_proof_holds_in_small(proof: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "TIMEOUT", 2)
     figures = PROOFS[proof](tmp_path)
