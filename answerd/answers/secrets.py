@@ -12,13 +12,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import zip_longest
 from xml.sax.saxutils import escape
 
 from answerd.formats import Format
 from answerd.formats.family import ParseError, Path
 from answerd.formats.places import MARKINGS, Leaf
+from answerd.memo import remembered
 
 SECRET = "(secret)"  # noqa: S105 - what stands in place of one
 CHANGED = "(secret, changed)"
@@ -67,6 +67,9 @@ one; after a word that is named like a secret it is what the second pattern find
 
 _LONGEST_UNDER = 200
 """Characters before a secret on its line by which it is told from others."""
+
+_LONGEST_NAME = 200
+"""Characters of a name that are looked at: it stands in the path of every value below it."""
 
 _CROWDED = 32
 """Secrets of one line from which on the line is masked as a whole."""
@@ -168,17 +171,20 @@ def _is_secret(leaf: Leaf) -> bool:
     names = [step for step in leaf.path if not step.isdecimal()]
     return (
         bool(names)
-        and (_is_named_like_one(names[-1]) or any(map(_holds_some, names[:-1])))
+        and (
+            _is_named_like_one(names[-1][:_LONGEST_NAME])
+            or any(_holds_some(name[:_LONGEST_NAME]) for name in names[:-1])
+        )
         and not _TELLS_NOTHING.match(leaf.text)
     )
 
 
-@lru_cache(maxsize=1_024)
+@remembered(1_024, len, _LONGEST_NAME)
 def _is_named_like_one(name: str) -> bool:
     return bool(_NAMED_LIKE_ONE.search(name))
 
 
-@lru_cache(maxsize=1_024)
+@remembered(1_024, len, _LONGEST_NAME)
 def _holds_some(name: str) -> bool:
     return bool(_HOLDS_SOME.match(name))
 

@@ -40,12 +40,15 @@ PATIENCE = 300
 
 
 @dataclass(frozen=True)
-class _Worst:
-    """The case that held others up longest: milliseconds with it, and on the idle service at the same time."""
+class _Case:
+    """How a case held others up: milliseconds at most with it, and on the idle service at the same time; how many asked,
+    and how many of them got no answer."""
 
     name: str
     waited: float
     idle: float
+    asked: int
+    failed: int
 
     @property
     def late(self) -> float:
@@ -127,11 +130,11 @@ def files(scratch: Path, cases: Iterable[str] = (*FILES, *CROWDED, *SETS), size:
 
 def _each(
     service: Service, idle: Service, cases: Mapping[str, Case], meet: Callable[[Service, Case], None]
-) -> list[_Worst]:
+) -> list[_Case]:
     """How long others waited with each case, the least of a few tries."""
-    found: list[_Worst] = []
+    found: list[_Case] = []
     for name, case in cases.items():
-        tries: list[_Worst] = []
+        tries: list[_Case] = []
         while not tries or (len(tries) < TRIES and tries[-1].late >= BAR):
             assert service.address
             assert idle.address
@@ -140,15 +143,19 @@ def _each(
                 Probes(service.address, interval=INTERVAL) as others,
             ):
                 meet(service, case)
-            tries.append(_Worst(name, others.fared.percentile(100), control.fared.percentile(100)))
+            fared, idly = others.fared, control.fared
+            waited = fared.percentile(100), idly.percentile(100)
+            tries.append(_Case(name, *waited, len(fared.milliseconds), fared.failures))
         found.append(min(tries, key=lambda one: one.late))
     return found
 
 
-def _figures(proof: str, found: list[_Worst]) -> list[Figure]:
+def _figures(proof: str, found: list[_Case]) -> list[Figure]:
     worst = max(found, key=lambda one: one.late)
     return [
         told(proof, "cases", len(found)),
+        told(proof, "requests of others", sum(one.asked for one in found)),
+        exactly(proof, "requests of others that failed", sum(one.failed for one in found), 0),
         under(proof, f"others wait longer at most, with {worst.name!r}", worst.late, BAR, "ms"),
         told(proof, "others on an idle service wait at most", max(one.idle for one in found), "ms"),
         exactly(proof, "cases that hold others up", sum(one.late >= BAR for one in found), 0),
