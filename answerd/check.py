@@ -15,6 +15,7 @@ from answerd.answers.problems import load_problems
 from answerd.answers.provenance import Placing, origins
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.trials import trials
+from answerd.documents import Elsewhere
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import SHORTEST_BODY_IDENTITY
 from answerd.identity import brief
@@ -69,7 +70,7 @@ def check(
             if error.reason not in problems:
                 problems.add(f"{trial.label}: {error.reason}")
         pause()
-    judge = _Judge(Tools.find() if tools is None else tools)
+    judge = _Judge(Tools.find() if tools is None else tools, catalogue.elsewhere)
     if spread:
         judge.judge_ahead([answer for _, answer in answers], spread)
     for count, (label, answer) in enumerate(answers, 1):
@@ -107,8 +108,10 @@ def built_in_verdict(answer: tuple[str, str]) -> Verdict:
 class _Judge:
     """The validators, with what they have to say about themselves collected in ``notes``."""
 
-    def __init__(self, tools: Tools) -> None:
+    def __init__(self, tools: Tools, apart: Elsewhere) -> None:
+        """``apart`` runs the built-in rules, which may take long. Programs are started here: that needs the loop."""
         self.tools = tools
+        self.apart = apart
         self.notes: set[str] = set()
         self._tool_runs: dict[str, int] = {}
         self._verdicts: dict[tuple[str, bytes], Verdict] = {}
@@ -138,7 +141,7 @@ class _Judge:
         runs = self._tool_runs[extension] = self._tool_runs.get(extension, 0) + 1
         if runs > TOOL_RUNS:
             self._note_tool_limit(extension)
-        return validate(text, extension, tools=self.tools if runs <= TOOL_RUNS else Tools.none())
+        return validate(text, extension, tools=self.tools if runs <= TOOL_RUNS else Tools.none(), apart=self.apart)
 
     def _keep(self, name: tuple[str, bytes], verdict: Verdict) -> Verdict:
         self.notes.update(f"{name[0]}: {note}" for note in verdict.notes)

@@ -88,10 +88,9 @@ class Catalogue:
     elsewhere: Elsewhere = here
     gone: Mapping[Name, Claimed] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
-    # What `extended_by`, `chain` and `_cycle_below` found, each once: hundreds of machines stand on one group.
+    # What `extended_by` and `chain` found, each once: hundreds of machines stand on one group.
     _extended: dict[Name, Document] = field(default_factory=dict)
     _chains: dict[Document, tuple[Document, ...]] = field(default_factory=dict)
-    _cycles: dict[Document, str | None] = field(default_factory=dict)
 
     def changed(
         self,
@@ -150,30 +149,10 @@ class Catalogue:
             if parent in passed:
                 raise BrokenDocument(cycle_problem(chain[chain.index(parent) :]))
             if len(chain) == MOST_GROUPS:
-                raise BrokenDocument(self._cycle_below(group) or height_problem(chain[0]))
+                raise BrokenDocument(height_problem(chain[0]))
             group = parent
             chain.append(group)
             passed.add(group)
-
-    def _cycle_below(self, group: Document) -> str | None:
-        """Why a group that stands on too many others leads into a cycle; None where it does not.
-
-        Each group is walked over once, whoever asks.
-        """
-        trail: dict[Document, None] = {}
-        lower: Document | None = group
-        while lower is not None and lower not in trail and lower not in self._cycles:
-            trail[lower] = None
-            try:
-                lower = self.extended_by(lower)
-            except BrokenDocument:
-                lower = None
-        reason = self._cycles.get(lower) if lower else None
-        if lower in trail:
-            walked = list(trail)
-            reason = cycle_problem(walked[walked.index(lower) :])
-        self._cycles.update(dict.fromkeys(trail, reason))
-        return reason
 
     def refuse_twins(self, documents: Iterable[Document]) -> None:
         """Raises `BrokenDocument` when ``documents``, of one identity, hold two of one format."""

@@ -31,6 +31,7 @@ _NAMED_LIKE_ONE = re.compile(_NAME, re.IGNORECASE)
 _HOLDS_SOME = re.compile(rf"(?=.*(?:{_NAME}))(?!passwd\Z)", re.IGNORECASE)
 """A map of this name holds secrets only; Ignition's ``passwd`` holds users and their public keys too."""
 
+_LONGEST_NAME = 200  # characters of a name that are looked at: it stands in the path of every value below it
 _TELLS_NOTHING = re.compile(r"(?:true|false|yes|no|on|off|null|none|~|\d{1,2}|)\Z", re.IGNORECASE)
 """What may stand under such a name and is none: ``lock_passwd: true``."""
 
@@ -67,9 +68,6 @@ one; after a word that is named like a secret it is what the second pattern find
 
 _LONGEST_UNDER = 200
 """Characters before a secret on its line by which it is told from others."""
-
-_LONGEST_NAME = 200
-"""Characters of a name that are looked at: it stands in the path of every value below it."""
 
 _CROWDED = 32
 """Secrets of one line from which on the line is masked as a whole."""

@@ -25,6 +25,7 @@ from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts, Request, facts_of
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identifier_fault
+from answerd.server.answer_set import Slices
 from answerd.server.bearer import FAILURES, FailureBlock, is_bearer, is_guess
 from answerd.server.bottle_locals import hold_in_context
 from answerd.server.etags import Conditions, etag
@@ -262,8 +263,7 @@ class _Api:
         with self._checking:
             catalogue = self.guard.follower.current()
             if self._checked is None or self._checked[0] is not catalogue:
-                # In a thread: validators and the programs they start take as long as they like.
-                self._checked = catalogue, [*self.guard.run(check, catalogue).problems]
+                self._checked = catalogue, [*check(catalogue, pause=Slices()).problems]
             problems = self._checked[1]
         _note(f"{len(problems)} problems")
         return _response(200, {"problems": problems})

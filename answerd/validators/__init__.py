@@ -43,13 +43,15 @@ def validate(
     release: str | None = None,
     product: str | None = None,
     tools: Tools | None = None,
+    apart: Callable[[Callable[[], Request | None]], Request | None] = lambda judge: judge(),
 ) -> Verdict:
     """Judge one answer by the built-in rules of its format and by the tools that are installed.
 
     ``format_extension`` is a document extension (``toml``, ``ks``, …) in any letter case. ``release`` (``8.2``) and
     ``product`` (``pve``) are those of the Proxmox installer that asked, as its request states them; None where nothing
     is known. ``tools``: None looks on PATH now; ``Tools.none()`` for built-in rules only, which a check of thousands
-    of machines wants (a tool costs a process each).
+    of machines wants (a tool costs a process each). ``apart`` calls the built-in rules, which take long for a large
+    answer: a server has them called in another thread. Tools are started by the caller's own.
 
     A tool's consent never overrides a built-in finding. Never raises for anything an answer may contain.
     """
@@ -70,7 +72,7 @@ def validate(
         report.refuse("the answer is empty, which several installers take for success")
         report.judged_by("emptiness")
         return report.verdict()
-    request = judge(answer, report)
+    request = apart(lambda: judge(answer, report))
     if request is not None:
         (Tools.find() if tools is None else tools).judge(request, report)
     return report.verdict()

@@ -171,7 +171,8 @@ def test_a_replay_answers_byte_for_byte_what_was_sent(
         assert (status, out) == (0, one.reply.body)
         assert err.decode() == f"# {captures.read(one.meta).outcome.partition(' ')[2]}\n"
     else:
-        assert (status, one.reply.status) == (1, 404)
+        # A header that is no valid Unicode cannot fill a placeholder.
+        assert (status, one.reply.status) == (1, 500 if name == "header in latin-1" else 404)
         assert err.decode() == f"answerd: {one.reply.text}"
 
 
