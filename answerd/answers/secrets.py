@@ -31,7 +31,7 @@ _NAMED_LIKE_ONE = re.compile(_NAME, re.IGNORECASE)
 _HOLDS_SOME = re.compile(rf"(?=.*(?:{_NAME}))(?!passwd\Z)", re.IGNORECASE)
 """A map of this name holds secrets only; Ignition's ``passwd`` holds users and their public keys too."""
 
-_LONGEST_NAME = 200  # characters of a name that is remembered
+_LONGEST_NAME = 200  # characters of a name that are looked at: it stands in the path of every value below it
 _TELLS_NOTHING = re.compile(r"(?:true|false|yes|no|on|off|null|none|~|\d{1,2}|)\Z", re.IGNORECASE)
 """What may stand under such a name and is none: ``lock_passwd: true``."""
 
@@ -169,7 +169,10 @@ def _is_secret(leaf: Leaf) -> bool:
     names = [step for step in leaf.path if not step.isdecimal()]
     return (
         bool(names)
-        and (_is_named_like_one(names[-1]) or any(map(_holds_some, names[:-1])))
+        and (
+            _is_named_like_one(names[-1][:_LONGEST_NAME])
+            or any(_holds_some(name[:_LONGEST_NAME]) for name in names[:-1])
+        )
         and not _TELLS_NOTHING.match(leaf.text)
     )
 

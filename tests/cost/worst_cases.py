@@ -361,5 +361,19 @@ REQUESTS: dict[str, Callable[[int], Case]] = {
     ),
 }
 
-CASES = TEXT | TOML | YAML | JSON | XML | SETS | REQUESTS
+PAYLOAD = "bG9uZyBwYXlsb2FkIG9mIGFuIGluc3RhbGxlciBpbiBiYXNlIDY0"
+
+FILES: dict[str, Callable[[int], Case]] = {
+    "file: a payload in a script": lambda n: machine(
+        "ks", again(f"{PAYLOAD}\n", n, before="echo {{mac}} <<E\n", after="E\n")
+    ),
+    "file: a line without an end": lambda n: machine("ks", again(PAYLOAD, n, before="echo {{mac}} ")),
+    "file: a payload in JSON": lambda n: machine("json", again(PAYLOAD, n, before='{"m":"{{mac}}","p":"', after='"}')),
+    "file: a payload in TOML": lambda n: machine("toml", again(f"{PAYLOAD}\n", n, 'm="{{mac}}"\np="""\n', '"""\n')),
+    "file: a payload in YAML": lambda n: machine("yaml", again(f"  {PAYLOAD}\n", n, "m: '{{mac}}'\np: |\n")),
+    "file: a payload in XML": lambda n: machine("xml", again(f"{PAYLOAD}\n", n, '<r m="{{mac}}"><![CDATA[', "]]></r>")),
+}
+"""What makes a file as large as a file may be: few values, one of them long."""
+
+CASES = TEXT | TOML | YAML | JSON | XML | SETS | REQUESTS | FILES
 """Every case by its name."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.load.torture import durability, fuzz, listener, memory, slow, workers
+from tests.load.torture import cost, durability, fuzz, listener, memory, slow, workers
 from tests.load.torture.figures import Figure, table
 
 PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
@@ -29,6 +29,7 @@ PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
         memory.changed_files,
         memory.changed_rows,
     ],
+    "cost": [cost.documents, cost.requests, cost.files],
     "durability": [durability.kills, durability.full_disk],
 }
 """The proofs of each part. A proof is given an empty directory and returns its figures."""

@@ -7,6 +7,7 @@ that seems to hold others up is tried again: what happens once in three times wa
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from answerd.identity import Kind
-from tests.cost.worst_cases import CASES, JSON, MACHINE, REQUESTS, SETS, TEXT, TOML, XML, YAML, Case, Written
+from tests.cost.worst_cases import CASES, FILES, JSON, MACHINE, REQUESTS, SETS, TEXT, TOML, XML, YAML, Case, Written
 from tests.load.torture.figures import Figure, exactly, told, under
 from tests.load.torture.probe import Probes
 from tests.running import Reply, Service, exchange, request_bytes, write_tree
@@ -27,16 +28,9 @@ TRIES = 3
 LARGEST_PUT = 262_144
 BODY, HEADER, LINE = 1_000_000, 60_000, 8_000
 FILE = 16_000_000
-FILE_CASES = (
-    "text: many placeholders",
-    "text: braces on one line",
-    "text: a long comment",
-    "toml: keys",
-    "yaml: a block",
-    "json: keys",
-    "xml: siblings",
-)
-"""One or two of each family: a file of 16 MB takes a minute to be read."""
+CROWDED_FILE = 1_000_000
+CROWDED = ("text: many placeholders", "text: a long comment", "toml: keys", "yaml: keys", "json: keys", "xml: siblings")
+"""Files of nothing but keys, elements or placeholders: hundreds of thousands."""
 
 SET = 60_000
 """Bytes that stand for the number of documents in a set: two thousand."""
@@ -46,12 +40,15 @@ PATIENCE = 300
 
 
 @dataclass(frozen=True)
-class _Worst:
-    """The case that held others up longest: milliseconds with it, and on the idle service at the same time."""
+class _Case:
+    """How a case held others up: milliseconds at most with it, and on the idle service at the same time; how many asked,
+    and how many of them got no answer."""
 
     name: str
     waited: float
     idle: float
+    asked: int
+    failed: int
 
     @property
     def late(self) -> float:
@@ -67,7 +64,7 @@ def documents(
     def meet(service: Service, case: Case) -> None:
         for one in case.documents:
             statuses.append(_admin(service, "PUT", _target(one), _cut(one.text, size)).status)
-        service.get(f"/{case.documents[-1].extension}?mac={MACHINE}")
+        _ask(service, case)
         _admin(service, "GET", f"/resolve/{MACHINE}?explain=1")
         for one in reversed(case.documents):
             _admin(service, "DELETE", _target(one))
@@ -109,7 +106,7 @@ def requests(scratch: Path, cases: Iterable[str] = REQUESTS, scale: float = 1.0)
     return _figures("requests of full size", worst)
 
 
-def files(scratch: Path, cases: Iterable[str] = (*FILE_CASES, *SETS), size: int = FILE) -> list[Figure]:
+def files(scratch: Path, cases: Iterable[str] = (*FILES, *CROWDED, *SETS), size: int = FILE) -> list[Figure]:
     """Files of 16 MB and sets of thousands, picked up while the service runs, and asked for."""
     counter = iter(range(1_000))
 
@@ -118,12 +115,13 @@ def files(scratch: Path, cases: Iterable[str] = (*FILE_CASES, *SETS), size: int 
         marker = f"marker{next(counter)}"
         write_tree(folder, {**_files(case.documents), f"{marker}.ks": "x\n"})
         _wait_for(service, f"/ks?mac={marker}", 200)
-        service.get(f"/{case.documents[-1].extension}?mac={MACHINE}")
+        _ask(service, case)
         for name in (*_files(case.documents), f"{marker}.ks"):
             (folder / name).unlink()
         _wait_for(service, f"/ks?mac={marker}", 404)
 
-    sized = {name: CASES[name](min(size, SET) if name in SETS else size) for name in cases}
+    sizes = {**dict.fromkeys(SETS, SET), **dict.fromkeys(CROWDED, CROWDED_FILE)}
+    sized = {name: CASES[name](min(size, sizes.get(name, size))) for name in cases}
     with ExitStack() as stack:
         service, idle = _both(stack, scratch, {})
         worst = _each(service, idle, sized, meet)
@@ -132,11 +130,11 @@ def files(scratch: Path, cases: Iterable[str] = (*FILE_CASES, *SETS), size: int 
 
 def _each(
     service: Service, idle: Service, cases: Mapping[str, Case], meet: Callable[[Service, Case], None]
-) -> list[_Worst]:
+) -> list[_Case]:
     """How long others waited with each case, the least of a few tries."""
-    found: list[_Worst] = []
+    found: list[_Case] = []
     for name, case in cases.items():
-        tries: list[_Worst] = []
+        tries: list[_Case] = []
         while not tries or (len(tries) < TRIES and tries[-1].late >= BAR):
             assert service.address
             assert idle.address
@@ -145,15 +143,19 @@ def _each(
                 Probes(service.address, interval=INTERVAL) as others,
             ):
                 meet(service, case)
-            tries.append(_Worst(name, others.fared.percentile(100), control.fared.percentile(100)))
+            fared, idly = others.fared, control.fared
+            waited = fared.percentile(100), idly.percentile(100)
+            tries.append(_Case(name, *waited, len(fared.milliseconds), fared.failures))
         found.append(min(tries, key=lambda one: one.late))
     return found
 
 
-def _figures(proof: str, found: list[_Worst]) -> list[Figure]:
+def _figures(proof: str, found: list[_Case]) -> list[Figure]:
     worst = max(found, key=lambda one: one.late)
     return [
         told(proof, "cases", len(found)),
+        told(proof, "requests of others", sum(one.asked for one in found)),
+        exactly(proof, "requests of others that failed", sum(one.failed for one in found), 0),
         under(proof, f"others wait longer at most, with {worst.name!r}", worst.late, BAR, "ms"),
         told(proof, "others on an idle service wait at most", max(one.idle for one in found), "ms"),
         exactly(proof, "cases that hold others up", sum(one.late >= BAR for one in found), 0),
@@ -195,6 +197,12 @@ def _admin(service: Service, method: str, target: str, body: bytes = b"") -> Rep
     return exchange(service.admin, request_bytes(method, target, headers, body), PATIENCE)
 
 
+def _ask(service: Service, case: Case) -> None:
+    assert service.address
+    target = f"/{case.documents[-1].extension}?mac={MACHINE}"
+    exchange(service.address, request_bytes("GET", target, {}), PATIENCE)
+
+
 def _target(one: Written) -> str:
     return f"/{one.kind}s/{one.identifier}?format={one.extension}"
 
@@ -213,4 +221,5 @@ def _wait_for(service: Service, target: str, status: int) -> None:
     for _ in range(100_000):
         if service.get(target).status == status:
             return
+        time.sleep(0.02)
     raise AssertionError(f"{target} never was {status}")

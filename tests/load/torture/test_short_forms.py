@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.load.torture import fuzz, listener, memory
+from tests.load.torture import cost, fuzz, listener, memory
 from tests.load.torture.__main__ import PARTS, main
 from tests.load.torture.figures import Figure, exactly, table, under
+
+SHORT = ("text: braces on one line", "xml: ids over ids", "toml: keys", "yaml: unset what is there")
 
 PROOFS: dict[str, Callable[[Path], list[Figure]]] = {
     "slow connections": lambda scratch: listener.trickle(scratch, count=400, timeout=2),
@@ -25,6 +27,13 @@ PROOFS: dict[str, Callable[[Path], list[Figure]]] = {
     "large files": lambda scratch: memory.large_files(scratch, rounds=1, size=1_048_576),
     "changes of files": lambda scratch: memory.changed_files(scratch, seconds=2.0),
     "changes of rows": lambda scratch: memory.changed_rows(scratch, seconds=2.0),
+    "worst documents": lambda scratch: cost.documents(scratch, cases=SHORT, size=65_536),
+    "worst requests": lambda scratch: cost.requests(
+        scratch, cases=["request: a JSON list", "request: headers"], scale=0.5
+    ),
+    "large files and sets": lambda scratch: cost.files(
+        scratch, cases=["file: a payload in a script", "set: a chain of groups"], size=1_000_000
+    ),
 }
 
 
@@ -55,4 +64,4 @@ def test_a_proof_that_breaks_off_is_a_figure_that_fails(
 
 def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["no-such-part"]) == 2
-    assert "listener|workers|fuzz|slow|memory|durability|all" in capsys.readouterr().err
+    assert "listener|workers|fuzz|slow|memory|cost|durability|all" in capsys.readouterr().err
