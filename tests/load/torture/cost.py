@@ -41,8 +41,8 @@ PATIENCE = 300
 
 @dataclass(frozen=True)
 class _Case:
-    """How a case held others up: milliseconds at most with it, and on the idle service at the same time; how many asked,
-    and how many of them got no answer."""
+    """How a case held others up: milliseconds at most with it, and on the idle service at the same time; how many
+    asked, and how many of them got no answer."""
 
     name: str
     waited: float
