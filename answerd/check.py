@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.answers.check_cases import check_cases
 from answerd.answers.problems import load_problems
 from answerd.answers.provenance import Placing, origins
 from answerd.answers.resolve import Answer, resolve
-from answerd.answers.trials import trials
 from answerd.documents import Elsewhere
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import SHORTEST_BODY_IDENTITY
@@ -55,7 +55,7 @@ def check(
     """
     problems = set(load_problems(catalogue, pause))
     notes = set(_standing_notes(catalogue))
-    tried = list(trials(catalogue))
+    tried = list(check_cases(catalogue))
     answers: list[tuple[str, Answer]] = []
     for trial in tried:
         try:

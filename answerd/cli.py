@@ -60,7 +60,7 @@ from answerd.captures import CaptureError
 from answerd.commands import Arguments, CommandError
 from answerd.config import Config, ConfigError, describe, read_config
 from answerd.errors import AnswerError
-from answerd.identity import shown
+from answerd.identity import printable
 from answerd.store import StoreError
 
 INTERRUPTED = 130
@@ -109,7 +109,7 @@ def _run(arguments: list[str] | None) -> int:
 
 
 def _say(sentence: str) -> None:
-    print(f"answerd: {shown(sentence)}", file=sys.stderr)
+    print(f"answerd: {printable(sentence)}", file=sys.stderr)
 
 
 def _take_any_text() -> None:
@@ -197,13 +197,13 @@ def _try_to_open(config: Config) -> None:
 
 
 COMMANDS = {
-    "render": "rendering.render",
-    "check": "checking.check_set",
-    "diff": "comparing.compare",
-    "validate-answer": "checking.validate_answer",
-    "captures": "capturing.list_captures",
-    "import": "moving.import_documents",
-    "export": "moving.export_documents",
+    "render": "render.render",
+    "check": "check.check_set",
+    "diff": "diff.compare",
+    "validate-answer": "check.validate_answer",
+    "captures": "captures.list_captures",
+    "import": "transfer.import_documents",
+    "export": "transfer.export_documents",
 }
 """Every command that has a module of its own below `answerd.commands`. It is imported only to be run, because the
 service must patch the standard library before anything that it uses is imported."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from answerd.identity import shown
+from answerd.identity import printable
 
 Source = Literal["default", "file", "environment"]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -279,7 +279,7 @@ def _shown(setting: Setting, value: object) -> str:
         return "(set)"
     if isinstance(value, tuple):
         return ",".join(map(str, value))
-    return shown(str(value))
+    return printable(str(value))
 
 
 def _value(setting: Setting, given: tuple[str, Source] | None, path: str, warnings: list[str]) -> tuple[object, Source]:
@@ -395,5 +395,5 @@ def _parse_assignment(line: str) -> tuple[str, str]:
 
 def _one_line(text: str) -> str:
     """``text`` as a message can repeat it: on one line and not too long."""
-    line = shown(text)
+    line = printable(text)
     return line if len(line) <= MESSAGE_VALUE_LENGTH else line[:MESSAGE_VALUE_LENGTH] + "…"

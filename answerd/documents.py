@@ -16,7 +16,7 @@ from answerd.formats import ALIASES, FORMATS
 from answerd.formats.control import Control, read_control
 from answerd.formats.family import Family, ParseError, Prepared, Tree
 from answerd.formats.template import TemplateReader
-from answerd.identity import Kind, brief, identifier_fault, identity, shown
+from answerd.identity import Kind, brief, identifier_fault, identity, printable
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -47,7 +47,7 @@ class Key(NamedTuple):
 
     def __str__(self) -> str:
         """As problems name it: ``machine "98fa9b50d810" (toml)``."""
-        name = f' "{shown(self.identifier)}"' if self.kind is not Kind.DEFAULT else ""
+        name = f' "{printable(self.identifier)}"' if self.kind is not Kind.DEFAULT else ""
         return f"{self.kind}{name} ({self.format})"
 
     @property
@@ -177,7 +177,7 @@ class Document:
                 f"{brief(self.identity)!r} is a URL segment that asks for a format, so this machine claims nothing: "
                 "was a default or a group meant?"
             )
-        return f"{fault} ({shown(self.raw.source)})" if fault and self.raw.source else fault
+        return f"{fault} ({printable(self.raw.source)})" if fault and self.raw.source else fault
 
     @property
     def is_named_like_an_alias(self) -> bool:

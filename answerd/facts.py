@@ -21,7 +21,7 @@ from answerd.identity import (
     identities_of,
     identity,
     mac_digits,
-    match_form,
+    normalize,
     without_pxelinux_prefix,
 )
 from answerd.json_body import JsonBody, filed, read_json
@@ -145,7 +145,7 @@ class Facts:
         """The values of a label as patterns compare them, each once."""
         forms = self._forms.get(label)
         if forms is None:
-            forms = self._forms[label] = Forms(dict.fromkeys(map(match_form, self.values(label))))
+            forms = self._forms[label] = Forms(dict.fromkeys(map(normalize, self.values(label))))
         return forms
 
     @property
@@ -239,7 +239,7 @@ class Facts:
         peer = self.request.peer
         if peer:
             names.append(_address_identity(peer))
-        names += map(match_form, self._found_macs())
+        names += map(normalize, self._found_macs())
         return names, identities_of(self._json.texts(OWN_LABELS)) if self._json else []
 
     def _found_identities(self) -> dict[str, str]:
@@ -257,7 +257,7 @@ class Facts:
                 if len(one) >= SHORTEST_BODY_IDENTITY:
                     found.setdefault(one, text)
         for mac in self._found_macs():
-            found.setdefault(match_form(mac), mac)
+            found.setdefault(normalize(mac), mac)
         return found
 
     def _identifying(self) -> list[str]:

@@ -54,7 +54,7 @@ def identifier_fault(kind: Kind, identifier: str) -> str | None:
         return "an identifier cannot begin with a dot"
     if not _IDENTIFIER.match(identifier):
         return "an identifier holds only ASCII letters, digits, '-', '_', '.' and ':'"
-    if not match_form(identifier):
+    if not normalize(identifier):
         return "an identifier needs at least one letter or digit"
     if kind is Kind.MACHINE and identifier.lower() in RESERVED_MACHINES:
         return f"the name is reserved: {identifier.lower()!r} cannot be a machine"
@@ -71,7 +71,7 @@ def identity(text: str) -> str:
         address = _canonical_address(text)
         if address is not None:
             return address
-    return match_form(text)
+    return normalize(text)
 
 
 _AT_ONCE = 10_000
@@ -122,14 +122,14 @@ def _has_long_line(text: str) -> bool:
     return False
 
 
-def match_form(text: str) -> str:
+def normalize(text: str) -> str:
     """``text`` case-folded, with everything but (Unicode) letters and digits removed: what patterns compare."""
     if text.isascii():
         return text.encode().translate(_TO_LOWER, _PUNCTUATION_IN_LINE).decode()
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     """``text`` fit for a sentence: what a terminal would obey, or no encoder takes, is written as an escape."""
     if text.isprintable():
         return text
@@ -141,8 +141,8 @@ LONGEST_SHOWN = 60
 
 
 def brief(text: str, most: int = LONGEST_SHOWN) -> str:
-    """`shown`, cut off after ``most`` characters: for the names of keys, labels and elements, never for values."""
-    return shown(text) if len(text) <= most else f"{shown(text[:most])}…"
+    """`printable`, cut off after ``most`` characters: for the names of keys, labels and elements, never for values."""
+    return printable(text) if len(text) <= most else f"{printable(text[:most])}…"
 
 
 def first_of(texts: Sequence[str], most: int, joint: str = ", ") -> str:
@@ -172,7 +172,7 @@ def _canonical_address(text: str) -> str | None:
 
 def mac_digits(text: str) -> str | None:
     """The twelve lower-case hex digits of a MAC address in any of its spellings, or None when it is none."""
-    return match_form(text) if _MAC.fullmatch(text) else None
+    return normalize(text) if _MAC.fullmatch(text) else None
 
 
 def without_pxelinux_prefix(text: str) -> str | None:

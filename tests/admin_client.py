@@ -11,7 +11,7 @@ from typing import Any
 from answerd.server.admin_app import make_admin_app
 from answerd.server.bearer import FailureBlock
 from answerd.server.client import Client, PatientClient
-from answerd.server.generation import Follower, Generation
+from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.write_guard import WriteGuard
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
@@ -63,8 +63,8 @@ class Admin:
 
     def __init__(self, path: Path) -> None:
         self.store = SqliteStore(path)
-        self.generation = Generation()
-        self.follower = Follower(Loader(self.store), self.generation, run=directly)
+        self.generation = WriteCounter()
+        self.follower = LiveAnswerSet(Loader(self.store), self.generation, run=directly)
         self.guard = WriteGuard(self.store, self.follower, run=directly)
         self.clock = Clock()
         self.block = FailureBlock(self.clock)

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.selectors import SelectorIndex
-from answerd.answers.sharing_map import SharingMap
 from answerd.documents import Document, Elsewhere, Key, RawDocument, here
 from answerd.errors import BrokenDocument
 from answerd.formats.control import Criterion
-from answerd.identity import Kind, identifier_fault, identity, shown
+from answerd.identity import Kind, identifier_fault, identity, printable
 
 _K = TypeVar("_K")
 _V = TypeVar("_V", bound="Document | GroupClaim")
@@ -76,12 +76,16 @@ class Catalogue:
     one document or one answer; a catalogue that is made of this one has it too.
     """
 
-    documents: SharingMap[RawDocument, Document] = field(default_factory=SharingMap)
-    machines: SharingMap[str, tuple[Document, ...]] = field(default_factory=partial(SharingMap, is_searched=True))
-    groups: SharingMap[Name, tuple[Document, ...]] = field(default_factory=SharingMap)
-    defaults: SharingMap[str, tuple[Document, ...]] = field(default_factory=SharingMap)
-    claims: SharingMap[Document, GroupClaim] = field(default_factory=SharingMap)
-    members: SharingMap[str, tuple[GroupClaim, ...]] = field(default_factory=partial(SharingMap, is_searched=True))
+    documents: CopyOnWriteMap[RawDocument, Document] = field(default_factory=CopyOnWriteMap)
+    machines: CopyOnWriteMap[str, tuple[Document, ...]] = field(
+        default_factory=partial(CopyOnWriteMap, is_searched=True)
+    )
+    groups: CopyOnWriteMap[Name, tuple[Document, ...]] = field(default_factory=CopyOnWriteMap)
+    defaults: CopyOnWriteMap[str, tuple[Document, ...]] = field(default_factory=CopyOnWriteMap)
+    claims: CopyOnWriteMap[Document, GroupClaim] = field(default_factory=CopyOnWriteMap)
+    members: CopyOnWriteMap[str, tuple[GroupClaim, ...]] = field(
+        default_factory=partial(CopyOnWriteMap, is_searched=True)
+    )
     selectors: SelectorIndex[GroupClaim] = field(default_factory=SelectorIndex)
     unreadable: tuple[Document, ...] = ()
     unlisted: tuple[str, ...] = ()
@@ -112,7 +116,7 @@ class Catalogue:
         found = self.groups.get((identity(name), extension), ())
         if not found:
             raise BrokenDocument(f"{_called(name)} ({extension})")
-        self.refuse_twins(found)
+        self.refuse_duplicates(found)
         return found[0]
 
     def extended_by(self, document: Document) -> Document | None:
@@ -154,16 +158,16 @@ class Catalogue:
             chain.append(group)
             passed.add(group)
 
-    def refuse_twins(self, documents: Iterable[Document]) -> None:
+    def refuse_duplicates(self, documents: Iterable[Document]) -> None:
         """Raises `BrokenDocument` when ``documents``, of one identity, hold two of one format."""
-        for twins in twins_of(documents):
-            raise BrokenDocument(twin_problem(twins))
+        for twins in duplicates_of(documents):
+            raise BrokenDocument(duplicate_problem(twins))
 
-    def twin_free(self, document: Document) -> None:
+    def check_unique(self, document: Document) -> None:
         """Raises `BrokenDocument` when another document has its identity and format."""
-        self.refuse_twins(one for one in self._namesakes(document) if one.key.format == document.key.format)
+        self.refuse_duplicates(one for one in self._same_name(document) if one.key.format == document.key.format)
 
-    def _namesakes(self, document: Document) -> tuple[Document, ...]:
+    def _same_name(self, document: Document) -> tuple[Document, ...]:
         if document.key.kind is Kind.MACHINE:
             return self.machines.get(document.identity, ())
         if document.key.kind is Kind.GROUP:
@@ -177,7 +181,7 @@ def refuse_broken(document: Document) -> None:
         raise BrokenDocument(f"{document.key}: {problem}")
 
 
-def twins_of(documents: Iterable[Document]) -> Iterator[tuple[Document, ...]]:
+def duplicates_of(documents: Iterable[Document]) -> Iterator[tuple[Document, ...]]:
     """Of documents of one kind and identity, those that share a format."""
     by_format: dict[str, list[Document]] = {}
     for document in documents:
@@ -187,10 +191,10 @@ def twins_of(documents: Iterable[Document]) -> Iterator[tuple[Document, ...]]:
             yield tuple(sorted(twins, key=lambda one: (one.key.identifier, one.raw.source)))
 
 
-def twin_problem(twins: tuple[Document, ...]) -> str:
+def duplicate_problem(twins: tuple[Document, ...]) -> str:
     """Why two documents for one key or identity are none: the sentence names both."""
     first = twins[0].key
-    names = [shown(twin.raw.source) or f'"{shown(twin.key.identifier)}"' for twin in twins[: _MOST_TWINS + 1]]
+    names = [printable(twin.raw.source) or f'"{printable(twin.key.identifier)}"' for twin in twins[: _MOST_TWINS + 1]]
     more = len(twins) - _MOST_TWINS
     if more > 1:
         names[_MOST_TWINS:] = [f"{more:,} more"]
@@ -219,7 +223,7 @@ def cycle_problem(cycle: Sequence[Document]) -> str:
     """Why groups that extend one another in a circle are none: told from the one that sorts first, all listed as far
     as a sentence bears."""
     first = min(range(len(cycle)), key=lambda at: cycle[at].key)
-    turned = [shown(one.key.identifier) for one in (*cycle[first:], *cycle[:first])]
+    turned = [printable(one.key.identifier) for one in (*cycle[first:], *cycle[:first])]
     told = length = 0
     while told < len(turned) and (told < _FEWEST_IN_CYCLE or length + len(turned[told]) <= _LONGEST_CYCLE):
         length += len(turned[told]) + len(" -> ")
@@ -369,7 +373,7 @@ def _rests_on_match(claim: GroupClaim) -> bool:
     return bool(claim.match) and not claim.members
 
 
-def _append(index: SharingMap[_K, tuple[_V, ...]], key: _K, value: _V) -> None:
+def _append(index: CopyOnWriteMap[_K, tuple[_V, ...]], key: _K, value: _V) -> None:
     """File a document, or a claim, among its namesakes. Sorted, so that nothing depends on the order of arrival."""
     namesakes = index.get(key)
     if namesakes:
@@ -384,7 +388,7 @@ def _order(filed: Document | GroupClaim) -> tuple[Key, str]:
     return document.key, document.raw.source
 
 
-def _drop(index: SharingMap[_K, tuple[_V, ...]], key: _K, value: _V) -> None:
+def _drop(index: CopyOnWriteMap[_K, tuple[_V, ...]], key: _K, value: _V) -> None:
     rest = index.get(key, ())
     if value in rest:
         at = rest.index(value)

@@ -2,7 +2,7 @@
 
 The work is done once per stack of layers. Its result stays with the stack's top document, beside the layers below it:
 it counts only for that stack. The top is not stored beside its own result, because a document that refers to itself is
-freed by the garbage collector alone, which does not look at documents (`answerd.server.collector`).
+freed by the garbage collector alone, which does not look at documents (`answerd.server.gc_tuning`).
 """
 
 from __future__ import annotations

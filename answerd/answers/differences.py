@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.check_cases import CheckCase, check_cases
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
+from answerd.answers.masking import masked
 from answerd.answers.resolve import values_of
-from answerd.answers.secrets import masked
 from answerd.answers.select import Question, select
-from answerd.answers.trials import Trial, trials
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill
 from answerd.formats import FORMATS
@@ -83,7 +83,7 @@ def compare(before: Catalogue, after: Catalogue, progress: Progress | None = Non
         if sides[0] is None or sides[1] is None or (sides[0].text, sides[0].reason) != (sides[1].text, sides[1].reason):
             extension = name[1]
             of = tried[0].get(name) or tried[1][name]
-            identifier = of.identifier if isinstance(of, Trial) else of.key.identifier
+            identifier = of.identifier if isinstance(of, CheckCase) else of.key.identifier
             shown = f"{identifier or 'default'} ({extension})"
             differences.append(Difference(shown, identifier, extension, sides[0], sides[1]))
         if progress:
@@ -95,16 +95,16 @@ _Name = tuple[str, str]
 """An identity, empty for a default, and a format."""
 
 
-def _tried(catalogue: Catalogue) -> Iterator[tuple[_Name, Trial | Document]]:
+def _tried(catalogue: Catalogue) -> Iterator[tuple[_Name, CheckCase | Document]]:
     """What is asked of a set, by name. A document that cannot be read stands for itself: its reason is its answer."""
     for document in catalogue.documents.values():
         if not (document.content.readable or document.is_shared or document.is_named_like_an_alias):
             yield (document.identity, document.key.format), document
-    for trial in trials(catalogue):
+    for trial in check_cases(catalogue):
         yield (identity(trial.identifier), trial.document.key.format), trial
 
 
-def _side(catalogue: Catalogue, asked: Trial | Document | None) -> Side | None:
+def _side(catalogue: Catalogue, asked: CheckCase | Document | None) -> Side | None:
     if asked is None:
         return None
     if isinstance(asked, Document):

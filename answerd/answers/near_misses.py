@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.criteria import asks_for, failing, listed, request_has, shortened
+from answerd.answers.ranking import asks_for, failing, join_limited, request_has, shortened
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import AUTOYAST_RULES, Facts
@@ -46,7 +46,7 @@ def unclaimed(catalogue: Catalogue, question: Question) -> str:
         parts += [near] if near else []
     seen = list(facts.identities)
     if len(seen) > 1 or any(sent not in facts.described for sent in facts.identities.values()):
-        parts.append(f"identities seen: {listed(seen, MOST_IDENTITIES)}")
+        parts.append(f"identities seen: {join_limited(seen, MOST_IDENTITIES)}")
     return "; ".join(parts)
 
 
@@ -73,7 +73,7 @@ def nearest_miss(catalogue: Catalogue, question: Question) -> str | None:
     return shortened(misses[0], MOST_CHARACTERS) + more
 
 
-def told(error: AnswerError, facts: Facts) -> str:
+def with_hints(error: AnswerError, facts: Facts) -> str:
     """The reason of an error for who must mend it: with what the request has in place of a fact that it lacks, and who
     asked where the reason does not say so already. One line, bounded; `NotClaimed` has said all that there is."""
     if isinstance(error, NotClaimed):
@@ -94,7 +94,7 @@ def missing_fact(label: str, facts: Facts) -> str | None:
     near = difflib.get_close_matches(label, comparable, n=3, cutoff=0.7)
     ends = [one for one in labels if one.endswith(f".{label}") or label.endswith(f".{one}")]
     found = list(dict.fromkeys([*near, *ends]))
-    return f"it has {listed(found)}" if found else None
+    return f"it has {join_limited(found)}" if found else None
 
 
 def _machines(catalogue: Catalogue, question: Question) -> Iterator[str]:

@@ -18,13 +18,13 @@ from answerd.answers.catalogue import (
     Catalogue,
     Name,
     cycle_problem,
+    duplicate_problem,
+    duplicates_of,
     height_problem,
     no_pause,
-    twin_problem,
-    twins_of,
     unknown_group_problem,
 )
-from answerd.answers.sharing_map import SharingMap
+from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.documents import Document, RawDocument
 from answerd.errors import BrokenDocument
 from answerd.identity import Kind, identity
@@ -64,7 +64,7 @@ class ProblemIndex:
     of_names: Mapping[_FullName, tuple[str, ...]]
     cycles: Mapping[Name, _Cycle]
     too_high: Mapping[Name, str]
-    extending: Mapping[Name, SharingMap[Document, None]]
+    extending: Mapping[Name, CopyOnWriteMap[Document, None]]
 
     @classmethod
     def of(cls, catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> ProblemIndex:
@@ -85,8 +85,8 @@ class ProblemIndex:
         """
         before = self.catalogue
         if added is None:
-            added = catalogue.documents.keys_besides(before.documents, pause)
-            removed = before.documents.keys_besides(catalogue.documents, pause)
+            added = catalogue.documents.keys_not_in(before.documents, pause)
+            removed = before.documents.keys_not_in(catalogue.documents, pause)
         update = _Update(self, catalogue, pause)
         update.take_away(before.documents[raw] for raw in removed)
         update.take_in(catalogue.documents[raw] for raw in added)
@@ -122,7 +122,7 @@ class _Update:
         self.cycles = dict(before.cycles)
         self.too_high = dict(before.too_high)
         self.extending = dict(before.extending)
-        self.own: dict[Name, SharingMap[Document, None]] = {}  # the files of ``extending`` that are copies already
+        self.own: dict[Name, CopyOnWriteMap[Document, None]] = {}  # the files of ``extending`` that are copies already
         self.groups: dict[Name, None] = {}
         self.names: dict[_FullName, None] = {}
 
@@ -144,7 +144,7 @@ class _Update:
 
     def made(self) -> ProblemIndex:
         for name in self.names:
-            _file(self.of_names, name, tuple(_of_twins(self.catalogue, name)))
+            _file(self.of_names, name, tuple(_of_duplicates(self.catalogue, name)))
             self.pause()
         for group in self.groups:
             # Those that extend a group which is there before and after have the problems that they had.
@@ -175,12 +175,12 @@ class _Update:
             self.groups[one, extension] = None
         self.names[name] = None
 
-    def _file_of(self, extended: Name) -> SharingMap[Document, None]:
+    def _file_of(self, extended: Name) -> CopyOnWriteMap[Document, None]:
         """The documents that extend a group, for editing."""
         file = self.own.get(extended)
         if file is None:
             before = self.extending.get(extended)
-            file = self.own[extended] = before.copy(self.pause) if before else SharingMap()
+            file = self.own[extended] = before.copy(self.pause) if before else CopyOnWriteMap()
             self.extending[extended] = file
         return file
 
@@ -249,7 +249,7 @@ def _of_document(catalogue: Catalogue, document: Document) -> Iterator[str]:
         yield unknown_group_problem(document)
 
 
-def _of_twins(catalogue: Catalogue, name: _FullName) -> Iterator[str]:
+def _of_duplicates(catalogue: Catalogue, name: _FullName) -> Iterator[str]:
     kind, one, extension = name
     if kind is Kind.MACHINE:
         namesakes = catalogue.machines.get(one, ())
@@ -258,8 +258,8 @@ def _of_twins(catalogue: Catalogue, name: _FullName) -> Iterator[str]:
     else:
         namesakes = catalogue.defaults.get(extension, ())
     if len(namesakes) > 1:
-        for twins in twins_of(document for document in namesakes if document.key.format == extension):
-            yield twin_problem(twins)
+        for twins in duplicates_of(document for document in namesakes if document.key.format == extension):
+            yield duplicate_problem(twins)
 
 
 def _cycle_above(catalogue: Catalogue, start: Name, passed: set[Name]) -> _Cycle | None:

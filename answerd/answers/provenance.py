@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from answerd.answers.compose import Layers
-from answerd.answers.criteria import shortened
+from answerd.answers.ranking import shortened
 from answerd.answers.resolve import Answer
 from answerd.documents import Document
 from answerd.errors import BrokenDocument
 from answerd.formats.family import ParseError, Path, Tree
-from answerd.formats.places import MARKINGS, TRAILING_COMMENT, Leaf, Marking
+from answerd.formats.positions import MARKINGS, TRAILING_COMMENT, Leaf, Marking
 from answerd.memo import remembered
 
 LONGEST_MARKED = 65_536  # characters of a layer that is marked once for all answers that it is part of

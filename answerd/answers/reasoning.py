@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue, GroupClaim
-from answerd.answers.criteria import Rank, asks_for, listed, rank, request_has, shortened
 from answerd.answers.provenance import needing
+from answerd.answers.ranking import Rank, asks_for, join_limited, rank, request_has, shortened
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import Question, Selection, question_of, select
 from answerd.documents import Document
@@ -20,7 +20,7 @@ from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
 from answerd.formats.family import Path
-from answerd.identity import Kind, brief, identifier_fault, shown
+from answerd.identity import Kind, brief, identifier_fault, printable
 
 MOST_PATHS = 10
 """Paths of one ``unset`` that are told."""
@@ -113,7 +113,7 @@ def _layers(outcome: Selection | AnswerError) -> Iterator[Step]:
     if isinstance(outcome, Selection):
         for height, layer in enumerate(outcome.layers, 1):
             removes = [_keys(path) for path in layer.control.unset]
-            details = (f"takes away what lies below it at {listed(removes, MOST_PATHS)}",) if removes else ()
+            details = (f"takes away what lies below it at {join_limited(removes, MOST_PATHS)}",) if removes else ()
             yield Step("layers", f"{height}. {named(layer)}", details)
 
 
@@ -129,7 +129,7 @@ def _called(group: str) -> str:
 
 def named(document: Document) -> str:
     """A document with where it stands: ``machine "98fa9b50d810" (toml), 98fa9b50d810.toml``."""
-    return f"{document.key}, {shown(document.raw.source)}" if document.raw.source else str(document.key)
+    return f"{document.key}, {printable(document.raw.source)}" if document.raw.source else str(document.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,11 +202,11 @@ class _Considered:
                 self._tell("group by match", "not looked at: a claim through members beats any claim by match alone")
             return True
         claims = [self._group_claim(one, extensions) for one in selecting]
-        held_back = [claim for claim in claims if claim.refused]
-        told = [claim for claim in claims if not claim.refused] + held_back[:MOST_MATCHES]
+        gc_paused = [claim for claim in claims if claim.refused]
+        told = [claim for claim in claims if not claim.refused] + gc_paused[:MOST_MATCHES]
         best = self._judge("group by match", told, extensions)
-        if len(held_back) > MOST_MATCHES:
-            self._tell("group by match", f"{len(held_back) - MOST_MATCHES} more do not hold")
+        if len(gc_paused) > MOST_MATCHES:
+            self._tell("group by match", f"{len(gc_paused) - MOST_MATCHES} more do not hold")
         if not (named or claims):
             self._tell("group", "no group names one of these identities, and none selects by match")
         elif not best:

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue, GroupClaim, refuse_broken
-from answerd.answers.criteria import rank
 from answerd.answers.near_misses import unclaimed
+from answerd.answers.ranking import rank
 from answerd.answers.selectors import holds
 from answerd.documents import Document
 from answerd.errors import BrokenDocument, NotClaimed
@@ -109,7 +109,7 @@ def claims_by_identity(catalogue: Catalogue, question: Question) -> list[Documen
             if document.key.format in question.extensions and not document.is_named_like_an_alias
         ]
         if len(acceptable) > 1:
-            catalogue.refuse_twins(acceptable)
+            catalogue.refuse_duplicates(acceptable)
         claims += acceptable
     return claims
 
@@ -156,7 +156,7 @@ def _best(claims: Iterable[GroupClaim], extensions: tuple[str, ...]) -> GroupCla
 
 
 def _checked_chain(catalogue: Catalogue, group: Document) -> tuple[Document, ...]:
-    catalogue.twin_free(group)
+    catalogue.check_unique(group)
     return catalogue.chain(group)
 
 
@@ -172,7 +172,7 @@ def _default(catalogue: Catalogue, question: Question) -> Selection:
     for extension in question.extensions:
         defaults = catalogue.defaults.get(extension)
         if defaults and not question.without_default:
-            catalogue.refuse_twins(defaults)
+            catalogue.refuse_duplicates(defaults)
             default = defaults[0]
             default.read(catalogue.elsewhere)
             refuse_broken(default)

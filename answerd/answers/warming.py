@@ -11,7 +11,7 @@ from itertools import chain
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import Layers, forget_outdated, prepared_answer
-from answerd.answers.criteria import rank
+from answerd.answers.ranking import rank
 from answerd.documents import Document
 from answerd.errors import AnswerError
 from answerd.formats.family import Prepared
@@ -49,8 +49,8 @@ def _to_prepare(catalogue: Catalogue, before: Catalogue | None, pause: Callable[
     """The documents whose stack may be another than it was ``before``."""
     if before is None:
         return catalogue.documents.values()
-    added = list(catalogue.documents.keys_besides(before.documents, pause))
-    removed = before.documents.keys_besides(catalogue.documents, pause)
+    added = list(catalogue.documents.keys_not_in(before.documents, pause))
+    removed = before.documents.keys_not_in(catalogue.documents, pause)
     if any(raw.key.kind is Kind.GROUP for raw in chain(added, removed)):
         return catalogue.documents.values()
     return [catalogue.documents[raw] for raw in added]

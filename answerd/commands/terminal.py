@@ -8,14 +8,14 @@ import sys
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from answerd.identity import shown
+from answerd.identity import printable
 
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1"}
 
 
 def plain(text: str) -> str:
     """A line of text without what a terminal would obey; a tab stays a tab."""
-    return "\t".join(map(shown, text.split("\t")))
+    return "\t".join(map(printable, text.split("\t")))
 
 
 def print_json(told: Any) -> None:

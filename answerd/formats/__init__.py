@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from answerd.formats import json, text, toml, xml, yaml
+from answerd.formats import json_family, text_family, toml_family, xml_family, yaml_family
 from answerd.formats.family import Family
 
 
@@ -28,11 +28,11 @@ def _formats(family: object, content_type: str, *extensions: str) -> tuple[Forma
 FORMATS: dict[str, Format] = {
     one.extension: one
     for one in (
-        *_formats(toml, "text/plain; charset=utf-8", "toml"),
-        *_formats(yaml, "text/yaml; charset=utf-8", "yaml", "yml"),
-        *_formats(json, "application/json", "json", "ign"),
-        *_formats(xml, "application/xml; charset=utf-8", "xml", "autoyast", "unattend"),
-        *_formats(text, "text/plain; charset=utf-8", "ks", "preseed", "seed", "cfg", "ipxe"),
+        *_formats(toml_family, "text/plain; charset=utf-8", "toml"),
+        *_formats(yaml_family, "text/yaml; charset=utf-8", "yaml", "yml"),
+        *_formats(json_family, "application/json", "json", "ign"),
+        *_formats(xml_family, "application/xml; charset=utf-8", "xml", "autoyast", "unattend"),
+        *_formats(text_family, "text/plain; charset=utf-8", "ks", "preseed", "seed", "cfg", "ipxe"),
     )
 }
 """Every format by its extension, in the format order that decides ties."""

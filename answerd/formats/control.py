@@ -1,6 +1,6 @@
 """The control keys: what they mean, and what is wrong with one (SPEC 5).
 
-Families spell them (`WrittenControl`); this room reads them all alike, so that a rule holds in every format.
+Families spell them (`RawControl`); this room reads them all alike, so that a rule holds in every format.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Number
 
-from answerd.formats.family import Path, Written, WrittenControl
-from answerd.identity import Kind, brief, identity, match_form
+from answerd.formats.family import Path, RawControl, Written
+from answerd.identity import Kind, brief, identity, normalize
 
 CONTROL_KEYS: dict[str, frozenset[Kind]] = {
     "extends": frozenset(Kind),
@@ -29,7 +29,7 @@ CLAIMING_KEYS = frozenset({"members", "match"})
 
 
 class Forms(list[str]):
-    """The values of one label as patterns compare them (`answerd.identity.match_form`)."""
+    """The values of one label as patterns compare them (`answerd.identity.normalize`)."""
 
     __slots__ = ("_joined",)
 
@@ -73,7 +73,7 @@ class Pattern:
         self._is_anchor_enough = "?" not in form and sum(map(bool, (self.beginning, *self.runs))) == 1
 
     def matches(self, form: str) -> bool:
-        """Whether it holds for a value in `answerd.identity.match_form`."""
+        """Whether it holds for a value in `answerd.identity.normalize`."""
         return bool(self._matches(form))
 
     def matches_any(self, forms: Forms) -> bool:
@@ -141,7 +141,7 @@ class _Wrong(ValueError):
     """A control key's value cannot be what it is."""
 
 
-def read_control(written: WrittenControl, kind: Kind) -> Control:
+def read_control(written: RawControl, kind: Kind) -> Control:
     """The meaning of a document's control keys. Never raises: what is wrong stands in ``problems``."""
     problems = [f"{fault.key}: {fault.reason}" if fault.key else fault.reason for fault in written.faults]
     spoiled = {fault.key for fault in written.faults}
@@ -213,7 +213,7 @@ def _patterns(label: str, value: object) -> tuple[Pattern, ...]:
     for pattern in patterns:
         if not isinstance(pattern, str):
             raise _Wrong(f"must have a text or a list of texts for {brief(label)!r}, not {_described(pattern)}")
-        if not match_form(pattern) and not set(pattern) & {"*", "?"}:
+        if not normalize(pattern) and not set(pattern) & {"*", "?"}:
             what = "a pattern of nothing but punctuation" if pattern.strip() else "an empty pattern"
             raise _Wrong(f"has {what} for {brief(label)!r}")
         read.append(Pattern(pattern))

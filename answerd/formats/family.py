@@ -75,7 +75,7 @@ class ControlFault:
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenControl:
+class RawControl:
     """The control keys of one document, as spelled: ``answerd.formats.control`` gives them their meaning."""
 
     values: Mapping[str, Written] = field(default_factory=dict)
@@ -116,7 +116,7 @@ Lookup = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hole:
+class Slot:
     """A place in a prepared answer that each request fills: a template, and how its text is written there.
 
     ``write`` gets the filled text and returns what stands in the document, escaped so that it can never change the
@@ -127,16 +127,16 @@ class Hole:
     write: Callable[[str], str]
 
 
-def fragments(text: str | Template, write: Callable[[str], str]) -> Iterator[str | Hole]:
+def fragments(text: str | Template, write: Callable[[str], str]) -> Iterator[str | Slot]:
     """A text as it stands in a document by ``write``, cut at its placeholders."""
     for part in (text,) if isinstance(text, str) else text.parts:
         yield write(part) if isinstance(part, str) else hole(part, write)
 
 
 @remembered(1_024, Placeholder.size, LONGEST_REMEMBERED)
-def hole(placeholder: Placeholder, write: Callable[[str], str]) -> Hole:
+def hole(placeholder: Placeholder, write: Callable[[str], str]) -> Slot:
     """The hole of one placeholder. The answers of a fleet share theirs."""
-    return Hole(Template((placeholder,)), write)
+    return Slot(Template((placeholder,)), write)
 
 
 _LONGEST_ALIKE = 1_000
@@ -144,19 +144,19 @@ _LONGEST_ALIKE = 1_000
 
 
 class Prepared:
-    """An answer cut at its placeholders: what is constant is bytes, what a request fills is a `Hole`.
+    """An answer cut at its placeholders: what is constant is bytes, what a request fills is a `Slot`.
 
     The bytes stand in a run of a block that several answers may share (`pack`): there may be a million of these.
     """
 
     __slots__ = ("_begin", "_block", "_cuts", "holes")
 
-    def __init__(self, fragments: list[str | Hole]) -> None:
+    def __init__(self, fragments: list[str | Slot]) -> None:
         constant: list[bytes] = []
-        holes: list[Hole] = []
+        holes: list[Slot] = []
         begin = 0
         for at, fragment in enumerate(fragments):
-            if isinstance(fragment, Hole):
+            if isinstance(fragment, Slot):
                 constant.append("".join(fragments[begin:at]).encode())  # type: ignore[arg-type]
                 holes.append(fragment)
                 begin = at + 1
@@ -172,9 +172,9 @@ class Prepared:
         return None if self.holes else self._constant
 
     @property
-    def pieces(self) -> tuple[bytes | Hole, ...]:
+    def pieces(self) -> tuple[bytes | Slot, ...]:
         """Bytes and holes in their order; no bytes where two holes adjoin."""
-        pieces: list[bytes | Hole] = []
+        pieces: list[bytes | Slot] = []
         at = self._begin
         for length, hole in zip(self._cuts, (*self.holes, None), strict=True):
             pieces += [self._block[at : at + length]] if length else []
@@ -224,14 +224,14 @@ _PACKED = 65_536
 """Bytes of an answer up to which it is put into a block with others; a larger one is a block by itself."""
 
 
-def _weight(holes: tuple[Hole, ...]) -> int:
+def _weight(holes: tuple[Slot, ...]) -> int:
     """Return about how many characters the placeholders of an answer hold."""
     parts = [part for hole in holes for part in hole.template.parts]
     return sum([len(part) if isinstance(part, str) else 1 + part.size() for part in parts])
 
 
 @remembered(4_096, _weight, _LONGEST_ALIKE)
-def _alike(holes: tuple[Hole, ...], cuts: tuple[int, ...]) -> tuple[tuple[Hole, ...], tuple[int, ...]]:
+def _alike(holes: tuple[Slot, ...], cuts: tuple[int, ...]) -> tuple[tuple[Slot, ...], tuple[int, ...]]:
     """The one pair of objects for all answers that are cut alike."""
     return holes, cuts
 
@@ -246,7 +246,7 @@ class Family(Protocol):
     def parse(self, text: str) -> Tree:
         """The tree of a text (no byte order mark). Raises `ParseError`."""
 
-    def control(self, tree: Tree) -> tuple[WrittenControl, Tree]:
+    def control(self, tree: Tree) -> tuple[RawControl, Tree]:
         """The control keys as written, and the tree without them."""
 
     def placeholders(self, tree: Tree, reader: TemplateReader) -> Tree:

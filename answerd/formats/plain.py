@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from answerd.formats.control import CONTROL_KEYS
-from answerd.formats.family import DEEPEST, Branches, Path, Written, WrittenControl, branches
+from answerd.formats.family import DEEPEST, Branches, Path, RawControl, Written, branches
 from answerd.formats.template import TemplateReader
 
 Map = dict[str, Any]
@@ -28,12 +28,12 @@ def is_too_deep(value: Any, left: int = DEEPEST) -> bool:
     return False
 
 
-def take_control(tree: Map) -> tuple[WrittenControl, Map]:
+def take_control(tree: Map) -> tuple[RawControl, Map]:
     """The control keys at the top of a map, and the map without them."""
     written = {key: Written(tree[key]) for key in CONTROL_KEYS if key in tree}
     if not written:
-        return WrittenControl(), tree
-    return WrittenControl(written), {key: value for key, value in tree.items() if key not in written}
+        return RawControl(), tree
+    return RawControl(written), {key: value for key, value in tree.items() if key not in written}
 
 
 def merge(lower: Map, upper: Map) -> Map:

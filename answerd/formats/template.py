@@ -1,7 +1,7 @@
 """Placeholders: ``{{ label | filter }}`` in a document's text, read once and filled for each request (SPEC 9).
 
 Knows the placeholder's grammar and filters. Knows nothing of how a family writes the filled text: escaping is the
-family's, in its `Hole`.
+family's, in its `Slot`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from answerd.formats.control import CONTROL_KEYS, did_you_mean
-from answerd.formats.family import Branches, ControlFault, Path, Written, WrittenControl, branches
+from answerd.formats.family import Branches, ControlFault, Path, RawControl, Written, branches
 from answerd.formats.xml_tree import Element, Instruction, Shape, Text, shape
 
 META = "answer-meta"
@@ -29,14 +29,14 @@ _Test = tuple[str, str]
 """An attribute's label and the value it must have."""
 
 
-def read_meta(metas: list[Element]) -> WrittenControl:
+def read_meta(metas: list[Element]) -> RawControl:
     """The control keys of the ``answer-meta`` elements of a root, of which there may be one."""
     reading = _Reading()
     for position, meta in enumerate(metas):
         if position:
             reading.fault("", f"a document has one <{META}>, this is another", meta)
         reading.take(meta)
-    return WrittenControl(reading.values, tuple(reading.faults))
+    return RawControl(reading.values, tuple(reading.faults))
 
 
 class _Reading:

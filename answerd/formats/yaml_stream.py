@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from answerd.formats.family import Hole
+from answerd.formats.family import Slot
 from answerd.formats.template import TemplateReader
 from answerd.formats.yaml_nodes import NON_SPECIFIC, STRING, Scalar, scalar_tag
 from answerd.formats.yaml_reading import ends_collection, events, is_scalar, starts_mapping, starts_sequence
@@ -20,9 +20,9 @@ _BLOCK_HEADER = re.compile(r"[|>][+-]?(?P<indicator>[1-9])?[+-]?[^\n]*\n")
 _FIRST_LINE = re.compile(r"(?:[ \t]*\r?\n)*(?P<margin> *)[^ \r\n]")
 
 
-def cut(text: str, reader: TemplateReader) -> tuple[str | Hole, ...]:
+def cut(text: str, reader: TemplateReader) -> tuple[str | Slot, ...]:
     """The text of a stream that can be read, cut at its placeholders. Keys are left alone."""
-    pieces: list[str | Hole] = []
+    pieces: list[str | Slot] = []
     done = 0
     for event in _values(text):
         if "{{" not in event.value:

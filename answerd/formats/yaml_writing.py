@@ -12,7 +12,7 @@ import re
 from typing import TypeGuard
 from urllib.parse import quote
 
-from answerd.formats.family import Hole, fragments
+from answerd.formats.family import Slot, fragments
 from answerd.formats.yaml_nodes import Mapping, Node, Scalar, Sequence
 
 _STEP = 2
@@ -30,7 +30,7 @@ _STANDARD_TAG = re.compile(r"tag:yaml\.org,2002:([\w-]+)\Z", re.ASCII)
 _LOCAL_TAG = re.compile(r"![\w./:-]*\Z", re.ASCII)
 
 
-def write(root: Node) -> list[str | Hole]:
+def write(root: Node) -> list[str | Slot]:
     """The text of a document that ends in a newline, cut at its templated scalars. An empty block map is no text."""
     if isinstance(root, Mapping) and not (root.pairs or root.flow or root.tag):
         return []
@@ -45,7 +45,7 @@ def write(root: Node) -> list[str | Hole]:
     return writer.fragments
 
 
-def write_in_place(scalar: Scalar, margin: int | None) -> list[str | Hole]:
+def write_in_place(scalar: Scalar, margin: int | None) -> list[str | Slot]:
     """A scalar that is written again where it was in a text, without the end of its last line.
 
     ``margin`` is the column in which the lines of a block begin, None where it is no block or nobody can say.
@@ -53,7 +53,7 @@ def write_in_place(scalar: Scalar, margin: int | None) -> list[str | Hole]:
     tag = _tag(scalar) + " " if scalar.tag else ""
     if scalar.style in _BLOCK_STYLES:
         spell = functools.partial(_block_in_place, style=scalar.style, margin=margin)
-        return [tag, spell(scalar.text) if isinstance(scalar.text, str) else Hole(scalar.text, spell)]
+        return [tag, spell(scalar.text) if isinstance(scalar.text, str) else Slot(scalar.text, spell)]
     return [tag + '"', *fragments(scalar.text, escape), '"']
 
 
@@ -69,7 +69,7 @@ class _Writer:
     """Writes nodes in order. ``indent`` is the column of the entry in which a node stands."""
 
     def __init__(self) -> None:
-        self.fragments: list[str | Hole] = []
+        self.fragments: list[str | Slot] = []
         self.put = self.fragments.append
 
     def entries(self, node: Sequence | Mapping, indent: int, *, begun: bool) -> None:
@@ -119,7 +119,7 @@ class _Writer:
         elif isinstance(node.text, str):
             self.put(_scalar(node.text, node.style, indent))
         elif node.style in _BLOCK_STYLES:
-            self.put(Hole(node.text, functools.partial(_scalar, style=node.style, indent=indent)))
+            self.put(Slot(node.text, functools.partial(_scalar, style=node.style, indent=indent)))
         else:
             self.fragments += ['"', *fragments(node.text, escape), '"']
 

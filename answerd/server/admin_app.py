@@ -25,7 +25,7 @@ from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts, Request, facts_of
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identifier_fault
-from answerd.server.answer_set import Slices
+from answerd.server.answer_set import CooperativeYield
 from answerd.server.bearer import FAILURES, FailureBlock, is_bearer, is_guess
 from answerd.server.bottle_locals import hold_in_context
 from answerd.server.etags import Conditions, etag
@@ -56,7 +56,7 @@ KINDS = {"machines": Kind.MACHINE, "groups": Kind.GROUP}
 Environ = dict[str, Any]
 
 
-class BadRequest(Exception):
+class InvalidRequest(Exception):
     """What was asked cannot be meant."""
 
 
@@ -69,7 +69,7 @@ class CannotRender(Exception):
 
 
 STATUSES: dict[type[Exception], int] = {
-    BadRequest: 400,
+    InvalidRequest: 400,
     InvalidDocument: 400,
     NotThere: 404,
     NoSuchDocument: 404,
@@ -221,7 +221,7 @@ class _Api:
             text = environ["answerd.body"].decode("utf-8")
         except UnicodeDecodeError as error:
             wrong = f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
-            raise BadRequest(f"{key}: the body is not UTF-8: {wrong}") from None
+            raise InvalidRequest(f"{key}: the body is not UTF-8: {wrong}") from None
         written = self.guard.put(key, text, environ["answerd.peer"], _conditions(), environ["answerd.client"])
         return _written("stored", written, {"ETag": written.etag})
 
@@ -263,7 +263,7 @@ class _Api:
         with self._checking:
             catalogue = self.guard.follower.current()
             if self._checked is None or self._checked[0] is not catalogue:
-                self._checked = catalogue, [*check(catalogue, pause=Slices()).problems]
+                self._checked = catalogue, [*check(catalogue, pause=CooperativeYield()).problems]
             problems = self._checked[1]
         _note(f"{len(problems)} problems")
         return _response(200, {"problems": problems})
@@ -361,7 +361,7 @@ def _conditions() -> Conditions:
 
 
 def _key(collection: str, name: str) -> Key:
-    """The document that a path and its ``format`` name. Raises `BadRequest`."""
+    """The document that a path and its ``format`` name. Raises `InvalidRequest`."""
     extension = _format(bottle.request.environ["QUERY_STRING"])
     if not collection:
         return Key(Kind.DEFAULT, "", extension)
@@ -370,25 +370,25 @@ def _key(collection: str, name: str) -> Key:
 
 
 def _format(query: str) -> str:
-    """The format that a query string asks for. Raises `BadRequest`."""
+    """The format that a query string asks for. Raises `InvalidRequest`."""
     given = [value for label, value in parse_qsl(query, keep_blank_values=True) if label == "format"]
     if len(given) > 1:
-        raise BadRequest("format is given more than once")
+        raise InvalidRequest("format is given more than once")
     extension = given[0].lower() if given else DEFAULT_FORMAT
     if extension not in FORMATS:
-        raise BadRequest(f'unknown format "{given[0]}": it is one of {", ".join(FORMATS)}')
+        raise InvalidRequest(f'unknown format "{given[0]}": it is one of {", ".join(FORMATS)}')
     return extension
 
 
 def _identifier(kind: Kind, name: str) -> str:
-    """An identifier from a path's segment, percent-decoded. Raises `BadRequest`."""
+    """An identifier from a path's segment, percent-decoded. Raises `InvalidRequest`."""
     try:
         identifier = unquote_to_bytes(name).decode("utf-8")
     except UnicodeDecodeError:
-        raise BadRequest(f"the identifier {name} is not UTF-8") from None
+        raise InvalidRequest(f"the identifier {name} is not UTF-8") from None
     fault = identifier_fault(kind, identifier)
     if fault:
-        raise BadRequest(f'"{identifier}": {fault}')
+        raise InvalidRequest(f'"{identifier}": {fault}')
     return identifier
 
 

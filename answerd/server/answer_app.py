@@ -17,7 +17,7 @@ from gevent.lock import BoundedSemaphore
 from gevent.threadpool import ThreadPool
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.near_misses import told
+from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import resolve
 from answerd.answers.select import question_of, select
 from answerd.errors import AnswerError, AnswerTooLarge, BrokenDocument, CannotFill, EmptyAnswer, NotClaimed
@@ -140,7 +140,7 @@ def _resolved(environ: Environ, catalogue: Callable[[], Catalogue], facts: Facts
     except AnswerError as error:
         # Telling what a request has instead means reading all of it, which a large body is not worth.
         large = len(environ["answerd.body"]) > LARGE
-        return _refuse(environ, STATUSES[type(error)], error.reason if large else told(error, facts))
+        return _refuse(environ, STATUSES[type(error)], error.reason if large else with_hints(error, facts))
     environ["answerd.outcome"] = found.composition
     bottle.response.content_type = found.format.content_type
     return found.body

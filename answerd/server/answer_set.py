@@ -15,8 +15,8 @@ from gevent.event import Event
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.warming import warm_up
-from answerd.server import collector
-from answerd.server.generation import Follower, Generation
+from answerd.server import gc_tuning
+from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.request_log import RequestLog
 from answerd.store import StoreError
 from answerd.store.loader import Loader
@@ -32,9 +32,9 @@ class AnswerSet:
     def __init__(
         self,
         loader: Loader,
-        generation: Generation,
+        generation: WriteCounter,
         log: RequestLog,
-        digest: Digest,
+        digest: Preparation,
         *,
         reports: bool,
         inherited: bool = False,
@@ -46,7 +46,7 @@ class AnswerSet:
 
         ``loaded`` is set once there is a set to answer from, ``warm`` once its answers are prepared.
         """
-        self.follower = Follower(loader, generation, Slices())
+        self.follower = LiveAnswerSet(loader, generation, CooperativeYield())
         self.log = log
         self.reports = reports
         self.inherited = inherited
@@ -54,7 +54,7 @@ class AnswerSet:
         self.loaded = Event()
         self.warm = Event()
         self._look_now = Event()
-        self._to_digest = Event()
+        self._to_prepare_event = Event()
         self.digest = digest
         self._store_fault: str | None = None
 
@@ -67,7 +67,7 @@ class AnswerSet:
     def watch(self) -> None:
         """Look at the store for ever; what changed is in force within a second."""
         if self.prepares:
-            gevent.spawn(self._digest_for_ever)
+            gevent.spawn(self._prepare_forever)
         while True:
             try:
                 self.refresh()
@@ -97,7 +97,7 @@ class AnswerSet:
         if self.follower.loader.catalogue is self.digest.catalogue:
             self.warm.set()
         else:
-            self._to_digest.set()
+            self._to_prepare_event.set()
 
     def _note_fault(self, fault: str | None) -> None:
         if fault == self._store_fault:
@@ -110,20 +110,20 @@ class AnswerSet:
         else:
             self.log.service(f"warning: the store cannot be read, answers stay as they are: {fault}")
 
-    def _digest_for_ever(self) -> None:
+    def _prepare_forever(self) -> None:
         """Beside the watch: to digest 100,000 documents takes longer than a change may wait."""
         while True:
-            self._to_digest.wait()
-            self._to_digest.clear()
+            self._to_prepare_event.wait()
+            self._to_prepare_event.clear()
             try:
-                self.digest.take(self.follower.loader.catalogue, Slices(), self.log if self.reports else None)
+                self.digest.take(self.follower.loader.catalogue, CooperativeYield(), self.log if self.reports else None)
             except Exception as error:  # answers are made when they are asked for, and the next change is digested
                 self.log.service(f"preparing answers failed: {type(error).__name__}: {error}")
             self.warm.set()
 
 
 @dataclass
-class Digest:
+class Preparation:
     """What is done with a set once it is in force: its answers are prepared, its problems logged.
 
     ``catalogue`` is the one with which that was done last, None when there was none yet. ``problems`` are those of the
@@ -147,7 +147,7 @@ class Digest:
         self.catalogue = catalogue
 
 
-class Slices:
+class CooperativeYield:
     """Called between the steps of long work: gives every other greenlet a turn when a slice is over."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ class Slices:
     def __call__(self) -> None:
         """Go on at once, or after the others."""
         if perf_counter() >= self._ends:
-            collector.keep_new()
+            gc_tuning.freeze_new()
             # gevent.sleep(0) would come back before the loop has looked at any socket, up to 50 times in a row.
             hub = gevent.get_hub()
             hub.wait(hub.loop.timer(0))

@@ -20,7 +20,7 @@ from fcntl import ioctl
 from termios import FIONREAD
 from typing import TYPE_CHECKING, Any
 
-from answerd.server.http_parser import Progress, Refusal, Request, RequestReader
+from answerd.server.http_parser import BadRequest, Progress, Request, RequestReader
 from answerd.server.peer import peer_address, with_port
 from answerd.server.tls import TlsLayer
 from answerd.server.wsgi import Response, environ_of, respond
@@ -66,14 +66,14 @@ class Connection:
         "body_held",
         "closed",
         "deadline",
-        "holds_place",
+        "has_permit",
     )
 
     def __init__(self, listener: "Listener", socket: Socket, address: tuple[Any, ...], deadline: float) -> None:
         """``deadline``: on the monotonic clock."""
         self.deadline = deadline
         self.closed = False
-        self.holds_place = True
+        self.has_permit = True
         self.body_held = 0  # bytes, as counted by the listener
         self.answer_held: bytes | None = None  # as counted by the listener
         self._listener = listener
@@ -151,7 +151,7 @@ class Connection:
             reader = self._reader = RequestReader(self._listener.limits.max_body, self._wants_body)
         try:
             progress = reader.receive(data)
-        except Refusal as refusal:
+        except BadRequest as refusal:
             self._refuse(refusal)
             return
         if progress is Progress.COMPLETE:
@@ -217,14 +217,14 @@ class Connection:
         if self._reader is not None:
             try:
                 self._reader.end()
-            except Refusal as refusal:
+            except BadRequest as refusal:
                 self._refuse(refusal)
                 return
         self.close()
 
     # --- answering -------------------------------------------------------------------------------------------------
 
-    def _refuse(self, refusal: Refusal) -> None:
+    def _refuse(self, refusal: BadRequest) -> None:
         if self._reader is not None:
             self._reader.drop_body()
         if self.body_held:
@@ -281,7 +281,7 @@ class Connection:
             return
         self._response = response
         # The place is free before the client can know that it was answered, or it would come back to a 503.
-        held = self._listener.free_place(self)
+        held = self._listener.release_permit(self)
         try:
             if self._tls is not None:
                 first, rest = response.head + body[:TLS_PIECE], memoryview(body)[TLS_PIECE:]
@@ -306,7 +306,7 @@ class Connection:
             self._sent()
         else:
             if held:
-                self._listener.retake_place(self)
+                self._listener.reacquire_permit(self)
             if is_large:
                 self._listener.memory.hold_answer(self, body)
             self._watch(WRITE, self._go_on_sending)
@@ -356,7 +356,7 @@ class Connection:
         if is_sent:
             if self.answer_held is not None:
                 self._listener.memory.release_answer(self)
-            self._listener.free_place(self)
+            self._listener.release_permit(self)
             self._sent()
 
     def _send_at_once(self, data: bytes) -> None:

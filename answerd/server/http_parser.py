@@ -28,9 +28,9 @@ CHUNK_OVERHEAD_CHECKED_EVERY = 16_384
 
 # The request line that llhttp is shown in place of the real one, so that no method and no target switches it to
 # another protocol (CONNECT, PRI) or another rule.
-_STAND_IN_LINE = b"POST / HTTP/1.1\r\n"
+_PLACEHOLDER_LINE = b"POST / HTTP/1.1\r\n"
 # The header that llhttp is shown before a chunked body: what comes after such a body is then never parsed.
-_CHUNKED_HEAD = _STAND_IN_LINE + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+_CHUNKED_HEAD = _PLACEHOLDER_LINE + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~\x80-\xff]+) HTTP/1\.([01])")
 _EMPTY_LINES = re.compile(rb"\A(?:\r\n)+")
 _ABSOLUTE_TARGET = re.compile(r"[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\]+([^#]*)")
@@ -40,7 +40,7 @@ _SIZE_LINE_KEPT = 256  # bytes; more leading zeros than that before a size make 
 _OVERLONG_LENGTH = re.compile(rb"(?i)(\r\ncontent-length:[ \t]*)[0-9]{19,}([ \t]*\r\n)")
 
 
-class Refusal(Exception):
+class BadRequest(Exception):
     """A request that is refused before any app sees it: the status (400, 414 or 431) and a one-line reason."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -72,7 +72,7 @@ class HeaderBlock:
     lines: Headers
     length: int = 0
     is_chunked: bool = False
-    waits_to_send: bool = False  # for `100 Continue`
+    expects_continue: bool = False  # for `100 Continue`
     environ: dict[str, str] = field(default_factory=dict)
 
 
@@ -144,7 +144,7 @@ class RequestReader:
         self.sent_more = True
 
     def receive(self, data: bytes) -> Progress:
-        """Takes the next bytes of the stream. Raises `Refusal`; not to be called again after that or COMPLETE."""
+        """Takes the next bytes of the stream. Raises `BadRequest`; not to be called again after that or COMPLETE."""
         if self.request is not None:
             return self._receive_body(self.request, data)
         if self._buffer:
@@ -160,11 +160,11 @@ class RequestReader:
         return self._read_header_block(max(seen, self._start))
 
     def end(self) -> None:
-        """Told that the client sends nothing more. Raises `Refusal` where it had begun to."""
+        """Told that the client sends nothing more. Raises `BadRequest` where it had begun to."""
         if self.request is not None:
-            raise Refusal(400, "the body ended before it was complete")
+            raise BadRequest(400, "the body ended before it was complete")
         if self._buffer:
-            raise Refusal(400, "the request ended before its header was complete")
+            raise BadRequest(400, "the request ended before its header was complete")
 
     @property
     def begun(self) -> bool:
@@ -198,14 +198,14 @@ class RequestReader:
         line_feed = buffer.find(b"\n", seen)
         length = (line_feed if line_feed >= 0 else len(buffer)) - 1
         if length > MAX_REQUEST_LINE:
-            raise Refusal(414, f"the request line is longer than {MAX_REQUEST_LINE} bytes")
+            raise BadRequest(414, f"the request line is longer than {MAX_REQUEST_LINE} bytes")
         if line_feed < 0:
             return False
         if not buffer.endswith(b"\r", 0, line_feed):
-            raise Refusal(400, "malformed request: a line ends in a bare line feed")
+            raise BadRequest(400, "malformed request: a line ends in a bare line feed")
         match = _REQUEST_LINE.fullmatch(buffer, 0, length)
         if match is None:
-            raise Refusal(400, "malformed request line: wanted METHOD TARGET HTTP/1.1")
+            raise BadRequest(400, "malformed request line: wanted METHOD TARGET HTTP/1.1")
         method, target, minor_version = match.groups()
         self._line = (method.decode("ascii"), target.decode("latin-1"), int(minor_version))
         self._start = line_feed + 1
@@ -223,15 +223,15 @@ class RequestReader:
             looked_at = end if end >= 0 else min(len(buffer), start + MAX_HEADER_BLOCK)
             first = max(start, seen - 1)
             if buffer.count(b"\n", first, looked_at) != buffer.count(b"\r\n", max(start, first - 1), looked_at):
-                raise Refusal(400, "malformed header: a line ends in a bare line feed")
+                raise BadRequest(400, "malformed header: a line ends in a bare line feed")
             if end < 0:
                 if len(buffer) >= start + MAX_HEADER_BLOCK + 2:
-                    raise Refusal(431, f"the header is longer than {MAX_HEADER_BLOCK} bytes")
+                    raise BadRequest(431, f"the header is longer than {MAX_HEADER_BLOCK} bytes")
                 return Progress.MORE
         if not target.startswith("/") or "#" in target:
             target = _origin_form(method, target)
         if header is None:
-            header = _judged_block(minor_version, block)
+            header = _validated_header(minor_version, block)
         path, _, query = target.partition("?")
         self.request = Request(method, target, path, query, minor_version, header)
         self._buffer = b""
@@ -252,7 +252,7 @@ class RequestReader:
             self._chunks = _ChunkedBody(self._max_body)
         self._missing = length
         progress = self._receive_body(request, rest) if rest else Progress.MORE
-        if progress is Progress.MORE and header.waits_to_send:
+        if progress is Progress.MORE and header.expects_continue:
             return Progress.CONTINUE
         return progress
 
@@ -377,7 +377,7 @@ class _ChunkedBody:
             if chunks.complete:  # what follows the body is not ours
                 self.sent_more = True
             elif not chunks.too_large:  # it was too large before it was malformed
-                raise Refusal(400, f"malformed chunked body: {_reason(error)}") from None
+                raise BadRequest(400, f"malformed chunked body: {_reason(error)}") from None
         else:
             self._judge_open_chunk(piece)
 
@@ -401,7 +401,7 @@ def _header_lines(block: bytes | bytearray) -> list[tuple[str, str]]:
     """The header lines of a complete block (its empty line included) as (lower-case name, value)."""
     read = _HeaderLines()
     try:
-        HttpRequestParser(read).feed_data(_STAND_IN_LINE + block)
+        HttpRequestParser(read).feed_data(_PLACEHOLDER_LINE + block)
     except HttpParserUpgrade:  # an upgrade is offered, never taken
         pass
     except HttpParserError as error:
@@ -410,7 +410,7 @@ def _header_lines(block: bytes | bytearray) -> list[tuple[str, str]]:
             clamped = _OVERLONG_LENGTH.sub(rb"\g<1>999999999999999999\2", b"\r\n" + block)
             if len(clamped) < len(block) + 2:
                 return _header_lines(clamped[2:])
-        raise Refusal(400, f"malformed header: {_reason(error)}") from None
+        raise BadRequest(400, f"malformed header: {_reason(error)}") from None
     return [(_name(name), value.decode("latin-1").strip(" \t")) for name, value in read.lines]
 
 
@@ -434,33 +434,33 @@ _judged_blocks: dict[tuple[int, bytes], HeaderBlock] = {}
 """Blocks that were judged good, with the minor version they were judged for: installers of one kind send the same lines
 for every machine, and to read them again costs half of what a request costs here."""
 
-_JUDGED_BLOCKS = 512
-_LONGEST_JUDGED = 1_024
-_MOST_LINES_JUDGED = 32
+_CACHED_HEADERS = 512
+_LONGEST_CACHED_HEADER = 1_024
+_MOST_CACHED_LINES = 32
 """Bounds of what is remembered, in blocks and in bytes and lines of each: 5 MB at most whatever clients send."""
 
 
-def _judged_block(minor_version: int, block: bytes) -> HeaderBlock:
-    """The header block of these bytes. Raises `Refusal` for what llhttp refuses, and for what it lets through."""
+def _validated_header(minor_version: int, block: bytes) -> HeaderBlock:
+    """The header block of these bytes. Raises `BadRequest` for what llhttp refuses, and for what it lets through."""
     header = HeaderBlock(tuple(_header_lines(block)))
     hosts = 0
     for name, value in header.lines:
         if name == "host":
             hosts += 1
             if _NOT_IN_HOST.search(value):
-                raise Refusal(400, "malformed header: Host is not a host name")
+                raise BadRequest(400, "malformed header: Host is not a host name")
         elif name == "transfer-encoding":
             if value.lower() != "chunked" or not minor_version:
-                raise Refusal(400, "Transfer-Encoding must be exactly chunked, in HTTP/1.1")
+                raise BadRequest(400, "Transfer-Encoding must be exactly chunked, in HTTP/1.1")
             header.is_chunked = True
         elif name == "content-length":
             header.length = int(value.lstrip("0") or "0")  # int() counts leading zeros against its limit of digits
         elif name == "expect":
-            header.waits_to_send = value.lower() == "100-continue" and minor_version > 0
+            header.expects_continue = value.lower() == "100-continue" and minor_version > 0
     if hosts != 1 and (minor_version or hosts):
-        raise Refusal(400, "malformed header: Host is given twice" if hosts else "malformed header: Host is missing")
-    if len(block) <= _LONGEST_JUDGED and len(header.lines) <= _MOST_LINES_JUDGED:
-        if len(_judged_blocks) >= _JUDGED_BLOCKS:
+        raise BadRequest(400, "malformed header: Host is given twice" if hosts else "malformed header: Host is missing")
+    if len(block) <= _LONGEST_CACHED_HEADER and len(header.lines) <= _MOST_CACHED_LINES:
+        if len(_judged_blocks) >= _CACHED_HEADERS:
             _judged_blocks.clear()
         _judged_blocks[minor_version, block] = header
     return header
@@ -474,7 +474,7 @@ def _origin_form(method: str, target: str) -> str:
         return target
     match = _ABSOLUTE_TARGET.match(target)
     if match is None:
-        raise Refusal(400, "malformed request line: the target is neither a path nor an http URL")
+        raise BadRequest(400, "malformed request line: the target is neither a path nor an http URL")
     rest = match[1]
     return rest if rest.startswith("/") else "/" + rest
 

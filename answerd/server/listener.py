@@ -258,7 +258,7 @@ class Listener(WSGIServer):
             self.close()
         self._serve_fresh()
         self._start_sweeper()
-        self._look_whether_drained()
+        self._check_drained()
 
     def _admit(self, accepted: Socket, address: tuple[Any, ...], now: float) -> None:
         connection = Connection(self, accepted, address, now + self.limits.timeout)
@@ -268,7 +268,7 @@ class Listener(WSGIServer):
             self._connections[connection] = None
             self._fresh.append(connection)
             return
-        connection.holds_place = False
+        connection.has_permit = False
         self.count_shed("connections", self.admission.limit)
         if self.tls is not None:
             if len(self._lingering) >= SHED_UNDER_TLS:
@@ -284,7 +284,7 @@ class Listener(WSGIServer):
         idle = next((one for one in self._connections if one.is_idle), None)
         if idle is None:
             return False
-        self.free_place(idle)
+        self.release_permit(idle)
         self.count_shed("connections", self.admission.limit)
         idle.shed()
         return True
@@ -377,17 +377,17 @@ class Listener(WSGIServer):
 
     # --- what connections tell -------------------------------------------------------------------------------------
 
-    def free_place(self, connection: Connection) -> bool:
+    def release_permit(self, connection: Connection) -> bool:
         """Its place may be taken by another. False if it held none."""
-        if not connection.holds_place:
+        if not connection.has_permit:
             return False
-        connection.holds_place = False
+        connection.has_permit = False
         self.admission.release()
         return True
 
-    def retake_place(self, connection: Connection) -> None:
+    def reacquire_permit(self, connection: Connection) -> None:
         """It is not done yet after all."""
-        connection.holds_place = True
+        connection.has_permit = True
         self.admission.readmit()
 
     def linger(self, connection: Connection) -> None:
@@ -401,13 +401,13 @@ class Listener(WSGIServer):
 
     def forget(self, connection: Connection) -> None:
         """It is being closed."""
-        self.free_place(connection)
+        self.release_permit(connection)
         self._connections.pop(connection, None)
         self._lingering.pop(connection, None)
         if self._draining:
-            self._look_whether_drained()
+            self._check_drained()
 
-    def _look_whether_drained(self) -> None:
+    def _check_drained(self) -> None:
         if self._draining and self.closed and not self._connections and not self._lingering:
             self._drained.set()
 
@@ -486,7 +486,7 @@ class Listener(WSGIServer):
         self.memory.refuse_large_bodies()  # another worker may have taken what is left
         if now >= self._report_at:
             self._report(now)
-        self._look_whether_drained()
+        self._check_drained()
         if not (self._connections or self._lingering or self._shed or self._failed_accepts or self._draining):
             self._stop_sweeper()
 

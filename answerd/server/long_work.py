@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
-from answerd.server import collector
+from answerd.server import gc_tuning
 
 _T = TypeVar("_T")
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # the other one tells greenlets
@@ -41,7 +41,7 @@ class LongWork:
 
         def run() -> tuple[_T | None, Exception | None]:
             try:
-                with collector.held_back():
+                with gc_tuning.gc_paused():
                     return work(), None
             except Exception as error:  # carried over as a value: gevent prints whatever leaves a thread
                 return None, error

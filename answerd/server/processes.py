@@ -21,20 +21,20 @@ from answerd.server.request_log import RequestLog
 _PARENTS_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
 
-_BREATH_SECONDS = 0.5
+_RESPAWN_DELAY_SECONDS = 0.5
 """Between two births in one place: a child that cannot live is no storm of forks, one that lived longer is replaced at
 once."""
 
 _KILL_AFTER_SECONDS = 2.0
 """What a child gets beyond the deadline of its connections before it is killed."""
 
-_GLANCE_SECONDS = 0.001
+_POLL_SECONDS = 0.001
 
 _waitpid = get_original("os", "waitpid")
 _sleep = get_original("time", "sleep")
 
 
-def hold_signals() -> None:
+def block_signals() -> None:
     """Let signals wait until there is somebody to heed them: `supervise`, or the one process that answers by itself.
 
     To be called before any thread is started: one that does not hold them back would be given what comes while the
@@ -43,7 +43,7 @@ def hold_signals() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _PARENTS_SIGNALS)
 
 
-def told_to_stop() -> bool:
+def stop_requested() -> bool:
     """Whether a signal to stop is waiting, once signals are held."""
     return not _STOP_SIGNALS.isdisjoint(signal.sigpending())
 
@@ -55,7 +55,7 @@ def supervise(
     *,
     log: RequestLog,
     announce: Callable[[], None],
-    standing_in: StandIn,
+    interim_worker: InterimWorker,
     reload: Callable[[], None],
     stop_accepting: Callable[[], None],
     stop_seconds: float,
@@ -64,22 +64,22 @@ def supervise(
 
     ``run_child(index)`` is called in the child and returns its exit status. ``forget_child(index)`` is called in the
     parent when a child has died unasked, before it is replaced. ``announce`` is called once they run and nobody is
-    ``standing_in`` for them any longer, or is about to be. ``reload`` is what the parent does itself at SIGHUP,
+    ``interim_worker`` for them any longer, or is about to be. ``reload`` is what the parent does itself at SIGHUP,
     for the children that it will fork later. ``stop_accepting`` closes what the parent holds open for its children;
-    they then have ``stop_seconds`` to finish. A child that outlives its parent ends by itself. `hold_signals` must have
-    been called.
+    they then have ``stop_seconds`` to finish. A child that outlives its parent ends by itself. `block_signals`
+    must have been called.
     """
-    family = _Family(names, run_child, log)
+    family = _Workers(names, run_child, log)
     family.start_due()
-    standing_in.end(_BREATH_SECONDS)
+    interim_worker.end(_RESPAWN_DELAY_SECONDS)
     announce()
     log.service(f"{len(names)} processes started: {', '.join(names)}")
     while (received := family.next_signal()) not in _STOP_SIGNALS:
-        standing_in.has_ended()
+        interim_worker.has_ended()
         if received == signal.SIGHUP:
             reload()
             family.tell(signal.SIGHUP)
-        for index, how in family.buried():
+        for index, how in family.reap():
             log.service(f"{names[index]} died ({how}), replacing it")
             forget_child(index)
         family.start_due()
@@ -87,8 +87,8 @@ def supervise(
     stop_accepting()
     family.tell(signal.SIGTERM)
     until = time.monotonic() + stop_seconds + _KILL_AFTER_SECONDS
-    family.see_off(until)
-    standing_in.end(until - time.monotonic())
+    family.wait_or_kill(until)
+    interim_worker.end(until - time.monotonic())
     log.service("stopped")
     return 0
 
@@ -101,12 +101,12 @@ def log_reopened(log: RequestLog) -> None:
         log.service(f"warning: the log file cannot be reopened: {error.strerror}; the old one stays in use")
 
 
-def when_the_parent_is_gone(lifeline: int, act: Callable[[], None]) -> None:
+def when_parent_exits(parent_pipe: int, act: Callable[[], None]) -> None:
     """Call ``act`` in this child once its parent has ended, however it did.
 
-    ``lifeline`` is the end to read from of a pipe that nobody but the parent can write to.
+    ``parent_pipe`` is the end to read from of a pipe that nobody but the parent can write to.
     """
-    watcher = gevent.get_hub().loop.io(lifeline, 1)
+    watcher = gevent.get_hub().loop.io(parent_pipe, 1)
 
     def gone() -> None:
         watcher.stop()
@@ -115,7 +115,7 @@ def when_the_parent_is_gone(lifeline: int, act: Callable[[], None]) -> None:
     watcher.start(gone)
 
 
-class StandIn:
+class InterimWorker:
     """A child that answers while the parent is too busy to start the others."""
 
     def __init__(
@@ -132,7 +132,7 @@ class StandIn:
 
         self.pid: int | None = None
         try:
-            self.pid = _born("the stand-in", live, log)
+            self.pid = _fork_child("the stand-in", live, log)
         except OSError:
             pass  # the others will not be started either, and that is said
 
@@ -142,7 +142,7 @@ class StandIn:
             os.kill(self.pid, signal.SIGTERM)
         until = time.monotonic() + patience_seconds
         while not self.has_ended() and time.monotonic() < until:
-            _sleep(_GLANCE_SECONDS)
+            _sleep(_POLL_SECONDS)
 
     def has_ended(self) -> bool:
         """Whether it is gone, or never was."""
@@ -156,7 +156,7 @@ class StandIn:
         return self.pid is None
 
 
-def _born(name: str, live: Callable[[], int], log: RequestLog) -> int:
+def _fork_child(name: str, live: Callable[[], int], log: RequestLog) -> int:
     """Fork a child that lives as told, and ends with the status that returns; its process id. Raises OSError."""
     pid: int = gevent.os.fork()
     if pid:
@@ -171,7 +171,7 @@ def _born(name: str, live: Callable[[], int], log: RequestLog) -> int:
         os._exit(status)
 
 
-class _Family:
+class _Workers:
     """The children, by their index; each is running or due to be started."""
 
     def __init__(self, names: Sequence[str], run_child: Callable[[int], int], log: RequestLog) -> None:
@@ -195,23 +195,23 @@ class _Family:
         now = time.monotonic()
         for index in [index for index, when in self.due.items() if when <= now]:
             try:
-                pid = _born(self.names[index], partial(self.run_child, index), self.log)
+                pid = _fork_child(self.names[index], partial(self.run_child, index), self.log)
             except OSError as error:
                 self.log.service(f"warning: {self.names[index]} cannot be started: {error.strerror}; trying again")
-                self.due[index] = now + _BREATH_SECONDS
+                self.due[index] = now + _RESPAWN_DELAY_SECONDS
                 continue
             self.pids[index] = pid
             self.born[index] = now
             del self.due[index]
 
-    def buried(self) -> list[tuple[int, str]]:
+    def reap(self) -> list[tuple[int, str]]:
         """The children that have died, each with how. They are due again."""
         dead = []
         for index, pid in list(self.pids.items()):
             ended, status = _waitpid(pid, os.WNOHANG)
             if ended:
                 del self.pids[index]
-                self.due[index] = self.born[index] + _BREATH_SECONDS
+                self.due[index] = self.born[index] + _RESPAWN_DELAY_SECONDS
                 code = os.waitstatus_to_exitcode(status)
                 dead.append((index, f"signal {-code}" if code < 0 else f"exit status {code}"))
         return dead
@@ -221,11 +221,11 @@ class _Family:
         for pid in self.pids.values():
             os.kill(pid, signal_number)
 
-    def see_off(self, until: float) -> None:
+    def wait_or_kill(self, until: float) -> None:
         """Wait for all to end; kill what is left at ``until``, on the monotonic clock."""
         while self.pids and time.monotonic() < until:
             signal.sigtimedwait([signal.SIGCHLD], max(0.0, until - time.monotonic()))
-            self.buried()
+            self.reap()
         if self.pids:
             self.tell(signal.SIGKILL)
             for pid in self.pids.values():

@@ -20,26 +20,26 @@ from gevent.event import Event
 
 from answerd import __version__
 from answerd.config import Address, Config
-from answerd.server import admin_app, allocator, answer_app, collector
+from answerd.server import admin_app, allocator, answer_app, gc_tuning
 from answerd.server.admin_app import make_admin_app
 from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
 from answerd.server.answer_app import make_answer_app
-from answerd.server.answer_set import AnswerSet, Digest, Slices
+from answerd.server.answer_set import AnswerSet, CooperativeYield, Preparation
 from answerd.server.bearer import FailureBlock
 from answerd.server.capture import Recorder
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
-from answerd.server.generation import Generation, in_thread
 from answerd.server.listener import Limits, Listener, bind, refuse_new
+from answerd.server.live_set import WriteCounter, in_thread
 from answerd.server.long_work import LongWork
 from answerd.server.openapi import DOCUMENT_LIMIT
 from answerd.server.peer import with_port
 from answerd.server.processes import (
-    StandIn,
-    hold_signals,
+    InterimWorker,
+    block_signals,
     log_reopened,
+    stop_requested,
     supervise,
-    told_to_stop,
-    when_the_parent_is_gone,
+    when_parent_exits,
 )
 from answerd.server.request_log import RequestLog
 from answerd.server.write_guard import WriteGuard
@@ -62,7 +62,7 @@ WARM_SECONDS = 10.0
 """How long the preparation of answers may hold back the line that says the service listens. Requests are answered
 meanwhile; a fleet that waits for the line finds its answers ready."""
 
-STAND_IN_AFTER_SECONDS = 0.3
+INTERIM_WORKER_AFTER_SECONDS = 0.3
 """How long several workers may load before somebody answers in their place."""
 
 
@@ -75,14 +75,14 @@ def serve(config: Config) -> int:
 
     Raises `StartupError`, `answerd.store.StoreError`: the service cannot start.
     """
-    hold_signals()  # until there is somebody to heed them: a stop before that is still an orderly one
+    block_signals()  # until there is somebody to heed them: a stop before that is still an orderly one
     try:
         log = RequestLog(config.log_file, config.log)
     except OSError as error:
         raise StartupError(f"SERVICE_LOG_FILE: {config.log_file} cannot be opened: {error.strerror}") from None
     try:
         allocator.configure()
-        gc.set_threshold(*collector.THRESHOLDS)
+        gc.set_threshold(*gc_tuning.THRESHOLDS)
         sys.setswitchinterval(SWITCH_SECONDS)
         service = _prepare(config, log)
         return _run_alone(service) if config.workers == 1 else _run_several(service)
@@ -103,8 +103,8 @@ class _Service:
     certificate: Certificate | None
     admin_socket: socket.socket | None
     long_work: LongWork
-    generation: Generation = field(default_factory=Generation)
-    digest: Digest = field(default_factory=Digest)
+    generation: WriteCounter = field(default_factory=WriteCounter)
+    digest: Preparation = field(default_factory=Preparation)
 
     @property
     def announcement(self) -> str:
@@ -168,19 +168,19 @@ def _run_alone(service: _Service) -> int:
 
 def _run_several(service: _Service) -> int:
     """Load once, so that the children share what they only read; then fork them. A stand-in answers until then."""
-    lifeline, held_open = os.pipe()
+    parent_pipe, held_open = os.pipe()
 
-    def stand_in() -> int:
+    def run_interim_worker() -> int:
         os.close(held_open)
-        process = _Process(service, reports=False, lifeline=lifeline, stands_in=True)
+        process = _Process(service, reports=False, parent_pipe=parent_pipe, is_interim=True)
         for index in range(service.config.workers):
             process.answer(index)
         return process.run()
 
-    def forget_stand_in() -> None:
+    def forget_interim_worker() -> None:
         service.admission.reset(service.config.workers)
 
-    standing_in = StandIn(stand_in, STAND_IN_AFTER_SECONDS, forget_stand_in, service.log)
+    interim_worker = InterimWorker(run_interim_worker, INTERIM_WORKER_AFTER_SECONDS, forget_interim_worker, service.log)
     announce = _once(service.announce)
     try:
         _load_for_all(service, announce)
@@ -188,7 +188,7 @@ def _run_several(service: _Service) -> int:
         for one in service.sockets:  # no worker will take over what the stand-in leaves
             refuse_new(one)
             one.close()
-        standing_in.end(service.config.timeout_seconds)
+        interim_worker.end(service.config.timeout_seconds)
         service.log.service("stopped while loading")
         return 0
     gc.freeze()
@@ -203,7 +203,7 @@ def _run_several(service: _Service) -> int:
         for other, inherited in enumerate(listening):
             if other != index:
                 inherited.close()
-        process = _Process(service, reports=index == 0, lifeline=lifeline)
+        process = _Process(service, reports=index == 0, parent_pipe=parent_pipe)
         if index < service.config.workers:
             process.answer(index)
         else:
@@ -228,7 +228,7 @@ def _run_several(service: _Service) -> int:
         forget_child,
         log=service.log,
         announce=announce,
-        standing_in=standing_in,
+        interim_worker=interim_worker,
         reload=reload,
         stop_accepting=stop_accepting,
         stop_seconds=service.config.timeout_seconds,
@@ -244,14 +244,14 @@ def _load_for_all(service: _Service, announce: Callable[[], None]) -> None:
     until = time.monotonic() + WARM_SECONDS
 
     def pause() -> None:
-        if told_to_stop():
+        if stop_requested():
             raise _Stopped
-        collector.keep_new()
+        gc_tuning.freeze_new()
         if time.monotonic() > until:
             announce()
 
     try:
-        with collector.held_back():
+        with gc_tuning.gc_paused():
             changes = loader.look()
         if changes is not None:
             loader.take(changes, pause)
@@ -274,13 +274,13 @@ class _Process:
     """One process with a loop: its listeners, its answer set, its signals."""
 
     def __init__(
-        self, service: _Service, *, reports: bool, lifeline: int | None = None, stands_in: bool = False
+        self, service: _Service, *, reports: bool, parent_pipe: int | None = None, is_interim: bool = False
     ) -> None:
-        """``lifeline``: a pipe that ends with the parent; None where there is none. ``stands_in``: until the parent
+        """``parent_pipe``: a pipe that ends with the parent; None where there is none. ``is_interim``: until the parent
         has prepared the answers, so this one need not."""
         self.service = service
-        self.stands_in = stands_in
-        self.lifeline = lifeline
+        self.is_interim = is_interim
+        self.parent_pipe = parent_pipe
         self.stopping = Event()
         self.listeners: list[Listener] = []
         self.guard: WriteGuard | None = None
@@ -290,14 +290,14 @@ class _Process:
             service.log,
             service.digest,
             reports=reports,
-            inherited=lifeline is not None and not stands_in,
-            prepares=not stands_in,
+            inherited=parent_pipe is not None and not is_interim,
+            prepares=not is_interim,
         )
 
     def answer(self, worker: int) -> None:
         """Have the answer endpoint here, as this worker."""
         service, config = self.service, self.service.config
-        service.admission.attach(config.workers if self.stands_in else worker)
+        service.admission.attach(config.workers if self.is_interim else worker)
         self.listeners.append(
             Listener(
                 service.sockets[worker],
@@ -316,7 +316,7 @@ class _Process:
         service, config = self.service, self.service.config
         if service.admin_socket is None or config.admin_token is None:
             return
-        self.guard = WriteGuard(cast(SqliteStore, service.loader.store), self.answers.follower, Slices())
+        self.guard = WriteGuard(cast(SqliteStore, service.loader.store), self.answers.follower, CooperativeYield())
         block = FailureBlock(time.monotonic)
         app = make_admin_app(self.guard, config.admin_token, block, service.log.service)
         limits = Limits(
@@ -343,7 +343,7 @@ class _Process:
 
     def run(self, announce: Callable[[], None] | None = None) -> int:
         """Serve until told to stop. Returns the exit status. ``announce``: what to do once connections are accepted."""
-        self._heed_signals()
+        self._install_signal_handlers()
         self.service.long_work.begin()
         watch = gevent.spawn(self.answers.watch)
         gevent.spawn(self._trim_for_ever)
@@ -358,7 +358,7 @@ class _Process:
         if announce:
             self.service.log.service("stopping: what is in flight is finished")
         until = time.monotonic() + self.service.config.timeout_seconds
-        drains = [gevent.spawn(one.drain, until, hands_over=self.stands_in) for one in self.listeners]
+        drains = [gevent.spawn(one.drain, until, hands_over=self.is_interim) for one in self.listeners]
         gevent.joinall(drains)
         watch.kill(block=False)
         # What threads still write: captures of the last requests.
@@ -377,14 +377,14 @@ class _Process:
         self.answers.warm.wait()
         guard.warm_up(self.answers.digest.problems)
 
-    def _heed_signals(self) -> None:
+    def _install_signal_handlers(self) -> None:
         gevent.signal_handler(signal.SIGTERM, self.stopping.set)
         gevent.signal_handler(signal.SIGINT, self.stopping.set)
         gevent.signal_handler(signal.SIGHUP, self._reload)
         # They have been held since the start; what came meanwhile is delivered now.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD))
-        if self.lifeline is not None:
-            when_the_parent_is_gone(self.lifeline, self.stopping.set)
+        if self.parent_pipe is not None:
+            when_parent_exits(self.parent_pipe, self.stopping.set)
 
     def _reload(self) -> None:
         """SIGHUP: the log file, the certificate and the store, anew."""
@@ -394,7 +394,7 @@ class _Process:
             if listener.tls is not None and service.certificate is not None:
                 listener.tls = service.certificate.context
         service.log.service("reloading")
-        if self.lifeline is None:
+        if self.parent_pipe is None:
             service.say_fingerprint()
         self.answers.look_at_everything()
 

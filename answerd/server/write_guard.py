@@ -25,7 +25,7 @@ from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
 from answerd.server.client import Client, PatientClient
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag
-from answerd.server.generation import Follower, in_thread
+from answerd.server.live_set import LiveAnswerSet, in_thread
 from answerd.store import Changes, StoreError
 from answerd.store.sqlite import WRITER_WAIT_SECONDS, SqliteStore, StoredDocument, Writing
 
@@ -124,7 +124,7 @@ class WriteGuard:
     def __init__(
         self,
         store: SqliteStore,
-        follower: Follower,
+        follower: LiveAnswerSet,
         pause: Callable[[], None] = no_pause,
         run: InThread = in_thread,
     ) -> None:
@@ -159,9 +159,7 @@ class WriteGuard:
 
         return self._write(key, peer, apply, text, client)
 
-    def delete(
-        self, key: Key, peer: str, conditions: Conditions = UNCONDITIONAL, client: Client = _PATIENT
-    ) -> Written:
+    def delete(self, key: Key, peer: str, conditions: Conditions = UNCONDITIONAL, client: Client = _PATIENT) -> Written:
         """Removes a document. Raises as `put` does."""
 
         def apply(writing: Writing, stored: StoredDocument | None) -> StoredDocument:

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from answerd.documents import Key, RawDocument
-from answerd.identity import shown
+from answerd.identity import printable
 from answerd.store import Changes, StoreError
 from answerd.store.layout import flat_name, is_groups
 from answerd.store.mounts import Mounts, read_table
@@ -52,11 +52,11 @@ class FileStore:
     @property
     def described(self) -> str:
         """For the log."""
-        return f"files:{shown(str(self.directory))}"
+        return f"files:{printable(str(self.directory))}"
 
     def warnings(self) -> list[str]:
         """What keeps the directory from being read, if anything."""
-        directory = f"the answers directory {shown(str(self.directory))}"
+        directory = f"the answers directory {printable(str(self.directory))}"
         try:
             os.listdir(self.directory)
         except FileNotFoundError:
@@ -77,7 +77,7 @@ class FileStore:
         Costs microseconds where the kernel says that nothing happened. Raises `StoreError` when the directory itself
         cannot be listed, is no longer there, or is another one in which there is nothing.
         """
-        look = self._look()
+        look = self._scan()
         if look is None:
             return None
         added: list[RawDocument] = []
@@ -111,7 +111,7 @@ class FileStore:
         self._looked_before, self._unlisted, self._faults = True, unlisted, faults
         return Changes(tuple(added), tuple(removed), unlisted, faults)
 
-    def _look(self) -> Scan | None:
+    def _scan(self) -> Scan | None:
         """Look at what may have changed; at everything where nobody can tell. None when nothing did."""
         watch = self._watch
         hints = watch.hints(self.directory) if watch else Hints(everything=True)
@@ -185,7 +185,7 @@ class FileStore:
         An unmounted disk must not turn a rack's answers into 404. A directory that was emptied is another matter: it is
         the same directory as before.
         """
-        directory = f"the answers directory {shown(str(self.directory))}"
+        directory = f"the answers directory {printable(str(self.directory))}"
         if "" in look.failed:
             raise StoreError(look.failed[""])
         if "" not in look.listed and "" in self._listed_before:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from answerd.documents import Key, RawDocument
-from answerd.identity import shown
+from answerd.identity import printable
 from answerd.store.mounts import KERNEL_DIRECTORIES, Mounts
 
 LARGEST_FILE = 16 * 1024 * 1024
@@ -95,17 +95,17 @@ def read_document(path: str, source: str, key: Key, boundary: Boundary) -> tuple
     if isinstance(read, str):
         return None, unopened(key, source, read)
     if content is None:
-        return read, RawDocument(key, "", source, f"is larger than {LARGEST_FILE:,} bytes ({shown(source)})")
+        return read, RawDocument(key, "", source, f"is larger than {LARGEST_FILE:,} bytes ({printable(source)})")
     try:
         return read, RawDocument(key, content.decode("utf-8"), source)
     except UnicodeDecodeError as error:
-        byte, place = content[error.start], shown(source)
+        byte, place = content[error.start], printable(source)
         return read, RawDocument(key, "", source, f"is not UTF-8: byte 0x{byte:02x} at offset {error.start} ({place})")
 
 
 def unopened(key: Key, source: str, reason: str) -> RawDocument:
     """Return the document of a file that cannot be opened."""
-    return RawDocument(key, "", source, f"cannot be opened: {reason} ({shown(source)})")
+    return RawDocument(key, "", source, f"cannot be opened: {reason} ({printable(source)})")
 
 
 def _bounded(file: int, size: int) -> bytes | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from answerd.documents import Key, RawDocument
 from answerd.formats import ALL_EXTENSIONS
-from answerd.identity import identifier_fault, shown
+from answerd.identity import identifier_fault, printable
 from answerd.store.layout import counts, is_groups, key_of, may_own_documents
 from answerd.store.notification import Watch, device_and_inode
 from answerd.store.reading import Boundary, Signature, signature_of
@@ -301,7 +301,7 @@ class Scan:
             self.watch.is_whole = False
 
     def _fail(self, name: str, reason: str) -> None:
-        self.failed[name] = f"directory {shown(name) or shown(str(self.root))} cannot be listed: {reason}"
+        self.failed[name] = f"directory {printable(name) or printable(str(self.root))} cannot be listed: {reason}"
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from answerd.answers.problems import load_problems
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS, split_extension
-from answerd.identity import Kind, shown
+from answerd.identity import Kind, printable
 from answerd.store import StoreError
 from answerd.store.files import FileStore
 from answerd.store.layout import flat_name, is_groups
@@ -70,9 +70,9 @@ def import_directory(directory: str | Path, store: SqliteStore, progress: Progre
     found = _documents_below(root)
     faults = {raw.source: raw.key.fault for raw in found}
     named = sorted((raw for raw in found if not faults[raw.source]), key=lambda one: one.source)
-    _refuse_twins(named)
+    _refuse_duplicates(named)
     documents = [raw for raw in named if raw.fault is None]
-    unreadable = [(raw.source, raw.fault.removesuffix(f" ({shown(raw.source)})")) for raw in named if raw.fault]
+    unreadable = [(raw.source, raw.fault.removesuffix(f" ({printable(raw.source)})")) for raw in named if raw.fault]
     skipped = [
         *_no_documents(root, Boundary.of(root, Mounts.of(read_table()))),
         *((source, fault) for source, fault in faults.items() if fault),
@@ -112,7 +112,7 @@ def export_directory(
             written += 1
             progress(written, len(files))
     except OSError as error:
-        place, left = shown(str(error.filename or root)), f"{written} of {len(files)} documents were written"
+        place, left = printable(str(error.filename or root)), f"{written} of {len(files)} documents were written"
         raise StoreError(f"{place} cannot be written: {error.strerror}; {left}") from None
     return ExportSummary(len(files), tuple(skipped))
 
@@ -122,12 +122,12 @@ def _documents_below(root: Path) -> tuple[RawDocument, ...]:
     try:
         os.listdir(root)
     except OSError as error:
-        raise StoreError(f"{shown(str(root))} cannot be read: {error.strerror}") from None
+        raise StoreError(f"{printable(str(root))} cannot be read: {error.strerror}") from None
     changes = FileStore(root).changes()
     if changes is None:
         return ()
     if changes.unlisted:
-        raise StoreError(f"nothing was imported from {shown(str(root))}: {changes.unlisted[0]}")
+        raise StoreError(f"nothing was imported from {printable(str(root))}: {changes.unlisted[0]}")
     return changes.added
 
 
@@ -137,7 +137,7 @@ def _no_documents(root: Path, boundary: Boundary, below: str = "", depth: int = 
         with os.scandir(root) as found:
             entries = sorted(found, key=lambda entry: entry.name)
     except OSError as error:
-        raise StoreError(f"{shown(str(root))} cannot be listed: {error.strerror}") from None
+        raise StoreError(f"{printable(str(root))} cannot be listed: {error.strerror}") from None
     for entry in entries:
         name = f"{below}{entry.name}"
         if entry.name.startswith("."):
@@ -165,12 +165,12 @@ def _depth_of_documents(name: str) -> int:
     return _DEEPEST if is_groups(name.partition("/")[0]) else _DEEPEST - 1
 
 
-def _refuse_twins(documents: list[RawDocument]) -> None:
+def _refuse_duplicates(documents: list[RawDocument]) -> None:
     """Raises `StoreError` naming the files that stand for one identity and format."""
     sources: dict[tuple[Kind, str, str], list[str]] = {}
     for raw in documents:
         sources.setdefault(raw.key.name, []).append(raw.source)
-    twins = [" and ".join(map(shown, names)) for names in sources.values() if len(names) > 1]
+    twins = [" and ".join(map(printable, names)) for names in sources.values() if len(names) > 1]
     if twins:
         raise StoreError(f"nothing was imported: two files for one identity and format: {'; '.join(twins)}")
 
@@ -192,10 +192,11 @@ def _refuse_full(root: Path, force: bool) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise StoreError(f"{shown(str(root))} cannot be read: {error.strerror}") from None
+        raise StoreError(f"{printable(str(root))} cannot be read: {error.strerror}") from None
     if entries and not force:
         raise StoreError(
-            f"{shown(str(root))} is not empty: choose another directory, or --force to replace files of the same names"
+            f"{printable(str(root))} is not empty: choose another directory, or --force to replace files of the same "
+            "names"
         )
 
 
@@ -209,6 +210,6 @@ def _refuse_clashes(root: Path, files: dict[str, Key]) -> None:
         name = names.get(raw.key.name)
         if name is not None and raw.source != name:
             raise StoreError(
-                f"{shown(str(root))}: {shown(raw.source)} is there already and would be a second file beside {name}: "
-                "remove it"
+                f"{printable(str(root))}: {printable(raw.source)} is there already and would be a second file beside "
+                f"{name}: remove it"
             )

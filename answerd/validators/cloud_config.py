@@ -248,8 +248,9 @@ def _judge_metadata(items: Mapping[str, Node], report: Report) -> None:
     report.judged_by("NoCloud meta-data shape")
     identifier = items.get("instance-id")
     if identifier is None:
-        report.warn("instance-id is missing: cloud-init may take the machine for one it has already set up",
-                    "instance-id")
+        report.warn(
+            "instance-id is missing: cloud-init may take the machine for one it has already set up", "instance-id"
+        )
     elif not isinstance(identifier, yaml.ScalarNode) or not identifier.value:
         report.refuse("instance-id: must be a word that is not empty", "instance-id", _line(identifier))
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from answerd.formats.family import ParseError
-from answerd.formats.json import fixed_sentence, parse
+from answerd.formats.json_family import fixed_sentence, parse
 from answerd.validators.verdict import Report
 
 NEWEST_MINOR: Mapping[int, int] = {2: 4, 3: 6}
@@ -39,9 +39,7 @@ KNOWN_KEYS: Mapping[str, frozenset[str]] = {
     "kernelArguments": frozenset({"shouldExist", "shouldNotExist"}),
 }
 ENTRY_KEYS: Mapping[str, frozenset[str]] = {
-    "storage.files": frozenset(
-        {"filesystem", "path", "overwrite", "contents", "append", "mode", "user", "group"}
-    ),
+    "storage.files": frozenset({"filesystem", "path", "overwrite", "contents", "append", "mode", "user", "group"}),
     "storage.directories": frozenset({"filesystem", "path", "overwrite", "mode", "user", "group"}),
     "storage.links": frozenset({"filesystem", "path", "overwrite", "user", "group", "target", "hard"}),
     "systemd.units": frozenset({"name", "enabled", "enable", "mask", "contents", "dropins"}),
@@ -138,7 +136,7 @@ def _version(section: Any, report: Report) -> int:
     where = "ignition.version"
     stated = section.get("version") if isinstance(section, dict) else None
     if not isinstance(stated, str):
-        report.refuse(f"{where} is missing: it must be a string such as \"3.4.0\"", where)
+        report.refuse(f'{where} is missing: it must be a string such as "3.4.0"', where)
         return 3
     parts = _SEMVER.fullmatch(stated)
     if parts is None or int(parts[1]) not in NEWEST_MINOR:

@@ -394,8 +394,9 @@ def _fqdn_table(answer: Answer, report: Report) -> None:
     since: Since = (8, 4, 3)
     known = answer.release.knows(since)
     if known is False:
-        report.refuse(f"global.fqdn: the installer of {answer.release} takes only a string (a table since 8.4.3)",
-                      "global.fqdn")
+        report.refuse(
+            f"global.fqdn: the installer of {answer.release} takes only a string (a table since 8.4.3)", "global.fqdn"
+        )
     elif known is None:
         report.warn(f"global.fqdn: a table needs the package 8.4.3 or later of {answer.release}", "global.fqdn")
     if answer["global.fqdn"].get("domain") == "" and not answer.release.knows(EMPTY_DOMAIN_SINCE):
@@ -421,17 +422,19 @@ def _network_source(answer: Answer, report: Report) -> None:
     source = table.get("source")
     if "source" not in table.present:
         if answer.release.knows(SOURCE_REQUIRED_SINCE):
-            report.refuse("network.source is missing: the installer requires it since 9.2 (from-dhcp or from-answer)",
-                          "network.source")
+            report.refuse(
+                "network.source is missing: the installer requires it since 9.2 (from-dhcp or from-answer)",
+                "network.source",
+            )
             return
         source = "from-dhcp"
         report.warn("network.source is missing: from-dhcp before 9.2, refused since", "network.source")
     for name in STATIC_KEYS:
         where = table.at(name)
         if source == "from-dhcp" and name in table.present:
-            report.refuse(f"{where}: the installer refuses it beside source = \"from-dhcp\"", where)
+            report.refuse(f'{where}: the installer refuses it beside source = "from-dhcp"', where)
         if source == "from-answer" and name not in table.present:
-            report.refuse(f"{where} is missing: source = \"from-answer\" needs it", where)
+            report.refuse(f'{where} is missing: source = "from-answer" needs it', where)
 
 
 def _addresses(answer: Answer, report: Report) -> None:
@@ -542,8 +545,10 @@ def _filesystem_table(answer: Answer, report: Report) -> None:
         where = f"disk-setup.{own}.raid"
         report.refuse(f"{where} is missing: {filesystem} needs it", where)
     if filesystem == "btrfs" and answer.product not in (None, "pve"):
-        report.refuse(f"disk-setup.filesystem: {PRODUCTS[str(answer.product)]} has no btrfs, only Proxmox VE has",
-                      "disk-setup.filesystem")
+        report.refuse(
+            f"disk-setup.filesystem: {PRODUCTS[str(answer.product)]} has no btrfs, only Proxmox VE has",
+            "disk-setup.filesystem",
+        )
 
 
 def _raid_case(answer: Answer, report: Report) -> None:
@@ -578,9 +583,9 @@ def _first_boot(answer: Answer, report: Report) -> None:
     table, where = answer["first-boot"], "first-boot.url"
     source = table.get("source")
     if source == "from-url" and "url" not in table.present:
-        report.refuse(f"{where} is missing: source = \"from-url\" needs it", where)
+        report.refuse(f'{where} is missing: source = "from-url" needs it', where)
     if source == "from-iso" and "url" in table.present:
-        report.warn(f"{where}: means nothing beside source = \"from-iso\"", where)
+        report.warn(f'{where}: means nothing beside source = "from-iso"', where)
 
 
 RULES: tuple[Rule, ...] = (

@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from answerd.identity import shown
+from answerd.identity import printable
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ LONGEST_HINT = 60
 
 def one_line(text: str) -> str:
     """The text fit for a console: one line, nothing in it that a terminal would obey or an encoder refuse."""
-    line = shown(text)
+    line = printable(text)
     return line if len(line) <= MESSAGE_LIMIT else line[:MESSAGE_LIMIT] + "…"
 
 

@@ -50,8 +50,9 @@ def _parse(text: str, report: Report, declared: list[tuple[str, int]]) -> bool:
     try:
         parser.Parse(text, True)
     except expat.ExpatError as error:
-        report.refuse(f"not well-formed: {expat.ErrorString(error.code)} (column {error.offset + 1})",
-                      line=error.lineno)
+        report.refuse(
+            f"not well-formed: {expat.ErrorString(error.code)} (column {error.offset + 1})", line=error.lineno
+        )
         for message, line in declared:
             report.refuse(message, line=line)
         return False

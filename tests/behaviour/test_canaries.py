@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.near_misses import told
+from answerd.answers.near_misses import with_hints
 from answerd.answers.problems import load_problems
 from answerd.answers.reasoning import reasoning
 from answerd.answers.resolve import resolve
@@ -159,7 +159,7 @@ def everything_said(kind: Kind, extension: str, text: str) -> Iterator[str]:
             answer = resolve(catalogue, facts, (extension,))
         except AnswerError as error:
             yield error.reason
-            yield told(error, facts)
+            yield with_hints(error, facts)
         else:
             verdict = validate(answer.body.decode(), extension, tools=Tools.none())
             yield from map(str, (*verdict.findings, *verdict.warnings, *verdict.notes))

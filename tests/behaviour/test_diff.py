@@ -6,7 +6,7 @@ import pytest
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.differences import Comparison, Difference, compare
-from answerd.answers.secrets import CHANGED, SECRET, masked
+from answerd.answers.masking import CHANGED, SECRET, masked
 from answerd.documents import RawDocument
 from answerd.formats import FORMATS
 from tests.conftest import key_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from answerd.answers.near_misses import MOST_CHARACTERS, told
+from answerd.answers.near_misses import MOST_CHARACTERS, with_hints
 from answerd.errors import AnswerError, BrokenDocument, CannotFill, NotClaimed
 from answerd.facts import Facts, Request
 from tests.conftest import Fleet
@@ -160,17 +160,17 @@ def facts(query: str, path: str = "/proxmox") -> Facts:
 )
 def test_a_missing_fact_is_told_with_those_that_resemble_it(query: str, label: str, near: str) -> None:
     error = CannotFill(f"the request has no fact {label!r}, which the answer needs", label, missing=True)
-    assert near in told(error, facts(query))
+    assert near in with_hints(error, facts(query))
 
 
 def test_a_missing_fact_that_nothing_resembles_is_told_alone() -> None:
     error = CannotFill("the request has no fact 'serial'", "serial", missing=True)
-    assert told(error, facts("mac=1")) == "the request has no fact 'serial'; asked for toml by mac=1"
+    assert with_hints(error, facts("mac=1")) == "the request has no fact 'serial'; asked for toml by mac=1"
 
 
 @pytest.mark.parametrize("error", [BrokenDocument("it is broken"), NotClaimed("nobody")], ids=["500", "404"])
 def test_who_asked_is_told_once(error: AnswerError) -> None:
-    shown = told(error, facts(f"mac={MAC}"))
+    shown = with_hints(error, facts(f"mac={MAC}"))
     assert shown.count(MAC) == (0 if isinstance(error, NotClaimed) else 1)
     assert shown.startswith(error.reason)
 

@@ -20,7 +20,7 @@ import pytest
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.differences import Difference, Side
-from answerd.answers.near_misses import told
+from answerd.answers.near_misses import with_hints
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.provenance import explained, explanation
 from answerd.answers.resolve import Answer, resolve, values_of
@@ -113,7 +113,7 @@ def measure(case: Case, watch: Watch) -> None:
         selection = watch("select", lambda: select(catalogue, Question(facts, facts.extensions)))
     except AnswerError as error:
         refusal = error
-        watch("tell why not", lambda: told(refusal, facts))
+        watch("tell why not", lambda: with_hints(refusal, facts))
         raise
     for layer in selection.layers:
         _ = layer.tree

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from answerd.server.http_parser import Progress, Refusal, Request, RequestReader
+from answerd.server.http_parser import BadRequest, Progress, Request, RequestReader
 
 MAX_BODY = 1_048_576
 
@@ -63,7 +63,7 @@ def judge(pieces: list[bytes], max_body: int = MAX_BODY) -> Outcome:
         for piece in pieces:
             if piece and reader.receive(piece) is Progress.COMPLETE:
                 return Outcome(request=reader.request)
-    except Refusal as refusal:
+    except BadRequest as refusal:
         if refusal.status not in (400, 414, 431) or not refusal.reason.isprintable():
             raise AssertionError(f"refused with {refusal.status} {refusal.reason!r}") from refusal
         return Outcome(status=refusal.status)

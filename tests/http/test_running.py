@@ -159,9 +159,7 @@ def test_an_answers_directory_that_appears_later_is_picked_up(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_answers_directory_that_vanishes_is_logged_once_and_leaves_the_answers(
-    tmp_path: Path, workers: int
-) -> None:
+def test_an_answers_directory_that_vanishes_is_logged_once_and_leaves_the_answers(tmp_path: Path, workers: int) -> None:
     answers = tmp_path / "answers"
     write_tree(answers, {"default.ks": "old\n"})
     gone, back = "warning: the store cannot be read, answers stay as they are: .*does not exist", "can be read again"

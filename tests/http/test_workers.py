@@ -62,7 +62,7 @@ class StillLoading(OnAKnownPort):
         return super().wait_for_log(pattern, seconds)
 
     @property
-    def stand_in(self) -> int:
+    def run_interim_worker(self) -> int:
         """Its process id; it is the only child until the workers are there."""
         assert not any("processes started" in line for line in self.log), "loaded too fast to see the stand-in"
         return children(self.process.pid)[0]
@@ -71,10 +71,10 @@ class StillLoading(OnAKnownPort):
 def test_a_stand_in_answers_while_workers_load_and_hands_over(tmp_path: Path) -> None:
     service = StillLoading(tmp_path, SERVICE_WORKERS=2)
     with service:
-        stand_in = service.stand_in
+        run_interim_worker = service.run_interim_worker
         assert service.get("/toml?mac=02:00:00:00:00:01").status == 404  # known once it is loaded
         service.wait_for_log("2 processes started", 20)
-        wait_until(lambda: not is_alive(stand_in))
+        wait_until(lambda: not is_alive(run_interim_worker))
         assert len(children(service.process.pid)) == 2
         assert service.get("/toml?mac=02:00:00:00:00:01").status == 404
 
@@ -84,7 +84,7 @@ def test_the_places_of_a_stand_in_that_dies_come_back(tmp_path: Path) -> None:
     with service:
         held = [socket.create_connection(service.known) for _ in range(6)]
         wait_until(lambda: ask(service.known, HEALTH) == "503")
-        kill(service.stand_in)
+        kill(service.run_interim_worker)
         service.wait_for_log("the stand-in ended with -9", 20)
         service.wait_for_log("2 processes started", 20)
         wait_until(lambda: ask(service.known, HEALTH) == "200")
@@ -95,10 +95,10 @@ def test_the_places_of_a_stand_in_that_dies_come_back(tmp_path: Path) -> None:
 def test_told_to_stop_while_workers_load_it_stops(tmp_path: Path) -> None:
     service = StillLoading(tmp_path, SERVICE_WORKERS=2)
     with service:
-        stand_in = service.stand_in
+        run_interim_worker = service.run_interim_worker
         assert service.stop() == 0
         assert any("stopped while loading" in line for line in service.log)
-        assert not is_alive(stand_in)
+        assert not is_alive(run_interim_worker)
 
 
 # --- dying ----------------------------------------------------------------------------------------------------------
@@ -128,11 +128,11 @@ def test_clients_that_never_stop_asking_hardly_notice_kills(service: Service) ->
         for _ in range(5):
             replaced_after(service, children(service.process.pid)[0])
             assert {ask(service.address) for _ in range(20)} <= {"200", "ConnectionResetError", "closed"}
-    fared = probes.fared
-    assert fared.outcomes["200"] > 50
-    assert fared.failures <= 5 * 2  # each client has one connection at a time
-    assert set(fared.outcomes) <= {"200", "ConnectionResetError", "closed"}
-    assert max(fared.milliseconds) < 1_500
+    results = probes.results
+    assert results.outcomes["200"] > 50
+    assert results.failures <= 5 * 2  # each client has one connection at a time
+    assert set(results.outcomes) <= {"200", "ConnectionResetError", "closed"}
+    assert max(results.milliseconds) < 1_500
 
 
 def test_a_worker_that_dies_at_once_again_and_again_is_no_storm_of_forks(service: Service) -> None:
@@ -270,9 +270,9 @@ def test_a_disk_that_hangs_stalls_no_request(tmp_path: Path, count: int, monkeyp
             time.sleep(1.2)
             write_tree(answers, script("changed"))
             assert service.get("/ipxe").text == "#!ipxe\necho there\n"
-        assert probes.fared.failures == 0
-        assert max(probes.fared.milliseconds) < 700
-        assert probes.fared.percentile(90) < 50
+        assert probes.results.failures == 0
+        assert max(probes.results.milliseconds) < 700
+        assert probes.results.percentile(90) < 50
         flag.unlink()
         wait_until(lambda: texts(service) == {"#!ipxe\necho changed\n"})
 
@@ -306,9 +306,9 @@ def test_a_database_that_hangs_stalls_no_request(tmp_path: Path, count: int, mon
             time.sleep(1.2)
             assert service.get("/ipxe").text == "#!ipxe\necho there\n"
         flag.unlink()
-        assert probes.fared.failures == 0
-        assert max(probes.fared.milliseconds) < 700
-        assert probes.fared.percentile(90) < 50
+        assert probes.results.failures == 0
+        assert max(probes.results.milliseconds) < 700
+        assert probes.results.percentile(90) < 50
 
 
 def test_a_pipe_among_the_documents_is_never_waited_for(tmp_path: Path) -> None:
@@ -329,9 +329,9 @@ def test_many_documents_are_looked_at_without_slowing_requests_down(tmp_path: Pa
             for number in range(0, 3_000, 3):
                 (answers / f"node-{number}.ipxe").write_text("#!ipxe\necho changed\n")
             wait_until(lambda: service.get("/ipxe?name=node-2997").text == "#!ipxe\necho changed\n")
-        assert probes.fared.failures == 0
-        assert max(probes.fared.milliseconds) < 700
-        assert probes.fared.percentile(90) < 50
+        assert probes.results.failures == 0
+        assert max(probes.results.milliseconds) < 700
+        assert probes.results.percentile(90) < 50
 
 
 # --- starting -------------------------------------------------------------------------------------------------------

@@ -17,11 +17,11 @@ from answerd.answers.catalogue import Catalogue, no_pause
 from answerd.answers.compose import prepared_answer
 from answerd.answers.warming import warm_up
 from answerd.documents import Key, RawDocument
-from answerd.formats import toml
+from answerd.formats import toml_family
 from answerd.formats.family import Prepared
 from answerd.identity import Kind
-from answerd.server import answer_set, collector
-from answerd.server.answer_set import Digest, Slices
+from answerd.server import answer_set, gc_tuning
+from answerd.server.answer_set import CooperativeYield, Preparation
 
 GROUP = RawDocument(Key(Kind.GROUP, "g", "toml"), 'y = "1"\n')
 
@@ -49,7 +49,7 @@ def test_a_socket_that_is_ready_is_read_between_two_slices(monkeypatch: pytest.M
     reader = gevent.spawn(near.recv, 1)
     gevent.sleep(0)
     far.send(b"x")
-    pause = Slices()
+    pause = CooperativeYield()
     turns = count(1)
     while not reader.ready():
         pause()
@@ -109,7 +109,7 @@ def test_a_problem_is_logged_when_it_is_new() -> None:
         def service(self, line: str) -> None:
             self.lines.write(f"{line}\n")
 
-    log, digest = Log(), Digest()
+    log, digest = Log(), Preparation()
     broken = machine(1, "x =")
     catalogue = Catalogue().changed([GROUP, broken])
     digest.take(catalogue, no_pause, log)  # type: ignore[arg-type]
@@ -125,7 +125,7 @@ def test_a_problem_is_logged_when_it_is_new() -> None:
 
 def test_answers_that_share_a_block_are_what_they_were() -> None:
     texts = ["a = 1\n", 'b = "{{ x }}{{ y }}"\n', "", 'c = "{{ x }}"\n', "ä = 1\n"]
-    answers = [toml.prepare(toml.parse(text)) for text in texts if "{{" not in text and text.isascii()]
+    answers = [toml_family.prepare(toml_family.parse(text)) for text in texts if "{{" not in text and text.isascii()]
     catalogue = Catalogue().changed([machine(number, text) for number, text in enumerate(texts)])
     warm_up(catalogue, no_pause)
     answers += [kept[1] for document in catalogue.documents.values() if (kept := document.prepared)]
@@ -136,7 +136,7 @@ def test_answers_that_share_a_block_are_what_they_were() -> None:
 
 
 def test_what_is_made_while_it_is_held_back_is_no_business_of_the_collector(frozen: int) -> None:
-    with collector.held_back():
+    with gc_tuning.gc_paused():
         assert not gc.isenabled()
         made = [[number] for number in range(20_000)]
     assert gc.isenabled()
@@ -145,14 +145,14 @@ def test_what_is_made_while_it_is_held_back_is_no_business_of_the_collector(froz
 
 def test_what_is_made_in_slices_is_no_business_of_the_collector(frozen: int) -> None:
     threshold = gc.get_threshold()
-    gc.set_threshold(*collector.THRESHOLDS)
+    gc.set_threshold(*gc_tuning.THRESHOLDS)
     try:
         made = []
         for number in range(20_000):
             cycle: list[Any] = [number]
             cycle.append(cycle)  # garbage at once
             made.append([number])
-            collector.keep_new()
+            gc_tuning.freeze_new()
     finally:
         gc.set_threshold(*threshold)
     kept = gc.get_freeze_count() - frozen
@@ -172,6 +172,6 @@ def test_a_cycle_that_an_earlier_pass_took_for_older_is_not_kept_for_ever(frozen
     del parser
     gc.disable()
     made = [[number] for number in range(20_000)]
-    collector.keep_new()
+    gc_tuning.freeze_new()
     assert gc.get_freeze_count() - frozen >= len(made)
     assert gone() is None

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import answerd
-from answerd.formats import family, template, toml, yaml_nodes
+from answerd.formats import family, template, toml_family, yaml_nodes
 from answerd.formats.template import Placeholder
 from answerd.memo import remembered
 from answerd.server import http_parser, wsgi
@@ -84,7 +84,7 @@ CACHES = {name: cache for module in MODULES for name, cache in kept_by_functions
 
 
 def test_the_caches_of_functions_are_found() -> None:
-    assert {"answerd.facts._address_identity", "answerd.formats.toml._key"} <= CACHES.keys()
+    assert {"answerd.facts._address_identity", "answerd.formats.toml_family._key"} <= CACHES.keys()
     assert len(CACHES) >= 10
 
 
@@ -135,7 +135,7 @@ FILLED: dict[str, tuple[Any, Callable[[], object]]] = {
         family._alike,
         lambda: family._alike((family.hole(Placeholder("a", (("default", LARGE),)), str),), (1, 1)),
     ),
-    "a key": (toml._key, lambda: toml._key(LARGE)),
+    "a key": (toml_family._key, lambda: toml_family._key(LARGE)),
     "a scalar": (yaml_nodes._resolved, lambda: yaml_nodes._resolved(LARGE)),
 }
 

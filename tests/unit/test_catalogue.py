@@ -17,7 +17,7 @@ from answerd.answers.selectors import SelectorIndex
 from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError, BrokenDocument
 from answerd.facts import Facts, Request
-from answerd.formats import toml
+from answerd.formats import toml_family
 from answerd.identity import Kind
 
 TEXTS = [
@@ -141,13 +141,13 @@ def test_machines_are_parsed_when_they_are_first_needed(parsed: list[str]) -> No
 
 def test_an_answer_is_composed_once(parsed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     merges: list[int] = []
-    merge = toml.merge
+    merge = toml_family.merge
 
     def count(lower: Any, upper: Any) -> Any:
         merges.append(1)
         return merge(lower, upper)
 
-    monkeypatch.setattr(toml, "merge", count)
+    monkeypatch.setattr(toml_family, "merge", count)
     catalogue = Catalogue().changed([raw("g", "y = 1\n", Kind.GROUP), raw("m1", 'extends = "g"\n')])
     for _ in range(3):
         assert resolve(catalogue, Facts(Request(query="mac=m1"))).body == b"y = 1\n"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.server.http_parser import Progress, Refusal, Request, RequestReader
+from answerd.server.http_parser import BadRequest, Progress, Request, RequestReader
 
 HEAD = b"POST / HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n"
 LIMIT = 100
@@ -83,5 +83,5 @@ def test_a_body_nobody_wants_is_not_read_and_not_judged() -> None:
             assert progress[-1] is Progress.COMPLETE
             assert reader.request is not None
             assert (reader.request.body, reader.sent_more) == (b"", True)
-    with pytest.raises(Refusal):
+    with pytest.raises(BadRequest):
         RequestReader(LIMIT).receive(HEAD + b"zz\r\n")

@@ -71,7 +71,7 @@ def test_every_filter_stands_in_the_table_and_does_what_is_shown() -> None:
 
 
 STATUS_IN_CODE = re.compile(
-    r"(?:Refusal\(|_refuse\(environ, |\berror\(|Error: |NotClaimed: )\s*(\d{3})\b|^\s+(\d{3}), \"", re.MULTILINE
+    r"(?:BadRequest\(|_refuse\(environ, |\berror\(|Error: |NotClaimed: )\s*(\d{3})\b|^\s+(\d{3}), \"", re.MULTILINE
 )
 
 

@@ -45,8 +45,6 @@ class Oracle:
         before = Oracle(self.root, self.found, self.listed, self.attached)
         self.found, self.listed, self.attached, self.any_group = {}, set(), {}, False
         for name in self._names("", before):
-            if name.lower() == "inventory" and (self.root / name).is_dir():
-                continue
             self._entry(name, before, may_nest=name.lower() == "groups")
         return self.found
 

@@ -16,8 +16,8 @@ from answerd.identity import (
     identities_of,
     identity,
     mac_digits,
-    match_form,
-    shown,
+    normalize,
+    printable,
     without_pxelinux_prefix,
 )
 
@@ -253,8 +253,8 @@ def test_pxelinux_puts_a_prefix_before_a_mac_address_only(text: str, bare: str |
     ],
 )
 def test_the_form_that_patterns_compare(text: str, form: str) -> None:
-    assert match_form(text) == form
+    assert normalize(text) == form
 
 
 def test_a_name_shown_to_a_person_cannot_steer_the_terminal() -> None:
-    assert shown("a\x1b[2J\nb\udcffé") == "a\\x1b[2J\\nb\\udcffé"
+    assert printable("a\x1b[2J\nb\udcffé") == "a\\x1b[2J\\nb\\udcffé"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from answerd.errors import CannotFill
-from answerd.formats import json
+from answerd.formats import json_family
 from answerd.formats.control import read_control
 from answerd.formats.family import ParseError
 from answerd.formats.template import TemplateReader
@@ -20,10 +20,10 @@ def served(*layers: str, **facts: str) -> str:
     """The answer of these layers, lowest first, without control keys."""
     tree: Any = None
     for position, text in enumerate(layers):
-        _, above = json.control(json.parse(text))
-        above = json.placeholders(above, TemplateReader())
-        tree = json.merge(tree, above) if position else above
-    return json.prepare(tree).fill(facts.get).decode()
+        _, above = json_family.control(json_family.parse(text))
+        above = json_family.placeholders(above, TemplateReader())
+        tree = json_family.merge(tree, above) if position else above
+    return json_family.prepare(tree).fill(facts.get).decode()
 
 
 def exact(text: str) -> Any:
@@ -93,7 +93,7 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "line", "column", "reason"), REFUSED.values(), ids=REFUSED)
 def test_what_is_refused_and_where(text: str, line: int, column: int, reason: str) -> None:
     with pytest.raises(ParseError) as caught:
-        json.parse(text)
+        json_family.parse(text)
     assert reason in str(caught.value)
     assert (caught.value.line, caught.value.column) == (line, column)
 
@@ -113,7 +113,7 @@ def test_control_keys_are_taken_from_the_top_only() -> None:
         '{"extends": "base", "members": ["a1"], "match": {"serial": ["7*"]}, "unset": ["x.y"],'
         '"template": false, "in": {"extends": "kept"}}'
     )
-    written, left = json.control(json.parse(text))
+    written, left = json_family.control(json_family.parse(text))
     meaning = read_control(written, Kind.GROUP)
     assert (meaning.extends, meaning.members, meaning.unset, meaning.template, meaning.problems) == (
         "base",
@@ -126,7 +126,7 @@ def test_control_keys_are_taken_from_the_top_only() -> None:
 
 
 def test_a_document_that_is_no_object_has_no_control_keys() -> None:
-    written, left = json.control(json.parse('["extends"]'))
+    written, left = json_family.control(json_family.parse('["extends"]'))
     assert (written.values, left) == ({}, ["extends"])
 
 
@@ -142,16 +142,16 @@ def test_a_document_that_is_no_object_has_no_control_keys() -> None:
     ids=["a member", "all members", "a pattern", "extends", "template"],
 )
 def test_a_control_key_of_the_wrong_type_is_a_problem_that_names_its_type(text: str, problem: str) -> None:
-    written, _ = json.control(json.parse(text))
+    written, _ = json_family.control(json_family.parse(text))
     (found,) = read_control(written, Kind.GROUP).problems
     assert problem in found
 
 
 def test_unset_takes_away_and_ignores_what_is_not_there() -> None:
-    tree = json.parse('{"a": {"b": 1, "c": 2}, "l": [{"b": 1}]}')
-    assert json.unset(tree, [("a", "b")]) == json.parse('{"a": {"c": 2}, "l": [{"b": 1}]}')
-    assert json.unset(tree, [("l", "b")]) == tree
-    assert json.unset(json.parse("[1]"), [("a",)]) == json.parse("[1]")
+    tree = json_family.parse('{"a": {"b": 1, "c": 2}, "l": [{"b": 1}]}')
+    assert json_family.unset(tree, [("a", "b")]) == json_family.parse('{"a": {"c": 2}, "l": [{"b": 1}]}')
+    assert json_family.unset(tree, [("l", "b")]) == tree
+    assert json_family.unset(json_family.parse("[1]"), [("a",)]) == json_family.parse("[1]")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.formats import json
+from answerd.formats import json_family
 from answerd.formats.family import ParseError
 from answerd.formats.template import TemplateReader
 
@@ -26,11 +26,11 @@ maps = st.dictionaries(keys, values, max_size=4)
 
 
 def tree(data: Any) -> Any:
-    return json.parse(standard.dumps(data))
+    return json_family.parse(standard.dumps(data))
 
 
 def emitted(document: Any) -> str:
-    static = json.prepare(document).static
+    static = json_family.prepare(document).static
     assert static is not None
     return static.decode()
 
@@ -52,30 +52,30 @@ def ordered(data: Any) -> str:
 @given(values)
 def test_emit_then_parse_is_the_identity(data: Any) -> None:
     document = tree(data)
-    assert json.parse(emitted(document)) == document
+    assert json_family.parse(emitted(document)) == document
     assert ordered(standard.loads(emitted(document))) == ordered(data)
 
 
 @quick
 @given(maps, maps)
 def test_a_merge_is_the_merge_of_plain_data_in_the_same_order(lower: Any, upper: Any) -> None:
-    answer = standard.loads(emitted(json.merge(tree(lower), tree(upper))))
+    answer = standard.loads(emitted(json_family.merge(tree(lower), tree(upper))))
     assert ordered(answer) == ordered(merged(lower, upper))
 
 
 @quick
 @given(maps)
 def test_merging_with_nothing_changes_nothing(data: Any) -> None:
-    assert emitted(json.merge(tree({}), tree(data))) == emitted(tree(data))
-    assert emitted(json.merge(tree(data), tree({}))) == emitted(tree(data))
+    assert emitted(json_family.merge(tree({}), tree(data))) == emitted(tree(data))
+    assert emitted(json_family.merge(tree(data), tree({}))) == emitted(tree(data))
 
 
 @quick
 @given(maps, maps)
 def test_merging_twice_is_merging_once_and_leaves_its_layers_alone(lower: Any, upper: Any) -> None:
     below, above = tree(lower), tree(upper)
-    once = json.merge(below, above)
-    assert emitted(json.merge(once, above)) == emitted(once)
+    once = json_family.merge(below, above)
+    assert emitted(json_family.merge(once, above)) == emitted(once)
     assert (below, above) == (tree(lower), tree(upper))
 
 
@@ -100,13 +100,15 @@ def test_merging_maps_is_associative(first: Any, second: Any, third: Any) -> Non
     if not (agrees(first, second) and agrees(second, third) and agrees(first, third)):
         return
     one, two, three = tree(first), tree(second), tree(third)
-    assert emitted(json.merge(json.merge(one, two), three)) == emitted(json.merge(one, json.merge(two, three)))
+    assert emitted(json_family.merge(json_family.merge(one, two), three)) == emitted(
+        json_family.merge(one, json_family.merge(two, three))
+    )
 
 
 @quick
 @given(maps, keys, values)
 def test_a_merge_touches_only_what_the_upper_layer_names(lower: Any, key: str, value: Any) -> None:
-    answer = standard.loads(emitted(json.merge(tree(lower), tree({key: value}))))
+    answer = standard.loads(emitted(json_family.merge(tree(lower), tree({key: value}))))
     assert {k: v for k, v in answer.items() if k != key} == {k: v for k, v in lower.items() if k != key}
 
 
@@ -114,8 +116,8 @@ def test_a_merge_touches_only_what_the_upper_layer_names(lower: Any, key: str, v
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40), texts)
 def test_a_filled_template_has_its_shape_whatever_the_value(value: str, around: str) -> None:
     constant = around.replace("{", "").replace("}", "")
-    document = json.placeholders(tree({"a": [constant + "{{ x }}"], "b": {"c": "{{ x }}"}}), TemplateReader())
-    answer = standard.loads(json.prepare(document).fill(lambda _: value))
+    document = json_family.placeholders(tree({"a": [constant + "{{ x }}"], "b": {"c": "{{ x }}"}}), TemplateReader())
+    answer = standard.loads(json_family.prepare(document).fill(lambda _: value))
     assert answer == {"a": [constant + value], "b": {"c": value}}
 
 
@@ -126,7 +128,7 @@ broken = st.text(st.sampled_from('{}[]:,"\\ud8c0aeE1.-+ \n\ttrufalsN'), max_size
 @given(broken | texts)
 def test_any_text_is_read_as_the_standard_module_does_or_refused(text: str) -> None:
     try:
-        document = json.parse(text)
+        document = json_family.parse(text)
     except ParseError as error:
         assert error.line is not None  # noqa: PT017 - most texts are refused, and none must be
         return

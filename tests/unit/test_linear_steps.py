@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.answers.line_diff import unified
-from answerd.formats import toml, xml
+from answerd.formats import toml_family, xml_family
 from answerd.formats.family import ParseError, branches
 from answerd.formats.template import MOST_FILTERS, TemplateReader
-from answerd.formats.text import shell_words
+from answerd.formats.text_family import shell_words
 from answerd.formats.xml_merge import TELLING, _Told
 from answerd.formats.xml_tree import MOST_DECLARED, Element
 from answerd.formats.yaml_reading import MOST_TAG_DIRECTIVES
@@ -72,16 +72,18 @@ TREE: st.SearchStrategy[Any] = st.recursive(
 @settings(deadline=None)
 @given(st.lists(TREE, max_size=3), PATHS)
 def test_paths_taken_away_together_are_taken_away_one_by_one(children: list[Any], paths: list[tuple[str, ...]]) -> None:
-    tree = xml.parse(written(children))
+    tree = xml_family.parse(written(children))
     expected = tree
     for path in paths:
-        expected = xml.unset(expected, [path])
-    assert xml.unset(tree, paths) == expected
+        expected = xml_family.unset(expected, [path])
+    assert xml_family.unset(tree, paths) == expected
 
 
 def test_an_attribute_that_is_taken_away_still_tells_its_element_for_the_other_paths() -> None:
-    tree = xml.parse('<r><a k="1"><b/></a></r>')
-    assert xml.prepare(xml.unset(tree, [("a", "@k"), ("a[@k='1']", "b")])).static == b"<r>\n  <a/>\n</r>\n"
+    tree = xml_family.parse('<r><a k="1"><b/></a></r>')
+    assert (
+        xml_family.prepare(xml_family.unset(tree, [("a", "@k"), ("a[@k='1']", "b")])).static == b"<r>\n  <a/>\n</r>\n"
+    )
 
 
 KEYS = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(tuple), max_size=6)
@@ -95,8 +97,8 @@ def test_keys_taken_away_together_are_taken_away_one_by_one(
 ) -> None:
     expected = tree
     for path in paths:
-        expected = toml.unset(expected, [path])
-    assert toml.unset(tree, paths) == expected
+        expected = toml_family.unset(expected, [path])
+    assert toml_family.unset(tree, paths) == expected
     assert branches(paths) == branches([*paths, *paths])
 
 
@@ -145,18 +147,18 @@ def test_a_placeholder_has_a_limit_of_filters() -> None:
 
 def test_a_table_with_a_long_key_is_written_inline_and_says_the_same() -> None:
     key = "k" * 300
-    tree = toml.parse(f"[{key}]\na = 1\n[{key}.b]\nc = 'x'\n[[{key}.d]]\ne = 1\n[[{key}.d]]\n")
-    text = (toml.prepare(tree).static or b"").decode()
-    assert toml.parse(text) == tree
+    tree = toml_family.parse(f"[{key}]\na = 1\n[{key}.b]\nc = 'x'\n[[{key}.d]]\ne = 1\n[[{key}.d]]\n")
+    text = (toml_family.prepare(tree).static or b"").decode()
+    assert toml_family.parse(text) == tree
     assert text.count(key) == 1
 
 
 @pytest.mark.parametrize(
     ("parse", "text"),
     [
-        pytest.param(toml.parse, "a = 0x" + "f" * 4_000, id="an integer that cannot be written in decimal"),
+        pytest.param(toml_family.parse, "a = 0x" + "f" * 4_000, id="an integer that cannot be written in decimal"),
         pytest.param(
-            xml.parse,
+            xml_family.parse,
             "<!DOCTYPE r [<!ATTLIST r" + "".join(f" a{at} CDATA ''" for at in range(MOST_DECLARED + 1)) + ">]><r/>",
             id="a doctype with many attributes",
         ),

@@ -1,4 +1,4 @@
-"""Nothing that is done over and over leaves a reference cycle: `answerd.server.collector` rests on that."""
+"""Nothing that is done over and over leaves a reference cycle: `answerd.server.gc_tuning` rests on that."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from answerd.answers.catalogue import Catalogue, no_pause
-from answerd.answers.near_misses import told
+from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import resolve
 from answerd.answers.warming import warm_up
 from answerd.check import check
@@ -18,8 +18,8 @@ from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from answerd.identity import Kind
-from answerd.server.generation import in_thread
-from answerd.server.http_parser import Refusal, RequestReader
+from answerd.server.http_parser import BadRequest, RequestReader
+from answerd.server.live_set import in_thread
 from answerd.validators import Tools
 from tests.admin_client import Admin
 from tests.conftest import Fleet
@@ -37,7 +37,7 @@ def read(*pieces: bytes) -> None:
     try:
         for piece in pieces:
             reader.receive(piece)
-    except Refusal:
+    except BadRequest:
         pass
 
 
@@ -57,7 +57,7 @@ def answered(query: str, body: bytes = b"") -> None:
     try:
         resolve(CATALOGUE, facts)
     except AnswerError as error:
-        told(error, facts)
+        with_hints(error, facts)
 
 
 def changed_and_forgotten() -> None:
@@ -175,7 +175,7 @@ def test_no_cycle_is_left_by_a_document_that_does_not_parse(fleet: Fleet, extens
     ],
 )
 def test_no_cycle_is_left_by_a_check(name: str, text: str) -> None:
-    """Of kickstarts pykickstart leaves some; `answerd.server.collector` looks for them."""
+    """Of kickstarts pykickstart leaves some; `answerd.server.gc_tuning` looks for them."""
     stem, _, extension = name.rpartition(".")
     catalogue = Catalogue().changed([RawDocument(Key(Kind(stem), "", extension), text)])
     assert cycles_left_by(lambda: check(catalogue, Tools.none())) == 0

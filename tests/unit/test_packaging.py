@@ -118,9 +118,7 @@ def test_what_a_requirement_needs_is_pinned_too() -> None:
 )
 def test_every_third_party_import_is_declared(folder: str, groups: tuple[str, ...]) -> None:
     undeclared = [
-        (path, module)
-        for path, module in third_party_imports(folder)
-        if not distributions_of(module) & names(*groups)
+        (path, module) for path, module in third_party_imports(folder) if not distributions_of(module) & names(*groups)
     ]
     assert undeclared == []
 

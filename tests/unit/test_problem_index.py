@@ -68,7 +68,7 @@ def height(catalogue: Catalogue, group: Document) -> int:
     """How many groups a group stands on, with itself, by walking; 0 where the walk ends nowhere."""
     walked: list[Document] = []
     try:
-        catalogue.twin_free(group)
+        catalogue.check_unique(group)
         while group not in walked:
             walked.append(group)
             parent = catalogue.extended_by(group)

@@ -21,8 +21,8 @@ from answerd.answers.provenance import Origin, Placing, explained, explanation, 
 from answerd.answers.resolve import Answer, resolve
 from answerd.documents import RawDocument
 from answerd.facts import Facts, Request, facts_of
-from answerd.formats.places import json_lines
-from answerd.formats.toml_places import toml_lines
+from answerd.formats.positions import json_lines
+from answerd.formats.toml_positions import toml_lines
 from tests.conftest import key_of
 
 KEYS = ("a", "b", "c-d", "e.f")

@@ -92,6 +92,7 @@ def put(path: str, value: Any) -> dict[str, Any]:
     return {path: value}
 
 
+# fmt: off
 GOOD: list[tuple[str, dict[str, Any]]] = [
     ("the base", {}),
     *[(f"keyboard {layout}", put("global.keyboard", layout)) for layout in ("en-us", "pt-br", "tr")],
@@ -340,9 +341,11 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("a first boot with a bad fingerprint", {**FIRST_BOOT, "first-boot.cert-fingerprint": "zz" * 32},
      "first-boot.cert-fingerprint"),
 ]
+# fmt: on
 
 Released = tuple[str, str, dict[str, Any], dict[str, Any], str]
 
+# fmt: off
 ACCEPTED_BY: list[Released] = [
     ("the old base", "8.2", OLD, {}, ""),
     ("the old base", "8.3", OLD, {}, ""),
@@ -422,6 +425,7 @@ DOUBTFUL: list[tuple[str, dict[str, Any], str]] = [
                                "disk-setup.filter-match": "all"}, "disk-setup.filter-match"),
     ("a URL beside from-iso", put("first-boot", {"source": "from-iso", "url": "https://127.0.0.1/"}), "first-boot.url"),
 ]
+# fmt: on
 
 
 @pytest.mark.parametrize("edit", [case[1] for case in GOOD], ids=[case[0] for case in GOOD])
@@ -462,8 +466,14 @@ def test_only_proxmox_ve_has_btrfs(product: str) -> None:
 
 @pytest.mark.parametrize(
     ("product", "key", "belongs"),
-    [("pve", "pve4b-0123456789", True), ("pve", "pbsb-0123456789", False), ("pbs", "pbsb-0123456789", True),
-     ("pmg", "pmgs-0123456789", True), ("pmg", "pve4b-0123456789", False), ("pdm", "pbsb-0123456789", False)],
+    [
+        ("pve", "pve4b-0123456789", True),
+        ("pve", "pbsb-0123456789", False),
+        ("pbs", "pbsb-0123456789", True),
+        ("pmg", "pmgs-0123456789", True),
+        ("pmg", "pve4b-0123456789", False),
+        ("pdm", "pbsb-0123456789", False),
+    ],
 )
 def test_a_subscription_belongs_to_the_product(product: str, key: str, belongs: bool) -> None:
     verdict = judged(edited(NEW, put("global.subscription-key", key)), product=product)

@@ -245,8 +245,8 @@ def test_a_checkout_that_cannot_be_written_is_named(sandbox: Sandbox) -> None:
 def test_the_test_command_runs_every_stage_and_ends_as_the_first_that_failed(sandbox: Sandbox) -> None:
     done = sandbox.run("test", RUFF="3", MYPY="4")
     assert done.returncode == 3
-    stages = [line.split("  ")[0] for line in done.stdout.splitlines()[-4:]]
-    assert stages == ["ruff check", "mypy", "lint-imports", "pytest"]
+    stages = [line.split("  ")[0] for line in done.stdout.splitlines()[-5:]]
+    assert stages == ["ruff check", "ruff format", "mypy", "lint-imports", "pytest"]
     assert "python -m pytest --numprocesses 2 --dist loadfile" in [note.strip() for note in sandbox.notes]
 
 

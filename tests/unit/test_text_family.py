@@ -6,23 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.formats import text
+from answerd.formats import text_family
 from answerd.formats.control import Control, Forms, read_control
 from answerd.identity import Kind
 
 
 def merged(*layers: str) -> str:
-    trees = [text.control(text.parse(layer))[1] for layer in layers]
+    trees = [text_family.control(text_family.parse(layer))[1] for layer in layers]
     tree = trees[0]
     for upper in trees[1:]:
-        tree = text.merge(tree, upper)
-    answer = text.prepare(tree).static
+        tree = text_family.merge(tree, upper)
+    answer = text_family.prepare(tree).static
     assert answer is not None
     return answer.decode()
 
 
 def control_of(layer: str, kind: Kind = Kind.GROUP) -> Control:
-    return read_control(text.control(text.parse(layer))[0], kind)
+    return read_control(text_family.control(text_family.parse(layer))[0], kind)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from answerd.documents import Key
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from answerd.identity import Kind
-from answerd.server.answer_set import Digest
+from answerd.server.answer_set import Preparation
 from answerd.server.request_log import RequestLog
 from answerd.store import StoreError
 from answerd.store.files import FULL_LOOK_SECONDS, FileStore
@@ -371,7 +371,7 @@ def test_what_cannot_be_read_is_logged_when_it_begins_and_when_it_ends(root: Pat
     lines: list[str] = []
     log = cast(RequestLog, SimpleNamespace(service=lines.append))
     with as_nobody():
-        watched, digest = Watched(root), Digest()
+        watched, digest = Watched(root), Preparation()
         for mode in (0o700, 0, 0, 0o700):
             (root / "groups").chmod(mode)
             watched.settle()

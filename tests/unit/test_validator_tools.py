@@ -75,6 +75,7 @@ def test_every_program_has_a_reader_and_a_case() -> None:
     assert set(COMMANDS) == set(READERS) == set(GOOD)
 
 
+# fmt: off
 SAID: list[tuple[str, str, str, int, int]] = [
     ("consent", "proxmox-auto-install-assistant", CONSENT, 0, 0),
     ("errors with status 0", "proxmox-auto-install-assistant", "echo 'Error: keyboard' >&2", 1, 0),
@@ -103,6 +104,7 @@ SAID: list[tuple[str, str, str, int, int]] = [
     ("an error with the text and a caret", "xmllint",
      "printf '%s:2: parser error : no\\n<a>\\n  ^\\n' \"$3\" >&2; exit 1", 1, 0),
 ]
+# fmt: on
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_a_program_is_believed_for_what_it_says(
 
 
 def test_a_line_number_that_a_program_names_is_kept(install: Install) -> None:
-    verdict = ask(install("xmllint", "echo \"$3:7: parser error\" >&2; exit 1"), "xmllint")
+    verdict = ask(install("xmllint", 'echo "$3:7: parser error" >&2; exit 1'), "xmllint")
     assert [finding.line for finding in verdict.findings] == [7]
 
 
@@ -171,8 +173,10 @@ def test_what_is_not_for_a_program_is_not_handed_to_it(install: Install, name: s
 
 
 def test_an_ignition_validate_that_is_too_old_is_a_note(install: Install) -> None:
-    verdict = ask(install("ignition-validate", "echo 'Failed to parse: unsupported config version' >&2; exit 1"),
-                  "ignition-validate")
+    verdict = ask(
+        install("ignition-validate", "echo 'Failed to parse: unsupported config version' >&2; exit 1"),
+        "ignition-validate",
+    )
     assert verdict.valid
     assert [note for note in verdict.notes if "too old" in note]
     assert "ignition-validate" not in verdict.judged_by
@@ -216,8 +220,10 @@ def test_ksvalidator_judges_by_the_same_syntax(install: Install, tmp_path: Path,
 
 @pytest.mark.parametrize("status", [0, 1])
 def test_the_copy_is_private_and_removed(install: Install, tmp_path: Path, status: int) -> None:
-    script = f'stat -c "%a %a" "$1" > {tmp_path}/mode; stat -c %a "${{1%/*}}" >> {tmp_path}/mode; ' \
-             f'echo "$1" > {tmp_path}/path; cmp "$1" {tmp_path}/expected || exit 9; exit {status}'
+    script = (
+        f'stat -c "%a %a" "$1" > {tmp_path}/mode; stat -c %a "${{1%/*}}" >> {tmp_path}/mode; '
+        f'echo "$1" > {tmp_path}/path; cmp "$1" {tmp_path}/expected || exit 9; exit {status}'
+    )
     extension, text = GOOD["ignition-validate"]
     (tmp_path / "expected").write_text(text)
     verdict = validate(text, extension, tools=install("ignition-validate", script))
@@ -308,8 +314,9 @@ def test_a_program_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_program_that_says_too_much_is_cut_short(install: Install) -> None:
-    verdict = ask(install("ignition-validate", "yes 'error at everything' | head -c 1000000 >&2; exit 1"),
-                  "ignition-validate")
+    verdict = ask(
+        install("ignition-validate", "yes 'error at everything' | head -c 1000000 >&2; exit 1"), "ignition-validate"
+    )
     assert 1 <= len(verdict.findings) < 30
 
 

@@ -63,6 +63,7 @@ def autoinstall(text: str) -> str:
     return f"#cloud-config\nautoinstall:\n  version: 1\n  {text}\n"
 
 
+# fmt: off
 VALID: list[tuple[str, str, str]] = [
     ("cloud-config", "yaml", "#cloud-config\nhostname: n1\n"),
     ("cloud-config of Windows line ends", "yaml", "#cloud-config\r\nhostname: n1\r\n"),
@@ -208,6 +209,7 @@ DOUBTFUL: list[tuple[str, str, str, str]] = [
     ("a kickstart command to be dropped", "ks", "#version=RHEL8\ninstall\n", ""),
     ("a kickstart for an unknown syntax", "ks", "#version=SUSE99\nlang en_US\n", ""),
 ]
+# fmt: on
 
 
 @pytest.mark.parametrize(("extension", "text"), [case[1:] for case in VALID], ids=[case[0] for case in VALID])
@@ -330,9 +332,36 @@ def test_no_text_makes_a_validator_fail(text: str, extension: str) -> None:
     extension=st.sampled_from(EXTENSIONS),
     words=st.lists(
         st.sampled_from(
-            [*"[]{}<>&;:,=\"'\\#%!-", "\n", " ", "  ", "autoinstall", "version", "global", "network", "ignition",
-             "#cloud-config\n", "%include", "%post\n", "%end\n", "d-i a/b", "string", "1", "true", "null", "<<", "*a",
-             "&a", "<!DOCTYPE a", "<!ENTITY", "part", "raid", "logvol", "--size=1", "---\n"]
+            [
+                *"[]{}<>&;:,=\"'\\#%!-",
+                "\n",
+                " ",
+                "  ",
+                "autoinstall",
+                "version",
+                "global",
+                "network",
+                "ignition",
+                "#cloud-config\n",
+                "%include",
+                "%post\n",
+                "%end\n",
+                "d-i a/b",
+                "string",
+                "1",
+                "true",
+                "null",
+                "<<",
+                "*a",
+                "&a",
+                "<!DOCTYPE a",
+                "<!ENTITY",
+                "part",
+                "raid",
+                "logvol",
+                "--size=1",
+                "---\n",
+            ]
         ),
         max_size=25,
     ),
@@ -366,11 +395,17 @@ class Trap:
         """An answer of each format that names the server and the file wherever it can."""
         url, canary = self.url, self.canary
         return [
-            ("ks", f"url --url={url}\nrepo --name=a --baseurl={url}\n%include {url}\n%include {canary}\n"
-                   f"%ksappend {url}\n%ksappend {canary}\n%pre\n%include {canary}\n%end\n"),
+            (
+                "ks",
+                f"url --url={url}\nrepo --name=a --baseurl={url}\n%include {url}\n%include {canary}\n"
+                f"%ksappend {url}\n%ksappend {canary}\n%pre\n%include {canary}\n%end\n",
+            ),
             ("ks", f"lang C\u2028%ksappend {url}\x0b%ksappend {canary}\n'%include' {canary}\n"),
-            ("toml", f'[global]\n[first-boot]\nsource = "from-url"\nurl = "{url}"\n'
-                     f'[post-installation-webhook]\nurl = "{url}"\n'),
+            (
+                "toml",
+                f'[global]\n[first-boot]\nsource = "from-url"\nurl = "{url}"\n'
+                f'[post-installation-webhook]\nurl = "{url}"\n',
+            ),
             ("yaml", f"#cloud-config\n#include {url}\nwrite_files: [{{path: {canary}, source: {{uri: '{url}'}}}}]\n"),
             ("yaml", f"#cloud-config\nautoinstall: {{version: 1, early-commands: ['cat {canary}'], proxy: '{url}'}}\n"),
             ("yaml", f"a: !!python/object/apply:os.system ['cat {canary}']\n"),
@@ -379,8 +414,11 @@ class Trap:
             ("ign", ignition(ignition={"version": "3.4.0", "config": {"replace": {"source": url}}})),
             ("xml", f'<!DOCTYPE a SYSTEM "{url}"><a/>'),
             ("xml", f'<!DOCTYPE a [<!ENTITY x SYSTEM "file://{canary}"> <!ENTITY % y SYSTEM "{url}"> %y;]><a>&x;</a>'),
-            ("autoyast", f'<a xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="file://{canary}"/>'
-                         f'<xi:include href="{url}"/></a>'),
+            (
+                "autoyast",
+                f'<a xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="file://{canary}"/>'
+                f'<xi:include href="{url}"/></a>',
+            ),
             ("unattend", f'<?xml-stylesheet href="{url}"?><a xmlns="{url}"/>'),
             ("ipxe", f"#!ipxe\nchain {url}\n"),
         ]

@@ -20,7 +20,7 @@ from answerd.formats.family import Family, Tree
 from answerd.identity import Kind
 from answerd.server import write_guard
 from answerd.server.etags import Conditions
-from answerd.server.generation import Follower, Generation
+from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.write_guard import BreaksTheSet, ConditionFailed, InvalidDocument, NoSuchDocument, WriteGuard
 from answerd.store import Changes, StoreError
 from answerd.store.loader import Loader
@@ -67,7 +67,7 @@ def test_an_accepted_write_is_announced_to_the_other_processes(admin: Admin) -> 
 
 
 def test_another_process_sees_the_write_with_its_next_request(admin: Admin) -> None:
-    other = Follower(Loader(SqliteStore(admin.store.path)), admin.generation)
+    other = LiveAnswerSet(Loader(SqliteStore(admin.store.path)), admin.generation)
     assert other.current().documents == {}
     admin.guard.put(NODE, "x = 1\n", PEER)
 
@@ -297,7 +297,7 @@ def test_twenty_writers_at_once_are_answered_truthfully(tmp_path: Path) -> None:
 
 def _threaded_guard(path: Path) -> WriteGuard:
     store = SqliteStore(path)
-    return WriteGuard(store, Follower(Loader(store), Generation()))
+    return WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter()))
 
 
 def test_a_waiting_writer_lets_other_greenlets_run(tmp_path: Path) -> None:
@@ -365,9 +365,7 @@ def test_a_write_that_waits_for_the_answer_set_gives_up_when_its_response_is_due
     assert in_store(admin) == {"node1": "x = 2\n"}
 
 
-def test_a_write_whose_client_went_while_it_waited_is_not_begun(
-    admin: Admin, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_whose_client_went_while_it_waited_is_not_begun(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("answerd.server.write_guard.HALF_CLOSED_SECONDS", 0.0)
     with pytest.raises(StoreError, match="client closed its connection"):
         admin.guard.put(NODE, "x = 1\n", PEER, client=Waiting(gone=True))

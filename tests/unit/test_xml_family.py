@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from answerd.errors import CannotFill
-from answerd.formats import xml
+from answerd.formats import xml_family
 from answerd.formats.control import read_control
 from answerd.formats.family import MergeError, ParseError
 from answerd.formats.template import TemplateReader
@@ -20,13 +20,13 @@ def served(*layers: str, **facts: str) -> str:
     """The answer of these layers, lowest first, their ``unset`` applied, without control keys."""
     tree: Any = None
     for text in layers:
-        written, above = xml.control(xml.parse(text))
-        above = xml.placeholders(above, TemplateReader())
+        written, above = xml_family.control(xml_family.parse(text))
+        above = xml_family.placeholders(above, TemplateReader())
         if tree is not None:
             for path in read_control(written, Kind.GROUP).unset:
-                tree = xml.unset(tree, [path])
-        tree = above if tree is None else xml.merge(tree, above)
-    return xml.prepare(tree).fill(facts.get).decode()
+                tree = xml_family.unset(tree, [path])
+        tree = above if tree is None else xml_family.merge(tree, above)
+    return xml_family.prepare(tree).fill(facts.get).decode()
 
 
 def seen(text: str) -> Any:
@@ -238,7 +238,7 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "line", "column", "reason"), REFUSED.values(), ids=REFUSED)
 def test_what_is_refused_and_where(text: str, line: int, column: int, reason: str) -> None:
     with pytest.raises(ParseError) as caught:
-        xml.parse(text)
+        xml_family.parse(text)
     assert reason in str(caught.value)
     assert (caught.value.line, caught.value.column) == (line, column)
 
@@ -365,7 +365,7 @@ def test_names_and_what_stands_before_the_root_are_never_templates() -> None:
 
 
 def meaning(text: str) -> Any:
-    return read_control(xml.control(xml.parse(text))[0], Kind.GROUP)
+    return read_control(xml_family.control(xml_family.parse(text))[0], Kind.GROUP)
 
 
 def test_control_keys_are_read_from_answer_meta() -> None:
@@ -382,8 +382,8 @@ def test_control_keys_are_read_from_answer_meta() -> None:
 
 
 def test_answer_meta_counts_below_the_root_only() -> None:
-    document = xml.parse('<r><a><answer-meta extends="x"/></a></r>')
-    written, left = xml.control(document)
+    document = xml_family.parse('<r><a><answer-meta extends="x"/></a></r>')
+    written, left = xml_family.control(document)
     assert (dict(written.values), left) == ({}, document)
 
 
@@ -417,9 +417,9 @@ def test_a_fault_in_answer_meta_is_a_problem_with_its_line(meta: str, reason: st
 
 
 def test_unset_of_what_is_not_there_is_the_same_document() -> None:
-    document = xml.parse("<r>\n <a><b/></a></r>")
-    assert xml.unset(document, [("a", "c", "d")]) is document
-    assert xml.unset(document, [("a", "@k")]) is document
+    document = xml_family.parse("<r>\n <a><b/></a></r>")
+    assert xml_family.unset(document, [("a", "c", "d")]) is document
+    assert xml_family.unset(document, [("a", "@k")]) is document
 
 
 def test_the_example_of_the_documentation_is_without_problems() -> None:

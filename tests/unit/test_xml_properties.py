@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.formats import xml
+from answerd.formats import xml_family
 from answerd.formats.family import ParseError
 from answerd.formats.template import TemplateReader
 
@@ -61,11 +61,11 @@ def tree(plain: Plain, *, indented: bool = False) -> Any:
     root = built("r", Plain(plain.content, {"xmlns:p": "urn:p", **plain.attributes}))
     if indented:
         ET.indent(root, "\t")
-    return xml.parse(ET.tostring(root, "unicode"))
+    return xml_family.parse(ET.tostring(root, "unicode"))
 
 
 def emitted(document: Any) -> str:
-    static = xml.prepare(document).static
+    static = xml_family.prepare(document).static
     assert static is not None
     return static.decode()
 
@@ -99,23 +99,23 @@ def laid_over(lower: Plain, upper: Plain) -> Plain:
 @given(roots, roots)
 def test_a_merge_is_the_merge_of_plain_data_in_the_same_order(lower: Plain, upper: Plain) -> None:
     wanted = emitted(tree(laid_over(lower, upper)))
-    assert read(emitted(xml.merge(tree(lower), tree(upper, indented=True)))) == read(wanted)
+    assert read(emitted(xml_family.merge(tree(lower), tree(upper, indented=True)))) == read(wanted)
 
 
 @quick
 @given(roots)
 def test_merging_with_nothing_changes_nothing(plain: Plain) -> None:
     alone = emitted(tree(plain))
-    assert emitted(xml.merge(tree(plain), tree(Plain()))) == alone
-    assert read(emitted(xml.merge(tree(Plain()), tree(plain)))) == read(alone)
+    assert emitted(xml_family.merge(tree(plain), tree(Plain()))) == alone
+    assert read(emitted(xml_family.merge(tree(Plain()), tree(plain)))) == read(alone)
 
 
 @quick
 @given(roots, roots)
 def test_merging_twice_is_merging_once_and_leaves_its_layers_alone(lower: Plain, upper: Plain) -> None:
     below, above = tree(lower), tree(upper)
-    once = xml.merge(below, above)
-    assert emitted(xml.merge(once, above)) == emitted(once)
+    once = xml_family.merge(below, above)
+    assert emitted(xml_family.merge(once, above)) == emitted(once)
     assert (below, above) == (tree(lower), tree(upper))
 
 
@@ -123,8 +123,8 @@ def test_merging_twice_is_merging_once_and_leaves_its_layers_alone(lower: Plain,
 @given(maps, maps, maps)
 def test_merging_maps_is_associative(first: Plain, second: Plain, third: Plain) -> None:
     one, two, three = tree(first), tree(second), tree(third)
-    left = xml.merge(xml.merge(one, two), three)
-    assert emitted(left) == emitted(xml.merge(one, xml.merge(two, three)))
+    left = xml_family.merge(xml_family.merge(one, two), three)
+    assert emitted(left) == emitted(xml_family.merge(one, xml_family.merge(two, three)))
 
 
 @quick
@@ -136,7 +136,7 @@ def test_a_merge_touches_only_what_the_upper_layer_names(lower: Plain, key: str,
         return [seen(below) for below in root if (below.tag, below.get("name")) != named]
 
     upper = tree(Plain({key: child}))
-    assert others(emitted(xml.merge(tree(lower), upper))) == others(emitted(tree(lower)))
+    assert others(emitted(xml_family.merge(tree(lower), upper))) == others(emitted(tree(lower)))
 
 
 unprefixed = st.dictionaries(st.sampled_from(["k", "name"]), texts, max_size=2)
@@ -158,9 +158,9 @@ def anything(draw: st.DrawFn, depth: int = 3) -> ET.Element:
 @given(anything())
 def test_emit_then_parse_is_the_identity(root: ET.Element) -> None:
     source = ET.tostring(root, "unicode")
-    answer = emitted(xml.parse(source))
+    answer = emitted(xml_family.parse(source))
     assert read(answer) == read(source)
-    assert emitted(xml.parse(answer)) == answer
+    assert emitted(xml_family.parse(answer)) == answer
 
 
 @quick
@@ -169,8 +169,8 @@ def test_a_filled_template_has_its_shape_whatever_the_value(value: str, around: 
     constant = around.replace("{", "").replace("}", "").replace("]]>", "")
     source = Plain({"a": Plain(constant + "{{ x }}!", {"k": constant + "{{ x }}"}), "b": Plain("{{ x }}")})
     text = ET.tostring(built("r", source), "unicode").replace("</r>", f"<c><![CDATA[{constant}{{{{ x }}}}]]></c></r>")
-    document = xml.placeholders(xml.parse(text), TemplateReader())
-    root = ET.fromstring(xml.prepare(document).fill(lambda _: value))
+    document = xml_family.placeholders(xml_family.parse(text), TemplateReader())
+    root = ET.fromstring(xml_family.prepare(document).fill(lambda _: value))
     assert [(child.tag, child.text or "", child.attrib) for child in root] == [
         ("a", constant + value + "!", {"k": constant + value}),
         ("b", value, {}),
@@ -187,7 +187,7 @@ broken = st.lists(st.sampled_from(pieces) | texts, max_size=8).map("".join)
 @given(broken | broken.map("<r>{}</r>".format))
 def test_any_text_is_read_as_xml_etree_does_or_refused(text: str) -> None:
     try:
-        document = xml.parse(text)
+        document = xml_family.parse(text)
     except ParseError as error:
         assert error.line is not None  # noqa: PT017 - most texts are refused, and none must be
         return

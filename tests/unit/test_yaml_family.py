@@ -10,32 +10,32 @@ import pytest
 import yaml as pyyaml
 from ruamel.yaml import YAML
 
-from answerd.formats import yaml
+from answerd.formats import yaml_family
 from answerd.formats.family import DEEPEST, ParseError, Prepared, Tree, Written
 from answerd.formats.template import TemplateReader
 from answerd.formats.yaml_reading import MOST_ALIASED
 
 
 def written(tree: Tree) -> str:
-    static = yaml.prepare(tree).static
+    static = yaml_family.prepare(tree).static
     assert static is not None
     return static.decode()
 
 
 def rewritten(text: str) -> str:
-    return written(yaml.parse(text))
+    return written(yaml_family.parse(text))
 
 
 def merged(*texts: str) -> str:
-    tree = yaml.parse(texts[0])
+    tree = yaml_family.parse(texts[0])
     for text in texts[1:]:
-        tree = yaml.merge(tree, yaml.parse(text))
+        tree = yaml_family.merge(tree, yaml_family.parse(text))
     return written(tree)
 
 
 def templated(text: str) -> Prepared:
     reader = TemplateReader()
-    prepared = yaml.prepare(yaml.placeholders(yaml.parse(text), reader))
+    prepared = yaml_family.prepare(yaml_family.placeholders(yaml_family.parse(text), reader))
     assert reader.problems == []
     return prepared
 
@@ -157,7 +157,7 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "reason"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_read_is_refused_with_its_place(text: str, reason: str) -> None:
     with pytest.raises(ParseError, match=f"^{reason}") as refusal:
-        yaml.parse(text)
+        yaml_family.parse(text)
     assert "\n" not in str(refusal.value)
 
 
@@ -185,19 +185,19 @@ DEEP = {
 
 @pytest.mark.parametrize(("deepest", "too_deep"), DEEP.values(), ids=DEEP)
 def test_nesting_has_a_bound(deepest: str, too_deep: str) -> None:
-    tree = yaml.parse(deepest)
-    assert yaml.parse(written(yaml.merge(tree, tree))) == yaml.parse(written(tree))
+    tree = yaml_family.parse(deepest)
+    assert yaml_family.parse(written(yaml_family.merge(tree, tree))) == yaml_family.parse(written(tree))
     with pytest.raises(ParseError, match=rf"more than {DEEPEST} levels deep"):
-        yaml.parse(too_deep)
+        yaml_family.parse(too_deep)
 
 
 @pytest.mark.parametrize("text", ["[", "{a: ", "- ", "? "], ids=["lists", "maps", "dashes", "keys"])
 def test_a_hundred_thousand_levels_do_not_end_the_process(text: str) -> None:
     """In a process of its own: ``yaml.compose`` dies of these by a signal."""
     program = (
-        "from answerd.formats import yaml\n"
+        "from answerd.formats import yaml_family\n"
         "try:\n"
-        f"    yaml.parse({text!r} * 100_000)\n"
+        f"    yaml_family.parse({text!r} * 100_000)\n"
         "except ValueError as error:\n"
         "    print(error)\n"
     )
@@ -217,7 +217,7 @@ BOMBS = {
 @pytest.mark.parametrize("text", BOMBS.values(), ids=BOMBS)
 def test_an_alias_bomb_is_refused_before_it_grows(text: str) -> None:
     with pytest.raises(ParseError, match=rf"aliases (stand for more than {MOST_ALIASED} nodes|nest it more)"):
-        yaml.parse(text)
+        yaml_family.parse(text)
 
 
 def test_a_large_document_without_aliases_is_no_bomb() -> None:
@@ -303,12 +303,12 @@ def test_the_comments_that_open_an_answer(layers: list[str], opening: str) -> No
 
 
 def test_control_keys_are_read_by_their_text_and_taken_out() -> None:
-    tree = yaml.parse(
+    tree = yaml_family.parse(
         "#cloud-config\na: 1\n"
         "extends: 0644\nmembers: [52:54:00:12:34:56, 1.10, 'x', 2001-01-01, ~]\n"
         "match: {serial: 007, n: [yes, 'no', {}], 5: a}\n\"unset\": ['a.\"b.c\"', 1.2]\ntemplate: off\n"
     )
-    control, rest = yaml.control(tree)
+    control, rest = yaml_family.control(tree)
     assert control.faults == ()
     assert control.values == {
         "extends": Written("0644", "line 3, column 10"),
@@ -334,31 +334,31 @@ def test_control_keys_are_read_by_their_text_and_taken_out() -> None:
     ],
 )
 def test_template_is_a_truth_or_what_else_stands_there(value: str, expected: object) -> None:
-    assert yaml.control(yaml.parse(f"template: {value}\n"))[0].values["template"].value == expected
+    assert yaml_family.control(yaml_family.parse(f"template: {value}\n"))[0].values["template"].value == expected
 
 
 def test_keys_that_are_collections_do_not_disturb_control_keys() -> None:
-    _, rest = yaml.control(yaml.parse("? []\n: 1\n? {}\n: 2\nextends: b\n"))
+    _, rest = yaml_family.control(yaml_family.parse("? []\n: 1\n? {}\n: 2\nextends: b\n"))
     assert written(rest) == "? []\n: 1\n? {}\n: 2\n"
 
 
 def test_labels_that_are_no_texts_are_left_for_the_reader_to_refuse() -> None:
-    control, _ = yaml.control(yaml.parse("match:\n  ? [a]\n  : b\n  ~: c\n"))
+    control, _ = yaml_family.control(yaml_family.parse("match:\n  ? [a]\n  : b\n  ~: c\n"))
     assert control.values["match"].value == {(): "b", None: "c"}
 
 
 @pytest.mark.parametrize("text", ["- extends\n", "extends\n", "", "a: {extends: b}\n"])
 def test_control_keys_stand_at_the_top_of_a_map_only(text: str) -> None:
-    tree = yaml.parse(text)
-    control, rest = yaml.control(tree)
+    tree = yaml_family.parse(text)
+    control, rest = yaml_family.control(tree)
     assert control.values == {}
     assert rest is tree
 
 
 def test_a_document_of_control_keys_alone_is_no_text() -> None:
-    _, rest = yaml.control(yaml.parse("extends: base\n"))
+    _, rest = yaml_family.control(yaml_family.parse("extends: base\n"))
     assert written(rest) == ""
-    assert written(yaml.merge(rest, yaml.parse("a: [1]\n"))) == "a: [1]\n"
+    assert written(yaml_family.merge(rest, yaml_family.parse("a: [1]\n"))) == "a: [1]\n"
 
 
 UNSET = {
@@ -372,19 +372,19 @@ UNSET = {
 
 @pytest.mark.parametrize(("path", "expected"), UNSET.values(), ids=UNSET)
 def test_unset_takes_away_what_its_path_names(path: tuple[str, ...], expected: str | None) -> None:
-    tree = yaml.parse("a: 1\nb: {c: 1, d: 2}\n")
-    result = yaml.unset(tree, [path])
+    tree = yaml_family.parse("a: 1\nb: {c: 1, d: 2}\n")
+    result = yaml_family.unset(tree, [path])
     assert result is tree if expected is None else written(result) == expected
     assert written(tree) == "a: 1\nb: {c: 1, d: 2}\n"
 
 
 def test_unset_finds_a_key_by_its_text_and_leaves_an_empty_map() -> None:
-    assert written(yaml.unset(yaml.parse("ports:\n  8080: a\n"), [("ports", "8080")])) == "ports: {}\n"
+    assert written(yaml_family.unset(yaml_family.parse("ports:\n  8080: a\n"), [("ports", "8080")])) == "ports: {}\n"
 
 
 def test_the_parts_of_a_merge_are_shared_not_copied() -> None:
-    lower, upper = yaml.parse("a: {b: [1]}\nc: 2\n"), yaml.parse("c: [3]\n")
-    result = yaml.merge(lower, upper).root.pairs
+    lower, upper = yaml_family.parse("a: {b: [1]}\nc: 2\n"), yaml_family.parse("c: [3]\n")
+    result = yaml_family.merge(lower, upper).root.pairs
     assert [pair[1] for pair in result.values()] == [
         lower.root.pairs["tag:yaml.org,2002:str", "a"][1],
         upper.root.pairs["tag:yaml.org,2002:str", "c"][1],
@@ -439,7 +439,9 @@ def test_what_is_no_string_holds_no_template() -> None:
 
 @pytest.mark.parametrize("value", ["0644", "yes", "0o14", "~", "{{", "", "- a", "12:30"])
 def test_a_literal_placeholder_leaves_a_string(value: str) -> None:
-    plain = written(yaml.placeholders(yaml.parse(f"v: a\nw: 'x'\nk: >-\n  {{{{ '{value}' }}}}\n"), TemplateReader()))
+    plain = written(
+        yaml_family.placeholders(yaml_family.parse(f"v: a\nw: 'x'\nk: >-\n  {{{{ '{value}' }}}}\n"), TemplateReader())
+    )
     quoted = templated(f"k: '{{{{ \"{value}\" }}}}'\n").static
     assert quoted is not None
     for text in (plain, quoted.decode()):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from answerd.formats import yaml
+from answerd.formats import yaml_family
 from answerd.formats.family import ParseError, Tree
 from answerd.formats.template import Template, TemplateReader
 from answerd.formats.yaml_nodes import Mapping, Node, Scalar, Sequence
@@ -147,14 +147,14 @@ def under_1_2(text: str) -> Any:
 
 
 def emitted(tree: Tree) -> str:
-    static = yaml.prepare(tree).static
+    static = yaml_family.prepare(tree).static
     assert static is not None
     return static.decode()
 
 
 def parsed(text: str) -> Tree:
     try:
-        return yaml.parse(text)
+        return yaml_family.parse(text)
     except ParseError as error:
         assume("stands in this map already" not in str(error) and "<<" not in str(error) and "{{" not in str(error))
         raise
@@ -236,7 +236,7 @@ def documents(draw: st.DrawFn) -> tuple[dict[str, Any], Tree]:
     """A map as plain data, its keys and values in YAML's spelling, and the tree of its text."""
     pairs = draw(maps)
     text = _flow(pairs) if draw(st.booleans()) or not pairs else _block(pairs, 0)
-    return pairs, yaml.parse(text)
+    return pairs, yaml_family.parse(text)
 
 
 def merged(lower: Any, upper: Any) -> Any:
@@ -259,7 +259,7 @@ def as_text(pairs: dict[str, Any]) -> Any:
 @quick
 @given(documents(), documents())
 def test_a_merge_is_the_merge_of_the_plain_data(lower: tuple[Any, Tree], upper: tuple[Any, Tree]) -> None:
-    assert as_read(yaml.merge(lower[1], upper[1])) == as_text(merged(lower[0], upper[0]))
+    assert as_read(yaml_family.merge(lower[1], upper[1])) == as_text(merged(lower[0], upper[0]))
 
 
 @quick
@@ -267,15 +267,15 @@ def test_a_merge_is_the_merge_of_the_plain_data(lower: tuple[Any, Tree], upper: 
 def test_over_nothing_and_under_nothing_a_document_is_itself(document: tuple[Any, Tree]) -> None:
     tree = document[1]
     for nothing in ("", "# only comments\n", "---\n", "{}\n"):
-        assert as_read(yaml.merge(yaml.parse(nothing), tree)) == as_read(tree)
-        assert as_read(yaml.merge(tree, yaml.parse(nothing))) == as_read(tree)
+        assert as_read(yaml_family.merge(yaml_family.parse(nothing), tree)) == as_read(tree)
+        assert as_read(yaml_family.merge(tree, yaml_family.parse(nothing))) == as_read(tree)
 
 
 @quick
 @given(documents(), documents())
 def test_merging_twice_is_merging_once(lower: tuple[Any, Tree], upper: tuple[Any, Tree]) -> None:
-    once = yaml.merge(lower[1], upper[1])
-    assert emitted(yaml.merge(once, upper[1])) == emitted(once)
+    once = yaml_family.merge(lower[1], upper[1])
+    assert emitted(yaml_family.merge(once, upper[1])) == emitted(once)
 
 
 @quick
@@ -284,8 +284,8 @@ def test_merging_is_associative_where_no_map_meets_another_value(
     one: tuple[Any, Tree], two: tuple[Any, Tree], three: tuple[Any, Tree]
 ) -> None:
     assume(_agree(one[0], two[0]) and _agree(two[0], three[0]) and _agree(one[0], three[0]))
-    left = yaml.merge(yaml.merge(one[1], two[1]), three[1])
-    assert as_read(left) == as_read(yaml.merge(one[1], yaml.merge(two[1], three[1])))
+    left = yaml_family.merge(yaml_family.merge(one[1], two[1]), three[1])
+    assert as_read(left) == as_read(yaml_family.merge(one[1], yaml_family.merge(two[1], three[1])))
 
 
 def _agree(one: Any, other: Any) -> bool:
@@ -298,7 +298,7 @@ def _agree(one: Any, other: Any) -> bool:
 @quick
 @given(documents(), documents())
 def test_a_merge_touches_only_what_the_upper_layer_names(lower: tuple[Any, Tree], upper: tuple[Any, Tree]) -> None:
-    _assert_untouched(lower[1].root, upper[1].root, yaml.merge(lower[1], upper[1]).root)
+    _assert_untouched(lower[1].root, upper[1].root, yaml_family.merge(lower[1], upper[1]).root)
 
 
 def _assert_untouched(lower: Node, upper: Node, result: Node) -> None:
@@ -319,7 +319,7 @@ def _assert_untouched(lower: Node, upper: Node, result: Node) -> None:
 def test_a_merge_changes_neither_layer(lower: str, upper: str) -> None:
     below, above = parsed(lower), parsed(upper)
     before = emitted(below), emitted(above)
-    yaml.merge(below, above)
+    yaml_family.merge(below, above)
     assert (emitted(below), emitted(above)) == before
 
 
@@ -372,7 +372,7 @@ def _replaced(data: Any, value: str) -> Any:
 @quick
 @given(facts)
 def test_a_filled_template_is_the_same_document_with_the_value_in_it(value: str) -> None:
-    prepared = yaml.prepare(yaml.placeholders(yaml.parse(FILLED), TemplateReader()))
+    prepared = yaml_family.prepare(yaml_family.placeholders(yaml_family.parse(FILLED), TemplateReader()))
     text = prepared.fill(lambda _: value).decode()
     expected = _replaced(pyyaml.safe_load(FILLED), value)
     assert pyyaml.safe_load(text) == expected
@@ -387,7 +387,7 @@ def test_a_template_wherever_it_stands_fills_to_its_text(source: str) -> None:
     """Every string value becomes a template that fills to what it was: the document must not change."""
     tree = parsed(source)
     root = tree.root and _templated(tree.root)
-    text = yaml.prepare(tree._replace(root=root)).fill(lambda _: None).decode()
+    text = yaml_family.prepare(tree._replace(root=root)).fill(lambda _: None).decode()
     if text:
         assert under_1_1(text) == under_1_1(source)
         assert under_1_2(text) == under_1_2(source)

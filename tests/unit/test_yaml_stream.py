@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.documents import Document, Key, RawDocument
-from answerd.formats import yaml
+from answerd.formats import yaml_family
 from answerd.formats.family import MergeError
 from answerd.identity import Kind
 from answerd.validators import Tools, validate
@@ -22,7 +22,7 @@ FACTS["sep"] = "a\u2028b"
 def served(text: str) -> str:
     document = Document(RawDocument(Key(Kind.MACHINE, "n1", "yaml"), text))
     assert document.problems == ()
-    return yaml.prepare(document.tree).fill(FACTS.get).decode()
+    return yaml_family.prepare(document.tree).fill(FACTS.get).decode()
 
 
 WRITTEN = {
@@ -92,10 +92,10 @@ def test_it_says_what_its_documents_say_with_their_placeholders_filled(
 
 
 def test_nothing_is_laid_over_or_under_it() -> None:
-    stream, single = yaml.parse("a: 1\n---\nb: 1\n"), yaml.parse("a: 2\n")
+    stream, single = yaml_family.parse("a: 1\n---\nb: 1\n"), yaml_family.parse("a: 2\n")
     for lower, upper in ((stream, single), (single, stream), (stream, stream)):
         with pytest.raises(MergeError, match="several YAML documents"):
-            yaml.merge(lower, upper)
+            yaml_family.merge(lower, upper)
 
 
 def test_the_validator_takes_each_document_for_itself() -> None:

@@ -143,9 +143,9 @@ def _each(
                 Probes(service.address, interval=INTERVAL) as others,
             ):
                 meet(service, case)
-            fared, idly = others.fared, control.fared
-            waited = fared.percentile(100), idly.percentile(100)
-            tries.append(_Case(name, *waited, len(fared.milliseconds), fared.failures))
+            results, idly = others.results, control.results
+            waited = results.percentile(100), idly.percentile(100)
+            tries.append(_Case(name, *waited, len(results.milliseconds), results.failures))
         found.append(min(tries, key=lambda one: one.late))
     return found
 

@@ -113,10 +113,10 @@ def _held(scratch: Path, proof: str, behave: Callable[[Crowd, float], None], cou
                 crowd.close()
                 after.append(private_bytes(pid))
     return [
-        exactly(proof, "requests of others that failed", probes.fared.failures, 0),
-        told(proof, "requests of others", probes.fared.outcomes.total()),
-        told(proof, "p50 of others", probes.fared.percentile(50), "ms"),
-        under(proof, "p99 of others", probes.fared.percentile(99), P99_MILLISECONDS, "ms"),
+        exactly(proof, "requests of others that failed", probes.results.failures, 0),
+        told(proof, "requests of others", probes.results.outcomes.total()),
+        told(proof, "p50 of others", probes.results.percentile(50), "ms"),
+        under(proof, "p99 of others", probes.results.percentile(99), P99_MILLISECONDS, "ms"),
         under(proof, "memory a connection at the peak", (peak.bytes - before) // count, BYTES_A_CONNECTION, "bytes"),
         under(proof, "memory gained from the first to the last", after[-1] - after[0], SETTLED_BYTES, "bytes"),
         exactly(proof, "connections left over", left, 0),

@@ -40,10 +40,10 @@ class Fared:
 
 
 class Probes:
-    """So many clients, each asking every ``interval`` seconds. A context manager; `fared` is complete after it."""
+    """So many clients, each asking every ``interval`` seconds. A context manager; `results` is complete after it."""
 
     def __init__(self, address: tuple[str, int], clients: int = 1, interval: float = 0.01) -> None:
-        self.fared = Fared()
+        self.results = Fared()
         command = [sys.executable, "-m", __spec__.name, address[0], str(address[1]), str(interval)]
         self._processes = [
             subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=CHECKOUT)
@@ -60,8 +60,8 @@ class Probes:
         for process in self._processes:
             output, _none = process.communicate(timeout=PATIENCE + 5)
             found = json.loads(output)
-            self.fared.outcomes.update(found["outcomes"])
-            self.fared.milliseconds += found["milliseconds"]
+            self.results.outcomes.update(found["outcomes"])
+            self.results.milliseconds += found["milliseconds"]
 
 
 def ask(address: tuple[str, int], request: bytes = REQUEST) -> str:
@@ -78,18 +78,18 @@ def ask(address: tuple[str, int], request: bytes = REQUEST) -> str:
 
 def main(host: str, port: str, interval: str) -> None:
     """Ask until standard input ends, then print how that went."""
-    fared, pause = Fared(), float(interval)
+    results, pause = Fared(), float(interval)
     while True:
         began = time.perf_counter()
         outcome = ask((host, int(port)))
         if outcome == "200":
-            fared.milliseconds.append((time.perf_counter() - began) * 1000)
-        fared.outcomes[outcome] += 1
-        if sum(fared.outcomes.values()) == 1:
+            results.milliseconds.append((time.perf_counter() - began) * 1000)
+        results.outcomes[outcome] += 1
+        if sum(results.outcomes.values()) == 1:
             print("asked", flush=True)
         if select.select([sys.stdin], [], [], pause)[0]:
             break
-    print(json.dumps({"outcomes": fared.outcomes, "milliseconds": fared.milliseconds}))
+    print(json.dumps({"outcomes": results.outcomes, "milliseconds": results.milliseconds}))
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def _mode(scratch: Path, mode: str) -> list[Figure]:
             available.count("YES"),
             max(1, len(available)),
         ),
-        exactly(proof, "requests of others that failed", probes.fared.failures, 0),
-        told(proof, "requests of others", probes.fared.outcomes.total()),
-        under(proof, "p99 of others", probes.fared.percentile(99), P99_MILLISECONDS, "ms"),
+        exactly(proof, "requests of others that failed", probes.results.failures, 0),
+        told(proof, "requests of others", probes.results.outcomes.total()),
+        under(proof, "p99 of others", probes.results.percentile(99), P99_MILLISECONDS, "ms"),
     ]

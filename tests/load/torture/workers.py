@@ -141,14 +141,14 @@ def killing(scratch: Path, *, count: int = 4, seconds: float = 60.0, every: floa
         held = kill_one_that_holds(service, 40)
         queued = kill_one_with_a_queue(service, 40)
         limit_held = admitted_of(service, 20) == 20
-    fared = probes.fared
+    results = probes.results
     proof = f"{count} workers, killed"
     return [
         told(proof, "kills", len(took)),
-        told(proof, "requests meanwhile", sum(fared.outcomes.values())),
+        told(proof, "requests meanwhile", sum(results.outcomes.values())),
         # A client has one connection at a time: at most that one dies with its worker.
-        under(proof, "requests that failed, for each kill", fared.failures / len(took), 1.0),
-        under(proof, "slowest answer", max(fared.milliseconds), 1000.0, "ms"),
+        under(proof, "requests that failed, for each kill", results.failures / len(took), 1.0),
+        under(proof, "slowest answer", max(results.milliseconds), 1000.0, "ms"),
         under(proof, "slowest replacement", max(took) * 1000, 1000.0, "ms"),
         exactly(proof, "of connections held by others, answered", held.others_answered, held.of_others),
         exactly(proof, "of 40 connections in queues, answered", queued["200"], 40),

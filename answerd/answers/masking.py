@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 
 from answerd.formats import Format
 from answerd.formats.family import ParseError, Path
-from answerd.formats.places import MARKINGS, Leaf
+from answerd.formats.positions import MARKINGS, Leaf
 from answerd.memo import remembered
 
 SECRET = "(secret)"  # noqa: S105 - what stands in place of one

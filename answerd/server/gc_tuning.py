@@ -24,7 +24,7 @@ _PORTION = 5_000
 """Objects: a pass over them takes half a millisecond."""
 
 
-def keep_new() -> None:
+def freeze_new() -> None:
     """Once there is a portion of new objects, drop the cycles among them and look at the rest no more.
 
     To be called often while much is made.
@@ -35,7 +35,7 @@ def keep_new() -> None:
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """No pass while this lasts. What is left of it, if it is much, is not looked at afterwards either.
 
     For work that makes many objects at once, and calls nobody meanwhile. Several threads may do such work: passes come

@@ -24,7 +24,7 @@ _GONE: Any = object()
 _UNCHANGED: Any = object()
 
 
-class SharingMap(MutableMapping[K, V]):
+class CopyOnWriteMap(MutableMapping[K, V]):
     """A large dictionary that is shared, and a small one of what is different from it. To be edited only until it has
     been copied; walks through it, with pauses, stay right whatever is copied meanwhile."""
 
@@ -39,18 +39,18 @@ class SharingMap(MutableMapping[K, V]):
         self._changes: dict[K, V] = {}  # the value `_GONE` stands for a key of the base that is there no more
         self._is_shared = False  # then the base is never edited again
 
-    def copy(self, pause: Callable[[], None]) -> SharingMap[K, V]:
+    def copy(self, pause: Callable[[], None]) -> CopyOnWriteMap[K, V]:
         """A mapping with the same entries, to be edited. ``pause`` is called now and then where that takes long."""
-        copied: SharingMap[K, V] = SharingMap(is_searched=self._names is not None)
+        copied: CopyOnWriteMap[K, V] = CopyOnWriteMap(is_searched=self._names is not None)
         if len(self._changes) > max(_SMALL, len(self._base) // _SHARE):
             # Only the copy's: this one may be walked through by another greenlet, in a pause of its own.
-            self._put_together(copied, pause)
+            self._rebuild(copied, pause)
         elif self._base or self._changes:
             self._is_shared = copied._is_shared = True
             copied._base, copied._names, copied._changes = self._base, self._names, self._changes.copy()
         return copied
 
-    def _put_together(self, copied: SharingMap[K, V], pause: Callable[[], None]) -> None:
+    def _rebuild(self, copied: CopyOnWriteMap[K, V], pause: Callable[[], None]) -> None:
         for count, (key, value) in enumerate(self.items()):
             copied[key] = value
             if count % _BETWEEN_PAUSES == 0:
@@ -64,7 +64,7 @@ class SharingMap(MutableMapping[K, V]):
             found = (found - changed) | {key for key in changed if self._changes[key] is not _GONE}
         return found
 
-    def keys_besides(self, other: SharingMap[K, V], pause: Callable[[], None]) -> Iterator[K]:
+    def keys_not_in(self, other: CopyOnWriteMap[K, V], pause: Callable[[], None]) -> Iterator[K]:
         """The keys that ``other`` does not hold. Where one was made of the other, costs what they differ in."""
         asked = self._changes.keys() | other._changes.keys() if self._base is other._base else self
         for count, key in enumerate(asked):

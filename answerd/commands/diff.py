@@ -9,7 +9,7 @@ from typing import Any
 from answerd.answers.differences import Comparison, Difference, Side
 from answerd.answers.differences import compare as compare_sets
 from answerd.commands import Arguments, CommandError
-from answerd.commands.asking import configured_store
+from answerd.commands.common import configured_store
 from answerd.commands.terminal import coloured, plain, print_json, progress
 from answerd.config import ConfigError
 from answerd.store import Store, StoreError

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from answerd.formats.control import did_you_mean
 from answerd.formats.family import (
     ControlFault,
-    Hole,
     Path,
     Prepared,
+    RawControl,
+    Slot,
     Tree,
     Written,
-    WrittenControl,
     fragments,
 )
 from answerd.formats.template import Template, TemplateReader
@@ -43,7 +43,7 @@ def parse(text: str) -> Tree:
     return text
 
 
-def control(tree: Tree) -> tuple[WrittenControl, Tree]:
+def control(tree: Tree) -> tuple[RawControl, Tree]:
     """The directives and the layer without their lines."""
     text = tree
     reading = _Directives()
@@ -96,9 +96,9 @@ class _Directives:
         except ValueError as error:
             self.faults.append(ControlFault(key, f"{error} (line {line})"))
 
-    def written(self) -> WrittenControl:
+    def written(self) -> RawControl:
         """What was collected."""
-        return WrittenControl(self.values, tuple(self.faults))
+        return RawControl(self.values, tuple(self.faults))
 
     def take_extends(self, rest: str, place: str) -> None:
         """``extends base``: one group, once."""
@@ -205,7 +205,7 @@ def merge(lower: Tree, upper: Tree) -> Tree:
 def prepare(tree: Tree) -> Prepared:
     """The highest ``#!`` line, then the layers; a newline between two where the lower one does not end in one."""
     interpreters = [layer.interpreter for layer in tree if layer.interpreter]
-    answer: list[str | Hole] = []
+    answer: list[str | Slot] = []
     for text in filter(None, [*interpreters[-1:], *(layer.body for layer in tree)]):
         if answer and not _ends_line(answer[-1]):
             answer.append("\n")
@@ -213,7 +213,7 @@ def prepare(tree: Tree) -> Prepared:
     return Prepared(answer)
 
 
-def _ends_line(fragment: str | Hole) -> bool:
+def _ends_line(fragment: str | Slot) -> bool:
     """A filled value never ends a line: control characters are refused."""
     return isinstance(fragment, str) and fragment.endswith("\n")
 

@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
-from answerd.formats import json as json_family
-from answerd.formats import plain, text, toml, xml, yaml
+from answerd.formats import json_family, plain, text_family, toml_family, xml_family, yaml_family
 from answerd.formats.family import Path, Tree
 from answerd.formats.template import Template
-from answerd.formats.toml_places import Lines, toml_lines
+from answerd.formats.toml_positions import Lines, toml_lines
 from answerd.formats.xml_tree import WHITE, Element, Text
 from answerd.formats.yaml_nodes import Mapping, Node, Scalar
 
@@ -162,15 +161,15 @@ class _Yaml(_Structured):
 
     def mark(self, source: str, layer: int) -> Tree:
         """The document, each node's line a `_Line`."""
-        _, tree = yaml.control(yaml.parse(source))
-        if isinstance(tree, yaml.Stream):
+        _, tree = yaml_family.control(yaml_family.parse(source))
+        if isinstance(tree, yaml_family.Stream):
             roots = tuple(root and _marked_node(root, layer) for root in tree.roots)
             return tree._replace(roots=roots)
         return tree if tree.root is None else tree._replace(root=_marked_node(tree.root, layer))
 
     def leaves(self, tree: Tree) -> Iterator[Leaf]:
         """The scalars and the empty collections. The documents of a stream are counted like the items of a list."""
-        if isinstance(tree, yaml.Stream):
+        if isinstance(tree, yaml_family.Stream):
             return (
                 leaf
                 for position, root in enumerate(tree.roots)
@@ -227,7 +226,7 @@ class _Xml(_Structured):
 
     def mark(self, source: str, layer: int) -> Tree:
         """The document, its texts and attributes `_Word`, its lines `_Line`."""
-        _, tree = xml.control(xml.parse(source))
+        _, tree = xml_family.control(xml_family.parse(source))
         return replace(tree, root=_marked_element(tree.root, layer))
 
     def leaves(self, tree: Tree) -> Iterator[Leaf]:
@@ -283,11 +282,11 @@ class _Text:
             if line or at < len(lines) - 1:
                 end = "\r" if line.endswith("\r") else ""
                 lines[at] = f"{line.removesuffix(end)}\0{layer}:{at + 1}{end}"
-        return text.control("\n".join(lines))[1]
+        return text_family.control("\n".join(lines))[1]
 
     def leaves(self, tree: Tree) -> Iterator[Leaf]:
         """The lines of the text that the layers make."""
-        static = text.prepare(tree).static or b""
+        static = text_family.prepare(tree).static or b""
         lines = static.decode().split("\n")
         for number, line in enumerate(lines, 1):
             said, marked, mark = line.removesuffix("\r").rpartition("\0")
@@ -331,7 +330,7 @@ def json_lines(source: str) -> Lines:
 
 
 MARKINGS: dict[str, Marking] = {
-    "toml": _Plain(toml, toml_lines),
+    "toml": _Plain(toml_family, toml_lines),
     "json": _Plain(json_family, json_lines),
     "yaml": _Yaml(),
     "xml": _Xml(),

@@ -16,7 +16,7 @@ from typing import Any
 import tomli
 
 from answerd.formats import plain
-from answerd.formats.family import DEEPEST, Hole, ParseError, Prepared, Tree, WrittenControl, fragments
+from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, Tree, fragments
 from answerd.formats.template import Template, TemplateReader
 from answerd.memo import remembered
 
@@ -103,7 +103,7 @@ def _has_long_integer(value: object) -> bool:
     return isinstance(value, int) and value.bit_length() > _MOST_BITS
 
 
-def control(tree: Tree) -> tuple[WrittenControl, Tree]:
+def control(tree: Tree) -> tuple[RawControl, Tree]:
     """The control keys at the top of the document."""
     return plain.take_control(tree)
 
@@ -120,7 +120,7 @@ def prepare(tree: Tree) -> Prepared:
     return Prepared(written)
 
 
-_Written = list[str | Hole]
+_Written = list[str | Slot]
 """Filled by appending: generators within generators cost twice as much, and every answer goes through here."""
 
 

@@ -4,7 +4,7 @@ Knows one number in memory that forked processes share, and the loader of its ow
 what was written.
 
 Polling alone would leave a quarter of a second in which a worker answers from before a write that has been
-acknowledged. So whoever commits a write raises the `Generation`, and every request compares it (80 ns) with the one
+acknowledged. So whoever commits a write raises the `WriteCounter`, and every request compares it (80 ns) with the one
 that its process has loaded: only where they differ does it wait for the store.
 """
 
@@ -18,14 +18,14 @@ from gevent import get_hub
 from gevent.lock import RLock
 
 from answerd.answers.catalogue import Catalogue, no_pause
-from answerd.server import collector
+from answerd.server import gc_tuning
 from answerd.store import Changes, StoreError
 from answerd.store.loader import Loader
 
 _T = TypeVar("_T")
 
 
-class Generation:
+class WriteCounter:
     """A counter shared by the processes of one service. Made once, before forking; raised by one process only."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:
     return cast(_T, result)
 
 
-class Follower:
+class LiveAnswerSet:
     """The answer set of one process, kept up to date: the only place where its loader looks and takes.
 
     Made in the worker, after forking. ``lock`` is held while the set changes; readers never take it.
@@ -74,7 +74,7 @@ class Follower:
     def __init__(
         self,
         loader: Loader,
-        generation: Generation,
+        generation: WriteCounter,
         pause: Callable[[], None] = no_pause,
         run: Callable[..., Any] = in_thread,
     ) -> None:
@@ -104,7 +104,7 @@ class Follower:
         """Brings the set up to date with the store; whether anything changed. Raises `answerd.store.StoreError`."""
         with self.lock:
             seen = self._generation.value
-            with collector.held_back():
+            with gc_tuning.gc_paused():
                 changes: Changes | None = self._run(self.loader.look)
             if changes is not None:
                 self.loader.take(changes, self._pause)

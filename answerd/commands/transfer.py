@@ -9,7 +9,7 @@ from pathlib import Path
 from answerd.commands import Arguments, CommandError
 from answerd.commands.terminal import plain, progress
 from answerd.config import read_config
-from answerd.identity import shown
+from answerd.identity import printable
 from answerd.store.sqlite import SqliteStore
 from answerd.store.transfer import export_directory, import_directory, no_progress
 
@@ -25,7 +25,7 @@ def import_documents(arguments: Arguments) -> int:
     for problem in summary.problems:
         print(plain(f"problem: {problem}"), file=sys.stderr)
     print(
-        f"{summary.taken} documents imported into {shown(path)}, "
+        f"{summary.taken} documents imported into {printable(path)}, "
         f"{summary.replaced} of them replaced one that was there; "
         f"{len(summary.skipped) + len(summary.unreadable)} skipped, {len(summary.problems)} problems"
     )
@@ -42,5 +42,5 @@ def export_documents(arguments: Arguments) -> int:
     )
     for name, why in summary.skipped:
         print(plain(f"skipped: {name}: {why}"), file=sys.stderr)
-    print(f"{summary.written} documents exported to {shown(arguments['DIR'])}, {len(summary.skipped)} skipped")
+    print(f"{summary.written} documents exported to {printable(arguments['DIR'])}, {len(summary.skipped)} skipped")
     return 0

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from answerd.errors import CannotFill
 from answerd.formats import plain
-from answerd.formats.family import DEEPEST, Hole, ParseError, Path, Prepared, Tree, WrittenControl, line_and_column
+from answerd.formats.family import DEEPEST, ParseError, Path, Prepared, RawControl, Slot, Tree, line_and_column
 from answerd.formats.template import Placeholder, Template, TemplateReader
 from answerd.identity import brief
 
@@ -140,9 +140,9 @@ def is_key(text: str, token: re.Match[str]) -> bool:
     return _COLON.match(text, token.end()) is not None
 
 
-def control(tree: Tree) -> tuple[WrittenControl, Tree]:
+def control(tree: Tree) -> tuple[RawControl, Tree]:
     """The control keys at the top of an object; anything else has none."""
-    return plain.take_control(tree) if isinstance(tree, dict) else (WrittenControl(), tree)
+    return plain.take_control(tree) if isinstance(tree, dict) else (RawControl(), tree)
 
 
 def placeholders(tree: Tree, reader: TemplateReader) -> Tree:
@@ -165,7 +165,7 @@ def prepare(tree: Tree) -> Prepared:
     return Prepared([*_value(tree, "\n"), "\n"])
 
 
-def _value(value: object, line: str) -> Iterator[str | Hole]:
+def _value(value: object, line: str) -> Iterator[str | Slot]:
     """A value whose further lines begin with ``line``: a newline and the indentation."""
     if isinstance(value, str):
         yield _quoted(value)
@@ -176,7 +176,7 @@ def _value(value: object, line: str) -> Iterator[str | Hole]:
     elif isinstance(value, Template):
         yield '"'
         for part in value.parts:
-            yield _escape(part) if isinstance(part, str) else Hole(Template((part,)), partial(_fill, part))
+            yield _escape(part) if isinstance(part, str) else Slot(Template((part,)), partial(_fill, part))
         yield '"'
     else:
         yield _CONSTANTS[value] if value is None or isinstance(value, bool) else str(value)
@@ -185,7 +185,7 @@ def _value(value: object, line: str) -> Iterator[str | Hole]:
 _CONSTANTS = {None: "null", True: "true", False: "false"}
 
 
-def _members(members: plain.Map, line: str) -> Iterator[str | Hole]:
+def _members(members: plain.Map, line: str) -> Iterator[str | Slot]:
     before = "{"
     for key, value in members.items():
         yield f"{before}{line}{_INDENT}{_quoted(key)}: "
@@ -194,7 +194,7 @@ def _members(members: plain.Map, line: str) -> Iterator[str | Hole]:
     yield f"{line}}}" if members else "{}"
 
 
-def _elements(elements: list[Any], line: str) -> Iterator[str | Hole]:
+def _elements(elements: list[Any], line: str) -> Iterator[str | Slot]:
     before = "["
     for element in elements:
         yield f"{before}{line}{_INDENT}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.answers.sharing_map import SharingMap
+from answerd.answers.copy_on_write import CopyOnWriteMap
 
 STEPS = st.lists(
     st.tuples(st.sampled_from(["set", "delete", "copy"]), st.integers(0, 30), st.integers(0, 9)), max_size=60
@@ -16,8 +16,8 @@ def no_pause() -> None:
     pass
 
 
-def filled(count: int, *, is_searched: bool = False) -> SharingMap[int, str]:
-    made: SharingMap[int, str] = SharingMap(is_searched=is_searched)
+def filled(count: int, *, is_searched: bool = False) -> CopyOnWriteMap[int, str]:
+    made: CopyOnWriteMap[int, str] = CopyOnWriteMap(is_searched=is_searched)
     for number in range(count):
         made[number] = "first"
     return made
@@ -66,5 +66,5 @@ def test_keys_that_another_has_not() -> None:
     following = current.copy(no_pause)
     del following[3]
     following[200] = "new"
-    assert set(current.keys_besides(following, no_pause)) == {3}
-    assert set(following.keys_besides(current, no_pause)) == {200}
+    assert set(current.keys_not_in(following, no_pause)) == {3}
+    assert set(following.keys_not_in(current, no_pause)) == {200}

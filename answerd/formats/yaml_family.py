@@ -14,14 +14,14 @@ from typing import NamedTuple
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import (
     Branches,
-    Hole,
     MergeError,
     ParseError,
     Path,
     Prepared,
+    RawControl,
+    Slot,
     Tree,
     Written,
-    WrittenControl,
     branches,
     position,
 )
@@ -52,7 +52,7 @@ class Stream(NamedTuple):
     """A text of several documents: their roots, and the text, once it is cut at its placeholders. Never merged."""
 
     roots: tuple[Node | None, ...]
-    pieces: tuple[str | Hole, ...]
+    pieces: tuple[str | Slot, ...]
 
 
 def parse(text: str) -> Tree:
@@ -82,20 +82,20 @@ def _stream(text: str, roots: list[Node | None]) -> Stream:
     return Stream(tuple(roots), (text,))
 
 
-def control(tree: Tree) -> tuple[WrittenControl, Tree]:
+def control(tree: Tree) -> tuple[RawControl, Tree]:
     """The control keys at the top of the document, numbers and dates by their text."""
     root = None if isinstance(tree, Stream) else tree.root
     if not isinstance(root, Mapping):
-        return WrittenControl(), tree
+        return RawControl(), tree
     found = {key: root.pairs[STRING, key][1] for key in CONTROL_KEYS if (STRING, key) in root.pairs}
     if not found:
-        return WrittenControl(), tree
+        return RawControl(), tree
     written = {
         key: Written(_truth(value) if key == "template" else _texts(value), position(value.line, value.column))
         for key, value in found.items()
     }
     rest = {key: pair for key, pair in root.pairs.items() if key[0] != STRING or key[1] not in found}
-    return WrittenControl(written), tree._replace(root=root._replace(pairs=rest))
+    return RawControl(written), tree._replace(root=root._replace(pairs=rest))
 
 
 def _truth(value: Node) -> object:

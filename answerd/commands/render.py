@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 from answerd import captures
-from answerd.answers.near_misses import told
+from answerd.answers.near_misses import with_hints
 from answerd.answers.provenance import Placing, explained, explanation, origins
 from answerd.answers.reasoning import reasoning
 from answerd.answers.resolve import Answer, resolve
 from answerd.commands import Arguments, CommandError
-from answerd.commands.asking import configured_store, read_bytes
+from answerd.commands.common import configured_store, read_bytes
 from answerd.commands.terminal import plain, print_json
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
@@ -32,7 +32,7 @@ def render(arguments: Arguments) -> int:
     try:
         answer = resolve(catalogue, facts)
     except AnswerError as error:
-        raise CommandError(told(error, facts)) from None
+        raise CommandError(with_hints(error, facts)) from None
     print(f"# {plain(answer.composition)}", file=sys.stderr)
     if arguments["--explain"] or arguments["--why"]:
         _judge(answer, facts)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from answerd.errors import CannotFill
-from answerd.formats.family import Hole, MergeError, Path, Prepared, Tree, WrittenControl
+from answerd.formats.family import MergeError, Path, Prepared, RawControl, Slot, Tree
 from answerd.formats.template import Placeholder, Template, TemplateReader
 from answerd.formats.xml_control import META, holding, read_meta, without
 from answerd.formats.xml_merge import merged
@@ -36,12 +36,12 @@ def parse(text: str) -> Tree:
     return read(text)
 
 
-def control(tree: Tree) -> tuple[WrittenControl, Tree]:
+def control(tree: Tree) -> tuple[RawControl, Tree]:
     """What ``<answer-meta>`` below the root says, and the document without it."""
     root: Element = tree.root
     metas = [child for child in root.elements() if child.name == META]
     if not metas:
-        return WrittenControl(), tree
+        return RawControl(), tree
     kept = [item for item in root.content if not isinstance(item, Element) or item.name != META]
     return replace(read_meta(metas), is_there=True), replace(tree, root=holding(root, kept))
 
@@ -93,7 +93,7 @@ def prepare(tree: Tree) -> Prepared:
     )
 
 
-def _element(element: Element, line: str, *, verbatim: bool) -> Iterator[str | Hole]:
+def _element(element: Element, line: str, *, verbatim: bool) -> Iterator[str | Slot]:
     """An element whose further lines begin with ``line``: a newline and the indentation.
 
     ``verbatim``: every white space inside counts, because it stands in mixed content or under ``xml:space``.
@@ -121,7 +121,7 @@ def _element(element: Element, line: str, *, verbatim: bool) -> Iterator[str | H
     yield f"</{element.name}>"
 
 
-def _item(item: Element | Text | Instruction, line: str, *, verbatim: bool) -> Iterator[str | Hole]:
+def _item(item: Element | Text | Instruction, line: str, *, verbatim: bool) -> Iterator[str | Slot]:
     if isinstance(item, Element):
         yield from _element(item, line, verbatim=verbatim)
     elif isinstance(item, Instruction):
@@ -132,12 +132,12 @@ def _item(item: Element | Text | Instruction, line: str, *, verbatim: bool) -> I
         yield from _value(item.value, _IN_TEXT)
 
 
-def _value(value: str | Template, escapes: dict[int, str]) -> Iterator[str | Hole]:
+def _value(value: str | Template, escapes: dict[int, str]) -> Iterator[str | Slot]:
     for part in (value,) if isinstance(value, str) else value.parts:
         if isinstance(part, str):
             yield part.translate(escapes)
         else:
-            yield Hole(Template((part,)), partial(_fill, part, escapes))
+            yield Slot(Template((part,)), partial(_fill, part, escapes))
 
 
 def _fill(placeholder: Placeholder, escapes: dict[int, str], text: str) -> str:

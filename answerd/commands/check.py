@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 from answerd.check import Report, built_in_verdict, check
 from answerd.commands import Arguments
-from answerd.commands.asking import configured_store, read_bytes
+from answerd.commands.common import configured_store, read_bytes
 from answerd.commands.terminal import coloured, plain, print_json, progress
 from answerd.formats import FORMATS, split_extension
 from answerd.identity import brief

@@ -11,7 +11,7 @@ from answerd.commands import Arguments, CommandError
 from answerd.commands.terminal import plain, print_json
 from answerd.config import read_config
 from answerd.facts import Facts
-from answerd.identity import shown
+from answerd.identity import printable
 
 
 def list_captures(arguments: Arguments) -> int:
@@ -51,5 +51,5 @@ def _rows(directory: Path) -> list[dict[str, str]]:
             "request": capture.request_line,
             "outcome": capture.outcome,
         }
-        rows.append({key: shown(value) for key, value in row.items()})
+        rows.append({key: printable(value) for key, value in row.items()})
     return rows

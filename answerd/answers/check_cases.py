@@ -14,7 +14,7 @@ from answerd.facts import Facts, facts_of
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class CheckCase:
     """One answer to be tried: what to call it, the name it is asked by (empty for a default), and the document whose
     ``match`` counts as holding and whose format is asked for."""
 
@@ -33,15 +33,15 @@ class Trial:
         return (self.document.key.format,)
 
 
-def trials(catalogue: Catalogue) -> Iterator[Trial]:
+def check_cases(catalogue: Catalogue) -> Iterator[CheckCase]:
     """Every trial of a set. What cannot be read claims nothing that is known, and is a problem already."""
     for document in catalogue.documents.values():
         if not document.content.readable or document.is_named_like_an_alias:
             continue
         if not document.is_shared:
-            yield Trial(str(document.key), document.key.identifier, document)
+            yield CheckCase(str(document.key), document.key.identifier, document)
             continue
         for member in document.control.members:
             documents = catalogue.machines.get(member, ())
             if all(machine.key.format != document.key.format for machine in documents):
-                yield Trial(f'{document.key} for member "{member}"', member, document)
+                yield CheckCase(f'{document.key} for member "{member}"', member, document)
