@@ -1,4 +1,4 @@
-"""Captured requests: what one is on disk, writing it, reading it again (SPEC 13).
+"""Captured requests: what one is on disk, writing it, reading it again (docs/captures.md).
 
 A capture is two files: ``<UTC>-<peer>-<n>.body``, the body byte for byte, and the same name with ``.meta``, everything
 else as JSON. Knows those files. Must not know sockets or who asked for a capture.

@@ -1,4 +1,6 @@
-"""Every answer before anybody asks: the set's problems, and each machine and member rendered and judged (SPEC 12, 13).
+"""Every answer before anybody asks: the set's problems, and each machine and member rendered and judged.
+
+Rules: docs/check.md, docs/cli.md.
 
 ``answerd check`` and ``GET /check`` both come here. It renders with the same `resolve` as the server, from a machine's
 identity alone, so what needs a fact that only a request brings is a note and not a failure.

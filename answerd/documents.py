@@ -1,4 +1,4 @@
-"""Documents: what a store hands out, and what one document is once it is read (SPEC 3, 5).
+"""Documents: what a store hands out, and what one document is once it is read (docs/merging.md#control-keys).
 
 A `RawDocument` is text and a name; a `Document` is that text understood, each at most once. Nothing here knows the
 other documents: what follows from several of them together is the catalogue's.

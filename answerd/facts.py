@@ -49,7 +49,7 @@ SHORTEST_BODY_IDENTITY = 4
 """Characters in identity form: the schema version ``1.0`` of a JSON body must not be the machine ``10``."""
 
 SIDE_FILES = ("meta-data", "vendor-data", "network-config")
-"""What cloud-init asks NoCloud's URL for beside ``user-data`` (SPEC 7)."""
+"""What cloud-init asks NoCloud's URL for beside ``user-data`` (docs/selection.md#noclouds-side-files)."""
 
 AUTOYAST_RULES = "rules.xml"
 """What AutoYaST asks a directory for first."""

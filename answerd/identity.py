@@ -1,6 +1,7 @@
 """Names: what may be one, when two are the same machine, and where MAC addresses stand in a text.
 
-Pure rules of SPEC 3 and 6. Knows nothing of documents, requests or stores.
+Pure rules of docs/formats.md#identifiers and docs/selection.md#what-a-request-says-facts. Knows nothing of documents,
+requests or stores.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Kind(StrEnum):
 
 
 IDENTIFIER_LENGTH = 200
-"""Characters an identifier may have at most (SPEC 3)."""
+"""Characters an identifier may have at most (docs/formats.md#identifiers)."""
 
 LONGEST_VALUE = 1_024
 """Characters of the longest text that is a value of a label, or an identity, of a request."""

@@ -1,4 +1,6 @@
-"""The answer set, indexed: what a request needs is a look-up, however many documents there are (SPEC 7).
+"""The answer set, indexed: what a request needs is a look-up, however many documents there are.
+
+Rules: docs/selection.md#which-documents-answer.
 
 A catalogue is never edited: `Catalogue.changed` makes a new one beside it, which shares every document that did not
 change, parsed or not. Machine documents are parsed when first needed; groups at once, because only their content

@@ -1,4 +1,6 @@
-"""Layers to an answer that only waits to be filled: merge, serialise, cut at the placeholders (SPEC 8, 9).
+"""Layers to an answer that only waits to be filled: merge, serialise, cut at the placeholders.
+
+Rules: docs/merging.md, docs/templates.md.
 
 The work is done once per stack of layers. Its result stays with the stack's top document, beside the layers below it:
 it counts only for that stack. The top is not stored beside its own result, because a document that refers to itself is

@@ -1,4 +1,6 @@
-"""A mapping whose copies share what they have in common, so that the next catalogue costs what changed (SPEC 3).
+"""A mapping whose copies share what they have in common, so that the next catalogue costs what changed.
+
+Rules: docs/architecture.md#what-is-kept-and-until-when.
 
 To copy a dictionary of 100,000 documents takes milliseconds in which nobody is answered, and writes to every object in
 it, because each is counted once more: after a fork, none of that memory would be shared any longer.

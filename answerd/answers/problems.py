@@ -1,4 +1,4 @@
-"""What is wrong with an answer set before anybody asks (SPEC 12).
+"""What is wrong with an answer set before anybody asks (docs/check.md).
 
 Sorted, stable sentences, each naming kind, identifier and format. What a request would bring is no concern here.
 

@@ -160,7 +160,7 @@ class _Considered:
         self.steps.append(Step(heading, sentence, tuple(details)))
 
     def _consider(self) -> None:
-        """The claims in the order in which SPEC 7 considers them."""
+        """The claims in the order in which docs/selection.md#which-documents-answer considers them."""
         if self.question.only_naming:
             heading = "rules" if self.facts.asks_for_rules else "side file"
             self._tell(heading, f"only documents whose match names {self.question.only_naming!r} may claim it")

@@ -19,7 +19,7 @@ from answerd.formats.yaml_writing import escape
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 NO_INSTANCE = "nocloud"
-"""The ``instance-id`` of a machine that nothing names (SPEC 7)."""
+"""The ``instance-id`` of a machine that nothing names (docs/selection.md#noclouds-side-files)."""
 
 
 class Answer(NamedTuple):

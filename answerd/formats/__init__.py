@@ -1,4 +1,6 @@
-"""The formats: their extensions, families, order, content types, and the URL segments that ask for them (SPEC 4).
+"""The formats: their extensions, families, order, content types, and the URL segments that ask for them.
+
+Rules: docs/formats.md.
 
 One table each, and code reads the table. To add a format: its family's module, and its line here.
 """

@@ -1,4 +1,4 @@
-"""The control keys: what they mean, and what is wrong with one (SPEC 5).
+"""The control keys: what they mean, and what is wrong with one (docs/merging.md#control-keys).
 
 Families spell them (`RawControl`); this room reads them all alike, so that a rule holds in every format.
 """
@@ -25,7 +25,10 @@ CONTROL_KEYS: dict[str, frozenset[Kind]] = {
 """Every control key and the kinds of document in which it has a meaning."""
 
 CLAIMING_KEYS = frozenset({"members", "match"})
-"""A group in which one of these is malformed might claim anything: it cannot be read (SPEC 7)."""
+"""A group in which one of these is malformed might claim anything: it cannot be read.
+
+Rules: docs/selection.md#broken-documents.
+"""
 
 
 class Forms(list[str]):

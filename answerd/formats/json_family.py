@@ -49,7 +49,7 @@ class NumberText:
         return self.text
 
 
-Number.register(NumberText)  # a reader that refuses numbers (SPEC 5) sees that it is one
+Number.register(NumberText)  # a reader that refuses numbers (docs/merging.md#control-keys) sees that it is one
 
 
 class _RefusedError(ValueError):

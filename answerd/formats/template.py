@@ -1,4 +1,6 @@
-"""Placeholders: ``{{ label | filter }}`` in a document's text, read once and filled for each request (SPEC 9).
+"""Placeholders: ``{{ label | filter }}`` in a document's text, read once and filled for each request.
+
+Rules: docs/templates.md.
 
 Knows the placeholder's grammar and filters. Knows nothing of how a family writes the filled text: escaping is the
 family's, in its `Slot`.

@@ -1,4 +1,6 @@
-"""How XML spells the control keys: ``<answer-meta>`` below the root, and the paths of its ``<unset>`` (SPEC 5).
+"""How XML spells the control keys: ``<answer-meta>`` below the root, and the paths of its ``<unset>``.
+
+Rules: docs/merging.md#control-keys.
 
     <answer-meta extends="base" template="false">
       <member>52:54:00:11:22:33</member> <match manufacturer="Dell Inc."/> <unset>general/mode</unset>

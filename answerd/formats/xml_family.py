@@ -1,4 +1,4 @@
-"""The XML family: AutoYaST profiles, unattend.xml and their like, merged element by element (SPEC 8).
+"""The XML family: AutoYaST profiles, unattend.xml and their like, merged element by element (docs/xml.md).
 
 What an element is and how a text becomes one is `answerd.formats.xml_tree`; what a layer means, `xml_merge`; how
 control keys are spelled, `xml_control`. Here they are one family, and a tree becomes an answer.

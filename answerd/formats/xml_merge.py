@@ -1,4 +1,4 @@
-"""One XML element laid over another: which children are the same one, what a list is (SPEC 8).
+"""One XML element laid over another: which children are the same one, what a list is (docs/xml.md).
 
 Knows nothing of control keys or of how a tree is written.
 """

@@ -188,7 +188,10 @@ class _Reader:
         raise ParseError(reason, self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1)
 
     def declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
-        """Documents are UTF-8 (SPEC 3) and answers too: another name in the declaration would be a lie in both."""
+        """Documents are UTF-8 and answers too: another name in the declaration would be a lie in both.
+
+        Rules: docs/formats.md.
+        """
         if encoding and encoding.lower() not in ("utf-8", "utf8"):
             self.refuse("it declares another encoding, but documents are UTF-8: save it as UTF-8 and say so")
 

@@ -1,4 +1,4 @@
-"""The admin API: documents are read, written and tried over HTTP (SPEC 11).
+"""The admin API: documents are read, written and tried over HTTP (docs/admin-api.md).
 
 Knows paths, statuses and JSON. Who may ask is judged here first; whether a write may be made is the write guard's. Must
 not know sockets (the listener has read the request, its body too) nor how documents are stored.
@@ -141,7 +141,7 @@ def json_error(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()
 
 @dataclass(frozen=True, slots=True)
 class _Gate:
-    """Who gets in: judged before path and method are (SPEC 11)."""
+    """Who gets in: judged before path and method are (docs/http.md#order-of-statuses)."""
 
     token: str
     block: FailureBlock
@@ -174,7 +174,7 @@ class _Gate:
 
 
 class _Api:
-    """The handlers, one for each row of SPEC 11's table."""
+    """The handlers, one for each row of docs/admin-api.md."""
 
     def __init__(self, guard: WriteGuard) -> None:
         self.guard = guard

@@ -1,4 +1,4 @@
-"""The answer endpoint: a request becomes facts, facts an answer, the answer a response (SPEC 10).
+"""The answer endpoint: a request becomes facts, facts an answer, the answer a response (docs/http.md).
 
 The listener has parsed the request, read its body and refused what is malformed; nothing here parses a document or
 touches a file. Statuses come from one table.

@@ -1,4 +1,6 @@
-"""Bearer tokens: whether a request presents the right one, and who has guessed wrong too often (SPEC 10, 11).
+"""Bearer tokens: whether a request presents the right one, and who has guessed wrong too often.
+
+Rules: docs/http.md#bearer-token, docs/admin-api.md#wrong-tokens.
 
 Knows the ``Authorization`` header and counts failures per address. Must not know HTTP statuses, what a token protects,
 or the time: the clock is given.

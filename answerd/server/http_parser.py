@@ -1,8 +1,8 @@
 """HTTP requests: bytes in, a request out.
 
 Knows how one request is read from a connection that carries exactly one: where its header ends, what must be refused
-(SPEC 10), how its body is framed, and the limits of each part. llhttp (through httptools) judges the header lines and
-the chunked coding; the request line is read here, because llhttp knows a closed list of methods and the apps answer
+(docs/http.md), how its body is framed, and the limits of each part. llhttp (through httptools) judges the header lines
+and the chunked coding; the request line is read here, because llhttp knows a closed list of methods and the apps answer
 405 to any. Must not know sockets, greenlets, the clock, WSGI or what a path means.
 
 The answer never depends on how the bytes were cut into packets: every rule below fires at a position in the stream,
@@ -18,8 +18,8 @@ from urllib.parse import unquote_to_bytes
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
-MAX_REQUEST_LINE = 8_192  # bytes without its line end (SPEC 10: 414 above)
-MAX_HEADER_BLOCK = 65_536  # bytes of all header lines with their line ends (SPEC 10: 431 above)
+MAX_REQUEST_LINE = 8_192  # bytes without its line end (docs/http.md#limits: 414 above)
+MAX_HEADER_BLOCK = 65_536  # bytes of all header lines with their line ends (docs/http.md#limits: 431 above)
 # A chunked body may be cut into chunks of one byte (six bytes on the wire for one of the body); what exceeds that is
 # extensions and trailers, which are read past and must end some time.
 CHUNK_OVERHEAD_PER_BYTE = 5

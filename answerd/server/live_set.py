@@ -1,4 +1,6 @@
-"""What makes a write by one worker count for the next request of every worker (SPEC 3).
+"""What makes a write by one worker count for the next request of every worker.
+
+Rules: docs/admin-api.md#what-a-write-guarantees.
 
 Knows one number in memory that forked processes share, and the loader of its own process. Must not know requests, nor
 what was written.

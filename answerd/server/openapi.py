@@ -12,7 +12,7 @@ from answerd.formats import FORMATS
 from answerd.identity import IDENTIFIER_LENGTH
 
 DOCUMENT_LIMIT = 262_144
-"""Bytes a document may have (SPEC 11)."""
+"""Bytes a document may have (docs/admin-api.md)."""
 
 Part = dict[str, Any]
 

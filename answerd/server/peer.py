@@ -1,4 +1,4 @@
-"""The address a request came from: the connection's, or what a trusted proxy says it is (SPEC 2).
+"""The address a request came from: the connection's, or what a trusted proxy says it is (docs/http.md#behind-a-proxy).
 
 Knows IP addresses and ``X-Forwarded-For``. Must not know sockets or who asks.
 """

@@ -1,4 +1,4 @@
-"""The log: one line a request, service lines beside them (SPEC 15).
+"""The log: one line a request, service lines beside them (docs/running.md#the-log).
 
 Knows the shape of a line, how text from outside is escaped, and how lines reach stderr, stdout or a file without ever
 holding up an answer. Must not know what was asked or answered.

@@ -1,4 +1,6 @@
-"""The running service: what can refuse to start is tried first, then one process or several answer (SPEC 2, 15, 16).
+"""The running service: what can refuse to start is tried first, then one process or several answer.
+
+Rules: docs/configuration.md, docs/running.md#the-log, docs/running.md#start-stop-reload.
 
 Puts the other rooms together. Knows the order in which things start and end; decides nothing about a request.
 """

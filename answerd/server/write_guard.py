@@ -1,4 +1,6 @@
-"""The write guard: a write that would break the answer set is undone before anybody sees it (SPEC 11).
+"""The write guard: a write that would break the answer set is undone before anybody sees it.
+
+Rules: docs/admin-api.md#what-a-write-guarantees.
 
 Knows the order of one write: begin, problems before, apply, problems after, keep or roll back. Must not know HTTP, nor
 who may write.

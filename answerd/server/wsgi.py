@@ -1,7 +1,7 @@
 """WSGI without a server: the environ of a request, and the bytes of what an app answers.
 
 Knows PEP 3333 and the keys of its own that the apps read (``answerd.…``, listed at `environ_of`), and what every
-response carries (SPEC 10). Must not know sockets, deadlines or what an app does.
+response carries (docs/http.md#response-headers). Must not know sockets, deadlines or what an app does.
 """
 
 import re
@@ -64,7 +64,7 @@ def environ_of(request: Request, base: dict[str, Any], peer: str, port: int) -> 
     - ``answerd.headers``: all headers as (lower-case name, value), also those that a ``HTTP_`` key cannot hold;
     - ``answerd.body``: bytes, empty where the app's gate did not want it; ``answerd.body_too_large``: it was not read,
       its limit or what it claims is exceeded;
-    - ``answerd.peer``: the address the request came from (SPEC 2), without port.
+    - ``answerd.peer``: the address the request came from (docs/http.md#behind-a-proxy), without port.
 
     The listener adds ``answerd.client``, an `answerd.server.client.Client`.
 

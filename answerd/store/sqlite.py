@@ -1,4 +1,6 @@
-"""The SQLite store: documents as rows of one file, which several programs may read and write at a time (SPEC 3).
+"""The SQLite store: documents as rows of one file, which several programs may read and write at a time.
+
+Rules: docs/formats.md#the-files.
 
 Knows the database's schema and how a write becomes durable. Decides nothing: what may be written is the write guard's,
 what a document means the catalogue's.

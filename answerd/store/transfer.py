@@ -1,4 +1,6 @@
-"""Import and export: a directory in the layout of SPEC 3 into the database, and the database into a directory.
+"""Import and export: a directory into the database, and the database into a directory.
+
+Rules: docs/admin-api.md#import-and-export; the layout: docs/formats.md#the-files.
 
 Knows what must be true of all documents together before one is taken, and what is skipped and why. Must not know what a
 document means: one that is broken is taken as it is.

@@ -1,4 +1,7 @@
-"""A claim by a broken document is a 500, never the next best claim; everybody else is served (SPEC 3, 7)."""
+"""A claim by a broken document is a 500, never the next best claim; everybody else is served.
+
+Rules: docs/selection.md#broken-documents.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +112,7 @@ def test_two_spellings_of_one_machine_are_a_500_in_that_format_alone(fleet: Flee
     assert len(fleet.problems()) == 1
 
 
-# --- groups that cannot be read (SPEC 7) ------------------------------------------------------------------------------
+# --- groups that cannot be read --------------------------------------------------------------------------------------
 
 UNREADABLE = {
     "does not parse": "x = = 1\n",

@@ -1,4 +1,4 @@
-"""`check`: every machine and member rendered and judged, from its name alone (SPEC 12), in every store."""
+"""`check`: every machine and member rendered and judged, from its name alone (docs/check.md), in every store."""
 
 from __future__ import annotations
 

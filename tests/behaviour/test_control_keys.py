@@ -1,4 +1,4 @@
-"""Control keys in every family: what they mean, and what is a problem (SPEC 5)."""
+"""Control keys in every family: what they mean, and what is a problem (docs/merging.md#control-keys)."""
 
 from __future__ import annotations
 

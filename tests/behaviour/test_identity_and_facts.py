@@ -1,4 +1,7 @@
-"""Who a request is, seen in what it is answered: SPEC 3 and 6, in every store."""
+"""Who a request is, seen in what it is answered, in every store.
+
+Rules: docs/formats.md#identifiers, docs/selection.md#what-a-request-says-facts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers laid over one another: SPEC 8 for TOML and text, and `unset` along a chain, in every store."""
+"""Layers laid over one another: docs/merging.md for TOML and text, and `unset` along a chain, in every store."""
 
 from __future__ import annotations
 

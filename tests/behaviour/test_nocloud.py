@@ -1,4 +1,4 @@
-"""NoCloud's side files: SPEC 7, in every store."""
+"""NoCloud's side files: docs/selection.md#noclouds-side-files, in every store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a set before anybody asks: SPEC 12, in every store."""
+"""What is wrong with a set before anybody asks: docs/check.md, in every store."""
 
 from __future__ import annotations
 

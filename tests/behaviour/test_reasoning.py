@@ -1,4 +1,7 @@
-"""``render --why``: every claim that was considered, and why it won or lost, in the words of SPEC 7."""
+"""``render --why``: every claim that was considered, and why it won or lost.
+
+Rules: docs/selection.md#which-documents-answer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which documents answer a request: SPEC 4 (aliases) and 7, sentence by sentence, in every store."""
+"""Which documents answer a request, sentence by sentence, in every store.
+
+Rules: docs/formats.md#which-format-a-request-asks-for, docs/selection.md#which-documents-answer.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def chosen(fleet: Fleet, target: str = "/", **request: Any) -> str:
     return found[1]
 
 
-# --- aliases (SPEC 4, 7.1) ------------------------------------------------------------------------------------------
+# --- aliases ----------------------------------------------------------------------------------------------------------
 
 ONE_OF_EACH = {
     "default.toml": 'marker = "toml"\n',
@@ -97,7 +100,7 @@ def test_the_first_alias_of_a_path_decides(fleet: Fleet) -> None:
     assert served_format(fleet, "/proxmox/rhel") == "toml"
 
 
-# --- machine documents (SPEC 7.2) -----------------------------------------------------------------------------------
+# --- machine documents ------------------------------------------------------------------------------------------------
 
 
 def test_more_criteria_win_then_the_identifier_then_the_format_order(fleet: Fleet) -> None:
@@ -160,7 +163,7 @@ def test_equality_never_a_substring(fleet: Fleet) -> None:
     ]
 
 
-# --- the machine's group (SPEC 7.3) ---------------------------------------------------------------------------------
+# --- the machine's group ----------------------------------------------------------------------------------------------
 
 
 def test_extends_beats_members_beats_match(fleet: Fleet) -> None:
@@ -217,7 +220,7 @@ def test_composition_is_by_extends_and_only_one_group_applies(fleet: Fleet) -> N
     assert fleet.text(f"/?mac={MAC}") == "root = 1\na = 1\n"
 
 
-# --- groups (SPEC 7.3) ----------------------------------------------------------------------------------------------
+# --- groups -----------------------------------------------------------------------------------------------------------
 
 GROUPS = {
     "groups/b-one.toml": marked("b-one", match={"vendor": "Dell*"}),
@@ -281,7 +284,7 @@ def test_a_group_without_members_or_match_claims_nothing(fleet: Fleet) -> None:
         fleet.ask("/?h=base")
 
 
-# --- defaults (SPEC 7.4) and 404 (SPEC 7.5) -------------------------------------------------------------------------
+# --- defaults and 404 -------------------------------------------------------------------------------------------------
 
 
 def test_the_default_may_extend_a_group(fleet: Fleet) -> None:
@@ -322,7 +325,7 @@ def test_an_empty_set_claims_nothing(fleet: Fleet) -> None:
         fleet.ask("/")
 
 
-# --- names that are aliases (SPEC 6) --------------------------------------------------------------------------------
+# --- names that are aliases -------------------------------------------------------------------------------------------
 
 
 def test_a_machine_named_like_an_alias_claims_nothing(fleet: Fleet) -> None:

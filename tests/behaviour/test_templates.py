@@ -1,4 +1,4 @@
-"""Placeholders filled by each format's own rules: SPEC 9, in every store."""
+"""Placeholders filled by each format's own rules: docs/templates.md, in every store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The answer endpoint of the real program: statuses, their order, their bodies, and what the log says (SPEC 10, 15)."""
+"""The answer endpoint of the real program: statuses, their order, their bodies, and what the log says.
+
+Rules: docs/http.md, docs/running.md#the-log.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ def guarded(answers: Path) -> Iterator[Service]:
 
 
 def is_an_error(reply: Reply) -> bool:
-    """Whether a response is an error as SPEC 10 has it: one plain line, and closed."""
+    """Whether a response is an error as docs/http.md has it: one plain line, and closed."""
     return (
         reply.headers["content-type"].startswith("text/plain")
         and reply.headers["connection"] == "close"

@@ -1,4 +1,4 @@
-"""Captured requests and their replay (SPEC 13), with what real installers send."""
+"""Captured requests and their replay (docs/captures.md), with what real installers send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands, as the real program: SPEC 13."""
+"""The commands, as the real program: docs/cli.md."""
 
 from __future__ import annotations
 

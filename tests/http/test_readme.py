@@ -27,7 +27,10 @@ CHECKOUT = Path(__file__).parents[2]
 README = (CHECKOUT / "README.md").read_text("utf-8")
 
 IN_FORCE_SECONDS = 5.0
-"""A file takes effect within a second (SPEC 3); the rest is for a machine that is busy with other tests."""
+"""A file takes effect within a second; the rest is for a machine that is busy with other tests.
+
+Rules: docs/running.md#the-answers-directory.
+"""
 BETWEEN_TRIES_SECONDS = 0.1
 
 DOCUMENTED_ADDRESS = "127.0.0.1:8000"

@@ -1,4 +1,4 @@
-"""Starting, changing under way, stopping: SPEC 2, 3 and 16, with the real program."""
+"""Starting, changing under way, stopping: docs/running.md, with the real program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.running import PROGRAM, Service, environment, run, write_tree
 Start = Callable[..., Service]
 
 SECOND = 1.0
-"""Within which a change on disk takes effect (SPEC 3)."""
+"""Within which a change on disk takes effect (docs/running.md#the-answers-directory)."""
 
 
 def replace(path: Path, text: str) -> None:

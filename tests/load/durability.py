@@ -1,4 +1,4 @@
-"""Proof of durability: writers at work while the service is killed, or while its disk is full (SPEC 11).
+"""Proof of durability: writers at work while the service is killed, or while its disk is full (docs/admin-api.md).
 
 ``python -m tests.load.durability [KILLS]`` runs the long form, 200 kills unless told otherwise; the tests run a short
 one.

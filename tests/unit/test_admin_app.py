@@ -1,4 +1,4 @@
-"""The admin API without a socket: every row of SPEC 11's tables, on a clock that the tests set."""
+"""The admin API without a socket: every row of docs/admin-api.md, on a clock that the tests set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The catalogue: changing one is the same as building it anew, and never edits the one before (SPEC 7)."""
+"""The catalogue: changing one is the same as building it anew, and never edits the one before.
+
+Rules: docs/selection.md#which-documents-answer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts: labels and identities that a request carries (SPEC 6)."""
+"""Facts: labels and identities that a request carries (docs/selection.md#what-a-request-says-facts)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The file store: which files are documents, when a change counts, and how a write lands (SPEC 3)."""
+"""The file store: which files are documents, when a change counts, and how a write lands.
+
+Rules: docs/formats.md#the-files.
+"""
 
 from __future__ import annotations
 

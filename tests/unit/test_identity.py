@@ -1,4 +1,7 @@
-"""Names: what may be one, when two are the same machine, where MAC addresses stand (SPEC 3, 6)."""
+"""Names: what may be one, when two are the same machine, where MAC addresses stand.
+
+Rules: docs/formats.md, docs/selection.md#what-a-request-says-facts.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def emitted(document: Any) -> str:
 
 
 def merged(lower: Any, upper: Any) -> Any:
-    """The rule of SPEC 8 on plain data."""
+    """The rule of docs/merging.md on plain data."""
     if not (isinstance(lower, dict) and isinstance(upper, dict)):
         return upper
     together = {key: merged(value, upper[key]) if key in upper else value for key, value in lower.items()}

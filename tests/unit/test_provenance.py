@@ -1,7 +1,7 @@
 """Where each value of an answer came from, against a recomputation that shares nothing with it.
 
 Layers are written here by small writers that note, for every value, the line they write it on. Laying these notes over
-one another as SPEC 8 says must give what `provenance` says, whatever the layers are.
+one another as docs/merging.md says must give what `provenance` says, whatever the layers are.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def signed(noted: Noted, name: str) -> Noted:
 
 
 def laid_over(lower: Noted, upper: Noted) -> Noted:
-    """SPEC 8: maps merge key by key, any other value is replaced whole."""
+    """docs/merging.md: maps merge key by key, any other value is replaced whole."""
     if not (isinstance(lower, dict) and isinstance(upper, dict)):
         return upper
     together = {key: laid_over(below, upper[key]) if key in upper else below for key, below in lower.items()}

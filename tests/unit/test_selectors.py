@@ -1,4 +1,4 @@
-"""The selector index says what trying every selector would (SPEC 7)."""
+"""The selector index says what trying every selector would (docs/selection.md#which-documents-answer)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placeholders: their grammar, filters, literals and faults (SPEC 9)."""
+"""Placeholders: their grammar, filters, literals and faults (docs/templates.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The text family: directives taken out, layers one after another, nothing else changed (SPEC 5, 8)."""
+"""The text family: directives taken out, layers one after another, nothing else changed.
+
+Rules: docs/merging.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The TOML family: what is written reads back the same, whatever it holds (SPEC 8)."""
+"""The TOML family: what is written reads back the same, whatever it holds (docs/merging.md)."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def read(text: str) -> Any:
 
 
 def laid_over(lower: Plain, upper: Plain) -> Plain:
-    """The rules of SPEC 8 where siblings are told apart."""
+    """The rules of docs/xml.md#which-elements-are-the-same-one where siblings are told apart."""
     together = lower.attributes | upper.attributes
     if upper.empty:
         return Plain(lower.content, together)
