@@ -16,7 +16,7 @@ from tests.support.service import Service, write_tree  # noqa: E402
 
 __all__ = ["STORES", "Fleet", "key_of"]  # their former place: import them from tests.support.fleet
 
-settings.register_profile("by hand", deadline=None)
+settings.register_profile("by hand", deadline=None, derandomize=False)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "by hand")
 """Property tests have no deadline: it would measure the machine. Continuous integration draws the same examples each
