@@ -96,6 +96,9 @@ Path = tuple[str, ...]
 Branches = dict[str, "Branches | None"]
 """Paths as a tree: each first step with what follows it, None where a path ends."""
 
+NO_BRANCHES: Branches = {}
+"""No paths. Nobody fills it."""
+
 
 def branches(paths: Iterable[Path]) -> Branches:
     """Paths as a tree. What stands below the end of another path is not in it: all of that goes with the other."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from answerd.formats.control import CONTROL_KEYS
-from answerd.formats.family import DEEPEST, Branches, Path, RawControl, Written, branches
+from answerd.formats.family import DEEPEST, NO_BRANCHES, Branches, Path, RawControl, Written, branches
 from answerd.formats.template import TemplateReader
 
 Map = dict[str, Any]
@@ -41,7 +41,7 @@ def merge(lower: Map, upper: Map, append: Iterable[Path] = ()) -> Map:
 
     An array at a path of ``append`` follows the array that lies below it.
     """
-    return _merged(lower, upper, branches(append) if append else _NOTHING)
+    return _merged(lower, upper, branches(append) if append else NO_BRANCHES)
 
 
 def _merged(lower: Map, upper: Map, append: Branches) -> Map:
@@ -49,8 +49,8 @@ def _merged(lower: Map, upper: Map, append: Branches) -> Map:
     for key, value in upper.items():
         below = merged.get(key)
         if isinstance(below, dict) and isinstance(value, dict):
-            merged[key] = _merged(below, value, append.get(key) or _NOTHING if append else _NOTHING)
-        elif append and append.get(key, _NOTHING) is None and isinstance(below, list) and isinstance(value, list):
+            merged[key] = _merged(below, value, append.get(key) or NO_BRANCHES if append else NO_BRANCHES)
+        elif append and append.get(key, NO_BRANCHES) is None and isinstance(below, list) and isinstance(value, list):
             merged[key] = [*below, *value]
         else:
             merged[key] = value
@@ -79,13 +79,10 @@ def _without(tree: Map, gone: Branches) -> Map:
         return tree
     left: Map = {}
     for key, value in tree.items():
-        below = gone.get(key, _NOTHING)
+        below = gone.get(key, NO_BRANCHES)
         if below is not None:
             left[key] = _without(value, below) if below and isinstance(value, dict) else value
     return left
-
-
-_NOTHING: Branches = {}
 
 
 def placeholders(tree: Any, reader: TemplateReader) -> Any:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import (
+    NO_BRANCHES,
     Branches,
     MergeError,
     ParseError,
@@ -208,13 +209,12 @@ def _merge(lower: Node, upper: Node, append: Branches | None) -> Node:
         if below is None:
             pairs[key] = (written, value)
         else:
-            deeper = append.get(str(written.text), _NOTHING) if append and isinstance(written, Scalar) else _NOTHING
+            deeper = (
+                append.get(str(written.text), NO_BRANCHES) if append and isinstance(written, Scalar) else NO_BRANCHES
+            )
             pairs[key] = (below[0], _merge(below[1], value, deeper))
     flow = (lower.flow or not lower.pairs) and (upper.flow or not upper.pairs)
     return upper._replace(pairs=pairs, flow=flow, tag=upper.tag or lower.tag)
-
-
-_NOTHING: Branches = {}
 
 
 def prepare(tree: Tree) -> Prepared:
