@@ -325,7 +325,7 @@ def test_a_link_to_groups_that_leads_nowhere_at_the_start_might_be_anything(root
     (root / "groups").symlink_to("nowhere")
     watched = Watched(root)
     assert watched.loader.catalogue.unlisted == ("directory groups cannot be listed: the link leads nowhere",)
-    assert "any group might claim this request" in watched.ask("/ks/n1")
+    assert "any group or row might claim this request" in watched.ask("/ks/n1")
 
 
 def test_groups_that_give_way_to_a_link_that_leads_nowhere_might_be_anything(root: Path) -> None:
@@ -334,7 +334,7 @@ def test_groups_that_give_way_to_a_link_that_leads_nowhere_might_be_anything(roo
     (root / "groups").rename(root / ".groups")
     (root / "groups").symlink_to("nowhere")
     watched.settle()
-    assert "any group might claim this request" in watched.ask("/ks/n1")
+    assert "any group or row might claim this request" in watched.ask("/ks/n1")
     (root / "groups").unlink()
     watched.settle()
     assert watched.ask("/ks/n1") == "wipe"
