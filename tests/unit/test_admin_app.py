@@ -11,7 +11,7 @@ import pytest
 from answerd.check import Report
 from answerd.documents import Key
 from answerd.identity import Kind
-from answerd.server import admin_app
+from answerd.server.admin import answers
 from answerd.store import StoreError
 from tests.admin_client import TOKEN, Admin
 
@@ -316,7 +316,7 @@ def test_check_tells_what_the_command_tells_and_looks_once_for_each_state(
         looked.append(catalogue)
         return Report(("a", "b"), ("a note",))
 
-    monkeypatch.setattr(admin_app, "check", check)
+    monkeypatch.setattr(answers, "check", check)
     for _ in range(2):
         assert admin.get("/check").json == {"problems": ["a", "b"]}
     admin.put("/default", "x = 1\n")

@@ -15,7 +15,8 @@ import pytest
 from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.store import Changes, StoreError
-from answerd.store.sqlite import MIGRATIONS, SqliteStore
+from answerd.store.migrations import MIGRATIONS, SQLITE, Migration
+from answerd.store.sqlite import SqliteStore
 
 
 def machine(name: str, extension: str = "toml") -> Key:
@@ -406,9 +407,13 @@ def test_it_describes_itself_by_its_path(store: SqliteStore, path: Path) -> None
     assert store.described == f"sqlite:{path}"
 
 
+def _with(*statements: str) -> tuple[Migration, ...]:
+    return (*MIGRATIONS, Migration("what comes next", {SQLITE: statements}))
+
+
 def test_an_older_schema_is_migrated_and_keeps_its_documents(path: Path) -> None:
     SqliteStore(path).put(NODE, "one")
-    newer = (*MIGRATIONS, ("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE documents SET note = 'migrated'"))
+    newer = _with("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE documents SET note = 'migrated'")
 
     migrated = SqliteStore(path, newer)
 
@@ -419,7 +424,7 @@ def test_an_older_schema_is_migrated_and_keeps_its_documents(path: Path) -> None
 
 def test_a_migration_that_fails_leaves_the_old_schema(path: Path) -> None:
     SqliteStore(path).put(NODE, "one")
-    broken = (*MIGRATIONS, ("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE nowhere SET x = 1"))
+    broken = _with("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE nowhere SET x = 1")
 
     with pytest.raises(StoreError, match="no such table: nowhere"):
         SqliteStore(path, broken)

@@ -1,0 +1,1 @@
+"""What tests share: stores that are easy to put into a state."""
