@@ -75,9 +75,6 @@ _DOCUMENTS_AND_CHANGES = (
        END""",
 )
 
-_NOW = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
-_TOKEN = "lower(hex(randomblob(8)))"
-
 _AUTHORS_AND_INVENTORIES = (
     # SQLite cannot change a CHECK: the table is copied. Revisions stay, so that no reader sees a change.
     "DROP TRIGGER document_inserted",
@@ -102,22 +99,26 @@ _AUTHORS_AND_INVENTORIES = (
     "ALTER TABLE changes ADD COLUMN author TEXT",
     "ALTER TABLE changes ADD COLUMN note TEXT",
     "CREATE INDEX changes_by_document ON changes (kind, identifier, format)",
-    f"""CREATE TRIGGER document_inserted AFTER INSERT ON documents BEGIN
+    """CREATE TRIGGER document_inserted AFTER INSERT ON documents BEGIN
          INSERT INTO changes (at, token, kind, identifier, format, text_after)
-           VALUES ({_NOW}, {_TOKEN}, NEW.kind, NEW.identifier, NEW.format, NEW.text);
+           VALUES (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), lower(hex(randomblob(8))),
+                   NEW.kind, NEW.identifier, NEW.format, NEW.text);
          UPDATE documents SET revision = last_insert_rowid() WHERE id = NEW.id;
        END""",
-    f"""CREATE TRIGGER document_updated AFTER UPDATE OF kind, identifier, format, text ON documents BEGIN
+    """CREATE TRIGGER document_updated AFTER UPDATE OF kind, identifier, format, text ON documents BEGIN
          INSERT INTO changes (at, token, kind, identifier, format, text_before)
-           SELECT {_NOW}, {_TOKEN}, OLD.kind, OLD.identifier, OLD.format, OLD.text
+           SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), lower(hex(randomblob(8))),
+                  OLD.kind, OLD.identifier, OLD.format, OLD.text
            WHERE (OLD.kind, OLD.identifier, OLD.format) <> (NEW.kind, NEW.identifier, NEW.format);
          INSERT INTO changes (at, token, kind, identifier, format, text_before, text_after)
-           VALUES ({_NOW}, {_TOKEN}, NEW.kind, NEW.identifier, NEW.format, OLD.text, NEW.text);
+           VALUES (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), lower(hex(randomblob(8))),
+                   NEW.kind, NEW.identifier, NEW.format, OLD.text, NEW.text);
          UPDATE documents SET revision = last_insert_rowid() WHERE id = NEW.id;
        END""",
-    f"""CREATE TRIGGER document_deleted AFTER DELETE ON documents BEGIN
+    """CREATE TRIGGER document_deleted AFTER DELETE ON documents BEGIN
          INSERT INTO changes (at, token, kind, identifier, format, text_before)
-           VALUES ({_NOW}, {_TOKEN}, OLD.kind, OLD.identifier, OLD.format, OLD.text);
+           VALUES (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), lower(hex(randomblob(8))),
+                   OLD.kind, OLD.identifier, OLD.format, OLD.text);
        END""",
 )
 

@@ -65,9 +65,7 @@ class Documents:
     def delete(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         """Remove a document, unless that would break the set."""
         key = requests.document_key(collection, name)
-        return _written(
-            "deleted", self.guard.delete(key, requests.peer(), requests.conditions(), requests.client())
-        )
+        return _written("deleted", self.guard.delete(key, requests.peer(), requests.conditions(), requests.client()))
 
 
 def _written(status: str, written: Written, headers: dict[str, Any] | None = None) -> bottle.HTTPResponse:
