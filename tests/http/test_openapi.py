@@ -15,8 +15,8 @@ from answerd.identity import IDENTIFIER_LENGTH
 from answerd.server.admin.description import description
 from answerd.server.admin.requests import DEFAULT_FORMAT
 from answerd.server.admin.routes import DOCUMENT_LIMIT
-from tests.admin_client import Admin
-from tests.running import Service
+from tests.support.admin import Admin
+from tests.support.service import Service
 
 TOKEN = "openapi-admin-token-0123456789"
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")

@@ -1,7 +1,7 @@
 """Stores for tests: one that is empty, one whose documents never change, one that fails.
 
 `EmptyStore`, `FixedStore` and `FailingStore` follow `answerd.store.WritableStore`. The stores of the service itself are
-made in ``tests/conftest.py``.
+made in `tests.support.fleet`.
 """
 
 from __future__ import annotations

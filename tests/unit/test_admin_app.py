@@ -12,7 +12,7 @@ from answerd.check import Report
 from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.server.admin import answers
-from tests.admin_client import TOKEN, Admin, AdminOf
+from tests.support.admin import TOKEN, Admin, AdminOf
 from tests.support.stores import EmptyStore, FailingStore, FixedStore
 
 LIMIT = 262_144

@@ -26,7 +26,7 @@ from answerd.store import Changes, StoreError
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_transaction import SqliteTransaction
-from tests.admin_client import Admin
+from tests.support.admin import Admin
 
 PEER = "192.0.2.1"
 BASE = Key(Kind.GROUP, "base", "toml")
