@@ -1,4 +1,4 @@
-"""Changing one row of an inventory's text; every other byte stays as it was (docs/inventory.md#rows-over-http)."""
+"""Changing one row of an inventory's text; every other byte stays as it was (docs/inventory.md)."""
 
 from __future__ import annotations
 

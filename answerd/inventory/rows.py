@@ -28,7 +28,7 @@ RESERVED_BEGINNING = "secret."
 """What the labels of secrets begin with."""
 
 SHORTEST_IN_BODY = 4
-"""Characters of an identity that a JSON body can claim (docs/selection.md#identities-of-a-request)."""
+"""Characters of an identity that a JSON body can claim (docs/selection.md#what-a-request-says-facts)."""
 
 _LABEL = re.compile(r"[\w$@][\w$@.:-]*")
 _UUID = re.compile(r"[0-9a-f]{32}")
