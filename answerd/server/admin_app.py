@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote_to_bytes
 
@@ -29,8 +28,22 @@ from answerd.server.answer_set import CooperativeYield
 from answerd.server.bearer import FAILURES, FailureBlock, is_bearer, is_guess
 from answerd.server.bottle_locals import hold_in_context
 from answerd.server.etags import Conditions, etag
-from answerd.server.http_parser import Request as HttpRequest
+from answerd.server.exchange import exchange_of
+from answerd.server.http_parser import HttpRequest
 from answerd.server.openapi import DOCUMENT_LIMIT, description
+from answerd.server.statuses import (
+    BAD_REQUEST,
+    CONFLICT,
+    CONTENT_TOO_LARGE,
+    INTERNAL_ERROR,
+    METHOD_NOT_ALLOWED,
+    NOT_FOUND,
+    NOT_MODIFIED,
+    OK,
+    PRECONDITION_FAILED,
+    TOO_MANY_REQUESTS,
+    UNAUTHORIZED,
+)
 from answerd.server.write_guard import (
     BreaksTheSet,
     ConditionFailed,
@@ -69,14 +82,14 @@ class CannotRender(Exception):
 
 
 STATUSES: dict[type[Exception], int] = {
-    InvalidRequest: 400,
-    InvalidDocument: 400,
-    NotThere: 404,
-    NoSuchDocument: 404,
-    BreaksTheSet: 409,
-    CannotRender: 409,
-    ConditionFailed: 412,
-    StoreError: 500,
+    InvalidRequest: BAD_REQUEST,
+    InvalidDocument: BAD_REQUEST,
+    NotThere: NOT_FOUND,
+    NoSuchDocument: NOT_FOUND,
+    BreaksTheSet: CONFLICT,
+    CannotRender: CONFLICT,
+    ConditionFailed: PRECONDITION_FAILED,
+    StoreError: INTERNAL_ERROR,
 }
 """The status of each reason for not doing what was asked."""
 
@@ -152,11 +165,13 @@ class _Gate:
         environ = bottle.request.environ
         if environ["PATH_INFO"] == HEALTH and environ["REQUEST_METHOD"] in ("GET", "HEAD"):
             return
-        peer = environ["answerd.peer"]
+        peer = exchange_of(environ).peer
         seconds = self.block.seconds_left(peer)
         if seconds:
             raise _response(
-                429, {"error": f"too many wrong tokens, try again in {seconds} s"}, {"Retry-After": seconds}
+                TOO_MANY_REQUESTS,
+                {"error": f"too many wrong tokens, try again in {seconds} s"},
+                {"Retry-After": seconds},
             )
         authorization = environ.get("HTTP_AUTHORIZATION")
         if is_bearer(authorization, self.token):
@@ -164,7 +179,7 @@ class _Gate:
             return
         if is_guess(authorization):
             self._count_failure(peer)
-        raise _response(401, {"error": "the admin API needs its bearer token"}, {"WWW-Authenticate": "Bearer"})
+        raise _response(UNAUTHORIZED, {"error": "the admin API needs its bearer token"}, {"WWW-Authenticate": "Bearer"})
 
     def _count_failure(self, peer: str) -> None:
         self.log(f"admin: {peer} failed authentication")
@@ -185,19 +200,19 @@ class _Api:
     def health(self) -> bottle.HTTPResponse:
         """That the process is there."""
         _note("health")
-        return bottle.HTTPResponse(b"OK\n", 200, {"Content-Type": PLAIN_TEXT})
+        return bottle.HTTPResponse(b"OK\n", OK, {"Content-Type": PLAIN_TEXT})
 
     def openapi(self) -> bottle.HTTPResponse:
         """What can be asked here."""
         _note("description")
-        return _response(200, description())
+        return _response(OK, description())
 
     def list(self, collection: str) -> bottle.HTTPResponse:
         """The identifiers of a kind, each once per format."""
         kind = KINDS[collection]
         identifiers = sorted(key.identifier for key in self.guard.run(self.store.keys, kind))
         _note(f"{len(identifiers)} {collection}")
-        return _response(200, {kind.value: identifiers})
+        return _response(OK, {kind.value: identifiers})
 
     def get(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         """A document exactly as it was written."""
@@ -210,26 +225,26 @@ class _Api:
         if conditions.if_match is not None and (fault := Conditions(conditions.if_match).fault(tag)):
             raise ConditionFailed(fault)
         if conditions.is_not_modified(tag):
-            return bottle.HTTPResponse(b"", 304, {"ETag": tag})
-        return bottle.HTTPResponse(stored.body, 200, {"Content-Type": FORMATS[key.format].content_type, "ETag": tag})
+            return bottle.HTTPResponse(b"", NOT_MODIFIED, {"ETag": tag})
+        return bottle.HTTPResponse(stored.body, OK, {"Content-Type": FORMATS[key.format].content_type, "ETag": tag})
 
     def put(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         """Stores a document, unless that would break the set."""
         key = _key(collection, name)
-        environ = bottle.request.environ
+        exchange = exchange_of(bottle.request.environ)
         try:
-            text = environ["answerd.body"].decode("utf-8")
+            text = exchange.request.body.decode("utf-8")
         except UnicodeDecodeError as error:
             wrong = f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
             raise InvalidRequest(f"{key}: the body is not UTF-8: {wrong}") from None
-        written = self.guard.put(key, text, environ["answerd.peer"], _conditions(), environ["answerd.client"])
+        written = self.guard.put(key, text, exchange.peer, _conditions(), exchange.client)
         return _written("stored", written, {"ETag": written.etag})
 
     def delete(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         """Removes a document, unless that would break the set."""
         key = _key(collection, name)
-        environ = bottle.request.environ
-        deleted = self.guard.delete(key, environ["answerd.peer"], _conditions(), environ["answerd.client"])
+        exchange = exchange_of(bottle.request.environ)
+        deleted = self.guard.delete(key, exchange.peer, _conditions(), exchange.client)
         return _written("deleted", deleted)
 
     def resolve(self, name: str | None = None) -> bottle.HTTPResponse:
@@ -254,9 +269,9 @@ class _Api:
             raise CannotRender(error.reason) from None
         _note(answer.composition)
         if told is not None:
-            return bottle.HTTPResponse(told, 200, {"Content-Type": JSON, "X-Answer-Source": answer.composition})
+            return bottle.HTTPResponse(told, OK, {"Content-Type": JSON, "X-Answer-Source": answer.composition})
         headers = {"Content-Type": answer.format.content_type, "X-Answer-Source": answer.composition}
-        return bottle.HTTPResponse(answer.body, 200, headers)
+        return bottle.HTTPResponse(answer.body, OK, headers)
 
     def check(self) -> bottle.HTTPResponse:
         """Every problem of the set, as ``answerd check`` finds them. Looked for once for each state of the set."""
@@ -266,7 +281,7 @@ class _Api:
                 self._checked = catalogue, [*check(catalogue, pause=CooperativeYield()).problems]
             problems = self._checked[1]
         _note(f"{len(problems)} problems")
-        return _response(200, {"problems": problems})
+        return _response(OK, {"problems": problems})
 
 
 def _route_on_the_raw_path() -> None:
@@ -275,7 +290,7 @@ def _route_on_the_raw_path() -> None:
     Bottle decodes the path as UTF-8 and drops what is none, so that ``/machines/a%FF`` would be the machine ``a``.
     """
     environ = bottle.request.environ
-    environ["PATH_INFO"] = _routed_path(environ["answerd.path"])
+    environ["PATH_INFO"] = _routed_path(exchange_of(environ).request.path)
 
 
 def _routed_path(path: str) -> str:
@@ -287,10 +302,10 @@ def _errors_as_responses(log: Callable[[str], None]) -> Callable[..., Any]:
 
     def around(handler: Callable[..., Any]) -> Callable[..., Any]:
         def answer(*arguments: Any, **named: Any) -> Any:
-            environ = bottle.request.environ
+            request = exchange_of(bottle.request.environ).request
             try:
-                if environ["answerd.body_too_large"] or len(environ["answerd.body"]) > DOCUMENT_LIMIT:
-                    return _error(413, f"a document has at most {DOCUMENT_LIMIT} bytes")
+                if request.body_too_large or len(request.body) > DOCUMENT_LIMIT:
+                    return _error(CONTENT_TOO_LARGE, f"a document has at most {DOCUMENT_LIMIT} bytes")
                 return handler(*arguments, **named)
             except WriteRefused as error:
                 return _error(STATUSES[type(error)], error.reason, error.problems)
@@ -299,8 +314,8 @@ def _errors_as_responses(log: Callable[[str], None]) -> Callable[..., Any]:
             except bottle.HTTPResponse:
                 raise
             except Exception as error:
-                log(f"admin: {environ['REQUEST_METHOD']} {environ['answerd.path']} failed: {error!r}")
-                return _error(500, "the request failed unexpectedly, the log has the reason")
+                log(f"admin: {request.method} {request.path} failed: {error!r}")
+                return _error(INTERNAL_ERROR, "the request failed unexpectedly, the log has the reason")
 
         return answer
 
@@ -312,7 +327,7 @@ def _router_error(error: bottle.HTTPError) -> bytes:
     error.__traceback__ = None  # or it and Bottle's frame would refer to each other
     environ = bottle.request.environ
     reason = f"there is nothing at {environ['PATH_INFO']}"
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+    if error.status_code == METHOD_NOT_ALLOWED:
         methods = ", ".join(sorted({"HEAD", *error.get_header("Allow").split(",")}))  # every path can be read
         bottle.response.set_header("Allow", methods)
         reason = f"{environ['REQUEST_METHOD']} is not possible on {environ['PATH_INFO']}, only {methods}"
@@ -323,7 +338,7 @@ def _router_error(error: bottle.HTTPError) -> bytes:
 
 def _note(outcome: str) -> None:
     """The words for the request's line in the log."""
-    bottle.request.environ["answerd.outcome"] = outcome
+    exchange_of(bottle.request.environ).outcome = outcome
 
 
 class _Response(bottle.HTTPResponse):  # type: ignore[misc]
@@ -352,7 +367,7 @@ def _error(status: int, reason: str, problems: tuple[str, ...] = ()) -> bottle.H
 
 def _written(status: str, written: Written, headers: dict[str, Any] | None = None) -> bottle.HTTPResponse:
     _note(f"{status} {written.key}")
-    return _response(200, {"status": status, "problems": list(written.problems)}, headers)
+    return _response(OK, {"status": status, "problems": list(written.problems)}, headers)
 
 
 def _conditions() -> Conditions:
