@@ -20,7 +20,7 @@ from wsgiref.types import WSGIApplication
 
 from gevent import get_hub
 
-from answerd.config import Network
+from answerd.addresses import Network
 from answerd.server.accepting import Acceptor
 from answerd.server.admission import Admission
 from answerd.server.answering import Answerable, Answering

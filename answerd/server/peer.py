@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from answerd.config import Network
+from answerd.addresses import Network
 
 
 def forwarded_for(headers: Iterable[tuple[str, str]]) -> list[str]:

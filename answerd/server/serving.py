@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from wsgiref.types import WSGIApplication
 
-from answerd.config import Network
+from answerd.addresses import Network
 from answerd.server.admission import LINGERING
 from answerd.server.http_parser import HttpRequest
 from answerd.server.request_log import RequestLog
