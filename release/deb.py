@@ -1,8 +1,8 @@
 """Build the Debian package: scripts/build-deb [DIRECTORY]
 
-The package holds the service with the Python packages of requirements-hashes.txt, the systemd units, the settings as a
-configuration file, manual page, completions, documentation and examples. Its scripts (etc/debian/) make the user and the
-directories, and keep all data when the package goes. Two builds of one commit have the same bytes.
+The package holds the service with the Python packages of requirements-hashes.txt, the systemd units, the settings as
+a configuration file, manual page, completions, documentation and examples. Its scripts (etc/debian/) make the user
+and the directories, and keep all data when the package goes. Two builds of one commit have the same bytes.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ def build(target: Path) -> Path:
 
 def install_library(library: Path, wheel: Path) -> None:
     """Install the wheel and the packages that it needs into a directory of their own."""
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    pip = [sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-compile"]
     pip += ["--no-warn-script-location", "--no-deps", "--target", str(library)]
     subprocess.run([*pip, "--require-hashes", "--requirement", str(HASHES)], check=True)
-    subprocess.run([*pip, str(wheel)], check=True)
+    subprocess.run([*pip, "--upgrade", str(wheel)], check=True)
     for folder in ("bin", "include", "share"):
         shutil.rmtree(library / folder, ignore_errors=True)
     for record in library.glob("*.dist-info/direct_url.json"):  # where the builder kept the wheel
@@ -162,7 +162,13 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 def dependencies() -> list[str]:
     """Return the packages that this one needs: the compiled modules are for this release of Python alone."""
     major, minor = sys.version_info[:2]
-    return [f"python3 (>= {major}.{minor})", f"python3 (<< {major}.{minor + 1})", "libc6 (>= 2.28)", "adduser", "procps"]
+    return [
+        f"python3 (>= {major}.{minor})",
+        f"python3 (<< {major}.{minor + 1})",
+        "libc6 (>= 2.28)",
+        "adduser",
+        "procps",
+    ]
 
 
 def debian_version(version: str) -> str:

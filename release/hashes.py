@@ -47,7 +47,17 @@ def ask_index(wanted: Iterable[str], python: str, machine: str) -> dict[tuple[st
     """
     with tempfile.TemporaryDirectory(prefix="answerd-hashes-") as nowhere:
         platforms = [word for one in PLATFORMS for word in ("--platform", f"{one}_{machine}")]
-        command = [sys.executable, "-m", "pip", "install", "--dry-run", "--quiet", "--ignore-installed", "--report", "-"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--dry-run",
+            "--quiet",
+            "--ignore-installed",
+            "--report",
+            "-",
+        ]
         command += ["--disable-pip-version-check", "--no-deps", "--target", nowhere, "--implementation", "cp"]
         done = subprocess.run(
             [*command, "--python-version", python, *platforms, *wanted], capture_output=True, text=True, check=False

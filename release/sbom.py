@@ -40,16 +40,22 @@ _LICENCE_TEXTS = {
 
 
 def licence(distribution: metadata.Distribution) -> str:
-    """Return the licence that a distribution states: an SPDX expression, a classifier or a short text; else `unknown`."""
-    fields = distribution.metadata
-    if expression := fields.get("License-Expression"):
-        return str(expression)
-    stated = str(fields.get("License") or "").strip()
+    """Return the licence that a distribution states, best an SPDX expression; `unknown` where it states none."""
+    if expression := _field(distribution, "License-Expression"):
+        return expression
+    stated = _field(distribution, "License").strip()
     if stated and "\n" not in stated and len(stated) <= _LONGEST_LICENCE_NAME and stated.upper() != "UNKNOWN":
         return stated
-    classifiers = [one for one in fields.get_all("Classifier") or [] if one.startswith(_LICENCE_CLASSIFIER)]
+    classifiers = [
+        one for one in distribution.metadata.get_all("Classifier") or [] if one.startswith(_LICENCE_CLASSIFIER)
+    ]
     names = [one.rpartition(" :: ")[2] for one in classifiers if one != "License :: OSI Approved"]
     return " OR ".join(sorted(names)) or _licence_of_its_file(distribution)
+
+
+def _field(distribution: metadata.Distribution, name: str) -> str:
+    fields = distribution.metadata
+    return str(fields[name]) if name in fields else ""
 
 
 def _licence_of_its_file(distribution: metadata.Distribution) -> str:
@@ -64,10 +70,9 @@ def _licence_of_its_file(distribution: metadata.Distribution) -> str:
 
 def homepage(distribution: metadata.Distribution) -> str:
     """Return the address of a distribution's page, or an empty text."""
-    fields = distribution.metadata
-    if page := fields.get("Home-page"):
-        return str(page)
-    urls = [str(one).split(",", 1) for one in fields.get_all("Project-URL") or []]
+    if page := _field(distribution, "Home-page"):
+        return page
+    urls = [str(one).split(",", 1) for one in distribution.metadata.get_all("Project-URL") or []]
     named = {label.strip().lower(): url.strip() for label, url in urls}
     return next((named[label] for label in ("homepage", "source", "repository", "source code") if label in named), "")
 

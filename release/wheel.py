@@ -1,8 +1,8 @@
 """Build the source archive and the wheel: scripts/build-wheel [DIRECTORY]
 
-The wheel is built from the source archive, so an archive that lacks a file fails here and not at its user's. Both have
-the same bytes each time they are built from one commit: the files are those of git with fixed modes, the time is that of
-the commit (or `SOURCE_DATE_EPOCH`), and the build tool is the one that requirements-build.txt names by its hash.
+The wheel is built from the source archive, so an archive that lacks a file fails here and not at its user's. Both
+have the same bytes each time they are built from one commit: the files are those of git with fixed modes, the time is
+that of the commit (or `SOURCE_DATE_EPOCH`), and the build tool is that of requirements-build.txt.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def make_build_environment(where: Path) -> Path:
     python = where / "bin" / "python"
     command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
     subprocess.run(
-        [*command, "--disable-pip-version-check", "--require-hashes", "--requirement", str(BUILD_REQUIREMENTS)], check=True
+        [*command, "--disable-pip-version-check", "--require-hashes", "--requirement", str(BUILD_REQUIREMENTS)],
+        check=True,
     )
     return python
 

@@ -1,7 +1,9 @@
 """The Debian package in a system of its own: installed, used, upgraded, removed and purged; what it must keep stays.
 
-Run by scripts/test-packages, as root, where debootstrap is. No systemd runs in there: what the package says to systemd is
-judged by systemd-analyze, and the service is started as its user by hand. Rules: docs/packages.md#debian-and-ubuntu.
+Run by scripts/test-packages, as root, where debootstrap is. No systemd runs in there: what the package says to
+systemd is judged by systemd-analyze, and the service is started as its user by hand.
+
+Rules: docs/packages.md#debian-and-ubuntu.
 """
 
 from __future__ import annotations
@@ -46,7 +48,12 @@ class System:
         """Run a command in there and return what it prints. Fails with that output where it fails."""
         clean = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
         done = subprocess.run(
-            self.command(*words, user=user), env=clean, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+            self.command(*words, user=user),
+            env=clean,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, f"{words}: {done.stdout}"
         return done.stdout
