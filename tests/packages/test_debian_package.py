@@ -21,7 +21,7 @@ import pytest
 import answerd
 from release import deb
 from release.source import CHECKOUT
-from tests import running
+from tests.support import service as running
 
 CACHE = "ANSWERD_CHROOT_CACHE"
 MIRROR = "http://deb.debian.org/debian"

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from release.source import CHECKOUT, copy_source
-from tests import running
+from tests.support import service as running
 from tests.unit.test_containers import instructions, values
 
 

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from packaging.utils import canonicalize_name
 import answerd
 from release import hashes, sbom, wheel
 from release.requirements import everything_needed, pins, service_extras
-from release.source import CHECKOUT
+from release.source import CHECKOUT, tracked_files
 
 EXAMPLES = CHECKOUT / "examples" / "answers"
 
@@ -92,3 +93,10 @@ def test_the_hashes_are_of_what_the_service_needs() -> None:
     lines = hashes.HASHES.read_text("utf-8").splitlines()
     listed = [line.removesuffix(" \\") for line in lines if "==" in line]
     assert listed == [f"{name}=={pinned[name]}" for name in names], "run scripts/hash-requirements"
+
+
+def test_the_wheel_holds_every_file_of_the_package(dist: Path) -> None:
+    (built,) = dist.glob("*.whl")
+    with zipfile.ZipFile(built) as opened:
+        held = {name for name in opened.namelist() if name.startswith("answerd/")}
+    assert held == {name for name in tracked_files() if name.startswith("answerd/")}
