@@ -123,11 +123,15 @@ class Row:
         return judged(self.layout, self.layout.syntax.cells(self.text)).identities
 
     @property
+    def id(self) -> str:
+        """Its ``id`` as written; empty where it has none."""
+        at = self.layout.labels.get("id")
+        return "" if at is None else self.cells()[at]
+
+    @property
     def name(self) -> str:
         """What the row is called: its ``id`` as written, else its first identity, else nothing."""
-        cells = self.cells()
-        at = self.layout.labels.get("id")
-        return (cells[at] if at is not None else "") or next(iter(self.identities()), "")
+        return self.id or next(iter(self.identities()), "")
 
 
 class Judgement(NamedTuple):

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.facts import OWN_LABELS, RESERVED_LABELS, SECRETS
+from answerd.facts import OWN_LABELS, RESERVED_LABELS
+from answerd.formats.template import SECRETS
 from answerd.identity import identity
 from answerd.inventory.editing import with_row, with_rows_added, without_row
 from answerd.inventory.records import UnreadableError, written
