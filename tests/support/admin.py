@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from answerd.server.admin_app import make_admin_app
 from answerd.server.bearer import FailureBlock
 from answerd.server.client import Client, PatientClient
+from answerd.server.exchange import Exchange
+from answerd.server.header_block import HeaderBlock
+from answerd.server.http_parser import HttpRequest
 from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.write_guard import WriteGuard
+from answerd.server.wsgi import environ_of
+from answerd.store import WritableStore
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
 from tests.support.replies import Reply
@@ -33,11 +38,14 @@ class Clock:
         return self.now
 
 
-class Admin:
-    """The admin application over a new database, and everything that it is made of."""
+_Store = TypeVar("_Store", bound=WritableStore)
 
-    def __init__(self, path: Path) -> None:
-        self.store = SqliteStore(path)
+
+class AdminOf(Generic[_Store]):
+    """The admin application over a store, and everything that it is made of."""
+
+    def __init__(self, store: _Store) -> None:
+        self.store = store
         self.generation = WriteCounter()
         self.follower = LiveAnswerSet(Loader(self.store), self.generation, run=directly)
         self.guard = WriteGuard(self.store, self.follower, run=directly)
@@ -60,20 +68,13 @@ class Admin:
     ) -> Reply:
         """One request. ``_`` in a header's name stands for ``-``."""
         path, _, query = target.partition("?")
-        environ: dict[str, Any] = {
-            "REQUEST_METHOD": method,
-            "PATH_INFO": path,
-            "QUERY_STRING": query,
-            "SERVER_PROTOCOL": "HTTP/1.1",
-            "answerd.path": path,
-            "answerd.body": body.encode() if isinstance(body, str) else body,
-            "answerd.body_too_large": too_large,
-            "answerd.peer": peer,
-            "answerd.client": client,
-            **{f"HTTP_{name.upper()}": value for name, value in headers.items()},
-        }
+        sent_headers = {name.lower().replace("_", "-"): value for name, value in headers.items()}
         if token is not None:
-            environ.setdefault("HTTP_AUTHORIZATION", f"Bearer {token}")
+            sent_headers.setdefault("authorization", f"Bearer {token}")
+        header = HeaderBlock(tuple(sent_headers.items()))
+        sent_body = body.encode() if isinstance(body, str) else body
+        exchange = Exchange(HttpRequest(method, target, path, query, 1, header, sent_body, too_large), peer, client)
+        environ = environ_of(exchange, {}, 0)
         started: list[tuple[str, list[tuple[str, str]]]] = []
         answer = b"".join(self.app(environ, lambda status, headers, _=None: started.append((status, headers))))
         status, sent = started[0]
@@ -81,7 +82,7 @@ class Admin:
             int(status[:3]),
             {name.lower(): value for name, value in sent},
             answer,
-            outcome=environ.get("answerd.outcome", ""),
+            outcome=exchange.outcome,
         )
 
     def get(self, target: str, **named: Any) -> Reply:
@@ -92,3 +93,10 @@ class Admin:
 
     def delete(self, target: str, **named: Any) -> Reply:
         return self.ask("DELETE", target, **named)
+
+
+class Admin(AdminOf[SqliteStore]):
+    """The same over a new database."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(SqliteStore(path))

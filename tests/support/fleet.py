@@ -14,13 +14,13 @@ from answerd.documents import Key
 from answerd.facts import Facts, Request
 from answerd.formats import split_extension
 from answerd.identity import Kind
-from answerd.store import WritableStore
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
 from answerd.validators import Tools
+from tests.support.stores import SingleWrites
 
-STORES: dict[str, Callable[[Path], WritableStore]] = {
+STORES: dict[str, Callable[[Path], SingleWrites]] = {
     "files": lambda scratch: FileStore(scratch / "answers"),
     "sqlite": lambda scratch: SqliteStore(scratch / "answers.db"),
 }
@@ -29,6 +29,8 @@ STORES: dict[str, Callable[[Path], WritableStore]] = {
 
 def key_of(name: str) -> Key:
     """The key of a document by its flat name: ``groups/rack.toml``, ``98fa9b50d810.toml``, ``default.ks``."""
+    if name.endswith(".csv"):
+        return Key(Kind.INVENTORY, name.partition("/")[2].removesuffix(".csv") or "default", "csv")
     folder, _, file = name.rpartition("/")
     stem, extension = split_extension(file)
     assert extension, name
@@ -40,7 +42,7 @@ def key_of(name: str) -> Key:
 class Fleet:
     """An answer set in one store, asked without a network."""
 
-    def __init__(self, store: WritableStore) -> None:
+    def __init__(self, store: SingleWrites) -> None:
         self.store = store
         self.loader = Loader(store)
         self.loader.refresh()
