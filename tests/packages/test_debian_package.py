@@ -163,7 +163,7 @@ def test_the_service_answers_as_its_user(installed: System, monkeypatch: pytest.
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(example, target)
     monkeypatch.setattr(running, "PROGRAM", installed.command("/usr/bin/answerd", user="answerd"))
-    with running.Service(SERVICE_ENV_FILE="/etc/answerd.env", PATH="/usr/bin:/bin") as service:
+    with running.Service(SERVICE_ENV_FILE="/etc/answerd.env", PATH="/usr/sbin:/usr/bin:/sbin:/bin") as service:
         assert service.get("/ready").status in (200, 404)
         answer = service.get(f"/proxmox?mac={MAC}")
     assert answer.status == 200
