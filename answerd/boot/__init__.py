@@ -70,7 +70,7 @@ class Service:
             if len(made) <= LONGEST_FILE_NAME:
                 return made
         raise BootConfigError(
-            f"the URL is too long: with what iPXE adds it has more than {LONGEST_FILE_NAME} bytes; use a shorter host name"
+            f"the URL is too long: with what iPXE adds it has more than {LONGEST_FILE_NAME} bytes; use a shorter name"
         )
 
     @property

@@ -141,6 +141,8 @@ def test_the_package_brings_examples_documentation_and_licences(installed: Syste
     documentation = installed.root / deb.DOCUMENTATION
     assert (documentation / "docs/running.md").is_file()
     assert (documentation / "examples/answers/README.md").is_file()
+    assert (installed.root / "usr/share/man/man1/answerd.1.gz").is_file()
+    assert (installed.root / "usr/share/bash-completion/completions/answerd").is_file()
     assert "gevent" in (documentation / "licences.txt").read_text()
     assert (documentation / "copyright").read_text().startswith("Format: ")
 
