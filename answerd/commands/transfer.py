@@ -10,8 +10,9 @@ from answerd.commands import Arguments, CommandError
 from answerd.commands.terminal import plain, progress
 from answerd.config import read_config
 from answerd.identity import printable
+from answerd.store import no_progress
 from answerd.store.sqlite import SqliteStore
-from answerd.store.transfer import export_directory, import_directory, no_progress
+from answerd.store.transfer import export_directory, import_directory
 
 
 def import_documents(arguments: Arguments) -> int:
@@ -25,8 +26,8 @@ def import_documents(arguments: Arguments) -> int:
     for problem in summary.problems:
         print(plain(f"problem: {problem}"), file=sys.stderr)
     print(
-        f"{summary.taken} documents imported into {printable(path)}, "
-        f"{summary.replaced} of them replaced one that was there; "
+        f"{summary.taken} documents imported into {printable(path)}: "
+        f"{summary.new} new, {summary.changed} changed, {summary.unchanged} unchanged; "
         f"{len(summary.skipped) + len(summary.unreadable)} skipped, {len(summary.problems)} problems"
     )
     return 1 if summary.unreadable else 0

@@ -76,12 +76,14 @@ class BreaksTheSet(WriteRefused):
 class ChangeSet:
     """What is to become of documents: ``puts`` are stored, ``deletes`` removed, each identity and format once.
 
-    ``prune``: every document that is not among ``puts`` is removed.
+    ``prune``: every document that is not among ``puts`` is removed. ``rewrite``: a document that has its text already
+    gets a new revision all the same.
     """
 
     puts: tuple[RawDocument, ...] = ()
     deletes: tuple[Key, ...] = ()
     prune: bool = False
+    rewrite: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,18 +197,13 @@ class WriteGuard:
         where the write had to wait until ``client`` must have its response, or is gone. It is not made then."""
         raw = RawDocument(key, text)
         self._refuse_faulty(Document(raw))
-        found: StoredDocument | None = None
 
         def check(transaction: Transaction) -> None:
-            nonlocal found
             found = self.run(transaction.find, key)
             _judge(conditions.fault(etag(found.revision, found.token) if found else None))
 
-        applied = self._change(ChangeSet((raw,)), author, check, client)
+        applied = self._change(ChangeSet((raw,), rewrite=True), author, check, client)
         written = applied.written
-        if written.unchanged:
-            assert found is not None  # noqa: S101 - it is the document that has this text already
-            return Stored(found.key, etag(found.revision, found.token), applied.problems)
         stored = (*written.new, *written.changed)[0]
         return Stored(stored.key, etag(written.version.revision, written.version.token), applied.problems)
 
@@ -222,7 +219,9 @@ class WriteGuard:
             _judge(conditions.fault(etag(stored.revision, stored.token)))
 
         applied = self._change(ChangeSet(deletes=(key,)), author, check, client)
-        return Stored(applied.written.removed[0], applied.etag, applied.problems)
+        written = applied.written
+        tag = etag(written.version.revision, written.version.token)
+        return Stored(written.removed[0], tag, applied.problems)
 
     def apply(
         self,
@@ -266,7 +265,9 @@ class WriteGuard:
                 before = self._look_at(catalogue, self.pause)
                 check(transaction)
                 version: Version = self.run(transaction.version)
-                write = partial(transaction.write, changes.puts, changes.deletes, prune=changes.prune)
+                write = partial(
+                    transaction.write, changes.puts, changes.deletes, prune=changes.prune, rewrite=changes.rewrite
+                )
                 written: Written = self.run(write)
                 difference = self.store.difference(written)
                 after = self._judged(before, catalogue, difference)

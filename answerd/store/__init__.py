@@ -191,13 +191,15 @@ class Transaction(Protocol):
         deletes: Sequence[Key] = (),
         *,
         prune: bool = False,
+        rewrite: bool = False,
         progress: Progress = no_progress,
     ) -> Written:
         """Store documents and remove others, each identity and format once. Called once in a transaction.
 
         What is stored under an identity and format is replaced and keeps its spelling, or is left alone where it has
         the same text. What is to be removed and is not there is no error. ``prune`` removes every document that is
-        not among ``puts``. ``progress`` gets how many of how many are done.
+        not among ``puts``. ``rewrite``: the same text is stored again, as a change with a revision of its own.
+        ``progress`` gets how many of how many are done.
         """
 
     def commit(self) -> None:

@@ -78,6 +78,7 @@ class SqliteTransaction:
         deletes: Sequence[Key] = (),
         *,
         prune: bool = False,
+        rewrite: bool = False,
         progress: Progress = no_progress,
     ) -> Written:
         """Store documents and remove others (`answerd.store.Transaction.write`)."""
@@ -87,7 +88,7 @@ class SqliteTransaction:
             found = {one.key.name: one for one in self._find(wanted, deletes, prune)}
             new = [raw for name, raw in wanted.items() if name not in found]
             known = [(one, wanted[name]) for name, one in found.items() if name in wanted]
-            changed = [(one, raw) for one, raw in known if not one.is_same]
+            changed = [(one, raw) for one, raw in known if rewrite or not one.is_same]
             removed = [one for name, one in found.items() if name not in wanted]
             self._delete(removed)
             done = len(known) - len(changed)
@@ -103,14 +104,14 @@ class SqliteTransaction:
         return Written(
             tuple(new),
             tuple(raw if raw.key == one.key else RawDocument(one.key, raw.text) for one, raw in changed),
-            tuple(one.key for one, _ in known if one.is_same),
+            tuple(one.key for one, _ in known if one.is_same and not rewrite),
             tuple(one.key for one in removed),
             version,
         )
 
     def put(self, key: Key, text: str) -> StoredDocument:
         """Store one document. Return it as it is stored."""
-        self.write([RawDocument(key, text)])
+        self.write([RawDocument(key, text)], rewrite=True)
         stored = self.find(key)
         assert stored is not None  # noqa: S101 - it was written
         return stored

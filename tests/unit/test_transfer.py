@@ -53,7 +53,7 @@ def test_import_then_export_is_byte_identical(store: SqliteStore, directory: Pat
     written = export_directory(store, tmp_path / "out")
 
     assert tree(tmp_path / "out") == tree(directory)
-    assert (taken.taken, taken.replaced, taken.skipped, taken.unreadable) == (7, 0, (), ())
+    assert (taken.new, taken.changed, taken.unchanged, taken.skipped, taken.unreadable) == (7, 0, 0, (), ())
     assert (written.written, written.skipped) == (7, ())
 
 
@@ -80,7 +80,7 @@ def test_documents_of_the_same_identity_are_replaced_and_others_kept(store: Sqli
 
     summary = import_directory(directory, store)
 
-    assert (summary.taken, summary.replaced) == (2, 1)
+    assert (summary.new, summary.changed, summary.unchanged, summary.removed) == (1, 1, 0, 0)
     assert texts(store) == {
         'machine "98:FA" (toml)': b"x = 1",
         'machine "98-fa" (ks)': b"new",
@@ -93,7 +93,8 @@ def test_importing_the_same_directory_again_writes_nothing(store: SqliteStore, d
     import_directory(directory, store)
     before = store.all()
 
-    assert import_directory(directory, store).replaced == len(FLAT)
+    again = import_directory(directory, store)
+    assert (again.new, again.changed, again.unchanged) == (0, 0, len(FLAT))
     assert store.all() == before
 
 
