@@ -1,6 +1,6 @@
 """The write guard: a change that would break the answer set is undone before anybody sees it.
 
-Rules: docs/admin-api.md#what-a-write-guarantees, docs/admin-api.md#apply.
+Rules: docs/admin-api.md#what-a-write-guarantees.
 
 Knows the order of a change: begin, problems before, write, problems after, keep or roll back. A change is a set of
 writes; a single PUT or DELETE is a set of one. Must not know HTTP, nor who may write.
@@ -33,7 +33,6 @@ from answerd.store import (
     WRITER_WAIT_SECONDS,
     Author,
     Changes,
-    StoredDocument,
     StoreError,
     Transaction,
     Version,
@@ -287,7 +286,7 @@ class WriteGuard:
             after = _after(before, catalogue, changes, self.pause)
         documents = after.catalogue.documents
         self._refuse_faulty(*(documents[raw] for raw in changes.added if raw in documents))
-        introduced = sorted(after.sentences() - before.sentences())
+        introduced = after.introduced_after(before)
         if introduced:
             reason = f"this would break the answer set and was rolled back: {introduced[0]}"
             raise BreaksTheSet(reason, tuple(introduced))

@@ -16,6 +16,7 @@ import peewee
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity
+from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.store import Entry, StoredDocument, Version
 
 
@@ -76,7 +77,7 @@ class Row:
             return RawDocument(self.key, self.body.decode("utf-8"))
         except UnicodeDecodeError as error:
             fault = f"is not UTF-8: byte 0x{self.body[error.start]:02x} at offset {error.start}"
-            return RawDocument(self.key, "", fault=fault)
+            return RawDocument(self.key, "", "", fault, self.body.count(b"\n", 0, error.start) + 1)
 
 
 def fetched(query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
@@ -157,7 +158,9 @@ def rows(database: peewee.Database, condition: Any, order: Any = None, limit: in
 def is_known(table: type[DocumentRow] | type[ChangeRow] = DocumentRow) -> Any:
     """Return the condition that this version can read a document: its kind and format. Others may be of a newer
     version."""
-    return table.format.in_(list(FORMATS)) & table.kind.in_(list(_KINDS))
+    is_inventory = table.kind == Kind.INVENTORY.value
+    is_document = table.format.in_(list(FORMATS)) & table.kind.in_(list(_KINDS)) & ~is_inventory
+    return is_document | (is_inventory & (table.format == INVENTORY_FORMAT))
 
 
 def key_of(kind: str, identifier: str, extension: str) -> Key:
@@ -181,7 +184,8 @@ def find_document(database: peewee.Database, key: Key) -> StoredDocument | None:
 
 def key_fault(key: Key) -> str | None:
     """Return why no document may be stored under a key, None where one may be."""
-    if key.format not in FORMATS:
+    formats = (INVENTORY_FORMAT,) if key.kind is Kind.INVENTORY else FORMATS
+    if key.format not in formats:
         return f"{key.format!r} is no format"
     return key.fault
 
