@@ -69,12 +69,16 @@ class PostgresStore:
                 if len(part) < ROWS_AT_ONCE:
                     break
                 last = part[-1].id
-        before, self._documents, self._asked = self._documents, found, time.monotonic()
-        if before is None:
-            return Changes(tuple(found.values()))
+        self._asked = time.monotonic()
+        before = self._documents or {}
         added = tuple(raw for key, raw in found.items() if key not in before or before[key].text != raw.text)
         removed = tuple(raw for key, raw in before.items() if key not in found or found[key].text != raw.text)
-        return Changes(added, removed) if added or removed else None
+        is_first = self._documents is None
+        # What did not change stays the same object: the catalogue knows documents by it.
+        self._documents = found | {
+            key: raw for key, raw in before.items() if key in found and found[key].text == raw.text
+        }
+        return Changes(added, removed) if added or removed or is_first else None
 
     def wake_up_descriptor(self) -> int | None:
         """Return None: the replicator listens, not the store."""

@@ -6,6 +6,7 @@ need a cluster are skipped, and say so.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
@@ -18,6 +19,10 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
+
+from answerd.documents import Key
+from answerd.store.postgres import PostgresStore
+from answerd.store.tables import execute
 
 START_SECONDS = 30.0
 
@@ -165,3 +170,50 @@ def free_port() -> int:
 def _nobody() -> dict[str, Any]:
     """PostgreSQL refuses to run as root."""
     return {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+_shared: list[_Writable] = []
+"""The store of this process's tests, once a cluster was started for it."""
+
+
+def empty_store() -> _Writable:
+    """Return a store whose database holds nothing. The cluster is started when it is first asked for."""
+    if not _shared:
+        _shared.append(_store_for_all_tests())
+    store = _Writable(_shared[0].url)
+    with store.server.connected() as database:
+        for statement in ("TRUNCATE documents, changes", "UPDATE counter SET revision = 0"):
+            execute(database, statement)
+    return store
+
+
+def _store_for_all_tests() -> _Writable:
+    made = clusters()
+    cluster = Cluster(home_of(made.__enter__(), "shared")).start()
+
+    def end() -> None:
+        cluster.stop(signal.SIGQUIT)
+        made.__exit__(None, None, None)
+
+    atexit.register(end)
+    store = _Writable(cluster.database())
+    store.prepare()
+    return store
+
+
+class _Writable(PostgresStore):
+    """The store with single writes, as tests make them."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.url = url
+
+    def put(self, key: Key, text: str) -> None:
+        with self.writing() as transaction:
+            transaction.put(key, text)
+            transaction.commit()
+
+    def delete(self, key: Key) -> None:
+        with self.writing() as transaction:
+            transaction.delete(key)
+            transaction.commit()
