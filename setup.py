@@ -82,9 +82,15 @@ setup(
     license_files=["LICENSE"],
     python_requires=">=3.11",
     packages=find_packages(include=["answerd", "answerd.*"]),
-    package_data={"answerd": ["py.typed"], "answerd.server.admin": ["openapi.yaml"]},
+    package_data={"answerd": ["py.typed"], "answerd.boot": ["templates/*"], "answerd.server.admin": ["openapi.yaml"]},
     install_requires=RUNTIME,
     extras_require=EXTRAS,
+    data_files=[
+        ("share/man/man1", ["etc/man/answerd.1"]),
+        ("share/bash-completion/completions", ["etc/completions/answerd.bash"]),
+        ("share/zsh/site-functions", ["etc/completions/_answerd"]),
+        ("share/fish/vendor_completions.d", ["etc/completions/answerd.fish"]),
+    ],
     entry_points={"console_scripts": ["answerd = answerd.cli:main"]},
     zip_safe=False,
 )

@@ -67,14 +67,16 @@ class Key(NamedTuple):
 class RawDocument:
     """One document as a store holds it. The same object for as long as its text does not change.
 
-    ``text`` is exactly what was written. ``fault`` says why it could not be read; then ``text`` is empty. ``source``
-    is where it stands (a file's path below the answers directory), empty where its key says all.
+    ``text`` is exactly what was written. ``fault`` says why it could not be read; then ``text`` is empty, and
+    ``fault_line`` is the line at fault, where there is one. ``source`` is its file's path below the answers directory,
+    empty where its key says all.
     """
 
     key: Key
     text: str
     source: str = ""
     fault: str | None = None
+    fault_line: int = 1
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -204,6 +206,9 @@ def read_content(kind: Kind, family: Family, text: str, fault: str | None = None
     """A document's text, understood as far as it can be. Never raises: what is wrong stands in ``problems``."""
     if fault is not None:
         return _unreadable(Control(), fault)
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        return _unreadable(Control(), f"does not parse: line {line} holds the character NUL, which no store keeps")
     try:
         parsed = family.parse(text)
         written, tree = family.control(parsed)

@@ -10,25 +10,33 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import peewee
 
 from answerd.documents import Key, RawDocument
-from answerd.formats import FORMATS
-from answerd.identity import Kind
-from answerd.store import WRITER_WAIT_SECONDS, Changes, NoSetYet, StoredDocument, StoreError
+from answerd.store import (
+    NOBODY,
+    WRITER_WAIT_SECONDS,
+    Author,
+    Changes,
+    NoSetYet,
+    StoreError,
+    Version,
+    Written,
+)
+from answerd.store.database_store import DatabaseStore, unknown_formats
 from answerd.store.migrations import migrate_postgres
-from answerd.store.postgres_connection import WRITE_SECONDS, PostgresServer
+from answerd.store.postgres_connection import LOOK_SECONDS, WRITE_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import PostgresTransaction
 from answerd.store.replica import ROWS_AT_ONCE, Replica
-from answerd.store.sqlite_changes import ChangeReader
-from answerd.store.tables import DocumentRow, fetched, find_document, is_known, key_of, rows
+from answerd.store.sqlite_changes import ChangeReader, difference_from
+from answerd.store.tables import DocumentRow, rows
 
 
-class PostgresStore:
+class PostgresStore(DatabaseStore):
     """Documents in PostgreSQL: an `answerd.store.WritableStore`. Opening it opens no connection."""
 
     look_seconds = 0.5
@@ -42,6 +50,14 @@ class PostgresStore:
     def described(self) -> str:
         """For the log: without user and password."""
         return self.server.described
+
+    def connected(self, wait: float = LOOK_SECONDS) -> AbstractContextManager[Any]:
+        """Return a connection for the time of a block, whose every wait ends after ``wait`` seconds."""
+        return self.server.connected(wait)
+
+    def faults(self, done: str) -> AbstractContextManager[None]:
+        """Turn what the driver reports in a block into a `StoreError`."""
+        return self.server.faults(done)
 
     def warnings(self) -> list[str]:
         """Return nothing: asking would need the database."""
@@ -88,48 +104,16 @@ class PostgresStore:
         """Return the time since the database was last asked."""
         return time.monotonic() - self._asked
 
-    def find(self, key: Key) -> StoredDocument | None:
-        """Return the document of exactly this identifier, else of this identity. Raises `StoreError`."""
-        with self.server.connected() as database, self.server.faults("read"):
-            return find_document(database, key)
-
-    def keys(self, kind: Kind | None = None) -> list[Key]:
-        """Return the keys of all documents, or of one kind, sorted. Raises `StoreError`."""
-        columns = DocumentRow.kind, DocumentRow.identifier, DocumentRow.format
-        query = DocumentRow.select(*columns).where(is_known())
-        if kind is not None:
-            query = query.where(DocumentRow.kind == kind.value)
-        with self.server.connected() as database, self.server.faults("read"):
-            return sorted(key_of(*row) for row in fetched(query, database))
-
-    def all(self) -> list[StoredDocument]:
-        """Return every document, sorted by key, without tokens. Raises `StoreError`."""
-        with self.server.connected() as database, self.server.faults("read"):
-            found = list(rows(database, None))
-        return sorted((StoredDocument(row.key, row.body, row.revision) for row in found), key=lambda stored: stored.key)
-
-    def begin(self, peer: str | None = None, wait: float = WRITER_WAIT_SECONDS) -> PostgresTransaction:
+    def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> PostgresTransaction:
         """Lock the counter, after up to ``wait`` seconds. Raises `StoreError`."""
-        return PostgresTransaction(self.server, peer, wait)
+        return PostgresTransaction(self.server, author, wait)
 
-    @contextmanager
-    def writing(self, peer: str | None = None) -> Iterator[PostgresTransaction]:
-        """`begin`, and close at the end of the block."""
-        transaction = self.begin(peer)
-        try:
-            yield transaction
-        finally:
-            transaction.close()
+    def difference(self, written: Written) -> Changes:
+        """Return what a write changes in what was handed out last."""
+        return difference_from(self._documents or {}, written)
 
-    def difference(self, key: Key, text: str | None) -> Changes:
-        """Return what a write of this text (None: a deletion) changes in what was handed out last."""
-        before = (self._documents or {}).get(key)
-        if before is not None and before.text == text:
-            return Changes()
-        return Changes((RawDocument(key, text),) if text is not None else (), (before,) if before else ())
-
-    def adopt(self, changes: Changes, revision: int, token: str) -> None:  # noqa: ARG002 - the protocol's
-        """Count a `difference` as handed out. ``revision`` and ``token`` are not used: a look compares everything."""
+    def adopt(self, changes: Changes, version: Version) -> None:  # noqa: ARG002 - the protocol's
+        """Count a `difference` as handed out. The version does not matter: a look compares everything."""
         documents = self._documents = {} if self._documents is None else self._documents
         for raw in changes.removed:
             documents.pop(raw.key, None)
@@ -140,8 +124,8 @@ class PostgresStore:
 class _ReplicatedTransaction(PostgresTransaction):
     """A write after which this node's workers find it in the replica at their next request."""
 
-    def __init__(self, replica: Replica, server: PostgresServer, peer: str | None, wait: float) -> None:
-        super().__init__(server, peer, wait)
+    def __init__(self, replica: Replica, server: PostgresServer, author: Author, wait: float) -> None:
+        super().__init__(server, author, wait)
         self._replica = replica
 
     def commit(self) -> None:
@@ -171,9 +155,7 @@ class ReplicatedStore(PostgresStore):
     def warnings(self) -> list[str]:
         """Return a line about documents that this version cannot read at all, as far as the replica has them."""
         with self.replica.file.faults("read"), self.replica.file.connected() as local:
-            found = DocumentRow.select(DocumentRow.format).distinct().order_by(DocumentRow.format)
-            unknown = [extension for (extension,) in fetched(found, local) if extension not in FORMATS]
-        return [f"documents of an unknown format are ignored: {', '.join(unknown)}"] if unknown else []
+            return [f"{unknown} in {self.described}" for unknown in unknown_formats(local)]
 
     def look_at_everything(self) -> None:
         """Have the next look compare every document with the replica."""
@@ -193,17 +175,17 @@ class ReplicatedStore(PostgresStore):
         except StoreError:
             return float("inf")
 
-    def difference(self, key: Key, text: str | None) -> Changes:
-        """Return what a write of this text (None: a deletion) changes in what was handed out last."""
-        return self._feed.difference(key, text)
+    def difference(self, written: Written) -> Changes:
+        """Return what a write changes in what was handed out last."""
+        return self._feed.difference(written)
 
-    def adopt(self, changes: Changes, revision: int, token: str) -> None:
+    def adopt(self, changes: Changes, version: Version) -> None:
         """Count a `difference` as handed out: the caller has put its own write in force itself."""
-        self._feed.adopt(changes, revision, token)
+        self._feed.adopt(changes, version)
 
-    def begin(self, peer: str | None = None, wait: float = WRITER_WAIT_SECONDS) -> PostgresTransaction:
+    def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> PostgresTransaction:
         """Lock the counter, after up to ``wait`` seconds. Raises `StoreError`."""
-        return _ReplicatedTransaction(self.replica, self.server, peer, wait)
+        return _ReplicatedTransaction(self.replica, self.server, author, wait)
 
     def close_if_idle(self) -> None:
         """Close the connection to the replica, unless it is in use this moment. For the moment before a fork."""

@@ -68,7 +68,7 @@ class Replica:
         with self.file.faults("read"), self.file.connected() as local:
             return _position(local)
 
-    def bring_up_to_date(self, database: peewee.PostgresqlDatabase) -> bool:
+    def bring_up_to_date(self, database: peewee.Database) -> bool:
         """Copy what changed in the database since the replica's position; return whether anything did.
 
         Reads in one snapshot, and puts all of it in force in one transaction. Raises what the engines raise.

@@ -16,7 +16,8 @@ import peewee
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity
-from answerd.store import StoredDocument
+from answerd.inventory import FORMAT as INVENTORY_FORMAT
+from answerd.store import Entry, StoredDocument, Version
 
 
 class DocumentRow(peewee.Model):
@@ -76,7 +77,7 @@ class Row:
             return RawDocument(self.key, self.body.decode("utf-8"))
         except UnicodeDecodeError as error:
             fault = f"is not UTF-8: byte 0x{self.body[error.start]:02x} at offset {error.start}"
-            return RawDocument(self.key, "", fault=fault)
+            return RawDocument(self.key, "", "", fault, self.body.count(b"\n", 0, error.start) + 1)
 
 
 def fetched(query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
@@ -101,6 +102,36 @@ def token_of(database: peewee.Database, revision: int) -> str | None:
     return token
 
 
+def version_of(database: peewee.Database) -> Version:
+    """Return the state of the database."""
+    newest = newest_revision(database)
+    return Version(newest, token_of(database, newest) or "")
+
+
+def entries_of(database: peewee.Database, kind: Kind, after: str, limit: int | None) -> list[Entry]:
+    """Return documents of a kind without their texts (`answerd.store.WritableStore.entries`)."""
+    query = (
+        DocumentRow.select(
+            DocumentRow.identifier,
+            DocumentRow.format,
+            peewee.fn.LENGTH(as_bytes(database, DocumentRow.text)),
+            DocumentRow.revision,
+            peewee.fn.COALESCE(ChangeRow.token, ""),
+            peewee.fn.COALESCE(ChangeRow.at, ""),
+        )
+        .join(ChangeRow, peewee.JOIN.LEFT_OUTER, on=(ChangeRow.id == DocumentRow.revision))
+        .where(is_known() & (DocumentRow.kind == kind.value) & (DocumentRow.identifier > after))
+        .order_by(DocumentRow.identifier, DocumentRow.format)
+    )
+    found = fetched(query if limit is None else query.limit(limit + len(FORMATS)), database)
+    last = found[limit - 1][0] if limit is not None and len(found) >= limit else None
+    return [
+        Entry(key_of(kind.value, name, extension), size, at, revision, token)
+        for number, (name, extension, size, revision, token, at) in enumerate(found)
+        if limit is None or number < limit or name == last
+    ]
+
+
 def deleted_since(database: peewee.Database, revision: int) -> set[Key]:
     """Return the keys under which something was deleted, whether there is a document again or not."""
     deleted = ChangeRow.select(ChangeRow.kind, ChangeRow.identifier, ChangeRow.format).where(
@@ -117,7 +148,7 @@ def rows(database: peewee.Database, condition: Any, order: Any = None, limit: in
         DocumentRow.kind,
         DocumentRow.identifier,
         DocumentRow.format,
-        _as_bytes(database, DocumentRow.text),
+        as_bytes(database, DocumentRow.text),
         DocumentRow.revision,
     ).where(is_known())
     if condition is not None:
@@ -129,17 +160,19 @@ def rows(database: peewee.Database, condition: Any, order: Any = None, limit: in
         yield Row(number, key_of(kind, name, extension), bytes(body), revision)
 
 
-def _as_bytes(database: peewee.Database, text: peewee.TextField) -> Any:
+def as_bytes(database: peewee.Database, text: peewee.TextField) -> Any:
     """Return a column of texts as bytes in UTF-8, as each engine spells it."""
     if isinstance(database, peewee.PostgresqlDatabase):
         return peewee.fn.convert_to(text, "UTF8")
     return text.cast("BLOB")
 
 
-def is_known() -> Any:
+def is_known(table: type[DocumentRow] | type[ChangeRow] = DocumentRow) -> Any:
     """Return the condition that this version can read a document: its kind and format. Others may be of a newer
     version."""
-    return DocumentRow.format.in_(list(FORMATS)) & DocumentRow.kind.in_(list(_KINDS))
+    is_inventory = table.kind == Kind.INVENTORY.value
+    is_document = table.format.in_(list(FORMATS)) & table.kind.in_(list(_KINDS)) & ~is_inventory
+    return is_document | (is_inventory & (table.format == INVENTORY_FORMAT))
 
 
 def key_of(kind: str, identifier: str, extension: str) -> Key:
@@ -163,7 +196,8 @@ def find_document(database: peewee.Database, key: Key) -> StoredDocument | None:
 
 def key_fault(key: Key) -> str | None:
     """Return why no document may be stored under a key, None where one may be."""
-    if key.format not in FORMATS:
+    formats = (INVENTORY_FORMAT,) if key.kind is Kind.INVENTORY else FORMATS
+    if key.format not in formats:
         return f"{key.format!r} is no format"
     return key.fault
 

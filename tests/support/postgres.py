@@ -20,7 +20,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from answerd.documents import Key
 from answerd.store.postgres import PostgresStore
 from answerd.store.tables import execute
 
@@ -202,18 +201,8 @@ def _store_for_all_tests() -> _Writable:
 
 
 class _Writable(PostgresStore):
-    """The store with single writes, as tests make them."""
+    """The store, with its URL."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self.url = url
-
-    def put(self, key: Key, text: str) -> None:
-        with self.writing() as transaction:
-            transaction.put(key, text)
-            transaction.commit()
-
-    def delete(self, key: Key) -> None:
-        with self.writing() as transaction:
-            transaction.delete(key)
-            transaction.commit()
