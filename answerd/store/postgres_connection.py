@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -115,14 +116,9 @@ def url_fault(url: str) -> str | None:
     return None
 
 
-_classes: list[type[peewee.PostgresqlDatabase]] = []
-"""The class of `_database_class`, once it is made."""
-
-
+@cache
 def _database_class() -> type[peewee.PostgresqlDatabase]:
     """Return a PostgreSQL database of peewee whose connections' waits are bounded. Raises `StoreError`."""
-    if _classes:
-        return _classes[0]
     try:
         import psycopg  # noqa: PLC0415 - an extra of the package
     except ImportError:
@@ -150,7 +146,6 @@ def _database_class() -> type[peewee.PostgresqlDatabase]:
         psycopg3_adapter = Adapter
         wait_seconds: float | None = None
 
-    _classes.append(Database)
     return Database
 
 
