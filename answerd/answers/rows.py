@@ -103,6 +103,11 @@ class Inventory:
         source, line = self._place(row)
         return f"{source}:{line}"
 
+    @property
+    def size(self) -> int:
+        """How many documents these rows come from, those that cannot be read among them."""
+        return len(self.tables.keys() | self.unreadable.keys())
+
     def rows(self) -> Iterator[Row]:
         """Yield every row in force, by file and line."""
         for table in sorted(self.by_layout.values(), key=lambda table: table.layout.source):
