@@ -17,6 +17,7 @@ import bottle
 from answerd.server.admin.answers import Answers, CannotRender
 from answerd.server.admin.description import HEALTH, Description
 from answerd.server.admin.documents import Documents
+from answerd.server.admin.inventories import Inventories
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
 from answerd.server.admin.routes import DOCUMENT_LIMIT, Handlers
@@ -76,7 +77,12 @@ def make_admin_app(
     app.add_hook("before_request", _Gate(token, block, log).judge)
     app.install(_errors_as_responses(log))
     app.default_error_handler = _router_error
-    groups: tuple[Handlers, ...] = (Description(), Documents(guard), Answers(guard.follower))
+    groups: tuple[Handlers, ...] = (
+        Description(),
+        Documents(guard),
+        Inventories(guard),
+        Answers(guard.follower),
+    )
     for group in groups:
         for route in group.routes():
             app.route(route.path, route.method, route.handler)
