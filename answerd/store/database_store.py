@@ -15,6 +15,7 @@ import peewee
 from answerd.documents import Key
 from answerd.formats import FORMATS
 from answerd.identity import Kind
+from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
@@ -129,5 +130,6 @@ class DatabaseStore(ABC):
 def unknown_formats(database: peewee.Database) -> list[str]:
     """Return a sentence about documents of formats that this version does not know; none where there are none."""
     found = DocumentRow.select(DocumentRow.format).distinct().order_by(DocumentRow.format)
-    unknown = [extension for (extension,) in fetched(found, database) if extension not in FORMATS]
+    known = (*FORMATS, INVENTORY_FORMAT)
+    unknown = [extension for (extension,) in fetched(found, database) if extension not in known]
     return [f"documents of an unknown format are ignored: {', '.join(unknown)}"] if unknown else []

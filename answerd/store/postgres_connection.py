@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -116,7 +116,7 @@ def url_fault(url: str) -> str | None:
     return None
 
 
-@cache
+@lru_cache(maxsize=1)
 def _database_class() -> type[peewee.PostgresqlDatabase]:
     """Return a PostgreSQL database of peewee whose connections' waits are bounded. Raises `StoreError`."""
     try:

@@ -64,9 +64,12 @@ def test_nothing_set_gives_the_defaults_without_a_warning() -> None:
         workers=1,
         max_connections=2048,
         timeout_seconds=10,
-        answer_token=None,
+        answer_tokens=(),
         admin=None,
-        admin_token=None,
+        answer_token_file=None,
+        allow=(),
+        admin_tokens=(),
+        admin_token_file=None,
         trusted_proxies=(),
         tls_cert=None,
         tls_key=None,
@@ -92,6 +95,7 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         "SERVICE_MAX_CONNECTIONS": "500",
         "SERVICE_TIMEOUT_SECS": "007",
         "SERVICE_ANSWER_TOKEN": LONG_TOKEN,
+        "SERVICE_ALLOW": "10.1.0.0/16",
         "SERVICE_ADMIN_ADDR": "localhost:8001",
         "SERVICE_ADMIN_TOKEN": LONG_TOKEN + "2",
         "SERVICE_TRUSTED_PROXIES": "10.0.0.0/8, fd00::/8,192.0.2.7",
@@ -103,7 +107,8 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         "SERVICE_LOG_FILE": "/l.log",
         "SERVICE_ENV_FILE": ENV_PATH,
     }
-    assert set(environ) == {setting.name for setting in SETTINGS}
+    apart = {"SERVICE_ANSWER_TOKEN_FILE", "SERVICE_ADMIN_TOKEN_FILE"}  # each excludes its other form
+    assert set(environ) == {setting.name for setting in SETTINGS} - apart
     config = read_config({name: f" \t{text}\n" for name, text in environ.items()}, one_file(""))
     assert config == Config(
         store="sqlite",
@@ -115,9 +120,12 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         workers=4,
         max_connections=500,
         timeout_seconds=7,
-        answer_token=LONG_TOKEN,
+        answer_tokens=(LONG_TOKEN,),
+        answer_token_file=None,
+        allow=(ipaddress.ip_network("10.1.0.0/16"),),
         admin=Address("localhost", 8001),
-        admin_token=LONG_TOKEN + "2",
+        admin_tokens=(LONG_TOKEN + "2",),
+        admin_token_file=None,
         trusted_proxies=tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "fd00::/8", "192.0.2.7/32"))),
         tls_cert="/c.pem",
         tls_key="/k.pem",
@@ -126,7 +134,7 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         log="problems",
         log_file="/l.log",
         env_file=ENV_PATH,
-        sources={setting.name: "environment" for setting in SETTINGS},
+        sources={setting.name: "default" if setting.name in apart else "environment" for setting in SETTINGS},
         warnings=(),
     )
 
