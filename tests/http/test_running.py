@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from answerd.store.opening import STORES
 from tests.support.service import PROGRAM, Service, environment, run, write_tree
 from tests.support.waiting import wait_until
 
@@ -60,8 +59,6 @@ STARTUP_ERRORS: dict[str, tuple[Mapping[str, object], list[str]]] = {
 def test_what_cannot_start_says_why_on_one_line(
     tmp_path: Path, settings: Mapping[str, object], words: list[str]
 ) -> None:
-    if settings.get("SERVICE_STORE") == "sqlite" and "sqlite" not in STORES:
-        pytest.skip("this version has no such store")
     given: dict[str, object] = {
         "SERVICE_LISTEN_ADDR": "127.0.0.1:0",
         "SERVICE_ANSWERS_DIR": tmp_path,
