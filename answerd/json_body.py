@@ -8,7 +8,7 @@ are asked for; tests/unit/test_request_properties.py holds the three ways equal.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ _MOST_SEARCHES = 20
 """Searches of a small body for single labels before all labels are made, which takes as long."""
 
 _UNKNOWN = object()
-_NONE: set[str] = set()
+_NONE: frozenset[str] = frozenset()
 _LONGEST_INDEX = 8
 _FEW = 2
 
@@ -137,7 +137,7 @@ class JsonBody:
         self._most = most
         self._searches = _MOST_SEARCHES
 
-    def _spelled(self, label: str) -> set[str]:
+    def _spelled(self, label: str) -> Collection[str]:
         """Return the names in the body that are ``label`` when case-folded: a body has a dozen names."""
         if self._spellings is None:
             self._spellings = {}
