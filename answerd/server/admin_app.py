@@ -17,6 +17,7 @@ import bottle
 from answerd.server.admin.answers import Answers, CannotRender
 from answerd.server.admin.description import Description
 from answerd.server.admin.documents import Documents
+from answerd.server.admin.inventories import Inventories
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
 from answerd.server.admin.routes import DOCUMENT_LIMIT, Handlers
@@ -78,7 +79,12 @@ def make_admin_app(
     app.add_hook("before_request", _Gate(tokens, block, log).judge)
     app.install(_errors_as_responses(log))
     app.default_error_handler = _router_error
-    groups: tuple[Handlers, ...] = (Description(readiness), Documents(guard), Answers(guard.follower))
+    groups: tuple[Handlers, ...] = (
+        Description(readiness),
+        Documents(guard),
+        Inventories(guard),
+        Answers(guard.follower),
+    )
     for group in groups:
         for route in group.routes():
             app.route(route.path, route.method, route.handler)

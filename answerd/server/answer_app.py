@@ -17,7 +17,7 @@ from gevent.threadpool import ThreadPool
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import with_hints
-from answerd.answers.resolve import resolve
+from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import question_of, select
 from answerd.errors import AnswerError
 from answerd.facts import LARGE, Facts, Request
@@ -135,13 +135,17 @@ def _resolved(exchange: Exchange, catalogue: Callable[[], Catalogue], facts: Fac
         # Hints about what the request has instead need all of it, which a large body is not worth.
         large = len(exchange.request.body) > LARGE
         return _refuse(exchange, OF_ERRORS[type(error)], error.reason if large else with_hints(error, facts))
-    exchange.outcome = found.composition if found.selection.machine else f"{found.composition}{_for_whom(facts)}"
+    exchange.outcome = found.composition if found.selection.machine else f"{found.composition}{_for_whom(found, facts)}"
     bottle.response.content_type = found.format.content_type
     return found.body
 
 
-def _for_whom(facts: Facts) -> str:
-    """Return who asked, for the log line of an answer that no machine document names: `` for mac=…``."""
+def _for_whom(answer: Answer, facts: Facts) -> str:
+    """Return who asked, for the log line of an answer that no machine document names: `` for mac=…``, and where an
+    inventory has its row, the row's name: `` for web-01``."""
+    name = answer.row.name if answer.row else ""
+    if name:
+        return f" for {name[:_LONGEST_SHOWN]}"
     for label in ("mac", "serial"):
         value = facts.first(label)
         if value:
@@ -166,10 +170,13 @@ def _record(exchange: Exchange, recorder: Recorder) -> None:
 def _read(request: Request, catalogue: Catalogue) -> Facts:
     """Return the facts of a large request, with all that takes long worked out. Runs in a thread: it edits nothing."""
     facts = Facts(request)
-    for asked in (facts, facts.asking_for_user_data()) if facts.side_file else (facts,):
-        asked.prepare()
-        with suppress(AnswerError):
-            select(catalogue, question_of(asked, asked.extensions))
+    facts.prepare()
+    with suppress(AnswerError):
+        known = catalogue.facts(facts)
+        for asked in (known, known.asking_for_user_data()) if known.side_file else (known,):
+            asked.prepare()
+            with suppress(AnswerError):
+                select(catalogue, question_of(asked, asked.extensions))
     return facts
 
 

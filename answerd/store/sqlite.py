@@ -19,6 +19,7 @@ from pathlib import Path
 from answerd.documents import Key
 from answerd.formats import FORMATS
 from answerd.identity import Kind
+from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
@@ -84,7 +85,8 @@ class SqliteStore:
         """Return a line about documents that this version cannot read at all."""
         with self._file.faults("read"), self._file.connected() as database:
             found = DocumentRow.select(DocumentRow.format).distinct().order_by(DocumentRow.format)
-            unknown = [extension for (extension,) in fetched(found, database) if extension not in FORMATS]
+            known = (*FORMATS, INVENTORY_FORMAT)
+            unknown = [extension for (extension,) in fetched(found, database) if extension not in known]
         if not unknown:
             return []
         return [f"documents of an unknown format are ignored: {', '.join(unknown)} in {self.path}"]
