@@ -134,9 +134,17 @@ class Config:
     log at start.
     """
 
-    store: Literal["files", "sqlite"] = _choice("SERVICE_STORE", ("files", "sqlite"), "where the documents are kept")
+    store: Literal["files", "sqlite", "postgres"] = _choice(
+        "SERVICE_STORE", ("files", "sqlite", "postgres"), "where the documents are kept"
+    )
     answers_dir: str = _setting("SERVICE_ANSWERS_DIR", "/srv/answers", "the file store's directory")
     db_path: str = _setting("SERVICE_DB_PATH", "/srv/answers.db", "the database file; its parent directory is created")
+    db_url: str | None = _setting(
+        "SERVICE_DB_URL", None, "the PostgreSQL database: postgresql://user:password@host/name", secret=True
+    )
+    replica_path: str | None = _setting(
+        "SERVICE_REPLICA_PATH", None, "the local copy of that database, from which this node answers"
+    )
     listen: Address = _setting("SERVICE_LISTEN_ADDR", "0.0.0.0:8000", "address of the answer endpoint", Address.parse)
     workers: int = _number("SERVICE_WORKERS", 1, "processes that answer", MOST_WORKERS)
     max_connections: int = _number(
@@ -273,7 +281,14 @@ def _value(setting: Setting, given: tuple[str, Source] | None, path: str, warnin
 def _contradictions(config: Config) -> Iterator[str]:
     """Yield reasons why the service cannot start although every setting is right by itself."""
     if config.admin and config.store == "files":
-        yield "SERVICE_ADMIN_ADDR is set, but only SERVICE_STORE=sqlite has an admin API: change one of the two"
+        yield (
+            "SERVICE_ADMIN_ADDR is set, but only SERVICE_STORE=sqlite and postgres have an admin API: "
+            "change one of the two"
+        )
+    if config.store == "postgres" and not config.db_url:
+        yield "SERVICE_STORE is postgres, so SERVICE_DB_URL must name the database"
+    if config.store == "postgres" and not config.replica_path:
+        yield "SERVICE_STORE is postgres, so SERVICE_REPLICA_PATH must name a file for this node's copy of the database"
     if config.admin and not config.admin_tokens:
         yield f"SERVICE_ADMIN_ADDR is set without SERVICE_ADMIN_TOKEN: set one of {TOKEN_LENGTH} characters or more"
     if any(len(token) < TOKEN_LENGTH for token in config.admin_tokens):

@@ -112,7 +112,7 @@ class Service:
 def prepare(config: Config, log: RequestLog) -> Service:
     """Do everything that can refuse to start. Raises `StartupError` and `answerd.store.StoreError`."""
     long_work = LongWork()
-    loader = Loader(open_store(config), long_work)
+    loader = Loader(open_store(config, to_serve=True), long_work)
     has_admin = config.admin is not None
     descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
     try:

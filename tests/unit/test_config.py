@@ -88,6 +88,8 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         "SERVICE_STORE": "sqlite",
         "SERVICE_ANSWERS_DIR": "/a/my answers",
         "SERVICE_DB_PATH": "/b.db",
+        "SERVICE_DB_URL": "postgresql://db/lab",
+        "SERVICE_REPLICA_PATH": "/c.db",
         "SERVICE_LISTEN_ADDR": "[::1]:0",
         "SERVICE_WORKERS": "4",
         "SERVICE_MAX_CONNECTIONS": "500",
@@ -112,6 +114,8 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         store="sqlite",
         answers_dir="/a/my answers",
         db_path="/b.db",
+        db_url="postgresql://db/lab",
+        replica_path="/c.db",
         listen=Address("::1", 0),
         workers=4,
         max_connections=500,
@@ -166,7 +170,7 @@ def test_a_number_that_is_none_falls_back_with_a_warning(name: str, field: str, 
     ("name", "choices"),
     [("SERVICE_STORE", ("files", "sqlite")), ("SERVICE_LOG", ("all", "problems", "off"))],
 )
-@pytest.mark.parametrize("text", ["postgres", "FILES", "Off", "files sqlite"])
+@pytest.mark.parametrize("text", ["mysql", "FILES", "Off", "files sqlite"])
 def test_a_choice_that_is_none_is_refused_naming_the_choices(name: str, choices: tuple[str, ...], text: str) -> None:
     reason = refusal({name: text})
     assert name in reason
@@ -428,11 +432,11 @@ def test_the_environment_wins_over_the_file_and_an_empty_variable_does_not() -> 
 
 
 def test_a_wrong_value_in_the_file_is_not_judged_when_the_environment_overrides_it() -> None:
-    assert config_from_file("SERVICE_STORE=postgres", {"SERVICE_STORE": "files"}).store == "files"
+    assert config_from_file("SERVICE_STORE=mysql", {"SERVICE_STORE": "files"}).store == "files"
 
 
 def test_a_wrong_value_of_the_file_says_that_it_is_there() -> None:
-    assert ENV_PATH in refusal({}, "SERVICE_STORE=postgres")
+    assert ENV_PATH in refusal({}, "SERVICE_STORE=mysql")
     config = config_from_file("SERVICE_WORKERS=many")
     assert config.workers == 1
     [warning] = config.warnings
