@@ -182,7 +182,7 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
 def test_an_answer_comes_through_with_its_path_and_its_machine(front: Front, secure: bool) -> None:
     port = front.ports.tls if secure else front.ports.plain
-    status, body = front.ask(port, f"/cfg//a/x%2Fy?mac={MAC}", **{"X-Forwarded-For": MIMIC})
+    status, body = front.ask(port, f"/cfg//a/x%2Fy?mac={MAC}", False, **{"X-Forwarded-For": MIMIC})
     assert status == 200
     peer, path = body.split()
     assert (peer, path) == ("127.0.0.1", "cfg//a/x/y")
