@@ -55,6 +55,9 @@ EXTRAS = {
         "types-PyYAML",
         "types-tqdm",
     ],
+    "docs": [
+        "mkdocs-material>=9.8,<10",
+    ],
     "loadtest": [
         "locust>=2.47,<3",
         "matplotlib>=3.11,<4",
