@@ -6,7 +6,7 @@ other documents: what follows from several of them together is the catalogue's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
@@ -67,14 +67,16 @@ class Key(NamedTuple):
 class RawDocument:
     """One document as a store holds it. The same object for as long as its text does not change.
 
-    ``text`` is exactly what was written. ``fault`` says why it could not be read; then ``text`` is empty. ``source``
-    is where it stands (a file's path below the answers directory), empty where its key says all.
+    ``text`` is exactly what was written. ``fault`` says why it could not be read; then ``text`` is empty, and
+    ``fault_line`` is the line at fault, where there is one. ``source`` is its file's path below the answers directory,
+    empty where its key says all.
     """
 
     key: Key
     text: str
     source: str = ""
     fault: str | None = None
+    fault_line: int = 1
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -216,6 +218,9 @@ def read_content(kind: Kind, family: Family, text: str, fault: str | None = None
     """A document's text, understood as far as it can be. Never raises: what is wrong stands in ``problems``."""
     if fault is not None:
         return _unreadable(Control(), fault)
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        return _unreadable(Control(), f"does not parse: line {line} holds the character NUL, which no store keeps")
     try:
         parsed = family.parse(text)
         written, tree = family.control(parsed)
@@ -223,12 +228,13 @@ def read_content(kind: Kind, family: Family, text: str, fault: str | None = None
         return _unreadable(Control(), f"does not parse: {error}")
     control = read_control(written, kind)
     problems, unlisted = control.problems, 0
-    placeholders = False
+    placeholders, labels = False, frozenset[str]()
     if control.template:
         reader = TemplateReader(text)
         tree = family.placeholders(tree, reader)
         problems, unlisted = (*problems, *dict.fromkeys(reader.problems)), reader.unlisted
-        placeholders = reader.found
+        placeholders, labels = reader.found, frozenset(reader.labels)
+    problems = (*problems, *_append_problems(family, tree, control), *problems_without_states(control, labels))
     plain = not placeholders and written.is_empty
     if problems:
         problems = _listed(problems, unlisted)
@@ -236,6 +242,25 @@ def read_content(kind: Kind, family: Family, text: str, fault: str | None = None
     if not control.claims_known:
         return _unreadable(control, *problems)
     return Content(control, problems, verbatim=plain), tree
+
+
+def _append_problems(family: Family, tree: Tree, control: Control) -> list[str]:
+    """What is wrong with the paths of ``append``: each names an array of the document itself."""
+    if not control.append:
+        return []
+    wrong = frozenset(family.not_arrays(tree, control.append))
+    return [
+        f"append must name arrays of this document: path {place} names none"
+        for place, path in enumerate(control.append, 1)
+        if path in wrong
+    ]
+
+
+def problems_without_states(control: Control, labels: Collection[str]) -> list[str]:
+    """What is wrong with a document where there is no place for the states of installs: ``once``, and a placeholder
+    for ``report``."""
+    asks = [*(["once"] if control.once is not None else []), *(["{{ report }}"] if "report" in labels else [])]
+    return [f"{what} needs a place for the states of installs, and there is none" for what in asks]
 
 
 def _listed(problems: tuple[str, ...], unlisted: int) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from answerd.errors import AnswerTooLarge
-from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
+from answerd.formats.once import Once
+from answerd.formats.template import LONGEST_REMEMBERED, Lookup, Placeholder, Template, TemplateReader
 from answerd.memo import remembered
 
 Tree = Any
@@ -95,6 +96,9 @@ Path = tuple[str, ...]
 Branches = dict[str, "Branches | None"]
 """Paths as a tree: each first step with what follows it, None where a path ends."""
 
+NO_BRANCHES: Branches = {}
+"""No paths. Nobody fills it."""
+
 
 def branches(paths: Iterable[Path]) -> Branches:
     """Paths as a tree. What stands below the end of another path is not in it: all of that goes with the other."""
@@ -111,10 +115,6 @@ def branches(paths: Iterable[Path]) -> Branches:
     return root
 
 
-Lookup = Callable[[str], str | None]
-"""The first value of a label (case-folded), or None where the request has none."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Slot:
     """A place in a prepared answer that each request fills: a template, and how its text is written there.
@@ -125,6 +125,27 @@ class Slot:
 
     template: Template
     write: Callable[[str], str]
+
+    def fill(self, lookup: Lookup) -> str:
+        """What stands in the document for one request. Raises `answerd.errors.CannotFill`."""
+        return self.write(self.template.fill(lookup))
+
+
+class TypedSlot(Slot):
+    """A place of a placeholder that becomes a number, a boolean or a list of strings.
+
+    All families that have these types write them alike: ``42``, ``true``, ``["a", "b"]``. ``write`` makes the string
+    of a text, quotes included; a text that is shown in place of the value is one too.
+    """
+
+    __slots__ = ()
+
+    def fill(self, lookup: Lookup) -> str:
+        """The value in its type."""
+        placeholder = self.template.typed
+        if placeholder is None or placeholder.type != "list":
+            return self.template.fill(lookup)
+        return f"[{', '.join(map(self.write, placeholder.values(lookup)))}]"
 
 
 def fragments(text: str | Template, write: Callable[[str], str]) -> Iterator[str | Slot]:
@@ -139,6 +160,12 @@ def hole(placeholder: Placeholder, write: Callable[[str], str]) -> Slot:
     return Slot(Template((placeholder,)), write)
 
 
+@remembered(1_024, Placeholder.size, LONGEST_REMEMBERED)
+def typed_hole(placeholder: Placeholder, write: Callable[[str], str]) -> TypedSlot:
+    """The place of one placeholder that becomes another type than a string; ``write`` makes a whole string."""
+    return TypedSlot(Template((placeholder,)), write)
+
+
 _LONGEST_ALIKE = 1_000
 """Characters in the placeholders of an answer up to which its cuts are shared with others that are cut alike."""
 
@@ -149,9 +176,11 @@ class Prepared:
     The bytes stand in a run of a block that several answers may share (`pack`): there may be a million of these.
     """
 
-    __slots__ = ("_begin", "_block", "_cuts", "holes")
+    __slots__ = ("_begin", "_block", "_cuts", "holes", "once")
 
-    def __init__(self, fragments: list[str | Slot]) -> None:
+    def __init__(self, fragments: list[str | Slot], once: Once | None = None) -> None:
+        """``once`` is what the highest layer that has the control key says; None where none has it."""
+        self.once = once
         constant: list[bytes] = []
         holes: list[Slot] = []
         begin = 0
@@ -192,7 +221,7 @@ class Prepared:
         filled: list[bytes] = []
         room = LARGEST_ANSWER
         for length, hole in zip(cuts, holes, strict=False):  # behind the last hole there are bytes again
-            value = hole.write(hole.template.fill(lookup)).encode()
+            value = hole.fill(lookup).encode()
             room -= len(value)
             if room < 0:  # before the rest is made: a value may be long, and repeated
                 raise AnswerTooLarge(f"the filled answer has more than {LARGEST_ANSWER} bytes")
@@ -259,8 +288,12 @@ class Family(Protocol):
     def unset(self, tree: Tree, paths: Collection[Path]) -> Tree:
         """The tree without what ``paths`` name in it, all in one pass; the same tree where they name nothing."""
 
-    def merge(self, lower: Tree, upper: Tree) -> Tree:
-        """``upper`` laid over ``lower``. Raises `MergeError` where the two cannot be one document."""
+    def not_arrays(self, tree: Tree, paths: Collection[Path]) -> Collection[Path]:
+        """Those of ``paths`` at which the tree has no array: a document cannot append it."""
+
+    def merge(self, lower: Tree, upper: Tree, append: Collection[Path] = ()) -> Tree:
+        """``upper`` laid over ``lower``. An array of ``upper`` that ``append`` names follows the one below it; where
+        there is none, it is an array like any other. Raises `MergeError` where the two cannot be one document."""
 
     def prepare(self, tree: Tree) -> Prepared:
         """The text of the tree, cut at its placeholders."""

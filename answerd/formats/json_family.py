@@ -19,7 +19,17 @@ from typing import Any, NoReturn
 
 from answerd.errors import CannotFill
 from answerd.formats import plain
-from answerd.formats.family import DEEPEST, ParseError, Path, Prepared, RawControl, Slot, Tree, line_and_column
+from answerd.formats.family import (
+    DEEPEST,
+    ParseError,
+    Path,
+    Prepared,
+    RawControl,
+    Slot,
+    Tree,
+    TypedSlot,
+    line_and_column,
+)
 from answerd.formats.template import Placeholder, Template, TemplateReader
 from answerd.identity import brief
 
@@ -155,9 +165,15 @@ def unset(tree: Tree, paths: Collection[Path]) -> Tree:
     return plain.unset(tree, paths) if isinstance(tree, dict) else tree
 
 
-def merge(lower: Tree, upper: Tree) -> Tree:
-    """Objects merge key by key; any other value replaces what lies below, at the top too."""
-    return plain.merge(lower, upper) if isinstance(lower, dict) and isinstance(upper, dict) else upper
+def not_arrays(tree: Tree, paths: Collection[Path]) -> Collection[Path]:
+    """Those of ``paths`` at which no array is."""
+    return plain.not_arrays(tree, paths) if isinstance(tree, dict) else paths
+
+
+def merge(lower: Tree, upper: Tree, append: Collection[Path] = ()) -> Tree:
+    """Objects merge key by key; any other value replaces what lies below, at the top too. The arrays that ``append``
+    names follow those below them."""
+    return plain.merge(lower, upper, append) if isinstance(lower, dict) and isinstance(upper, dict) else upper
 
 
 def prepare(tree: Tree) -> Prepared:
@@ -173,6 +189,8 @@ def _value(value: object, line: str) -> Iterator[str | Slot]:
         yield from _members(value, line)
     elif isinstance(value, list):
         yield from _elements(value, line)
+    elif isinstance(value, Template) and value.typed:
+        yield TypedSlot(value, partial(_fill_string, value.typed))
     elif isinstance(value, Template):
         yield '"'
         for part in value.parts:
@@ -206,6 +224,10 @@ def _elements(elements: list[Any], line: str) -> Iterator[str | Slot]:
 def _escape(text: str) -> str:
     """A text as it stands between the quotes of a JSON string."""
     return _quoted(text)[1:-1]
+
+
+def _fill_string(placeholder: Placeholder, text: str) -> str:
+    return f'"{_fill(placeholder, text)}"'
 
 
 def _fill(placeholder: Placeholder, text: str) -> str:

@@ -16,13 +16,14 @@ from typing import Any
 import tomli
 
 from answerd.formats import plain
-from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, Tree, fragments
+from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, Tree, fragments, typed_hole
 from answerd.formats.template import Template, TemplateReader
 from answerd.memo import remembered
 
 name = "toml"
 merge = plain.merge
 unset = plain.unset
+not_arrays = plain.not_arrays
 
 _LONGEST_KEY = 200  # characters of a key, or of a dotted path, that is spelled once for all documents
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
@@ -163,7 +164,9 @@ def _is_short(header: str, key: str) -> bool:
 
 def _write_value(value: object, written: _Written) -> None:
     if isinstance(value, str):
-        written.append(f'"{escape(value)}"')
+        written.append(_string(value))
+    elif isinstance(value, Template) and value.typed:
+        written.append(typed_hole(value.typed, _string))
     elif isinstance(value, Template):
         written.append('"')
         written += fragments(value, escape)
@@ -192,6 +195,10 @@ def _scalar(value: object) -> str:
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     return repr(value)  # int and float: the shortest text that reads back as the same number, inf and nan included
+
+
+def _string(text: str) -> str:
+    return f'"{escape(text)}"'
 
 
 def escape(text: str) -> str:

@@ -18,9 +18,10 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.support.replies import Reply, receive
 
 HOST = "127.0.0.1"
 
@@ -58,15 +59,19 @@ _LOOKS: dict[str, Callable[[], bytes]] = {
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Answers by path; like the apps of the service it judges method, then size, and reads ``answerd.body``."""
+    """Answers by path; like the apps of the service it judges method, then size, and reads the whole body."""
     from gevent import sleep
 
-    path, query = environ["answerd.path"], environ["QUERY_STRING"]
+    from answerd.server.exchange import exchange_of
+
+    exchange = exchange_of(environ)
+    request = exchange.request
+    path, query = request.path, request.query
     plain = [("Content-Type", "text/plain; charset=utf-8")]
-    if environ["REQUEST_METHOD"] not in ("GET", "POST", "HEAD"):
+    if request.method not in ("GET", "POST", "HEAD"):
         start_response("405 Method Not Allowed", [*plain, ("Allow", "GET, POST")])
         return [b"only GET and POST\n"]
-    if environ["answerd.body_too_large"]:
+    if request.body_too_large:
         start_response("413 Content Too Large", plain)
         return [b"the body is too large\n"]
     if path == "/raise":
@@ -76,6 +81,7 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
         return [b""]
     if path == "/environ":
         shown = {k: v for k, v in environ.items() if isinstance(v, str | list | tuple | bool | int)}
+        shown |= {"target": request.target, "headers": list(request.headers), "peer": exchange.peer}
         body = json.dumps(shown | {"input": environ["wsgi.input"].read().decode("latin-1")}).encode()
     elif path == "/big":
         body = b"x" * int(query)
@@ -87,9 +93,9 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     elif path in _LOOKS:
         body = _LOOKS[path]()
     elif path == "/echo":
-        body = environ["answerd.body"]
+        body = request.body
     else:
-        environ["answerd.outcome"] = "format=toml default"
+        exchange.outcome = "format=toml default"
         body = b"hello\n"
     start_response("200 OK", plain)
     return [body]
@@ -112,10 +118,11 @@ def main(options: dict[str, Any]) -> None:
     import gevent
     from gevent.event import Event
 
-    from answerd.server import listener as module
     from answerd.server.admission import Admission
-    from answerd.server.listener import Limits, Listener, bind
+    from answerd.server.listener import Listener
     from answerd.server.request_log import RequestLog
+    from answerd.server.serving import Limits
+    from answerd.server.sockets import bind
 
     log = RequestLog(options.get("log", "stderr"), options.get("level", "all"))
     tls = None
@@ -134,10 +141,8 @@ def main(options: dict[str, Any]) -> None:
     )
     if "files" in options:
         resource.setrlimit(resource.RLIMIT_NOFILE, (options["files"], options["files"]))
-    if "accept_at_once" in options:
-        module.ACCEPT_AT_ONCE = options["accept_at_once"]
     if options.get("without_spare_file"):
-        listener._spare_file = None
+        listener.acceptor.drop_spare_file()
     ended = Event()
     gevent.signal_handler(signal.SIGTERM, ended.set)
     gevent.signal_handler(signal.SIGHUP, log.reopen)
@@ -149,26 +154,6 @@ def main(options: dict[str, Any]) -> None:
     ended.wait()
     print(f"drained {listener.drain(time.monotonic() + limits.timeout)}", flush=True)
     log.close()
-
-
-@dataclass
-class Response:
-    """What a client received. ``status`` is 0 and everything else empty where nothing came."""
-
-    status: int = 0
-    headers: dict[str, str] = field(default_factory=dict)
-    body: bytes = b""
-    raw: bytes = b""
-    reset: bool = False
-
-    @classmethod
-    def parse(cls, raw: bytes, reset: bool = False) -> "Response":
-        head, _, body = raw.partition(b"\r\n\r\n")
-        lines = head.decode("latin-1").split("\r\n")
-        if not raw:
-            return cls(reset=reset)
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
-        return cls(int(lines[0].split(" ")[1]), headers, body, raw, reset)
 
 
 class Server:
@@ -210,7 +195,7 @@ class Server:
     def connect(self, timeout: float = 10.0, source: str = HOST) -> socket.socket:
         return socket.create_connection((HOST, self.port), timeout, (source, 0))
 
-    def send(self, *pieces: bytes) -> Response:
+    def send(self, *pieces: bytes) -> Reply:
         """One request in these pieces, and what comes back until the connection ends."""
         with self.connect() as client:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -233,17 +218,6 @@ class Server:
             self.process.kill()
         self.process.wait()
         return rest.strip()
-
-
-def receive(client: socket.socket) -> Response:
-    """Everything until the end of the connection, however it ends."""
-    raw = b""
-    try:
-        while piece := client.recv(65536):
-            raw += piece
-    except ConnectionResetError:
-        return Response.parse(raw, reset=True)
-    return Response.parse(raw)
 
 
 @contextmanager

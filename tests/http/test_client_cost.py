@@ -7,15 +7,16 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from answerd.server.admission import LEAST_FOR_ANSWERS, divide
-from tests import running
-from tests.http.listener_harness import Response, receive
+from tests.http.listener_harness import Server
 from tests.http.listener_harness import serving as listening
-from tests.http.test_listener import chunked, post, wait_until
-from tests.running import Reply, Service, exchange, request_bytes
+from tests.support.replies import Reply, chunked, exchange, post, receive, request_bytes
+from tests.support.service import PROGRAM, Service
+from tests.support.waiting import wait_until
 
 TOKEN = "answer-token-0123456789"
 ADMIN_TOKEN = "admin-token-0123456789"
@@ -24,10 +25,19 @@ MEGABYTE = 1_048_576
 SQLITE = {"SERVICE_STORE": "sqlite", "SERVICE_ADMIN_ADDR": "127.0.0.1:0", "SERVICE_ADMIN_TOKEN": ADMIN_TOKEN}
 
 
-@pytest.fixture
-def admin(serving: Callable[..., Service], tmp_path: Path) -> Service:
-    """The program with a database, both tokens set."""
-    return serving(SERVICE_DB_PATH=tmp_path / "a.db", SERVICE_ANSWER_TOKEN=TOKEN, **SQLITE)
+@pytest.fixture(scope="module")
+def admin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The program with a database, both tokens set. No test changes what the others see."""
+    settings: dict[str, Any] = {"SERVICE_DB_PATH": tmp_path_factory.mktemp("admin") / "a.db", **SQLITE}
+    with Service(SERVICE_ANSWER_TOKEN=TOKEN, **settings) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def patient() -> Iterator[Server]:
+    """A listener whose deadline is farther away than the patience of any client."""
+    with listening(limits={"timeout": 60.0}) as server:
+        yield server
 
 
 # --- memory ---------------------------------------------------------------------------------------------------------
@@ -56,7 +66,7 @@ def test_answers_that_nobody_reads_are_bounded_over_all_connections() -> None:
 
 
 @pytest.fixture
-def half_full() -> Iterator[tuple[Callable[[bytes], Response], socket.socket]]:
+def half_full() -> Iterator[tuple[Callable[[bytes], Reply], socket.socket]]:
     """A listener whose memory for bodies (20 shares: 1,310,720 bytes) one client fills with a megabyte."""
     with listening(max_connections=20) as server, server.connect() as holder:
         holder.sendall(post("/echo", b"x" * 1_000_000, length=MEGABYTE))
@@ -66,7 +76,7 @@ def half_full() -> Iterator[tuple[Callable[[bytes], Response], socket.socket]]:
 
 
 def test_above_the_memory_for_bodies_a_large_one_is_503_and_a_small_one_is_served(
-    half_full: tuple[Callable[[bytes], Response], socket.socket],
+    half_full: tuple[Callable[[bytes], Reply], socket.socket],
 ) -> None:
     send, holder = half_full
     refused = send(chunked("/echo", *[b"y" * 90_000] * 10))
@@ -79,7 +89,7 @@ def test_above_the_memory_for_bodies_a_large_one_is_503_and_a_small_one_is_serve
 
 
 def test_a_large_body_gives_way_to_small_ones(
-    half_full: tuple[Callable[[bytes], Response], socket.socket],
+    half_full: tuple[Callable[[bytes], Reply], socket.socket],
 ) -> None:
     _, holder = half_full
     with ExitStack() as clients:
@@ -105,10 +115,10 @@ def test_what_an_answer_held_is_given_back_when_its_client_is_cut_off() -> None:
 
 
 @pytest.mark.parametrize("chunk", [b"ffffffffffffffff\r\nabc", b"100001\r\n", b"5\r\nhello\r\n0fffff;a=b\r\n"])
-def test_a_chunk_beyond_the_limit_is_refused_before_it_is_sent(chunk: bytes) -> None:
+def test_a_chunk_beyond_the_limit_is_refused_before_it_is_sent(patient: Server, chunk: bytes) -> None:
     head = b"POST /echo HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n"
-    with listening(limits={"timeout": 60.0}) as server, server.connect() as client:
-        client.sendall(head + chunk)  # and waits: the deadline is farther away than the client's patience
+    with patient.connect() as client:
+        client.sendall(head + chunk)  # and waits
         assert receive(client).status == 413
 
 
@@ -234,8 +244,8 @@ def ask_admin(service: Service) -> Reply:
 def test_idle_connections_to_the_admin_api_lock_nobody_out(
     serving: Callable[..., Service], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: bytes
 ) -> None:
-    with_few_files = ["sh", "-c", 'ulimit -n 200 && exec "$@"', "sh", *running.PROGRAM]
-    monkeypatch.setattr(running, "PROGRAM", with_few_files)
+    with_few_files = ["sh", "-c", 'ulimit -n 200 && exec "$@"', "sh", *PROGRAM]
+    monkeypatch.setattr("tests.support.service.PROGRAM", with_few_files)
     service = serving(SERVICE_DB_PATH=tmp_path / "a.db", SERVICE_TIMEOUT_SECS=30, **SQLITE)
     service.wait_for_log("limit of open files")
     assert service.admin

@@ -11,9 +11,6 @@ from typing import Any
 import pytest
 
 from loadtest.fleet import templated_fleet, write
-from tests.load.torture.known_port import OnAKnownPort
-from tests.load.torture.probe import Probes, ask
-from tests.load.torture.processes import children, is_alive, kill, wait_until
 from tests.load.torture.workers import (
     admitted_of,
     kill_one_that_holds,
@@ -21,7 +18,11 @@ from tests.load.torture.workers import (
     replaced_after,
     workers,
 )
-from tests.running import Service, run, write_tree
+from tests.support.known_port import OnAKnownPort
+from tests.support.probe import Probes, ask
+from tests.support.processes import children, is_alive, kill
+from tests.support.service import Service, run, write_tree
+from tests.support.waiting import wait_until
 
 BREATH = 0.5  # seconds between two births in one place
 WORKERS = 3
@@ -64,7 +65,7 @@ class StillLoading(OnAKnownPort):
     @property
     def run_interim_worker(self) -> int:
         """Its process id; it is the only child until the workers are there."""
-        assert not any("processes started" in line for line in self.log), "loaded too fast to see the stand-in"
+        assert not any("processes started" in line for line in self.log), "loaded too fast to see the interim worker"
         return children(self.process.pid)[0]
 
 
@@ -85,7 +86,7 @@ def test_the_places_of_a_stand_in_that_dies_come_back(tmp_path: Path) -> None:
         held = [socket.create_connection(service.known) for _ in range(6)]
         wait_until(lambda: ask(service.known, HEALTH) == "503")
         kill(service.run_interim_worker)
-        service.wait_for_log("the stand-in ended with -9", 20)
+        service.wait_for_log("the interim worker ended with -9", 20)
         service.wait_for_log("2 processes started", 20)
         wait_until(lambda: ask(service.known, HEALTH) == "200")
         for client in held:

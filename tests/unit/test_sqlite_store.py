@@ -14,8 +14,10 @@ import pytest
 
 from answerd.documents import Key
 from answerd.identity import Kind
-from answerd.store import Changes, StoreError
-from answerd.store.sqlite import MIGRATIONS, SqliteStore
+from answerd.store import Author, Changes, StoreError
+from answerd.store.migrations import MIGRATIONS, SQLITE, Migration
+from answerd.store.sqlite import SqliteStore
+from answerd.store.tables import execute
 
 
 def machine(name: str, extension: str = "toml") -> Key:
@@ -63,7 +65,6 @@ def sql(path: Path, *statements: str) -> list[tuple[object, ...]]:
         pytest.param("x = 1\r\n# \u00e9\r\n", id="CRLF and UTF-8"),
         pytest.param("\ufeffx = 1", id="a byte order mark, no final newline"),
         pytest.param("", id="nothing"),
-        pytest.param("a\x00b\n", id="a NUL"),
         pytest.param("x" * 300_000, id="300 KB"),
     ],
 )
@@ -147,23 +148,24 @@ def test_every_write_has_a_revision_that_no_other_has(store: SqliteStore) -> Non
 
 
 def test_each_accepted_write_is_recorded(store: SqliteStore, path: Path) -> None:
-    with store.writing("192.0.2.7") as transaction:
+    with store.writing(Author("192.0.2.7")) as transaction:
         transaction.put(NODE, "one")
         transaction.commit()
     store.put(machine("98-fa-9b"), "two")
-    with store.writing("192.0.2.8") as transaction:
+    with store.writing(Author("192.0.2.8")) as transaction:
         transaction.put(GROUP, "never committed")
-    with store.writing("192.0.2.9") as transaction:
+    with store.writing(Author("192.0.2.9", "ci", "why")) as transaction:
         transaction.delete(NODE)
         transaction.commit()
 
-    rows = sql(path, "SELECT kind, identifier, format, text_before, text_after, peer FROM changes ORDER BY id")
+    columns = "kind, identifier, format, text_before, text_after, peer, author, note"
+    rows = sql(path, f"SELECT {columns} FROM changes ORDER BY id")
     times = sql(path, "SELECT at FROM changes WHERE at GLOB '20??-??-??T??:??:??.???Z'")
 
     assert rows == [
-        ("machine", "98:FA:9B", "toml", None, "one", "192.0.2.7"),
-        ("machine", "98:FA:9B", "toml", "one", "two", None),
-        ("machine", "98:FA:9B", "toml", "two", None, "192.0.2.9"),
+        ("machine", "98:FA:9B", "toml", None, "one", "192.0.2.7", None, None),
+        ("machine", "98:FA:9B", "toml", "one", "two", None, None, None),
+        ("machine", "98:FA:9B", "toml", "two", None, "192.0.2.9", "ci", "why"),
     ]
     assert len(times) == 3
 
@@ -397,18 +399,28 @@ def test_the_file_is_in_wal_mode_and_carries_its_schema_version(store: SqliteSto
     assert sql(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
 
 
+def test_a_text_with_nul_is_refused(store: SqliteStore) -> None:
+    with store.writing() as transaction, pytest.raises(StoreError, match="NUL"):
+        transaction.put(Key(Kind.MACHINE, "m1", "ks"), "a\0b\n")
+    assert store.keys() == []
+
+
 def test_a_commit_waits_for_the_disk(store: SqliteStore) -> None:
     with store.writing() as transaction:
-        assert transaction._database.synchronous == 2, "FULL"
+        assert execute(transaction._database, "PRAGMA synchronous").fetchone() == (2,), "FULL"
 
 
 def test_it_describes_itself_by_its_path(store: SqliteStore, path: Path) -> None:
     assert store.described == f"sqlite:{path}"
 
 
+def _with(*statements: str) -> tuple[Migration, ...]:
+    return (*MIGRATIONS, Migration("what comes next", {SQLITE: statements}))
+
+
 def test_an_older_schema_is_migrated_and_keeps_its_documents(path: Path) -> None:
     SqliteStore(path).put(NODE, "one")
-    newer = (*MIGRATIONS, ("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE documents SET note = 'migrated'"))
+    newer = _with("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE documents SET note = 'migrated'")
 
     migrated = SqliteStore(path, newer)
 
@@ -417,9 +429,44 @@ def test_an_older_schema_is_migrated_and_keeps_its_documents(path: Path) -> None
     assert texts(migrated.changes())[0] == {NODE: "one"}
 
 
+def test_a_database_of_the_first_schema_keeps_documents_revisions_and_history(path: Path) -> None:
+    SqliteStore(path, MIGRATIONS[:1])
+    insert = "INSERT INTO documents (kind, identifier, identity, format, text) VALUES ('machine'"
+    sql(path, f"{insert}, 'n1', 'n1', 'toml', 'one')", f"{insert}, 'n2', 'n2', 'toml', 'two')")
+    sql(path, "UPDATE documents SET text = 'three' WHERE identifier = 'n1'")
+    before = sql(path, "SELECT kind, identifier, identity, format, text, revision FROM documents ORDER BY id")
+    changes = sql(path, "SELECT id, at, text_before, text_after FROM changes ORDER BY id")
+
+    store = SqliteStore(path)
+
+    assert sql(path, "SELECT kind, identifier, identity, format, text, revision FROM documents ORDER BY id") == before
+    assert sql(path, "SELECT id, at, text_before, text_after FROM changes ORDER BY id") == changes
+    found = store.find(machine("n1"))
+    assert found is not None
+    assert (found.revision, found.token) == (3, "")
+    store.put(machine("n1"), "four")
+    found = store.find(machine("n1"))
+    assert found is not None
+    assert (found.revision, len(found.token)) == (4, 16)
+    assert texts(store.changes())[0] == {machine("n1"): "four", machine("n2"): "two"}
+
+
+def test_a_history_that_was_replaced_is_seen_although_its_numbers_are_the_same(store: SqliteStore, path: Path) -> None:
+    store.put(NODE, "one")
+    store.put(NODE, "two")
+    assert texts(store.changes())[0] == {NODE: "two"}
+    # What a restored backup leads to: the change of the same number is another one, the document another text.
+    sql(path, "DROP TRIGGER document_updated")
+    sql(path, "UPDATE changes SET token = 'another', text_after = 'three' WHERE id = 2")
+    sql(path, "UPDATE documents SET text = 'three'")
+
+    assert texts(store.changes()) == ({NODE: "three"}, {NODE: "two"})
+    assert store.changes() is None
+
+
 def test_a_migration_that_fails_leaves_the_old_schema(path: Path) -> None:
     SqliteStore(path).put(NODE, "one")
-    broken = (*MIGRATIONS, ("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE nowhere SET x = 1"))
+    broken = _with("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE nowhere SET x = 1")
 
     with pytest.raises(StoreError, match="no such table: nowhere"):
         SqliteStore(path, broken)

@@ -1,0 +1,88 @@
+"""What the kernel tells of processes and their sockets: children, memory, who holds a connection."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+
+def children(pid: int) -> list[int]:
+    """The children of a process, none when it is gone."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def kill(pid: int) -> None:
+    """SIGKILL; a process that is gone already will do."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def private_bytes(*pids: int) -> int:
+    """Memory that these processes share with nobody."""
+    total = 0
+    for pid in pids:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Private_"))
+    return total
+
+
+def with_descendants(pid: int) -> list[int]:
+    """A process with its children, and theirs."""
+    found = [pid]
+    for one in found:
+        found += children(one)
+    return found
+
+
+def proportional_bytes(pid: int) -> int:
+    """Memory of a process and its descendants (Pss). What several processes share is divided among them."""
+    total = 0
+    for one in with_descendants(pid):
+        try:
+            lines = Path(f"/proc/{one}/smaps_rollup").read_text().splitlines()
+        except (FileNotFoundError, ProcessLookupError):  # it has ended
+            continue
+        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+    return total
+
+
+def holds_back(pid: int, signal_number: int) -> bool:
+    """Whether a process has blocked or caught a signal, so that it will not end by it unasked."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+    masks = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigBlk", "SigCgt"))]
+    return any(mask >> (signal_number - 1) & 1 for mask in masks)
+
+
+def holders(port: int, pids: list[int]) -> dict[int, int]:
+    """Which of the processes holds the connection of each client: by the client's port. ``port`` is the service's."""
+    owner: dict[str, int] = {}
+    for pid in pids:
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            try:
+                owner[os.readlink(descriptor)] = pid
+            except FileNotFoundError:
+                continue
+    held = {}
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, *rest = line.split()
+        pid = owner.get(f"socket:[{rest[6]}]", 0)
+        if int(local.partition(":")[2], 16) == port and pid and int(remote.partition(":")[2], 16):
+            held[int(remote.partition(":")[2], 16)] = pid
+    return held
