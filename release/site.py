@@ -2,7 +2,7 @@
 
 The pages of docs/ and the documents beside it (README, CHANGELOG and the like) are copied, their links changed to where
 their targets are in the site, and built with mkdocs-material. Files that a page links to and that are no pages are
-copied too. A link or an anchor that leads nowhere fails the build. The site is in DIRECTORY/VERSION; DIRECTORY also holds
+copied too. A link or an anchor that leads nowhere fails the build. The site is in DIRECTORY/VERSION; DIRECTORY also has
 `versions.json`, so that readers can choose among the versions that are there.
 
 Nothing in the site is loaded from another host.
@@ -11,7 +11,8 @@ Nothing in the site is loaded from another host.
 from __future__ import annotations
 
 import json
-import os.path
+import logging
+import os
 import re
 import shutil
 import sys
@@ -20,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import answerd
-from release.source import CHECKOUT, tracked_files
+from release.source import CHECKOUT, source_time, tracked_files
 
 HOME = "docs/README.md"
 """The page that lists all others."""
@@ -163,6 +164,10 @@ def build(target: Path) -> Path:
     """Build the site into a directory. Return the directory of this version."""
     from mkdocs.commands.build import build as build_site  # noqa: PLC0415 - the extra "docs" need not be installed
     from mkdocs.config import load_config  # noqa: PLC0415
+    from mkdocs.exceptions import Abort  # noqa: PLC0415
+
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    os.environ["SOURCE_DATE_EPOCH"] = str(source_time())  # the map of the site has the time of the build
 
     made = target / answerd.__version__
     with tempfile.TemporaryDirectory(prefix="answerd-docs-") as scratch:
@@ -172,7 +177,10 @@ def build(target: Path) -> Path:
         empty = Path(scratch, "mkdocs.yml")
         empty.write_text("{}\n")
         settings = configuration(source, made, list(known.values()))
-        build_site(load_config(str(empty), **settings))
+        try:
+            build_site(load_config(str(empty), **settings))
+        except Abort as error:
+            raise SystemExit(f"{error}; what is wrong is above") from None
     versions = sorted((one.name for one in target.iterdir() if (one / "index.html").exists()), key=_parts, reverse=True)
     listed = [{"version": one, "title": one, "aliases": []} for one in versions]
     (target / "versions.json").write_text(json.dumps(listed, indent=2) + "\n")

@@ -11,7 +11,12 @@ import pytest
 
 from release import site
 
-KNOWN = {"docs/README.md": "index.md", "docs/a.md": "a.md", "docs/installers/b.md": "installers/b.md", "README.md": "overview.md"}
+KNOWN = {
+    "docs/README.md": "index.md",
+    "docs/a.md": "a.md",
+    "docs/installers/b.md": "installers/b.md",
+    "README.md": "overview.md",
+}
 
 
 @pytest.mark.parametrize(
@@ -57,4 +62,4 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 def test_an_anchor_is_what_github_makes_of_the_heading() -> None:
     assert site.slug("503 and `Retry-After`", "-") == "503-and-retry-after"
-    assert site.slug("A – B", "-") == "a--b"
+    assert site.slug("A & B", "-") == "a--b"
