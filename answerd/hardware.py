@@ -191,7 +191,11 @@ def _hardware(macs: Iterable[str], serial: str, uuid: str, others: Mapping[str, 
         tuple(given or found.values()),
         _own(serial),
         _own(uuid),
-        {label: text for label, text in others.items() if label not in IDENTITY_COLUMNS and text and text.isprintable()},
+        {
+            label: text
+            for label, text in others.items()
+            if text and text.isprintable() and label not in IDENTITY_COLUMNS
+        },
     )
 
 
