@@ -10,6 +10,7 @@ import re
 import pytest
 
 from release import site
+from release.source import CHECKOUT
 
 KNOWN = {
     "docs/README.md": "index.md",
@@ -50,7 +51,7 @@ def test_the_links_of_every_page_can_be_placed() -> None:
     known = site.pages()
     files: set[str] = set()
     for source in known:
-        site.linked((site.CHECKOUT / source).read_text("utf-8"), source, known, files)
+        site.linked((CHECKOUT / source).read_text("utf-8"), source, known, files)
     assert any(name.endswith(".svg") for name in files)
 
 
