@@ -58,6 +58,7 @@ EXTRAS = {
         "types-xmltodict",
     ],
     "docs": [
+        "mkdocs>=1.6.1,<2",  # builds the documentation as a site
         "mkdocs-material>=9.8,<10",
     ],
     "loadtest": [

@@ -13,9 +13,9 @@ from release import site
 from release.source import CHECKOUT
 
 KNOWN = {
-    "docs/README.md": "index.md",
-    "docs/a.md": "a.md",
-    "docs/installers/b.md": "installers/b.md",
+    "pages/README.md": "index.md",
+    "pages/a.md": "a.md",
+    "pages/installers/b.md": "installers/b.md",
     "README.md": "overview.md",
 }
 
@@ -23,14 +23,14 @@ KNOWN = {
 @pytest.mark.parametrize(
     ("source", "link", "there"),
     [
-        ("docs/a.md", "installers/b.md#c", "installers/b.md#c"),
-        ("docs/installers/b.md", "../a.md", "../a.md"),
-        ("docs/a.md", "README.md", "index.md"),
-        ("docs/a.md", "../README.md#the-first-machine", "overview.md#the-first-machine"),
-        ("README.md", "docs/a.md", "a.md"),
-        ("docs/a.md", "#here", "#here"),
-        ("docs/a.md", "https://example.org/a.md", "https://example.org/a.md"),
-        ("docs/installers/b.md", "../../LICENSE", "../files/LICENSE"),
+        ("pages/a.md", "installers/b.md#c", "installers/b.md#c"),
+        ("pages/installers/b.md", "../a.md", "../a.md"),
+        ("pages/a.md", "README.md", "index.md"),
+        ("pages/a.md", "../README.md#the-first-machine", "overview.md#the-first-machine"),
+        ("README.md", "pages/a.md", "a.md"),
+        ("pages/a.md", "#here", "#here"),
+        ("pages/a.md", "https://example.org/a.md", "https://example.org/a.md"),
+        ("pages/installers/b.md", "../../LICENSE", "../files/LICENSE"),
     ],
 )
 def test_a_link_leads_to_the_same_place_in_the_site(source: str, link: str, there: str) -> None:
@@ -38,13 +38,13 @@ def test_a_link_leads_to_the_same_place_in_the_site(source: str, link: str, ther
 
 
 def test_a_link_that_leads_nowhere_stops_the_build() -> None:
-    with pytest.raises(SystemExit, match=r"docs/a.md: the link nothing\.md leads nowhere"):
-        site.linked("[x](nothing.md)", "docs/a.md", KNOWN, set())
+    with pytest.raises(SystemExit, match=r"pages/a.md: the link nothing\.md leads nowhere"):
+        site.linked("[x](nothing.md)", "pages/a.md", KNOWN, set())
 
 
 def test_what_looks_like_a_link_in_a_block_of_code_stays() -> None:
     text = "```sh\n[x](nothing.md)\n```\n"
-    assert site.linked(text, "docs/a.md", KNOWN, set()) == text
+    assert site.linked(text, "pages/a.md", KNOWN, set()) == text
 
 
 def test_the_links_of_every_page_can_be_placed() -> None:
