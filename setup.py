@@ -40,6 +40,7 @@ EXTRAS = {
         "import-linter>=2.16,<3",
         "locust>=2.47,<3",
         "mypy>=2.4,<3",
+        "openapi-python-client>=0.29,<0.30",  # generates a client from the admin API's description
         "packaging>=26",
         "psutil>=7.2,<8",
         "psycopg[binary]>=3.3.6,<4",
