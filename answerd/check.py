@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue, no_pause
-from answerd.answers.check_cases import check_cases
+from answerd.answers.check_cases import CheckCase, check_cases
+from answerd.answers.hidden_secrets import hiding
 from answerd.answers.problems import load_problems
 from answerd.answers.provenance import Placing, origins
 from answerd.answers.resolve import Answer, resolve
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.documents import Elsewhere
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import SHORTEST_BODY_IDENTITY
@@ -48,20 +50,24 @@ def check(
     progress: Callable[[int, int], None] | None = None,
     pause: Callable[[], None] = no_pause,
     spread: Spread | None = None,
+    *,
+    sources: Sources = NO_SOURCES,
 ) -> Report:
     """Try everything that can be tried without a request.
 
     ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` is told how many answers
     of how many are done; ``pause`` is called now and then, so that a server can answer requests meanwhile. ``spread``
-    judges many texts by the built-in rules, in their order: who has several processors may use them.
+    judges many texts by the built-in rules, in their order: who has several processors may use them. ``sources`` fill
+    answers beside the facts.
     """
-    problems = set(load_problems(catalogue, pause))
+    problems = {*load_problems(catalogue, pause), *sources.problems()}
     notes = set(_standing_notes(catalogue))
     tried = list(check_cases(catalogue))
-    answers: list[tuple[str, Answer]] = []
+    answers: list[tuple[CheckCase, Answer]] = []
     for trial in tried:
         try:
-            answers.append((trial.label, resolve(catalogue, trial.facts, trial.extensions, (trial.document,))))
+            answer = resolve(catalogue, trial.facts, trial.extensions, (trial.document,), sources=sources)
+            answers.append((trial, answer))
         except CannotFill as error:
             if error.missing:
                 notes.add(f"{trial.label}: not tried whole, only a request has the fact {brief(error.label)!r}")
@@ -75,10 +81,12 @@ def check(
     judge = _Judge(Tools.find() if tools is None else tools, catalogue.elsewhere)
     if spread:
         judge.judge_ahead([answer for _, answer in answers], spread)
-    for count, (label, answer) in enumerate(answers, 1):
+    for count, (trial, answer) in enumerate(answers, 1):
         verdict = judge.verdict(answer)
-        problems.update(f"{label}: {finding}" for finding in judge.placed(verdict.findings, answer))
-        notes.update(f"{label}: {warning}" for warning in judge.placed(verdict.warnings, answer))
+        if verdict.findings or verdict.warnings:
+            hide = hiding(catalogue, answer, trial.facts, sources)
+            problems.update(f"{trial.label}: {hide(one)}" for one in judge.placed(verdict.findings, answer))
+            notes.update(f"{trial.label}: {hide(one)}" for one in judge.placed(verdict.warnings, answer))
         if progress:
             progress(count, len(answers))
         pause()

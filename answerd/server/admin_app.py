@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import bottle
 
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.server.admin.answers import Answers, CannotRender
 from answerd.server.admin.description import HEALTH, Description
 from answerd.server.admin.documents import Documents
@@ -67,8 +68,10 @@ def make_admin_app(
     token: str,
     block: FailureBlock,
     log: Callable[[str], None],
+    *,
+    sources: Sources = NO_SOURCES,
 ) -> bottle.Bottle:
-    """Return the application. ``log`` takes a line about the service."""
+    """Return the application. ``log`` takes a line about the service; ``sources`` fill answers beside the facts."""
     hold_in_context()
     app = bottle.Bottle()
     app.catchall = False
@@ -76,7 +79,7 @@ def make_admin_app(
     app.add_hook("before_request", _Gate(token, block, log).judge)
     app.install(_errors_as_responses(log))
     app.default_error_handler = _router_error
-    groups: tuple[Handlers, ...] = (Description(), Documents(guard), Answers(guard.follower))
+    groups: tuple[Handlers, ...] = (Description(), Documents(guard), Answers(guard.follower, sources))
     for group in groups:
         for route in group.routes():
             app.route(route.path, route.method, route.handler)

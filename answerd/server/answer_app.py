@@ -19,6 +19,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import resolve
 from answerd.answers.select import question_of, select
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.errors import AnswerError
 from answerd.facts import LARGE, Facts, Request
 from answerd.server.bearer import is_bearer
@@ -51,12 +52,16 @@ _large_bodies = BoundedSemaphore(1)
 
 
 def make_answer_app(
-    catalogue: Callable[[], Catalogue], token: str | None, recorder: Recorder | None = None
+    catalogue: Callable[[], Catalogue],
+    token: str | None,
+    recorder: Recorder | None = None,
+    *,
+    sources: Sources = NO_SOURCES,
 ) -> bottle.Bottle:
     """The application.
 
     ``catalogue`` gives the answer set in force. ``token``, when set, guards all but ``/health``. ``recorder``, when
-    set, captures each request but ``/health``, with its outcome.
+    set, captures each request but ``/health``, with its outcome. ``sources`` fill placeholders that no request fills.
     """
     hold_in_context()
     app = bottle.Bottle()
@@ -66,7 +71,9 @@ def make_answer_app(
     def answer() -> bytes:
         exchange = exchange_of(bottle.request.environ)
         refusal = _refusal(exchange, token)
-        body = refusal if refusal is not None else _answer(exchange, catalogue)  # NoCloud's side files may be empty
+        body = (
+            refusal if refusal is not None else _answer(exchange, catalogue, sources)
+        )  # NoCloud's side files may be empty
         if recorder is not None:
             _record(exchange, recorder)
         return body
@@ -112,13 +119,13 @@ def _refusal(exchange: Exchange, token: str | None) -> bytes | None:
     return _refuse(exchange, fault, "this endpoint needs its bearer token")
 
 
-def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue]) -> bytes:
+def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue], sources: Sources) -> bytes:
     received = exchange.request
     if received.body_too_large:
         return _refuse(exchange, CONTENT_TOO_LARGE, "the body is larger than 1048576 bytes")
     request = Request(received.path, received.query, received.headers, received.body, exchange.peer)
     if len(request.body) <= LARGE:
-        return _resolved(exchange, catalogue, Facts(request))
+        return _resolved(exchange, catalogue, Facts(request), sources)
     if not _large_bodies.acquire(timeout=max(0.0, exchange.client.respond_by - monotonic())):
         bottle.response.set_header("Retry-After", "2")
         return _refuse(exchange, SERVICE_UNAVAILABLE, "the service is busy with large bodies, try again in 2 seconds")
@@ -126,14 +133,14 @@ def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue]) -> bytes:
         if not _readers:
             _readers.append(ThreadPool(1))
         facts: Facts = _readers[0].apply(_read, (request, catalogue()))
-        return _resolved(exchange, catalogue, facts)
+        return _resolved(exchange, catalogue, facts, sources)
     finally:
         _large_bodies.release()
 
 
-def _resolved(exchange: Exchange, catalogue: Callable[[], Catalogue], facts: Facts) -> bytes:
+def _resolved(exchange: Exchange, catalogue: Callable[[], Catalogue], facts: Facts, sources: Sources) -> bytes:
     try:
-        found = resolve(catalogue(), facts)
+        found = resolve(catalogue(), facts, sources=sources)
     except AnswerError as error:
         # Hints about what the request has instead need all of it, which a large body is not worth.
         large = len(exchange.request.body) > LARGE

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from answerd import __version__
 from answerd.addresses import Address
+from answerd.answers.sources import Sources
 from answerd.config import Config
 from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
 from answerd.server.answer_set import Preparation
@@ -23,6 +24,7 @@ from answerd.server.request_log import RequestLog
 from answerd.server.sockets import bind
 from answerd.store.loader import Loader
 from answerd.store.opening import open_store
+from answerd.store.secret_files import SecretFiles, sources_of
 
 
 class StartupError(Exception):
@@ -42,6 +44,8 @@ class Service:
     certificate: Certificate | None
     admin_socket: socket.socket | None
     long_work: LongWork
+    secrets: SecretFiles
+    sources: Sources
     generation: WriteCounter = field(default_factory=WriteCounter)
     digest: Preparation = field(default_factory=Preparation)
 
@@ -89,10 +93,25 @@ def prepare(config: Config, log: RequestLog) -> Service:
     admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
     if descriptors.warning:
         log.service(f"warning: {descriptors.warning}")
-    for warning in (*config.warnings, *loader.store.warnings()):
+    secrets = SecretFiles(config.secrets_dir)
+    for warning in (*config.warnings, *loader.store.warnings(), *secrets.warnings()):
         log.service(f"warning: {warning}")
     admission = Admission(descriptors.answers, config.workers + 1)  # the last is the interim worker's
-    service = Service(config, log, loader, descriptors, admission, sockets, certificate, admin_socket, long_work)
+    for problem in secrets.problems():
+        log.service(f"problem: {problem}")
+    service = Service(
+        config,
+        log,
+        loader,
+        descriptors,
+        admission,
+        sockets,
+        certificate,
+        admin_socket,
+        long_work,
+        secrets,
+        sources_of(secrets),
+    )
     service.say_fingerprint()
     return service
 
