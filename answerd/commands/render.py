@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 
 from answerd import captures
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.hidden_secrets import hiding, without_secrets
 from answerd.answers.near_misses import with_hints
 from answerd.answers.provenance import Placing, explained, explanation, origins
 from answerd.answers.reasoning import reasoning
 from answerd.answers.resolve import Answer, resolve
+from answerd.answers.sources import Sources
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
 from answerd.commands.captures import capture_named
 from answerd.commands.common import configured_sources, read_bytes, read_documents
@@ -81,30 +82,28 @@ def run(arguments: Arguments) -> int:
         raise CommandError(with_hints(error, facts)) from None
     print(f"# {plain(answer.composition)}", file=sys.stderr)
     if arguments["--explain"] or arguments["--why"]:
-        _judge(answer, facts, hiding(catalogue, answer, facts, sources))
+        _judge(answer, facts, catalogue, sources)
     if not arguments["--explain"]:
         sys.stdout.buffer.write(answer.body)
         return 0
     shown = without_secrets(catalogue, answer, facts, sources)
     if arguments["--json"]:
-        print_json(explanation(shown))
+        print_json(explanation(shown, catalogue.inventory))
     else:
-        sys.stdout.buffer.write(explained(shown).encode())
+        sys.stdout.buffer.write(explained(shown, catalogue.inventory).encode())
     return 0
 
 
-def _judge(answer: Answer, facts: Facts, hide: Callable[[str], str]) -> None:
-    """Print what the built-in rules find in the answer, by the release of the installer that asks where it says so.
-
-    ``hide`` gives a message without secrets.
-    """
+def _judge(answer: Answer, facts: Facts, catalogue: Catalogue, sources: Sources) -> None:
+    """Print what the built-in rules find in the answer, by the release of the installer that asks where it says so."""
     if answer.side_file:
         return
     release, product = facts.first("iso.release"), facts.first("product.product")
     text = answer.body.decode()
     verdict = validate(text, answer.format.extension, release=release, product=product, tools=Tools.none())
-    found = origins(answer) if verdict.findings or verdict.warnings else ()
+    found = origins(answer, catalogue.inventory) if verdict.findings or verdict.warnings else ()
     placing = Placing(answer, found)
+    hide = hiding(catalogue, answer, facts, sources)
     for kind, findings in (("invalid", verdict.findings), ("warning", verdict.warnings)):
         for finding in findings:
             where = placing.placed(finding.message, finding.path, finding.line)

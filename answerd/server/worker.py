@@ -74,11 +74,17 @@ class Worker:
         self.listeners.append(
             Listener(
                 service.sockets[worker],
-                make_answer_app(self.answers.current, config.answer_token, _recorder(service), sources=service.sources),
+                make_answer_app(
+                    self.answers.current,
+                    service.access,
+                    self.answers.readiness,
+                    _recorder(service),
+                    sources=service.sources,
+                ),
                 limits=Limits(timeout=config.timeout_seconds, max_lingering=service.descriptors.lingering),
                 log=service.log,
                 admission=service.admission,
-                wants_body=answer_app.make_gate(config.answer_token),
+                wants_body=answer_app.make_gate(service.access),
                 trusted_proxies=config.trusted_proxies,
                 tls=service.certificate.context if service.certificate is not None else None,
             )
@@ -87,11 +93,18 @@ class Worker:
     def administer(self) -> None:
         """Have the admin API here, if there is to be one: in one process of the service, and no other."""
         service, config = self.service, self.service.config
-        if service.admin_socket is None or config.admin_token is None:
+        if service.admin_socket is None:
             return
         self.guard = WriteGuard(cast(WritableStore, service.loader.store), self.answers.follower, CooperativeYield())
         block = FailureBlock(time.monotonic)
-        app = make_admin_app(self.guard, config.admin_token, block, service.log.service, sources=service.sources)
+        app = make_admin_app(
+            self.guard,
+            service.admin_tokens,
+            block,
+            service.log.service,
+            self.answers.readiness,
+            sources=service.sources,
+        )
         limits = Limits(
             timeout=config.timeout_seconds,
             max_body=DOCUMENT_LIMIT,
@@ -107,7 +120,7 @@ class Worker:
                 log=service.log,
                 admission=Admission(service.descriptors.admin),
                 trusted_proxies=config.trusted_proxies,
-                wants_body=admin_app.make_gate(app, config.admin_token, block),
+                wants_body=admin_app.make_gate(app, service.admin_tokens, block),
                 error=admin_app.json_error,
             )
         )
@@ -182,9 +195,9 @@ class Worker:
             when_parent_exits(self.parent_pipe, self.stopping.set)
 
     def _reload(self) -> None:
-        """SIGHUP: the log file, the certificate and the store, anew."""
+        """SIGHUP: the log file, the settings, the certificate and the store, anew."""
         service = self.service
-        service.reload()
+        service.reload(says=self.parent_pipe is None)
         for listener in self.listeners:
             if listener.tls is not None and service.certificate is not None:
                 listener.tls = service.certificate.context

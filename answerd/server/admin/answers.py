@@ -62,7 +62,7 @@ class Answers:
             if not explains:
                 return answer, None
             shown = without_secrets(catalogue, answer, facts, self.sources)
-            return answer, explanation_text(shown).encode("utf-8", "replace")
+            return answer, explanation_text(shown, catalogue.inventory).encode("utf-8", "replace")
 
         try:
             answer, explanation = catalogue.elsewhere(look)
