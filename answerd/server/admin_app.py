@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import bottle
 
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.server.admin.answers import Answers, CannotRender
 from answerd.server.admin.description import Description
 from answerd.server.admin.documents import Documents
@@ -75,8 +76,10 @@ def make_admin_app(
     block: FailureBlock,
     log: Callable[[str], None],
     readiness: Readiness = lambda: "",
+    *,
+    sources: Sources = NO_SOURCES,
 ) -> bottle.Bottle:
-    """Return the application. ``log`` takes a line about the service."""
+    """Return the application. ``log`` takes a line about the service; ``sources`` fill answers beside the facts."""
     hold_in_context()
     app = bottle.Bottle()
     app.catchall = False
@@ -88,7 +91,7 @@ def make_admin_app(
         Description(readiness),
         Documents(guard),
         Inventories(guard),
-        Answers(guard.follower),
+        Answers(guard.follower, sources),
     )
     for group in groups:
         for route in group.routes():
