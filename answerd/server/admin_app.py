@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import bottle
 
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.server.admin.answers import Answers, CannotRender
 from answerd.server.admin.description import Description
 from answerd.server.admin.documents import Documents
@@ -34,6 +35,7 @@ from answerd.server.statuses import (
     METHOD_NOT_ALLOWED,
     NOT_FOUND,
     PRECONDITION_FAILED,
+    SERVICE_UNAVAILABLE,
     TOO_MANY_REQUESTS,
     UNAUTHORIZED,
 )
@@ -47,7 +49,7 @@ from answerd.server.write_guard import (
 )
 from answerd.server.wsgi import Response, keys_of, reason_line
 from answerd.server.wsgi import error_response as listener_error
-from answerd.store import StoreError
+from answerd.store import StoreAway, StoreError
 
 METHODS_WITH_BODY = ("PUT",)
 
@@ -60,8 +62,12 @@ STATUSES: dict[type[Exception], int] = {
     CannotRender: CONFLICT,
     ConditionFailed: PRECONDITION_FAILED,
     StoreError: INTERNAL_ERROR,
+    StoreAway: SERVICE_UNAVAILABLE,
 }
 """The status of each reason for not doing what was asked."""
+
+RETRY_SECONDS = 5
+"""After which a client may try again while the database of many nodes is away."""
 
 
 def make_admin_app(
@@ -70,8 +76,10 @@ def make_admin_app(
     block: FailureBlock,
     log: Callable[[str], None],
     readiness: Readiness = lambda: "",
+    *,
+    sources: Sources = NO_SOURCES,
 ) -> bottle.Bottle:
-    """Return the application. ``log`` takes a line about the service."""
+    """Return the application. ``log`` takes a line about the service; ``sources`` fill answers beside the facts."""
     hold_in_context()
     app = bottle.Bottle()
     app.catchall = False
@@ -83,7 +91,7 @@ def make_admin_app(
         Description(readiness),
         Documents(guard),
         Inventories(guard),
-        Answers(guard.follower),
+        Answers(guard.follower, sources),
     )
     for group in groups:
         for route in group.routes():
@@ -175,6 +183,8 @@ def _errors_as_responses(log: Callable[[str], None]) -> Callable[..., Any]:
                 return handler(*arguments, **named)
             except WriteRefused as error:
                 return error_response(STATUSES[type(error)], error.reason, error.problems)
+            except StoreAway as error:
+                return error_response(STATUSES[StoreAway], str(error), headers={"Retry-After": RETRY_SECONDS})
             except tuple(STATUSES) as error:
                 return error_response(STATUSES[type(error)], str(error))
             except bottle.HTTPResponse:
