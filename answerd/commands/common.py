@@ -43,9 +43,6 @@ def configured_store() -> Store:
         raise ConfigError(f"{error}{unread_env_file()}") from None
 
 
-<<<<<<< HEAD
-def unread_env_file() -> str:
-=======
 def configured_sources(*, by_directory: bool = False) -> Sources:
     """Return what fills answers beside the facts: the secrets that the settings name. Print the warnings about them.
 
@@ -64,8 +61,7 @@ def configured_sources(*, by_directory: bool = False) -> Sources:
     return sources_of(secrets)
 
 
-def _unread_env_file() -> str:
->>>>>>> main
+def unread_env_file() -> str:
     """Return the advice to name the service's settings, where they exist and were not read."""
     if os.environ.get(ENV_FILE, "").strip() or not SYSTEM_ENV_FILE.exists():
         return ""
