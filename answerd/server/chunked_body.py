@@ -36,12 +36,12 @@ class _Chunks:
 
     __slots__ = ("_max_body", "before_chunk", "body", "complete", "opened", "size", "too_large")
 
-    def __init__(self, max_body: int) -> None:
+    def __init__(self, max_body: int, body: Spool | None) -> None:
         self._max_body = max_body
         self.size = 0
         self.before_chunk: int | None = None
         self.opened = False
-        self.body = bytearray()
+        self.body: bytearray | Spool = bytearray() if body is None else body
         self.complete = False
         self.too_large = False
 
@@ -68,8 +68,9 @@ class ChunkedBody:
 
     __slots__ = ("_line", "_max_body", "_parser", "_received", "chunks", "sent_more")
 
-    def __init__(self, max_body: int) -> None:
-        self.chunks = _Chunks(max_body)
+    def __init__(self, max_body: int, body: Spool | None = None) -> None:
+        """``body`` is where to collect it, where that is not memory."""
+        self.chunks = _Chunks(max_body, body)
         self._max_body = max_body
         self._line = b""  # how the size line begins that has not been read to its end
         self.sent_more = False

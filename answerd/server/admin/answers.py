@@ -23,7 +23,8 @@ from answerd.server.admin.requests import NotThere
 from answerd.server.admin.responses import JSON, json_response, note_outcome
 from answerd.server.admin.routes import Route
 from answerd.server.answer_set import CooperativeYield
-from answerd.server.live_set import LiveAnswerSet
+from answerd.server.etags import set_etag
+from answerd.server.write_guard import WriteGuard
 from answerd.server.statuses import OK
 
 EXPLAIN = "explain=1"
@@ -36,8 +37,9 @@ class CannotRender(Exception):
 class Answers:
     """Handlers of ``/resolve`` and ``/check``."""
 
-    def __init__(self, follower: LiveAnswerSet) -> None:
-        self.follower = follower
+    def __init__(self, guard: WriteGuard) -> None:
+        self.guard = guard
+        self.follower = guard.follower
         self._checking = RLock()
         self._checked: tuple[Catalogue, list[str]] | None = None
 
@@ -75,13 +77,14 @@ class Answers:
 
     def check(self) -> bottle.HTTPResponse:
         """Return every problem of the set, as ``answerd check`` finds them. Looked for once per state of the set."""
+        tag = set_etag(self.guard.run(self.guard.store.version))  # before the look, which may see more
         with self._checking:
             catalogue = self.follower.current()
             if self._checked is None or self._checked[0] is not catalogue:
                 self._checked = catalogue, [*check(catalogue, pause=CooperativeYield()).problems]
             problems = self._checked[1]
         note_outcome(f"{len(problems)} problems")
-        return json_response(OK, {"problems": problems})
+        return json_response(OK, {"problems": problems}, {"ETag": tag})
 
 
 def _without_explain(query: str) -> tuple[str, bool]:
