@@ -172,4 +172,5 @@ class Worker:
 
 def _recorder(service: Service) -> Recorder | None:
     directory = service.config.capture_dir
-    return Recorder(directory, service.log) if directory is not None else None
+    problems_only = service.config.capture == "problems"
+    return Recorder(directory, service.log, problems_only=problems_only) if directory is not None else None
