@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 import bottle
 
 from answerd.server.admin.answers import Answers, CannotRender
+from answerd.server.admin.changes import Changes
 from answerd.server.admin.description import HEALTH, Description
 from answerd.server.admin.documents import Documents
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
-from answerd.server.admin.routes import DOCUMENT_LIMIT, Handlers
+from answerd.server.admin.routes import Handlers, Route
 from answerd.server.bearer import FAILURES, FailureBlock, is_bearer, is_guess
 from answerd.server.bottle_locals import hold_in_context
 from answerd.server.exchange import exchange_of
@@ -47,7 +49,10 @@ from answerd.server.wsgi import Response, keys_of, reason_line
 from answerd.server.wsgi import error_response as listener_error
 from answerd.store import StoreError
 
-METHODS_WITH_BODY = ("PUT",)
+METHODS_WITH_BODY = ("PUT", "POST")
+
+BODY_LIMIT = "body_limit"
+"""The key of a route's `Route.body_limit` in Bottle's configuration of it."""
 
 STATUSES: dict[type[Exception], int] = {
     InvalidRequest: BAD_REQUEST,
@@ -74,12 +79,11 @@ def make_admin_app(
     app.catchall = False
     app.add_hook("before_request", _route_on_the_raw_path)
     app.add_hook("before_request", _Gate(token, block, log).judge)
-    app.install(_errors_as_responses(log))
     app.default_error_handler = _router_error
-    groups: tuple[Handlers, ...] = (Description(), Documents(guard), Answers(guard.follower))
+    groups: tuple[Handlers, ...] = (Description(), Documents(guard), Changes(guard), Answers(guard))
     for group in groups:
         for route in group.routes():
-            app.route(route.path, route.method, route.handler)
+            app.route(route.path, route.method, _errors_as_responses(route, log), **{BODY_LIMIT: route.body_limit})
     return app
 
 
@@ -92,13 +96,24 @@ def make_gate(app: bottle.Bottle, token: str, block: FailureBlock) -> Callable[[
             return False
         if not is_bearer(keys_of(request.header).get("HTTP_AUTHORIZATION"), token):
             return False
-        try:
-            app.router.match({"REQUEST_METHOD": request.method, "PATH_INFO": _routed_path(request.path)})
-        except bottle.HTTPError:
-            return False
-        return True
+        return _body_limit(app, request) > 0
 
     return wants_body
+
+
+def make_larger_body(app: bottle.Bottle) -> Callable[[HttpRequest], int]:
+    """Return how many bytes the body of a request may have, from its header."""
+    return partial(_body_limit, app)
+
+
+def _body_limit(app: bottle.Bottle, request: HttpRequest) -> int:
+    """Return 0 where nothing takes the body."""
+    try:
+        route, _ = app.router.match({"REQUEST_METHOD": request.method, "PATH_INFO": _routed_path(request.path)})
+    except bottle.HTTPError:
+        return 0
+    limit: int = route.config[BODY_LIMIT]
+    return limit
 
 
 def json_error(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()) -> Response:
@@ -154,29 +169,26 @@ def _routed_path(path: str) -> str:
     return quote(path.encode("latin-1"), safe="/%:~!$&'()*+,;=@")
 
 
-def _errors_as_responses(log: Callable[[str], None]) -> Callable[..., Any]:
-    """Return the plugin around every handler: limits that hold for all, and errors by `STATUSES`."""
+def _errors_as_responses(route: Route, log: Callable[[str], None]) -> Callable[..., Any]:
+    """Return a route's handler with its limit of a body, and with errors by `STATUSES`."""
 
-    def around(handler: Callable[..., Any]) -> Callable[..., Any]:
-        def answer(*arguments: Any, **named: Any) -> Any:
-            request = exchange_of(bottle.request.environ).request
-            try:
-                if request.body_too_large or len(request.body) > DOCUMENT_LIMIT:
-                    return error_response(CONTENT_TOO_LARGE, f"a document has at most {DOCUMENT_LIMIT} bytes")
-                return handler(*arguments, **named)
-            except WriteRefused as error:
-                return error_response(STATUSES[type(error)], error.reason, error.problems)
-            except tuple(STATUSES) as error:
-                return error_response(STATUSES[type(error)], str(error))
-            except bottle.HTTPResponse:
-                raise
-            except Exception as error:
-                log(f"admin: {request.method} {request.path} failed: {error!r}")
-                return error_response(INTERNAL_ERROR, "the request failed unexpectedly, the log has the reason")
+    def answer(*arguments: Any, **named: Any) -> Any:
+        request = exchange_of(bottle.request.environ).request
+        try:
+            if request.body_too_large or len(request.body) > route.body_limit:
+                return error_response(CONTENT_TOO_LARGE, f"{route.what} has at most {route.body_limit} bytes")
+            return route.handler(*arguments, **named)
+        except WriteRefused as error:
+            return error_response(STATUSES[type(error)], error.reason, error.problems)
+        except tuple(STATUSES) as error:
+            return error_response(STATUSES[type(error)], str(error))
+        except bottle.HTTPResponse:
+            raise
+        except Exception as error:
+            log(f"admin: {request.method} {request.path} failed: {error!r}")
+            return error_response(INTERNAL_ERROR, "the request failed unexpectedly, the log has the reason")
 
-        return answer
-
-    return around
+    return answer
 
 
 def _router_error(error: bottle.HTTPError) -> bytes:

@@ -11,6 +11,7 @@ import re
 from httptools import HttpParserError, HttpRequestParser
 
 from answerd.server.header_block import PLACEHOLDER_LINE, BadRequest, parser_reason
+from answerd.server.spool import Spool
 from answerd.server.statuses import BAD_REQUEST
 
 # A chunked body may be cut into chunks of one byte (six bytes on the wire for one of the body); what exceeds that is
@@ -56,7 +57,7 @@ class _Chunks:
         self.size += len(piece)
         self.too_large = self.too_large or self.size > self._max_body
         if not self.too_large:
-            self.body += piece
+            self.body.extend(piece)
 
     def on_message_complete(self) -> None:
         self.complete = True

@@ -13,6 +13,7 @@ bare line feed and a part over its limit as soon as they are seen.
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from urllib.parse import unquote_to_bytes
 
 from answerd.server.chunked_body import ChunkedBody
 from answerd.server.header_block import BadRequest, HeaderBlock, Headers, known_block, validated_block
+from answerd.server.spool import Spool
 from answerd.server.statuses import BAD_REQUEST, HEADER_TOO_LARGE, URI_TOO_LONG
 
 MAX_REQUEST_LINE = 8_192  # bytes without its line end (docs/http.md#limits: 414 above)
@@ -61,8 +63,8 @@ class HttpRequest:
     minor_version: int  # of HTTP/1
     header: HeaderBlock
     body: bytes = b""
-    spooled: mmap.mmap | None = None
     body_too_large: bool = False
+    spooled: mmap.mmap | None = None
 
     @property
     def headers(self) -> Headers:
@@ -108,7 +110,8 @@ class RequestReader:
         self, max_body: int, wants_body: WantsBody = lambda _: True, larger_body: LargerBody | None = None
     ) -> None:
         """``max_body``: bytes of a body that is still read; a longer one makes ``request.body_too_large``.
-        ``larger_body`` may allow more for some requests, whose bodies are spooled. ``wants_body`` is asked before a body is waited for, and before one in chunks is read."""
+        ``larger_body`` may allow more for some requests, whose bodies are spooled. ``wants_body`` is
+        asked before a body is waited for, and before one in chunks is read."""
         self._max_body = max_body
         self._wants_body = wants_body
         self._larger_body = larger_body
@@ -243,14 +246,14 @@ class RequestReader:
         if len(data) < missing:
             if self._body is None:
                 self._body = bytearray()
-            self._body += data
+            self._body.extend(data)
             self._missing = missing - len(data)
             return Progress.MORE
         self.sent_more = len(data) > missing
         if self.sent_more:
             data = data[:missing]
         if self._body is not None:
-            self._body += data
+            self._body.extend(data)
             _finish(request, self._body)
             self._body = None
         else:

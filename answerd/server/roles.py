@@ -54,8 +54,8 @@ def new_token(name: str, role: Role) -> tuple[str, NamedToken]:
     """Return a new random token, and its line for the file. Raises `TokensError` for a name that no token may have."""
     if not _NAME.match(name):
         raise TokensError(
-            f"{brief(printable(name), 80)} is no name: it has 1 to 64 letters, digits, and . _ @ + -, the first a letter "
-            "or a digit"
+            f"{brief(printable(name), 80)} is no name: it has 1 to 64 letters, digits, and . _ @ + -, "
+            "and begins with a letter or digit"
         )
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     return token, NamedToken(name, role, hash_of(token.encode()))
@@ -114,5 +114,3 @@ class TokenTable:
         """Return the named token that a client presents. The time this takes tells nothing: what is looked up is a
         hash, which the client cannot choose."""
         return self._by_hash.get(hash_of(presented))
-
-

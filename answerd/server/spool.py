@@ -17,7 +17,7 @@ Content = bytes | mmap.mmap
 
 
 class Spool:
-    """A body as it arrives: add to it with ``+=``. ``len`` is what it holds in memory."""
+    """A body as it arrives: add to it with `extend`, as to a bytearray. ``len`` is what it holds in memory."""
 
     __slots__ = ("_file", "_memory")
 
@@ -25,16 +25,16 @@ class Spool:
         self._memory = bytearray()
         self._file: IO[bytes] | None = None
 
-    def __iadd__(self, data: bytes) -> Spool:
+    def extend(self, data: bytes) -> None:
+        """Add what has arrived."""
         if self._file is not None:
             self._file.write(data)
-            return self
+            return
         self._memory += data
         if len(self._memory) > SPOOL_ABOVE:
             self._file = tempfile.TemporaryFile(prefix="answerd-")  # noqa: SIM115 - it is closed with this object
             self._file.write(self._memory)
             self._memory = bytearray()
-        return self
 
     def __len__(self) -> int:
         return len(self._memory)

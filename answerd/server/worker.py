@@ -93,6 +93,7 @@ class Worker:
         limits = Limits(
             timeout=config.timeout_seconds,
             max_body=DOCUMENT_LIMIT,
+            larger_body=admin_app.make_larger_body(app),
             max_lingering=service.descriptors.admin,
             accept_at_once=ADMIN_ACCEPTS_AT_ONCE,
             idle_give_way=True,

@@ -100,8 +100,8 @@ class Stored:
 class Applied:
     """A change that is durable and in force, or with a dry run what it would be.
 
-    ``problems`` are all that the answer set has after it, ``problems_before`` those it had. ``etag`` is that of the set in force: with a dry run of the
-    one before the change. ``before`` and ``after`` are the sets.
+    ``problems`` are all that the answer set has after it, ``problems_before`` those it had. ``etag`` is that of the set
+    in force: with a dry run of the one before the change. ``before`` and ``after`` are the sets.
     """
 
     written: Written
@@ -277,7 +277,9 @@ class WriteGuard:
                     self.run(transaction.commit)
                     self._put_in_force(difference, written.version, after)
                     version = written.version
-        return Applied(written, set_etag(version), tuple(after.listed()), tuple(before.listed()), catalogue, after.catalogue)
+        return Applied(
+            written, set_etag(version), tuple(after.listed()), tuple(before.listed()), catalogue, after.catalogue
+        )
 
     def _judged(self, before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> ProblemIndex:
         """Return the problems of a catalogue after some changes, with that catalogue. Raises `InvalidDocument` and

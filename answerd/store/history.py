@@ -13,14 +13,13 @@ from answerd.identity import Kind, identity
 from answerd.store import Author, HistoryEntry, HistoryFilter
 from answerd.store.tables import ChangeRow, DocumentRow, fetched, is_known, key_of
 
-
 _ROWS_AT_ONCE = 500
 """Changes that are read by one statement: far below SQLite's limit of values."""
 
 
 def find_changes(database: peewee.Database, wanted: HistoryFilter) -> list[HistoryEntry]:
     """Return the changes that a filter lets through, the newest first."""
-    size = sum((peewee.fn.COALESCE(peewee.fn.LENGTH(text), 0) for text in (ChangeRow.text_before, ChangeRow.text_after)))
+    size = sum(peewee.fn.COALESCE(peewee.fn.LENGTH(text), 0) for text in (ChangeRow.text_before, ChangeRow.text_after))
     query = ChangeRow.select(ChangeRow.id, size).where(is_known(ChangeRow))
     for condition in _conditions(database, wanted):
         query = query.where(condition)
@@ -33,9 +32,10 @@ def find_changes(database: peewee.Database, wanted: HistoryFilter) -> list[Histo
 
 def _within(sizes: list[tuple[Any, ...]], most_bytes: int | None) -> list[int]:
     """Return the numbers of as many changes as have so many bytes, at least of one."""
-    total, chosen = 0, []
+    total = 0
+    chosen: list[int] = []
     for number, size in sizes:
-        total += size
+        total += int(size)
         if chosen and most_bytes is not None and total > most_bytes:
             break
         chosen.append(number)

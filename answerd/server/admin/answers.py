@@ -24,8 +24,8 @@ from answerd.server.admin.responses import JSON, json_response, note_outcome
 from answerd.server.admin.routes import Route
 from answerd.server.answer_set import CooperativeYield
 from answerd.server.etags import set_etag
-from answerd.server.write_guard import WriteGuard
 from answerd.server.statuses import OK
+from answerd.server.write_guard import WriteGuard
 
 EXPLAIN = "explain=1"
 

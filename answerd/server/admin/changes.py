@@ -82,9 +82,7 @@ class Changes:
         found: list[HistoryEntry] = self.guard.run(self.store.history, HistoryFilter(revision=int(revision)))
         if not found:
             raise NotThere(f"there is no change {int(revision)} in the history")
-        restored = restore_document(
-            self.guard, found[0], requests.author(), requests.conditions(), requests.client()
-        )
+        restored = restore_document(self.guard, found[0], requests.author(), requests.conditions(), requests.client())
         note_outcome(f"restored {restored.key} of revision {int(revision)}")
         return json_response(OK, {"status": "restored", "problems": [*restored.problems]}, {"ETag": restored.etag})
 
