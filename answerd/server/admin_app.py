@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -17,19 +16,23 @@ import bottle
 
 from answerd.server.admin.answers import Answers, CannotRender
 from answerd.server.admin.changes import Changes
-from answerd.server.admin.description import HEALTH, Description
+from answerd.server.admin.description import Description
 from answerd.server.admin.documents import Documents
+from answerd.server.admin.inventories import Inventories
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
 from answerd.server.admin.routes import Handlers, Route
-from answerd.server.bearer import FAILURES, FailureBlock, is_bearer, is_guess
+from answerd.server.bearer import FAILURES, FailureBlock, is_guess
 from answerd.server.bottle_locals import hold_in_context
-from answerd.server.exchange import exchange_of
+from answerd.server.exchange import Exchange, exchange_of
 from answerd.server.http_parser import HttpRequest
+from answerd.server.probes import Readiness, is_probe
+from answerd.server.roles import AdminTokens, Role
 from answerd.server.statuses import (
     BAD_REQUEST,
     CONFLICT,
     CONTENT_TOO_LARGE,
+    FORBIDDEN,
     INTERNAL_ERROR,
     METHOD_NOT_ALLOWED,
     NOT_FOUND,
@@ -51,8 +54,8 @@ from answerd.store import StoreError
 
 METHODS_WITH_BODY = ("PUT", "POST")
 
-BODY_LIMIT = "body_limit"
-"""The key of a route's `Route.body_limit` in Bottle's configuration of it."""
+ROUTE = "answerd"
+"""The key of a `Route` in Bottle's configuration of its own route."""
 
 STATUSES: dict[type[Exception], int] = {
     InvalidRequest: BAD_REQUEST,
@@ -69,51 +72,62 @@ STATUSES: dict[type[Exception], int] = {
 
 def make_admin_app(
     guard: WriteGuard,
-    token: str,
+    tokens: AdminTokens,
     block: FailureBlock,
     log: Callable[[str], None],
+    readiness: Readiness = lambda: "",
 ) -> bottle.Bottle:
     """Return the application. ``log`` takes a line about the service."""
     hold_in_context()
     app = bottle.Bottle()
     app.catchall = False
     app.add_hook("before_request", _route_on_the_raw_path)
-    app.add_hook("before_request", _Gate(token, block, log).judge)
+    app.add_hook("before_request", _Gate(tokens, block, log).judge)
     app.default_error_handler = _router_error
-    groups: tuple[Handlers, ...] = (Description(), Documents(guard), Changes(guard), Answers(guard))
+    groups: tuple[Handlers, ...] = (
+        Description(readiness),
+        Documents(guard),
+        Inventories(guard),
+        Changes(guard),
+        Answers(guard),
+    )
     for group in groups:
         for route in group.routes():
-            app.route(route.path, route.method, _errors_as_responses(route, log), **{BODY_LIMIT: route.body_limit})
+            app.route(route.path, route.method, _errors_as_responses(route, log), **{ROUTE: route})
     return app
 
 
-def make_gate(app: bottle.Bottle, token: str, block: FailureBlock) -> Callable[[HttpRequest, str], bool]:
+def make_gate(app: bottle.Bottle, tokens: AdminTokens, block: FailureBlock) -> Callable[[HttpRequest, str], bool]:
     """Return whether the body of a request is worth reading, from its header: only where ``app`` (of `make_admin_app`)
     lets the request in and has a place for its body. Counts no failure: the app does."""
 
     def wants_body(request: HttpRequest, peer: str) -> bool:
         if request.method not in METHODS_WITH_BODY or block.seconds_left(peer):
             return False
-        if not is_bearer(keys_of(request.header).get("HTTP_AUTHORIZATION"), token):
-            return False
-        return _body_limit(app, request) > 0
+        caller = tokens.find(keys_of(request.header).get("HTTP_AUTHORIZATION"))
+        route = _route_of(app, request)
+        return caller is not None and route is not None and caller.role >= route.role
 
     return wants_body
 
 
 def make_larger_body(app: bottle.Bottle) -> Callable[[HttpRequest], int]:
     """Return how many bytes the body of a request may have, from its header."""
-    return partial(_body_limit, app)
+
+    def larger_body(request: HttpRequest) -> int:
+        route = _route_of(app, request)
+        return route.body_limit if route is not None else 0
+
+    return larger_body
 
 
-def _body_limit(app: bottle.Bottle, request: HttpRequest) -> int:
-    """Return 0 where nothing takes the body."""
+def _route_of(app: bottle.Bottle, request: HttpRequest) -> Route | None:
     try:
-        route, _ = app.router.match({"REQUEST_METHOD": request.method, "PATH_INFO": _routed_path(request.path)})
+        found, _ = app.router.match({"REQUEST_METHOD": request.method, "PATH_INFO": _routed_path(request.path)})
     except bottle.HTTPError:
-        return 0
-    limit: int = route.config[BODY_LIMIT]
-    return limit
+        return None
+    route: Route = found.config[ROUTE]
+    return route
 
 
 def json_error(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()) -> Response:
@@ -125,22 +139,26 @@ def json_error(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()
 class _Gate:
     """Who gets in: judged before path and method are (docs/http.md#order-of-statuses)."""
 
-    token: str
+    tokens: AdminTokens
     block: FailureBlock
     log: Callable[[str], None]
 
     def judge(self) -> None:
         """End a request that must not be answered."""
         environ = bottle.request.environ
-        if environ["PATH_INFO"] == HEALTH and environ["REQUEST_METHOD"] in ("GET", "HEAD"):
+        exchange = exchange_of(environ)
+        if is_probe(exchange.request):
+            exchange.role = Role.READ
             return
-        peer = exchange_of(environ).peer
+        peer = exchange.peer
         seconds = self.block.seconds_left(peer)
         if seconds:
             reason = {"error": f"too many wrong tokens, try again in {seconds} s"}
             raise json_response(TOO_MANY_REQUESTS, reason, {"Retry-After": seconds})
         authorization = environ.get("HTTP_AUTHORIZATION")
-        if is_bearer(authorization, self.token):
+        caller = self.tokens.find(authorization)
+        if caller is not None:
+            exchange.token_name, exchange.role = caller.name, caller.role
             self.block.succeeded(peer)
             return
         if is_guess(authorization):
@@ -173,11 +191,17 @@ def _errors_as_responses(route: Route, log: Callable[[str], None]) -> Callable[.
     """Return a route's handler with its limit of a body, and with errors by `STATUSES`."""
 
     def answer(*arguments: Any, **named: Any) -> Any:
-        request = exchange_of(bottle.request.environ).request
+        exchange = exchange_of(bottle.request.environ)
+        request = exchange.request
         try:
+            if exchange.role < route.role:
+                return _forbidden(exchange, route)
             if request.body_too_large or len(request.body) > route.body_limit:
                 return error_response(CONTENT_TOO_LARGE, f"{route.what} has at most {route.body_limit} bytes")
-            return route.handler(*arguments, **named)
+            response = route.handler(*arguments, **named)
+            if exchange.token_name:
+                exchange.outcome += f" by {exchange.token_name}"
+            return response
         except WriteRefused as error:
             return error_response(STATUSES[type(error)], error.reason, error.problems)
         except tuple(STATUSES) as error:
@@ -189,6 +213,11 @@ def _errors_as_responses(route: Route, log: Callable[[str], None]) -> Callable[.
             return error_response(INTERNAL_ERROR, "the request failed unexpectedly, the log has the reason")
 
     return answer
+
+
+def _forbidden(exchange: Exchange, route: Route) -> bottle.HTTPResponse:
+    needed, has = (role.name.lower() for role in (route.role, Role(exchange.role)))
+    return error_response(FORBIDDEN, f'the token "{exchange.token_name}" has the role {has}, this needs {needed}')
 
 
 def _router_error(error: bottle.HTTPError) -> bytes:

@@ -17,27 +17,24 @@ from gevent.threadpool import ThreadPool
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import with_hints
-from answerd.answers.resolve import resolve
+from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import question_of, select
 from answerd.errors import AnswerError
 from answerd.facts import LARGE, Facts, Request
-from answerd.server.bearer import is_bearer
+from answerd.server.access import METHODS, Access
 from answerd.server.bottle_locals import hold_in_context
 from answerd.server.capture import Recorder
 from answerd.server.exchange import Exchange, exchange_of
 from answerd.server.http_parser import HttpRequest
+from answerd.server.probes import Readiness, is_probe, probe
 from answerd.server.statuses import (
     CONTENT_TOO_LARGE,
+    FORBIDDEN,
     METHOD_NOT_ALLOWED,
     OF_ERRORS,
     SERVICE_UNAVAILABLE,
-    UNAUTHORIZED,
 )
-from answerd.server.wsgi import PLAIN_TEXT, keys_of, reason_line
-
-METHODS = ("GET", "POST")
-HEALTH = "/health"
-HEALTH_METHODS = ("GET", "HEAD")
+from answerd.server.wsgi import PLAIN_TEXT, reason_line
 
 _LONGEST_SHOWN = 100
 """Characters of a value in a log line."""
@@ -51,12 +48,15 @@ _large_bodies = BoundedSemaphore(1)
 
 
 def make_answer_app(
-    catalogue: Callable[[], Catalogue], token: str | None, recorder: Recorder | None = None
+    catalogue: Callable[[], Catalogue],
+    access: Access,
+    readiness: Readiness = lambda: "",
+    recorder: Recorder | None = None,
 ) -> bottle.Bottle:
-    """The application.
+    """Return the application.
 
-    ``catalogue`` gives the answer set in force. ``token``, when set, guards all but ``/health``. ``recorder``, when
-    set, captures each request but ``/health``, with its outcome.
+    ``catalogue`` gives the answer set in force. ``access`` guards all but ``/health`` and ``/ready``.
+    ``recorder``, when set, captures each other request, with its outcome.
     """
     hold_in_context()
     app = bottle.Bottle()
@@ -65,49 +65,46 @@ def make_answer_app(
 
     def answer() -> bytes:
         exchange = exchange_of(bottle.request.environ)
-        refusal = _refusal(exchange, token)
-        body = refusal if refusal is not None else _answer(exchange, catalogue)  # NoCloud's side files may be empty
+        fault = access.fault(exchange.request, exchange.peer)
+        body = _refusal(exchange, fault) if fault is not None else _answer(exchange, catalogue)
         if recorder is not None:
             _record(exchange, recorder)
         return body
 
-    routes = bottle.Route(app, HEALTH, "GET", _health), bottle.Route(app, "/", "ANY", answer)
+    def answer_probe() -> bytes:
+        exchange = exchange_of(bottle.request.environ)
+        status, body, exchange.outcome = probe(exchange.request.path, readiness)
+        bottle.response.status = status
+        bottle.response.content_type = PLAIN_TEXT
+        return body
+
+    routes = bottle.Route(app, "/", "ANY", answer), bottle.Route(app, "/", "ANY", answer_probe)
 
     def match(environ: dict[str, Any]) -> tuple[bottle.Route, dict[str, str]]:
-        return routes[0 if _asks_for_health(exchange_of(environ).request) else 1], {}
+        return routes[is_probe(exchange_of(environ).request)], {}
 
     # Bottle's router has no rule for every path: one with a newline in it would be 404.
     app.router.match = match
     return app
 
 
-def make_gate(token: str | None) -> Callable[[HttpRequest, str], bool]:
-    """Whether the body of a request is worth reading, from its header: not where `make_answer_app` refuses it anyway,
-    and not for ``/health``."""
+def make_gate(access: Access) -> Callable[[HttpRequest, str], bool]:
+    """Return whether the body of a request is worth reading, from its header: not where `make_answer_app` refuses it
+    anyway, and not for ``/health`` and ``/ready``."""
 
-    def wants_body(request: HttpRequest, _peer: str) -> bool:
-        return not _asks_for_health(request) and _fault(request, token) is None
+    def wants_body(request: HttpRequest, peer: str) -> bool:
+        return not is_probe(request) and access.fault(request, peer) is None
 
     return wants_body
 
 
-def _fault(request: HttpRequest, token: str | None) -> int | None:
-    """Return the status that a request's header alone gets; None lets it in (docs/http.md#order-of-statuses)."""
-    if request.method not in METHODS:
-        return METHOD_NOT_ALLOWED
-    if token is not None and not is_bearer(keys_of(request.header).get("HTTP_AUTHORIZATION"), token):
-        return UNAUTHORIZED
-    return None
-
-
-def _refusal(exchange: Exchange, token: str | None) -> bytes | None:
-    """Return the refusal of a request by its header; None lets it in."""
-    fault = _fault(exchange.request, token)
-    if fault is None:
-        return None
+def _refusal(exchange: Exchange, fault: int) -> bytes:
+    """Return the refusal of a request by its header."""
     if fault == METHOD_NOT_ALLOWED:
         bottle.response.set_header("Allow", ", ".join(METHODS))
         return _refuse(exchange, fault, f"only {' and '.join(METHODS)} are answered here")
+    if fault == FORBIDDEN:
+        return _refuse(exchange, fault, f"the address {exchange.peer} may not ask here: SERVICE_ALLOW does not name it")
     bottle.response.set_header("WWW-Authenticate", "Bearer")
     return _refuse(exchange, fault, "this endpoint needs its bearer token")
 
@@ -138,13 +135,17 @@ def _resolved(exchange: Exchange, catalogue: Callable[[], Catalogue], facts: Fac
         # Hints about what the request has instead need all of it, which a large body is not worth.
         large = len(exchange.request.body) > LARGE
         return _refuse(exchange, OF_ERRORS[type(error)], error.reason if large else with_hints(error, facts))
-    exchange.outcome = found.composition if found.selection.machine else f"{found.composition}{_for_whom(facts)}"
+    exchange.outcome = found.composition if found.selection.machine else f"{found.composition}{_for_whom(found, facts)}"
     bottle.response.content_type = found.format.content_type
     return found.body
 
 
-def _for_whom(facts: Facts) -> str:
-    """Return who asked, for the log line of an answer that no machine document names: `` for mac=…``."""
+def _for_whom(answer: Answer, facts: Facts) -> str:
+    """Return who asked, for the log line of an answer that no machine document names: `` for mac=…``, and where an
+    inventory has its row, the row's name: `` for web-01``."""
+    name = answer.row.name if answer.row else ""
+    if name:
+        return f" for {name[:_LONGEST_SHOWN]}"
     for label in ("mac", "serial"):
         value = facts.first(label)
         if value:
@@ -166,23 +167,16 @@ def _record(exchange: Exchange, recorder: Recorder) -> None:
     )
 
 
-def _asks_for_health(request: HttpRequest) -> bool:
-    return request.path == HEALTH and request.method in HEALTH_METHODS
-
-
-def _health() -> bytes:
-    bottle.response.content_type = PLAIN_TEXT
-    exchange_of(bottle.request.environ).outcome = "health"
-    return b"OK\n"
-
-
 def _read(request: Request, catalogue: Catalogue) -> Facts:
     """Return the facts of a large request, with all that takes long worked out. Runs in a thread: it edits nothing."""
     facts = Facts(request)
-    for asked in (facts, facts.asking_for_user_data()) if facts.side_file else (facts,):
-        asked.prepare()
-        with suppress(AnswerError):
-            select(catalogue, question_of(asked, asked.extensions))
+    facts.prepare()
+    with suppress(AnswerError):
+        known = catalogue.facts(facts)
+        for asked in (known, known.asking_for_user_data()) if known.side_file else (known,):
+            asked.prepare()
+            with suppress(AnswerError):
+                select(catalogue, question_of(asked, asked.extensions))
     return facts
 
 

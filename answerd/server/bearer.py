@@ -11,7 +11,7 @@ from __future__ import annotations
 import hmac
 import math
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, IPv6Network
 
@@ -25,14 +25,31 @@ TRACKED_ADDRESSES = 4_096
 """Addresses remembered at most: some 2 MB, whoever asks."""
 
 
-def is_bearer(authorization: str | None, token: str) -> bool:
-    """Whether an ``Authorization`` header (as WSGI gives it, latin-1 of the bytes) presents ``token``.
+class Tokens:
+    """The bearer tokens that are in force at one endpoint: none, one, or two while one replaces the other."""
 
-    The scheme counts in any letter case. Compared as bytes and in constant time; the token may hold any characters,
-    which a client sends as UTF-8.
-    """
-    sent = _presented(authorization)
-    return sent is not None and hmac.compare_digest(sent, token.encode("utf-8", "surrogateescape"))
+    __slots__ = ("_tokens",)
+
+    def __init__(self, tokens: Iterable[str] = ()) -> None:
+        self.replace(tokens)
+
+    def replace(self, tokens: Iterable[str]) -> None:
+        """Put other tokens in force. They may hold any characters, which a client sends as UTF-8."""
+        self._tokens = tuple(token.encode("utf-8", "surrogateescape") for token in tokens)
+
+    def __bool__(self) -> bool:
+        """Whether a token is needed."""
+        return bool(self._tokens)
+
+    def accept(self, authorization: str | None) -> bool:
+        """Whether an ``Authorization`` header (as WSGI gives it, latin-1 of the bytes) presents one of the tokens.
+
+        The scheme counts in any letter case. Compared as bytes and in constant time, with every token.
+        """
+        sent = presented_token(authorization)
+        if sent is None:
+            return False
+        return sum(hmac.compare_digest(sent, token) for token in self._tokens) > 0
 
 
 def is_guess(authorization: str | None) -> bool:
@@ -41,11 +58,11 @@ def is_guess(authorization: str | None) -> bool:
     One without a token, or of another scheme, can never be right, so it guesses nothing. A page in a browser can make
     the browser send such a request (also with ``Basic``), but none with a bearer token.
     """
-    return bool(_presented(authorization))
+    return bool(presented_token(authorization))
 
 
-def _presented(authorization: str | None) -> bytes | None:
-    """The bearer token in a header; None where the header is missing or has another scheme."""
+def presented_token(authorization: str | None) -> bytes | None:
+    """Return the bearer token in a header; None where the header is missing or has another scheme."""
     scheme, _, presented = (authorization or "").strip(" \t").partition(" ")
     if scheme.lower() != "bearer":
         return None

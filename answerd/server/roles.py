@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
 from answerd.identity import brief, printable
+from answerd.server.bearer import Tokens, presented_token
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}\Z")
 _HASH = re.compile(r"[0-9a-f]{64}\Z")
@@ -100,17 +102,33 @@ def read_tokens(path: str) -> tuple[NamedToken, ...]:
         raise TokensError(f"{shown}, {error}") from None
 
 
-class TokenTable:
-    """The named tokens in force. `replace` puts others in their place."""
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who presents a token: its name, None for the token of ``SERVICE_ADMIN_TOKEN``, and what it may do."""
 
-    def __init__(self, tokens: tuple[NamedToken, ...] = ()) -> None:
-        self._by_hash = {token.sha256: token for token in tokens}
+    name: str | None
+    role: Role
 
-    def replace(self, tokens: tuple[NamedToken, ...]) -> None:
+
+class AdminTokens:
+    """The tokens in force at the admin API: those without a name, which may do everything, and the named ones."""
+
+    def __init__(self, tokens: Iterable[str] = (), named: Iterable[NamedToken] = ()) -> None:
+        self._unnamed = Tokens()
+        self.replace(tokens, named)
+
+    def replace(self, tokens: Iterable[str], named: Iterable[NamedToken]) -> None:
         """Put other tokens in force."""
-        self._by_hash = {token.sha256: token for token in tokens}
+        self._unnamed.replace(tokens)
+        self._named = {token.sha256: token for token in named}
 
-    def find(self, presented: bytes) -> NamedToken | None:
-        """Return the named token that a client presents. The time this takes tells nothing: what is looked up is a
-        hash, which the client cannot choose."""
-        return self._by_hash.get(hash_of(presented))
+    def find(self, authorization: str | None) -> Caller | None:
+        """Return who presents a token in an ``Authorization`` header, None where it is none of these.
+
+        A named token is looked up by its hash. How long that takes says nothing, because a client cannot choose a hash.
+        """
+        if self._unnamed.accept(authorization):
+            return Caller(None, Role.ADMIN)
+        presented = presented_token(authorization)
+        found = self._named.get(hash_of(presented)) if presented and self._named else None
+        return Caller(found.name, found.role) if found else None

@@ -22,6 +22,7 @@ from answerd.server.answer_app import make_answer_app
 from answerd.server.answer_set import AnswerSet, CooperativeYield
 from answerd.server.bearer import FailureBlock
 from answerd.server.capture import Recorder
+from answerd.server.history_pruning import prune_for_ever
 from answerd.server.listener import Listener
 from answerd.server.live_set import in_thread
 from answerd.server.processes import when_parent_exits
@@ -72,11 +73,11 @@ class Worker:
         self.listeners.append(
             Listener(
                 service.sockets[worker],
-                make_answer_app(self.answers.current, config.answer_token, _recorder(service)),
+                make_answer_app(self.answers.current, service.access, self.answers.readiness, _recorder(service)),
                 limits=Limits(timeout=config.timeout_seconds, max_lingering=service.descriptors.lingering),
                 log=service.log,
                 admission=service.admission,
-                wants_body=answer_app.make_gate(config.answer_token),
+                wants_body=answer_app.make_gate(service.access),
                 trusted_proxies=config.trusted_proxies,
                 tls=service.certificate.context if service.certificate is not None else None,
             )
@@ -85,11 +86,11 @@ class Worker:
     def administer(self) -> None:
         """Have the admin API here, if there is to be one: in one process of the service, and no other."""
         service, config = self.service, self.service.config
-        if service.admin_socket is None or config.admin_token is None:
+        if service.admin_socket is None:
             return
         self.guard = WriteGuard(cast(WritableStore, service.loader.store), self.answers.follower, CooperativeYield())
         block = FailureBlock(time.monotonic)
-        app = make_admin_app(self.guard, config.admin_token, block, service.log.service)
+        app = make_admin_app(self.guard, service.admin_tokens, block, service.log.service, self.answers.readiness)
         limits = Limits(
             timeout=config.timeout_seconds,
             max_body=DOCUMENT_LIMIT,
@@ -106,7 +107,7 @@ class Worker:
                 log=service.log,
                 admission=Admission(service.descriptors.admin),
                 trusted_proxies=config.trusted_proxies,
-                wants_body=admin_app.make_gate(app, config.admin_token, block),
+                wants_body=admin_app.make_gate(app, service.admin_tokens, block),
                 error=admin_app.json_error,
             )
         )
@@ -123,6 +124,9 @@ class Worker:
             listener.start()
         if self.guard is not None:
             gevent.spawn(self._warm_guard, self.guard)
+            if self.service.config.history_days is not None:
+                days, log = self.service.config.history_days, self.service.log.service
+                gevent.spawn(prune_for_ever, self.guard.store, days, log)
         gevent.wait([self.answers.warm, self.stopping], timeout=WARM_SECONDS, count=1)
         if announce:
             announce()
@@ -159,9 +163,9 @@ class Worker:
             when_parent_exits(self.parent_pipe, self.stopping.set)
 
     def _reload(self) -> None:
-        """SIGHUP: the log file, the certificate and the store, anew."""
+        """SIGHUP: the log file, the settings, the certificate and the store, anew."""
         service = self.service
-        service.reload()
+        service.reload(says=self.parent_pipe is None)
         for listener in self.listeners:
             if listener.tls is not None and service.certificate is not None:
                 listener.tls = service.certificate.context

@@ -14,6 +14,7 @@ from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.server.admin.change_body import read_change
 from answerd.server.admin.requests import InvalidRequest
+from answerd.server.roles import Role, TokensError, new_token, parse_tokens
 from answerd.store import HistoryFilter
 from tests.support.admin import Admin
 from tests.support.replies import Reply
@@ -385,3 +386,55 @@ def test_a_list_is_read_in_pages_that_never_split_an_identifier(admin: Admin) ->
     assert page("limit=2&after=b") == ["c.ks", "c.toml"]
     assert page("after=c") == []
     assert admin.get("/groups?limit=0").status == admin.get("/groups?detail=2").status == 400
+
+
+# --- named tokens ---
+
+
+def test_a_role_decides_what_a_named_token_may_do_and_its_name_is_kept(tmp_path: Path) -> None:
+    tokens = {role: new_token(f"{role.name.lower()}-ci", role) for role in Role}
+    admin = Admin(tmp_path / "answers.db", [named for _, named in tokens.values()])
+    (reader, _), (operator, _), (writer, _) = (tokens[role] for role in Role)
+
+    stored = admin.put("/default", "x = 1\n", token=writer)
+    statuses = {
+        (method, target, name): admin.ask(method, target, "x = 2\n", token=token).status
+        for name, token in (("reader", reader), ("operator", operator))
+        for method, target in (
+            ("GET", "/default"),
+            ("GET", "/history"),
+            ("PUT", "/default"),
+            ("DELETE", "/default"),
+            ("POST", "/apply"),
+            ("POST", "/history/1/restore"),
+        )
+    }
+
+    assert stored.outcome == "stored default (toml) by admin-ci"
+    assert {status for (method, _, _), status in statuses.items() if method == "GET"} == {200}
+    assert {status for (method, _, _), status in statuses.items() if method != "GET"} == {403}
+    assert admin.get("/default").body == b"x = 1\n"
+    assert admin.get("/history").json["history"][0]["who"] == {"name": "admin-ci", "peer": "192.0.2.1"}
+    assert "read-ci" in admin.put("/default", "", token=reader).error
+    assert admin.get("/default", token="x" * 43).status == 401
+
+
+def test_a_file_of_tokens_is_read_line_by_line() -> None:
+    _, one = new_token("ci", Role.ADMIN)
+    _, two = new_token("grafana@lab", Role.READ)
+
+    assert parse_tokens(f"# people\n\n{one}\n  {two}  \n") == (one, two)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("ci admin", "needs a name"),
+        ("ci admin abc", "no SHA-256"),
+        (f"ci root {'0' * 64}", "none of read, operate, admin"),
+        (f"/ci read {'0' * 64}", "name is invalid"),
+    ],
+)
+def test_a_line_that_is_no_token_is_named_and_not_quoted(line: str, reason: str) -> None:
+    with pytest.raises(TokensError, match=f"line 2: .*{reason}"):
+        parse_tokens(f"\n{line}\n")

@@ -57,7 +57,8 @@ def author() -> Author:
     note = environ().get("HTTP_X_CHANGE_NOTE", "").strip().encode("latin-1", "replace").decode("utf-8", "replace")
     if len(note) > NOTE_LENGTH:
         raise InvalidRequest(f"X-Change-Note has more than {NOTE_LENGTH} characters")
-    return Author(peer(), None, printable(note) or None)
+    exchange = exchange_of(environ())
+    return Author(exchange.peer, exchange.token_name, printable(note) or None)
 
 
 def client() -> Client:
@@ -98,11 +99,11 @@ def body() -> Content:
 
 def body_text(what: str) -> str:
     """Return the body, which is ``what``. Raises `InvalidRequest` where it is not UTF-8."""
-    body = exchange_of(environ()).request.body
+    sent = bytes(body())
     try:
-        return body.decode("utf-8")
+        return sent.decode("utf-8")
     except UnicodeDecodeError as error:
-        wrong = f"byte 0x{body[error.start]:02x} at offset {error.start}"
+        wrong = f"byte 0x{sent[error.start]:02x} at offset {error.start}"
         raise InvalidRequest(f"{what}: the body is not UTF-8: {wrong}") from None
 
 
