@@ -25,6 +25,9 @@ RUNTIME = [
 ]
 
 EXTRAS = {
+    "migrate": [
+        "tomlkit>=0.15.2,<0.16",  # TOML that keeps its comments, for people who go on editing it
+    ],
     "validators": [
         "pykickstart>=3.78,<4",
     ],

@@ -35,6 +35,7 @@ NAMES = (
     "export",
     "config",
     "boot-config",
+    "migrate",
 )
 """Every command. To add one: its name here and a module of that name (`module_name`)."""
 

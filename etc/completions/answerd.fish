@@ -11,6 +11,7 @@ complete -c answerd -n __fish_use_subcommand -a import -d 'Copy a directory of d
 complete -c answerd -n __fish_use_subcommand -a export -d 'Write the database’s documents into a directory.' -f
 complete -c answerd -n __fish_use_subcommand -a config -d 'Every setting, its value and where it came from.' -f
 complete -c answerd -n __fish_use_subcommand -a boot-config -d 'Write a DHCP server’s configuration for network boot.' -f
+complete -c answerd -n __fish_use_subcommand -a migrate -d 'Take over another service’s data.' -f
 complete -c answerd -n '__fish_seen_subcommand_from render' -l format -r -f -a 'toml yaml yml json ign xml autoyast unattend ks preseed seed cfg ipxe' -d 'The format that is asked for, as a URL segment would: an extension or an alias, such as ks or rhel.'
 complete -c answerd -n '__fish_seen_subcommand_from render' -l body -r -F -d 'The request’s body; "-" is standard input.'
 complete -c answerd -n '__fish_seen_subcommand_from render' -l query -r -f -d 'The request’s query; path= in it is the URL’s path: "path=/rhel/ks&serial=7ABC123".'
