@@ -128,6 +128,8 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         admin=Address("localhost", 8001),
         admin_tokens=(LONG_TOKEN + "2",),
         admin_token_file=None,
+        tokens_file="/tokens",
+        history_days=30,
         trusted_proxies=tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "fd00::/8", "192.0.2.7/32"))),
         tls_cert="/c.pem",
         tls_key="/k.pem",
