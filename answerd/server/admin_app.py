@@ -37,6 +37,7 @@ from answerd.server.statuses import (
     METHOD_NOT_ALLOWED,
     NOT_FOUND,
     PRECONDITION_FAILED,
+    SERVICE_UNAVAILABLE,
     TOO_MANY_REQUESTS,
     UNAUTHORIZED,
 )
@@ -50,7 +51,7 @@ from answerd.server.write_guard import (
 )
 from answerd.server.wsgi import Response, keys_of, reason_line
 from answerd.server.wsgi import error_response as listener_error
-from answerd.store import StoreError
+from answerd.store import StoreAway, StoreError
 
 METHODS_WITH_BODY = ("PUT", "POST")
 
@@ -66,8 +67,12 @@ STATUSES: dict[type[Exception], int] = {
     CannotRender: CONFLICT,
     ConditionFailed: PRECONDITION_FAILED,
     StoreError: INTERNAL_ERROR,
+    StoreAway: SERVICE_UNAVAILABLE,
 }
 """The status of each reason for not doing what was asked."""
+
+RETRY_SECONDS = 5
+"""After which a client may try again while the database of many nodes is away."""
 
 
 def make_admin_app(
@@ -204,6 +209,8 @@ def _errors_as_responses(route: Route, log: Callable[[str], None]) -> Callable[.
             return response
         except WriteRefused as error:
             return error_response(STATUSES[type(error)], error.reason, error.problems)
+        except StoreAway as error:
+            return error_response(STATUSES[StoreAway], str(error), headers={"Retry-After": RETRY_SECONDS})
         except tuple(STATUSES) as error:
             return error_response(STATUSES[type(error)], str(error))
         except bottle.HTTPResponse:

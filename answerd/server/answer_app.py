@@ -19,7 +19,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import question_of, select
-from answerd.errors import AnswerError
+from answerd.errors import AnswerError, NothingLoaded
 from answerd.facts import LARGE, Facts, Request
 from answerd.server.access import METHODS, Access
 from answerd.server.bottle_locals import hold_in_context
@@ -122,7 +122,11 @@ def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue]) -> bytes:
     try:
         if not _readers:
             _readers.append(ThreadPool(1))
-        facts: Facts = _readers[0].apply(_read, (request, catalogue()))
+        try:
+            loaded = catalogue()
+        except NothingLoaded as error:
+            return _refuse(exchange, OF_ERRORS[NothingLoaded], error.reason)
+        facts: Facts = _readers[0].apply(_read, (request, loaded))
         return _resolved(exchange, catalogue, facts)
     finally:
         _large_bodies.release()

@@ -25,6 +25,7 @@ from answerd.server.processes import log_reopened
 from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens, TokensError, read_tokens
 from answerd.server.sockets import bind, local_addresses
+from answerd.store import ReplicatingStore, Store, StoreError
 from answerd.store.loader import Loader
 from answerd.store.opening import open_store
 
@@ -118,6 +119,7 @@ def prepare(config: Config, log: RequestLog) -> Service:
     """Do everything that can refuse to start. Raises `StartupError` and `answerd.store.StoreError`."""
     long_work = LongWork()
     loader = Loader(open_store(config, to_serve=True), long_work)
+    _catch_up(loader.store, log)
     has_admin = config.admin is not None
     descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
     try:
@@ -151,6 +153,15 @@ def _exposure(config: Config, listening: socket.socket) -> Iterator[str]:
         public = next((address for address in reached if is_public(address)), None)
         if public:
             yield open_to_all(with_port(public, port))
+
+
+def _catch_up(store: Store, log: RequestLog) -> None:
+    """Bring a replica up to date, so that the first answers are those of the database, where it can be reached."""
+    if isinstance(store, ReplicatingStore):
+        try:
+            store.catch_up()
+        except StoreError as error:
+            log.service(f"warning: {error}; starting with what this node's replica has")
 
 
 def _bind(setting: str, address: Address, count: int) -> list[socket.socket]:
