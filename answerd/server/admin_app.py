@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import bottle
 
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.server.admin.answers import Answers, CannotRender
 from answerd.server.admin.changes import Changes
 from answerd.server.admin.description import Description
@@ -81,8 +82,10 @@ def make_admin_app(
     block: FailureBlock,
     log: Callable[[str], None],
     readiness: Readiness = lambda: "",
+    *,
+    sources: Sources = NO_SOURCES,
 ) -> bottle.Bottle:
-    """Return the application. ``log`` takes a line about the service."""
+    """Return the application. ``log`` takes a line about the service; ``sources`` fill answers beside the facts."""
     hold_in_context()
     app = bottle.Bottle()
     app.catchall = False
@@ -94,7 +97,7 @@ def make_admin_app(
         Documents(guard),
         Inventories(guard),
         Changes(guard),
-        Answers(guard),
+        Answers(guard, sources),
     )
     for group in groups:
         for route in group.routes():

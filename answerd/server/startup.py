@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from answerd import __version__
 from answerd.addresses import Address, is_public
+from answerd.answers.sources import Sources
 from answerd.config import RELOADED, SETTINGS, Config, ConfigError, open_to_all, read_config
 from answerd.server.access import Access
 from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
@@ -28,6 +29,7 @@ from answerd.server.sockets import bind, local_addresses
 from answerd.store import ReplicatingStore, Store, StoreError
 from answerd.store.loader import Loader
 from answerd.store.opening import open_store
+from answerd.store.secret_files import SecretFiles, sources_of
 
 
 class StartupError(Exception):
@@ -49,6 +51,8 @@ class Service:
     long_work: LongWork
     access: Access
     admin_tokens: AdminTokens
+    secrets: SecretFiles
+    sources: Sources
     generation: WriteCounter = field(default_factory=WriteCounter)
     digest: Preparation = field(default_factory=Preparation)
 
@@ -134,12 +138,26 @@ def prepare(config: Config, log: RequestLog) -> Service:
     admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
     if descriptors.warning:
         log.service(f"warning: {descriptors.warning}")
-    for warning in (*config.warnings, *_exposure(config, sockets[0]), *loader.store.warnings()):
+    secrets = SecretFiles(config.secrets_dir)
+    exposure = _exposure(config, sockets[0])
+    for warning in (*config.warnings, *exposure, *loader.store.warnings(), *secrets.warnings()):
         log.service(f"warning: {warning}")
-    admission = Admission(descriptors.answers, config.workers + 1)  # the last is the interim worker's
-    access, admin_tokens = Access(config.answer_tokens, config.allow), AdminTokens(config.admin_tokens, named)
+    for problem in secrets.problems():
+        log.service(f"problem: {problem}")
     service = Service(
-        config, log, loader, descriptors, admission, sockets, certificate, admin_socket, long_work, access, admin_tokens
+        config,
+        log,
+        loader,
+        descriptors,
+        Admission(descriptors.answers, config.workers + 1),  # the last is the interim worker's
+        sockets,
+        certificate,
+        admin_socket,
+        long_work,
+        Access(config.answer_tokens, config.allow),
+        AdminTokens(config.admin_tokens, named),
+        secrets,
+        sources_of(secrets),
     )
     service.say_fingerprint()
     return service
