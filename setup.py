@@ -58,6 +58,10 @@ EXTRAS = {
         "types-tqdm",
         "types-xmltodict",
     ],
+    "docs": [
+        "mkdocs>=1.6.1,<2",  # builds the documentation as a site
+        "mkdocs-material>=9.8,<10",
+    ],
     "loadtest": [
         "locust>=2.47,<3",
         "matplotlib>=3.11,<4",
