@@ -17,6 +17,7 @@ import bottle
 from answerd.server.admin.answers import Answers, CannotRender
 from answerd.server.admin.description import Description
 from answerd.server.admin.documents import Documents
+from answerd.server.admin.observation import Observation
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
 from answerd.server.admin.routes import DOCUMENT_LIMIT, Handlers
@@ -68,7 +69,9 @@ def make_admin_app(
     tokens: Tokens,
     block: FailureBlock,
     log: Callable[[str], None],
+    *,
     readiness: Readiness = lambda: "",
+    exposition: Callable[[], bytes] = bytes,
 ) -> bottle.Bottle:
     """Return the application. ``log`` takes a line about the service."""
     hold_in_context()
@@ -78,7 +81,12 @@ def make_admin_app(
     app.add_hook("before_request", _Gate(tokens, block, log).judge)
     app.install(_errors_as_responses(log))
     app.default_error_handler = _router_error
-    groups: tuple[Handlers, ...] = (Description(readiness), Documents(guard), Answers(guard.follower))
+    groups: tuple[Handlers, ...] = (
+        Description(readiness),
+        Documents(guard),
+        Answers(guard.follower),
+        Observation(exposition),
+    )
     for group in groups:
         for route in group.routes():
             app.route(route.path, route.method, route.handler)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ssl
 from _socket import MSG_DONTWAIT, SHUT_WR
 from _socket import socket as Socket
+from time import monotonic
 from typing import Any, Protocol
 
 from answerd.server.channel import READ, SMALL_ANSWER, WRITE, Channel
@@ -219,6 +220,7 @@ class Connection(Channel):
         if self.body_held:
             self._host.memory.release_body(self)
         self._outcome = refusal.reason
+        self._serving.counts.answered(refusal.status, "", "", self._age())
         self._send(self._serving.error(refusal.status, refusal.reason))
 
     def answer(self) -> None:
@@ -228,14 +230,15 @@ class Connection(Channel):
             return
         request = reader.request
         self._answering = True
+        exchange = Exchange(request, self._peer(request), self)
         try:
-            exchange = Exchange(request, self._peer(request), self)
             response = respond(serving.application, environ_of(exchange, serving.environ, self._address[1]))
             outcome = exchange.outcome
         except Exception as error:
             serving.log.service(f"an app failed on {request.method} {request.target}: {describe_error(error)}")
             outcome = "the service failed unexpectedly"
             response = serving.error(INTERNAL_ERROR, "the service failed unexpectedly, its log says why")
+        serving.counts.answered(response.status, exchange.extension, exchange.kind, self._age())
         self._answering = False
         self._body_size = len(request.body)
         request.body = b""
@@ -245,6 +248,10 @@ class Connection(Channel):
             self._outcome = outcome
             self._response = response
             self._host.answered(self)
+
+    def _age(self) -> float:
+        """Return the seconds since the connection was accepted."""
+        return monotonic() - self.deadline + self._serving.limits.timeout
 
     # --- sending ---------------------------------------------------------------------------------------------------
 
@@ -377,6 +384,7 @@ class Connection(Channel):
             self._reset_on_close()
         if self._reader is not None or self._tls is not None:
             self._log(None, reason, sent)
+            self._serving.counts.aborted()
         self.close()
 
     def _failed(self, error: Exception) -> None:

@@ -40,7 +40,7 @@ def serve(config: Config) -> int:
     """
     block_signals()  # until a handler is installed: a stop before that is an orderly one, too
     try:
-        log = RequestLog(config.log_file, config.log)
+        log = RequestLog(config.log_file, config.log, config.log_format)
     except OSError as error:
         raise StartupError(f"SERVICE_LOG_FILE: {config.log_file} cannot be opened: {error.strerror}") from None
     try:
@@ -76,7 +76,12 @@ class _Several:
         if service.admin_socket is not None:
             self.names.append("admin API")
             self._listening.append(service.admin_socket)
+        if service.metrics_socket is not None:
+            if service.admin_socket is None:
+                self.names.append("metrics")
+            self._listening.append(service.metrics_socket)
         self._is_announced = False
+        service.counters.attach(service.config.workers + 2)
 
     def run(self) -> int:
         """Run until a signal ends it. Returns the exit status."""
@@ -103,7 +108,7 @@ class _Several:
         """Be a worker, or the process of the admin API."""
         os.close(self._held_open)
         for other, inherited in enumerate(self._listening):
-            if other != index:
+            if other != index and min(other, index) < self.service.config.workers:
                 inherited.close()
         worker = Worker(self.service, reports=index == 0, parent_pipe=self._parent_pipe)
         if index < self.service.config.workers:
@@ -114,6 +119,7 @@ class _Several:
 
     def forget_child(self, index: int) -> None:
         """Free what a dead worker held of the shared limits."""
+        self.service.counters.add("answerd_workers_replaced_total")
         if index < self.service.config.workers:
             self.service.admission.reset(index)
 

@@ -19,8 +19,10 @@ from answerd.server.admission import Admission, Descriptors, divide, raise_file_
 from answerd.server.answer_set import Preparation
 from answerd.server.bearer import Tokens
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
+from answerd.server.counters import Counters
 from answerd.server.live_set import WriteCounter
 from answerd.server.long_work import LongWork
+from answerd.server.metrics import make_counters
 from answerd.server.peer import with_port
 from answerd.server.processes import log_reopened
 from answerd.server.request_log import RequestLog
@@ -48,6 +50,8 @@ class Service:
     long_work: LongWork
     access: Access
     admin_tokens: Tokens
+    metrics_socket: socket.socket | None
+    counters: Counters
     generation: WriteCounter = field(default_factory=WriteCounter)
     digest: Preparation = field(default_factory=Preparation)
 
@@ -65,6 +69,8 @@ class Service:
         """Say where requests are accepted from now on."""
         if self.admin_socket is not None:
             self.log.service(f"admin API listening on {_bound(self.admin_socket)}")
+        if self.metrics_socket is not None:
+            self.log.service(f"metrics at {_bound(self.metrics_socket)}")
         self.log.service(self.announcement)
 
     def reload(self, *, says: bool) -> None:
@@ -121,6 +127,7 @@ def prepare(config: Config, log: RequestLog) -> Service:
         raise StartupError(str(error)) from None
     sockets = _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
     admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
+    metrics_socket = _bind("SERVICE_METRICS_ADDR", config.metrics, 1)[0] if config.metrics else None
     if descriptors.warning:
         log.service(f"warning: {descriptors.warning}")
     for warning in (*config.warnings, *_exposure(config, sockets[0]), *loader.store.warnings()):
@@ -128,7 +135,19 @@ def prepare(config: Config, log: RequestLog) -> Service:
     admission = Admission(descriptors.answers, config.workers + 1)  # the last is the interim worker's
     access, admin_tokens = Access(config.answer_tokens, config.allow), Tokens(config.admin_tokens)
     service = Service(
-        config, log, loader, descriptors, admission, sockets, certificate, admin_socket, long_work, access, admin_tokens
+        config,
+        log,
+        loader,
+        descriptors,
+        admission,
+        sockets,
+        certificate,
+        admin_socket,
+        long_work,
+        access,
+        admin_tokens,
+        metrics_socket,
+        make_counters(config.workers + 3),  # one each for the interim worker, the other listeners and the parent
     )
     service.say_fingerprint()
     return service
