@@ -22,20 +22,29 @@ RUNTIME = [
     "PyYAML>=6.0.3,<7",  # YAML at node level, through libyaml
     "docopt-ng>=0.9,<0.10",  # the command line
     "prometheus_client>=0.22,<1",  # the text of /metrics
+    "xmltodict>=1.0.4,<2",  # what lshw and virsh print
     "tqdm>=4.70,<5",  # progress of long checks and imports on a terminal
 ]
 
 EXTRAS = {
+    "migrate": [
+        "tomlkit>=0.15.2,<0.16",  # TOML that keeps its comments, for people who go on editing it
+    ],
     "validators": [
         "pykickstart>=3.78,<4",
+    ],
+    "postgres": [
+        "psycopg[binary]>=3.3.6,<4",  # the PostgreSQL store; its waits can be bounded since 3.3.6
     ],
     "test": [
         "hypothesis>=6.170,<7",
         "import-linter>=2.16,<3",
         "locust>=2.47,<3",
         "mypy>=2.4,<3",
+        "openapi-python-client>=0.29,<0.30",  # generates a client from the admin API's description
         "packaging>=26",
         "psutil>=7.2,<8",
+        "psycopg[binary]>=3.3.6,<4",
         "pykickstart>=3.78,<4",
         "pytest>=9.2,<10",
         "pytest-xdist>=3.8,<4",  # two tests at a time, by scripts/test
@@ -48,6 +57,11 @@ EXTRAS = {
         "types-psutil",
         "types-PyYAML",
         "types-tqdm",
+        "types-xmltodict",
+    ],
+    "docs": [
+        "mkdocs>=1.6.1,<2",  # builds the documentation as a site
+        "mkdocs-material>=9.8,<10",
     ],
     "loadtest": [
         "locust>=2.47,<3",

@@ -25,6 +25,10 @@ Source = Literal["default", "file", "environment", "token file"]
 
 PREFIX = "SERVICE_"
 ENV_FILE = "SERVICE_ENV_FILE"
+SECRETS_DIR = "SERVICE_SECRETS_DIR"
+CREDENTIALS_DIRECTORY = "CREDENTIALS_DIRECTORY"
+"""Where systemd puts the credentials of a unit (``LoadCredential=``): the secrets, where no other directory is set."""
+
 TOKEN_LENGTH = 16
 """Characters below which a token can be guessed: a warning for the answer token, an error for the admin token."""
 
@@ -134,9 +138,17 @@ class Config:
     log at start.
     """
 
-    store: Literal["files", "sqlite"] = _choice("SERVICE_STORE", ("files", "sqlite"), "where the documents are kept")
+    store: Literal["files", "sqlite", "postgres"] = _choice(
+        "SERVICE_STORE", ("files", "sqlite", "postgres"), "where the documents are kept"
+    )
     answers_dir: str = _setting("SERVICE_ANSWERS_DIR", "/srv/answers", "the file store's directory")
     db_path: str = _setting("SERVICE_DB_PATH", "/srv/answers.db", "the database file; its parent directory is created")
+    db_url: str | None = _setting(
+        "SERVICE_DB_URL", None, "the PostgreSQL database: postgresql://user:password@host/name", secret=True
+    )
+    replica_path: str | None = _setting(
+        "SERVICE_REPLICA_PATH", None, "the local copy of that database, from which this node answers"
+    )
     listen: Address = _setting("SERVICE_LISTEN_ADDR", "0.0.0.0:8000", "address of the answer endpoint", Address.parse)
     workers: int = _number("SERVICE_WORKERS", 1, "processes that answer", MOST_WORKERS)
     max_connections: int = _number(
@@ -166,6 +178,9 @@ class Config:
     )
     metrics: Address | None = _setting(
         "SERVICE_METRICS_ADDR", None, "address that serves /metrics without a token; unset means off", Address.parse
+    )
+    secrets_dir: str | None = _setting(
+        SECRETS_DIR, None, "directory of the secrets; unset: systemd's $CREDENTIALS_DIRECTORY, where that is set"
     )
     tls_cert: str | None = _setting("SERVICE_TLS_CERT", None, "certificate chain (PEM) of the answer endpoint")
     tls_key: str | None = _setting("SERVICE_TLS_KEY", None, "private key (PEM) of that certificate")
@@ -212,6 +227,8 @@ def read_config(
     """
     warnings = list(_unknown_names(environ, "the environment"))
     given: dict[str, tuple[str, Source]] = {}
+    if credentials := environ.get(CREDENTIALS_DIRECTORY, "").strip():
+        given[SECRETS_DIR] = credentials, "default"
     path = environ.get(ENV_FILE, "").strip()
     if path:
         defaults, file_warnings = _read_env_file(path, read_file)
@@ -277,7 +294,14 @@ def _value(setting: Setting, given: tuple[str, Source] | None, path: str, warnin
 def _contradictions(config: Config) -> Iterator[str]:
     """Yield reasons why the service cannot start although every setting is right by itself."""
     if config.admin and config.store == "files":
-        yield "SERVICE_ADMIN_ADDR is set, but only SERVICE_STORE=sqlite has an admin API: change one of the two"
+        yield (
+            "SERVICE_ADMIN_ADDR is set, but only SERVICE_STORE=sqlite and postgres have an admin API: "
+            "change one of the two"
+        )
+    if config.store == "postgres" and not config.db_url:
+        yield "SERVICE_STORE is postgres, so SERVICE_DB_URL must name the database"
+    if config.store == "postgres" and not config.replica_path:
+        yield "SERVICE_STORE is postgres, so SERVICE_REPLICA_PATH must name a file for this node's copy of the database"
     if config.admin and not config.admin_tokens:
         yield f"SERVICE_ADMIN_ADDR is set without SERVICE_ADMIN_TOKEN: set one of {TOKEN_LENGTH} characters or more"
     if any(len(token) < TOKEN_LENGTH for token in config.admin_tokens):

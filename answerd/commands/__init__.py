@@ -31,10 +31,12 @@ NAMES = (
     "diff",
     "validate-answer",
     "captures",
+    "inventory",
     "import",
     "export",
     "config",
     "boot-config",
+    "migrate",
 )
 """Every command. To add one: its name here and a module of that name (`module_name`)."""
 

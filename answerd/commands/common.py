@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.commands import FAILED, WRONG_USAGE, CommandError
 from answerd.commands.terminal import counted, plain
 from answerd.config import ENV_FILE, ConfigError, read_config
@@ -14,6 +15,7 @@ from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
 from answerd.store.loader import loaded
 from answerd.store.opening import open_existing
+from answerd.store.secret_files import SecretFiles, sources_of
 
 SYSTEM_ENV_FILE = Path("/etc/answerd.env")
 """Where the packages put the service's settings."""
@@ -27,7 +29,7 @@ def read_documents(directory: str | None = None) -> tuple[Store, Catalogue]:
     """
     store = named_directory(directory) if directory is not None else configured_store()
     catalogue = loaded(store)
-    print(f"# store: {plain(store.described)}, {counted(len(catalogue.documents), 'document')}", file=sys.stderr)
+    print(f"# store: {plain(store.described)}, {counted(catalogue.size, 'document')}", file=sys.stderr)
     return store, catalogue
 
 
@@ -39,6 +41,24 @@ def configured_store() -> Store:
         raise StoreError(f"{error}{_unread_env_file()}") from None
     except ConfigError as error:
         raise ConfigError(f"{error}{_unread_env_file()}") from None
+
+
+def configured_sources(*, by_directory: bool = False) -> Sources:
+    """Return what fills answers beside the facts: the secrets that the settings name. Print the warnings about them.
+
+    ``by_directory``: the command line names the documents, so settings that cannot be read are as if there were none.
+    Raises `ConfigError`.
+    """
+    try:
+        config = read_config(os.environ, to_serve=False)
+    except ConfigError:
+        if by_directory:
+            return NO_SOURCES
+        raise
+    secrets = SecretFiles(config.secrets_dir)
+    for warning in secrets.warnings():
+        print(f"# warning: {plain(warning)}", file=sys.stderr)
+    return sources_of(secrets)
 
 
 def _unread_env_file() -> str:

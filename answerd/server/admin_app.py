@@ -14,9 +14,11 @@ from urllib.parse import quote
 
 import bottle
 
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.server.admin.answers import Answers, CannotRender
 from answerd.server.admin.description import Description
 from answerd.server.admin.documents import Documents
+from answerd.server.admin.inventories import Inventories
 from answerd.server.admin.observation import Observation
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
@@ -34,6 +36,7 @@ from answerd.server.statuses import (
     METHOD_NOT_ALLOWED,
     NOT_FOUND,
     PRECONDITION_FAILED,
+    SERVICE_UNAVAILABLE,
     TOO_MANY_REQUESTS,
     UNAUTHORIZED,
 )
@@ -47,7 +50,7 @@ from answerd.server.write_guard import (
 )
 from answerd.server.wsgi import Response, keys_of, reason_line
 from answerd.server.wsgi import error_response as listener_error
-from answerd.store import StoreError
+from answerd.store import StoreAway, StoreError
 
 METHODS_WITH_BODY = ("PUT",)
 
@@ -60,8 +63,12 @@ STATUSES: dict[type[Exception], int] = {
     CannotRender: CONFLICT,
     ConditionFailed: PRECONDITION_FAILED,
     StoreError: INTERNAL_ERROR,
+    StoreAway: SERVICE_UNAVAILABLE,
 }
 """The status of each reason for not doing what was asked."""
+
+RETRY_SECONDS = 5
+"""After which a client may try again while the database of many nodes is away."""
 
 
 def make_admin_app(
@@ -71,9 +78,10 @@ def make_admin_app(
     log: Callable[[str], None],
     *,
     readiness: Readiness = lambda: "",
+    sources: Sources = NO_SOURCES,
     exposition: Callable[[], bytes] = bytes,
 ) -> bottle.Bottle:
-    """Return the application. ``log`` takes a line about the service."""
+    """Return the application. ``log`` takes a line about the service; ``sources`` fill answers beside the facts."""
     hold_in_context()
     app = bottle.Bottle()
     app.catchall = False
@@ -84,7 +92,8 @@ def make_admin_app(
     groups: tuple[Handlers, ...] = (
         Description(readiness),
         Documents(guard),
-        Answers(guard.follower),
+        Inventories(guard),
+        Answers(guard.follower, sources),
         Observation(exposition),
     )
     for group in groups:
@@ -177,6 +186,8 @@ def _errors_as_responses(log: Callable[[str], None]) -> Callable[..., Any]:
                 return handler(*arguments, **named)
             except WriteRefused as error:
                 return error_response(STATUSES[type(error)], error.reason, error.problems)
+            except StoreAway as error:
+                return error_response(STATUSES[StoreAway], str(error), headers={"Retry-After": RETRY_SECONDS})
             except tuple(STATUSES) as error:
                 return error_response(STATUSES[type(error)], str(error))
             except bottle.HTTPResponse:

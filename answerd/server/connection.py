@@ -163,11 +163,11 @@ class Connection(Channel):
 
     def _hold_complete_body(self, size: int) -> bool:
         """Count a body; False if the memory is full, and its client has got a 503."""
-        if not self._host.memory.hold_body(self, size):
-            self.refuse_body()
-            return False
-        self._host.memory.keep_body(self, size)
-        return True
+        if self._host.memory.hold_body(self, size):
+            self._host.memory.keep_body(self, size)
+            return True
+        self.refuse_body()
+        return False
 
     def _wants_body(self, request: HttpRequest) -> bool:
         return self._serving.wants_body(request, self._peer(request))
@@ -253,8 +253,6 @@ class Connection(Channel):
         """Return the seconds since the connection was accepted."""
         return monotonic() - self.deadline + self._serving.limits.timeout
 
-    # --- sending ---------------------------------------------------------------------------------------------------
-
     def send(self) -> None:
         """Send the response."""
         try:
@@ -308,10 +306,8 @@ class Connection(Channel):
             self._log(response.status, self._outcome, len(response.body))
         # Under TLS the client still sends its own goodbye.
         reader = self._reader
-        if reader is not None and not reader.sent_more and self._tls is None and not self._has_unread():
-            self.close()
-        else:
-            self._linger()
+        is_read = reader is not None and not reader.sent_more and self._tls is None and not self._has_unread()
+        (self.close if is_read else self._linger)()
 
     def _log(self, status: int | None, outcome: str, sent: int) -> None:
         log = self._serving.log

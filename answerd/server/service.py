@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -17,11 +18,12 @@ from functools import partial
 from answerd.config import Config
 from answerd.server import allocator, gc_tuning
 from answerd.server.processes import InterimWorker, Supervisor, block_signals, stop_requested
+from answerd.server.replication import REPLICATOR, run_replicator
 from answerd.server.request_log import RequestLog
 from answerd.server.sockets import refuse_new
 from answerd.server.startup import Service, StartupError, prepare
 from answerd.server.worker import WARM_SECONDS, Worker
-from answerd.store import StoreError
+from answerd.store import ReplicatingStore, StoreError
 
 __all__ = ["StartupError", "serve"]
 
@@ -48,7 +50,8 @@ def serve(config: Config) -> int:
         gc.set_threshold(*gc_tuning.THRESHOLDS)
         sys.setswitchinterval(SWITCH_SECONDS)
         service = prepare(config, log)
-        return _run_alone(service) if config.workers == 1 else _Several(service).run()
+        needs_others = config.workers > 1 or isinstance(service.loader.store, ReplicatingStore)
+        return _Several(service).run() if needs_others else _run_alone(service)
     finally:
         log.close()
 
@@ -62,7 +65,7 @@ def _run_alone(service: Service) -> int:
 
 
 class _Several:
-    """Several processes: one for each worker, and one for the admin API. The `Children` of their supervisor.
+    """Several processes: one for each worker, one for admin API and metrics. The `Children` of their supervisor.
 
     The parent loads once, so that the children share what they only read, and then forks them. An interim worker
     answers until then.
@@ -71,15 +74,14 @@ class _Several:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._parent_pipe, self._held_open = os.pipe()
-        self._listening = list(service.sockets)
-        self.names = [f"worker {index + 1}" for index in range(service.config.workers)]
-        if service.admin_socket is not None:
-            self.names.append("admin API")
-            self._listening.append(service.admin_socket)
-        if service.metrics_socket is not None:
-            if service.admin_socket is None:
-                self.names.append("metrics")
-            self._listening.append(service.metrics_socket)
+        workers = [(f"worker {index + 1}", [listening]) for index, listening in enumerate(service.sockets)]
+        self._sockets: dict[str, list[socket.socket]] = dict(workers)
+        others = [listening for listening in (service.admin_socket, service.metrics_socket) if listening is not None]
+        if others:
+            self._sockets["metrics" if service.admin_socket is None else "admin API"] = others
+        if isinstance(service.loader.store, ReplicatingStore):
+            self._sockets[REPLICATOR] = []
+        self.names = list(self._sockets)
         self._is_announced = False
         service.counters.attach(service.config.workers + 2)
 
@@ -105,11 +107,13 @@ class _Several:
         return Supervisor(self, service.log).run(interim_worker, service.config.timeout_seconds)
 
     def run_child(self, index: int) -> int:
-        """Be a worker, or the process of the admin API."""
+        """Be a worker, or the process of the admin API, or the replicator."""
         os.close(self._held_open)
-        for other, inherited in enumerate(self._listening):
-            if other != index and min(other, index) < self.service.config.workers:
+        for name, sockets in self._sockets.items():
+            for inherited in sockets if name != self.names[index] else ():
                 inherited.close()
+        if self.names[index] == REPLICATOR:
+            return run_replicator(self.service, self._parent_pipe)
         worker = Worker(self.service, reports=index == 0, parent_pipe=self._parent_pipe)
         if index < self.service.config.workers:
             worker.answer(index)
@@ -136,8 +140,9 @@ class _Several:
 
     def stop_accepting(self) -> None:
         """Close the listening sockets that the parent holds open for its children."""
-        for inherited in self._listening:
-            inherited.close()
+        for sockets in self._sockets.values():
+            for inherited in sockets:
+                inherited.close()
 
     def _run_interim_worker(self) -> int:
         os.close(self._held_open)

@@ -10,7 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from answerd.errors import AnswerError, AnswerTooLarge, BrokenDocument, CannotFill, EmptyAnswer, NotClaimed
+from answerd.errors import (
+    AnswerError,
+    AnswerTooLarge,
+    BrokenDocument,
+    CannotFill,
+    EmptyAnswer,
+    NotClaimed,
+    NothingLoaded,
+)
 
 OK: Final = 200
 NOT_MODIFIED: Final = 304
@@ -65,6 +73,7 @@ ANSWER_STATUSES: Final = frozenset(status.code for status in STATUSES if status.
 ADMIN_STATUSES: Final = frozenset(status.code for status in STATUSES if status.admin)
 
 OF_ERRORS: Final[Mapping[type[AnswerError], int]] = {
+    NothingLoaded: SERVICE_UNAVAILABLE,
     NotClaimed: NOT_FOUND,
     BrokenDocument: INTERNAL_ERROR,
     CannotFill: INTERNAL_ERROR,

@@ -71,6 +71,7 @@ def test_nothing_set_gives_the_defaults_without_a_warning() -> None:
         admin_tokens=(),
         admin_token_file=None,
         trusted_proxies=(),
+        secrets_dir=None,
         tls_cert=None,
         tls_key=None,
         capture_dir=None,
@@ -90,6 +91,8 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         "SERVICE_STORE": "sqlite",
         "SERVICE_ANSWERS_DIR": "/a/my answers",
         "SERVICE_DB_PATH": "/b.db",
+        "SERVICE_DB_URL": "postgresql://db/lab",
+        "SERVICE_REPLICA_PATH": "/c.db",
         "SERVICE_LISTEN_ADDR": "[::1]:0",
         "SERVICE_WORKERS": "4",
         "SERVICE_MAX_CONNECTIONS": "500",
@@ -99,6 +102,7 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         "SERVICE_ADMIN_ADDR": "localhost:8001",
         "SERVICE_ADMIN_TOKEN": LONG_TOKEN + "2",
         "SERVICE_TRUSTED_PROXIES": "10.0.0.0/8, fd00::/8,192.0.2.7",
+        "SERVICE_SECRETS_DIR": "/secrets",
         "SERVICE_TLS_CERT": "/c.pem",
         "SERVICE_TLS_KEY": "/k.pem",
         "SERVICE_CAPTURE_DIR": "/capture",
@@ -116,6 +120,8 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         store="sqlite",
         answers_dir="/a/my answers",
         db_path="/b.db",
+        db_url="postgresql://db/lab",
+        replica_path="/c.db",
         listen=Address("::1", 0),
         workers=4,
         max_connections=500,
@@ -127,6 +133,7 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         admin_tokens=(LONG_TOKEN + "2",),
         admin_token_file=None,
         trusted_proxies=tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "fd00::/8", "192.0.2.7/32"))),
+        secrets_dir="/secrets",
         tls_cert="/c.pem",
         tls_key="/k.pem",
         capture_dir="/capture",
@@ -139,6 +146,16 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         sources={setting.name: "default" if setting.name in apart else "environment" for setting in SETTINGS},
         warnings=(),
     )
+
+
+def test_the_credentials_of_a_unit_are_the_secrets_where_no_directory_is_set() -> None:
+    config = read_config({"CREDENTIALS_DIRECTORY": " /run/credentials/answerd.service\n", "SERVICE_SECRETS_DIR": ""})
+    assert config.secrets_dir == "/run/credentials/answerd.service"
+    assert config.sources["SERVICE_SECRETS_DIR"] == "default"
+    assert read_config({"CREDENTIALS_DIRECTORY": "/a", "SERVICE_SECRETS_DIR": "/b"}).secrets_dir == "/b"
+    assert read_config({"CREDENTIALS_DIRECTORY": " "}).secrets_dir is None
+    in_file = one_file("SERVICE_SECRETS_DIR=/c\n")
+    assert read_config({"CREDENTIALS_DIRECTORY": "/a", "SERVICE_ENV_FILE": ENV_PATH}, in_file).secrets_dir == "/c"
 
 
 @pytest.mark.parametrize("empty", ["", " ", "\t \n"], ids=["empty", "a blank", "white space"])
@@ -172,7 +189,7 @@ def test_a_number_that_is_none_falls_back_with_a_warning(name: str, field: str, 
     ("name", "choices"),
     [("SERVICE_STORE", ("files", "sqlite")), ("SERVICE_LOG", ("all", "problems", "off"))],
 )
-@pytest.mark.parametrize("text", ["postgres", "FILES", "Off", "files sqlite"])
+@pytest.mark.parametrize("text", ["mysql", "FILES", "Off", "files sqlite"])
 def test_a_choice_that_is_none_is_refused_naming_the_choices(name: str, choices: tuple[str, ...], text: str) -> None:
     reason = refusal({name: text})
     assert name in reason
@@ -434,11 +451,11 @@ def test_the_environment_wins_over_the_file_and_an_empty_variable_does_not() -> 
 
 
 def test_a_wrong_value_in_the_file_is_not_judged_when_the_environment_overrides_it() -> None:
-    assert config_from_file("SERVICE_STORE=postgres", {"SERVICE_STORE": "files"}).store == "files"
+    assert config_from_file("SERVICE_STORE=mysql", {"SERVICE_STORE": "files"}).store == "files"
 
 
 def test_a_wrong_value_of_the_file_says_that_it_is_there() -> None:
-    assert ENV_PATH in refusal({}, "SERVICE_STORE=postgres")
+    assert ENV_PATH in refusal({}, "SERVICE_STORE=mysql")
     config = config_from_file("SERVICE_WORKERS=many")
     assert config.workers == 1
     [warning] = config.warnings

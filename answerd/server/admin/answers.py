@@ -12,8 +12,10 @@ import bottle
 from gevent.lock import RLock
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.hidden_secrets import without_secrets
 from answerd.answers.provenance import explanation_text
 from answerd.answers.resolve import Answer, resolve
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.check import check
 from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts, Request, facts_of
@@ -36,10 +38,11 @@ class CannotRender(Exception):
 class Answers:
     """Handlers of ``/resolve`` and ``/check``."""
 
-    def __init__(self, follower: LiveAnswerSet) -> None:
+    def __init__(self, follower: LiveAnswerSet, sources: Sources = NO_SOURCES) -> None:
         self.follower = follower
+        self.sources = sources
         self._checking = RLock()
-        self._checked: tuple[Catalogue, list[str]] | None = None
+        self._checked: tuple[Catalogue, int, list[str]] | None = None
 
     def routes(self) -> Iterable[Route]:
         """Return the requests that this group answers."""
@@ -55,8 +58,11 @@ class Answers:
         catalogue = self.follower.current()
 
         def look() -> tuple[Answer, bytes | None]:
-            answer = resolve(catalogue, facts)
-            return answer, explanation_text(answer).encode("utf-8", "replace") if explains else None
+            answer = resolve(catalogue, facts, sources=self.sources)
+            if not explains:
+                return answer, None
+            shown = without_secrets(catalogue, answer, facts, self.sources)
+            return answer, explanation_text(shown, catalogue.inventory).encode("utf-8", "replace")
 
         try:
             answer, explanation = catalogue.elsewhere(look)
@@ -74,12 +80,16 @@ class Answers:
         return bottle.HTTPResponse(answer.body, OK, {"Content-Type": answer.format.content_type, **source})
 
     def check(self) -> bottle.HTTPResponse:
-        """Return every problem of the set, as ``answerd check`` finds them. Looked for once per state of the set."""
+        """Return every problem of the set, as ``answerd check`` finds them.
+
+        Looked for once per state of the set and of the secrets.
+        """
         with self._checking:
-            catalogue = self.follower.current()
-            if self._checked is None or self._checked[0] is not catalogue:
-                self._checked = catalogue, [*check(catalogue, pause=CooperativeYield()).problems]
-            problems = self._checked[1]
+            catalogue, version = self.follower.current(), self.sources.version()
+            if self._checked is None or self._checked[0] is not catalogue or self._checked[1] != version:
+                found = check(catalogue, pause=CooperativeYield(), sources=self.sources).problems
+                self._checked = catalogue, version, [*found]
+            problems = self._checked[2]
         note_outcome(f"{len(problems)} problems")
         return json_response(OK, {"problems": problems})
 
