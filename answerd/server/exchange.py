@@ -24,6 +24,8 @@ class Exchange:
     empty where the app's gate did not want it. ``peer`` is the address the request came from
     (docs/http.md#behind-a-proxy), without port. ``outcome``: the words for the log line; ``extension``
     and ``kind``: the format of the answer and what answered, for the metrics (`answerd.server.metrics.OUTCOMES`).
+    ``token_name``: the name of the token that it presented, where it has one, ``role`` what it may do
+    (`answerd.server.roles.Role`).
     """
 
     request: HttpRequest
@@ -32,6 +34,8 @@ class Exchange:
     outcome: str = ""
     extension: str = ""
     kind: str = ""
+    token_name: str | None = None
+    role: int = 0
 
 
 def exchange_of(environ: Mapping[str, Any]) -> Exchange:
