@@ -41,7 +41,7 @@ REQUESTS: dict[str, list[tuple[str, dict[str, Any], str]]] = {
     "windows": [(f"/windows/unattend.xml?mac={MAC}", {}, "unattend")],
     "openbsd": [(f"/{MAC}-install.conf", {}, "cfg"), (f"/cfg/site?mac={MAC}", {}, "cfg")],
     "xenserver": [(f"/xml/answer?mac={MAC}", {}, "xml"), (f"/cfg/complete?mac={MAC}", {}, "cfg")],
-    "talos": [(f"/yaml/talos?mac=52%3A54%3A00%3A12%3A34%3A56&uuid=12345678-1234-5678-9abc-def012345678", {}, "yaml")],
+    "talos": [("/yaml/talos?mac=52%3A54%3A00%3A12%3A34%3A56&uuid=12345678-1234-5678-9abc-def012345678", {}, "yaml")],
     "ipxe": [(f"/ipxe?mac={MAC}", {}, "ipxe"), ("/ipxe?mac=00:00:5e:00:53:01", {}, "ipxe")],
 }
 """What each installer asks: target, rest of the request, and the format of the answer that it takes."""
