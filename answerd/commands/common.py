@@ -38,9 +38,9 @@ def configured_store() -> Store:
     try:
         return open_existing(read_config(os.environ, to_serve=False))
     except StoreError as error:
-        raise StoreError(f"{error}{_unread_env_file()}") from None
+        raise StoreError(f"{error}{unread_env_file()}") from None
     except ConfigError as error:
-        raise ConfigError(f"{error}{_unread_env_file()}") from None
+        raise ConfigError(f"{error}{unread_env_file()}") from None
 
 
 def configured_sources(*, by_directory: bool = False) -> Sources:
@@ -61,7 +61,7 @@ def configured_sources(*, by_directory: bool = False) -> Sources:
     return sources_of(secrets)
 
 
-def _unread_env_file() -> str:
+def unread_env_file() -> str:
     """Return the advice to name the service's settings, where they exist and were not read."""
     if os.environ.get(ENV_FILE, "").strip() or not SYSTEM_ENV_FILE.exists():
         return ""
