@@ -43,6 +43,12 @@ def url(service: Service, path: str) -> str:
     return f"http://127.0.0.1:{service.address[1]}{path}"
 
 
+def ignition_options(scratch: Path) -> str:
+    """The options of each stage, with all files in a directory of the test."""
+    files = f"-config-cache {scratch}/cache -state-file {scratch}/state -neednet {scratch}/neednet"
+    return f"-platform metal -log-to-stdout {files}"
+
+
 def test_cloud_init_finds_its_datasource(
     serving: Callable[..., Service], unpacked: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -92,9 +98,7 @@ def test_ignition_stops_at_a_machine_that_nobody_knows(serving: Callable[..., Se
     asked = url(service, "/ignition?mac=00:00:5e:00:53:01")
     line = f"ignition.firstboot ignition.platform.id=metal ignition.config.url={asked}"
     (tmp_path / "cmdline").write_text(line)
-    common = (
-        f"-platform metal -log-to-stdout -config-cache {tmp_path}/cache -state-file {tmp_path}/s -neednet {tmp_path}/n"
-    )
+    common = ignition_options(tmp_path)
     inside = f"mount --bind {tmp_path}/cmdline /proc/cmdline && exec timeout 30 {engine} -stage fetch {common}"
     done = subprocess.run(["unshare", "-m", "sh", "-c", inside], capture_output=True, text=True, check=False)
     assert done.returncode == 1

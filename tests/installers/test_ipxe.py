@@ -1,6 +1,6 @@
 """iPXE in QEMU, on BIOS and UEFI, from power-on: DHCP by dnsmasq with the configuration that the service writes.
 
-Firmware, iPXE, dnsmasq and the service share a network of their own. Rules: docs/boot-config.md, docs/installers/ipxe.md.
+Firmware, iPXE, dnsmasq and the service share a network of their own. Rules: docs/boot-config.md.
 """
 
 from __future__ import annotations
