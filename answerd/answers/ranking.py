@@ -23,7 +23,7 @@ Rank = tuple[int, str, int]
 
 
 def rank(key: Key, match: Sequence[Criterion], extensions: Sequence[str]) -> Rank:
-    """Return the rank of a claim: more criteria win; ties by name (code points), then by the order of ``extensions``."""
+    """Return the rank of a claim: more criteria win; ties by name, then by the order of ``extensions``."""
     return -len(match), key.identifier, extensions.index(key.format)
 
 
