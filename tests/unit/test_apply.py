@@ -15,6 +15,8 @@ from answerd.identity import Kind
 from answerd.server.admin.change_body import read_change
 from answerd.server.admin.changes import Changes
 from answerd.server.admin.requests import InvalidRequest
+from answerd.server.admin.routes import Route
+from answerd.server.admin_app import ROUTE
 from answerd.server.roles import Role, TokensError, new_token, parse_tokens
 from answerd.server.write_guard import ChangeSet
 from answerd.store import HistoryFilter, StoreError
@@ -447,3 +449,11 @@ def test_a_comparison_that_takes_too_long_says_so(admin: Admin) -> None:
 
     with pytest.raises(StoreError, match=r"\d+ of \d+ answers were compared .* SERVICE_TIMEOUT_SECS"):
         Changes(admin.guard)._compared(applied, -1.0)
+
+
+def test_a_route_that_changes_something_needs_the_role_admin_unless_it_says_otherwise(tmp_path: Path) -> None:
+    for rule in Admin(tmp_path / "answers.db").app.routes:
+        route = rule.config[ROUTE]
+        assert route.role is Role.READ if route.method == "GET" else route.role >= Role.OPERATE
+    assert Route("POST", "/x", lambda: None).role is Role.ADMIN
+    assert Route("POST", "/x", lambda: None, Role.OPERATE).role is Role.OPERATE

@@ -21,7 +21,6 @@ from answerd.server.admin.change_body import BODY_LIMIT, read_change
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import Route
-from answerd.server.roles import Role
 from answerd.server.statuses import OK
 from answerd.server.write_guard import Applied, WriteGuard, restore_document
 from answerd.store import HistoryEntry, HistoryFilter, StoreError
@@ -50,9 +49,9 @@ class Changes:
 
     def routes(self) -> Iterable[Route]:
         """Return the requests that this group answers."""
-        yield Route("POST", "/apply", self.apply, Role.ADMIN, BODY_LIMIT, "a change")
+        yield Route("POST", "/apply", self.apply, body_limit=BODY_LIMIT, what="a change")
         yield Route("GET", "/history", self.history)
-        yield Route("POST", "/history/<revision>/restore", self.restore, Role.ADMIN)
+        yield Route("POST", "/history/<revision>/restore", self.restore)
 
     def apply(self) -> bottle.HTTPResponse:
         """Make a change of many documents, or say what it would do."""
