@@ -21,6 +21,7 @@ RUNTIME = [
     "tomli>=2.3.2,<2.4",  # TOML 1.0, compiled; later ones read TOML 1.1, which installers do not
     "PyYAML>=6.0.3,<7",  # YAML at node level, through libyaml
     "docopt-ng>=0.9,<0.10",  # the command line
+    "prometheus_client>=0.22,<1",  # the text of /metrics
     "xmltodict>=1.0.4,<2",  # what lshw and virsh print
     "tqdm>=4.70,<5",  # progress of long checks and imports on a terminal
 ]
@@ -40,6 +41,7 @@ EXTRAS = {
         "import-linter>=2.16,<3",
         "locust>=2.47,<3",
         "mypy>=2.4,<3",
+        "openapi-python-client>=0.29,<0.30",  # generates a client from the admin API's description
         "packaging>=26",
         "psutil>=7.2,<8",
         "psycopg[binary]>=3.3.6,<4",
@@ -56,6 +58,10 @@ EXTRAS = {
         "types-PyYAML",
         "types-tqdm",
         "types-xmltodict",
+    ],
+    "docs": [
+        "mkdocs>=1.6.1,<2",  # builds the documentation as a site
+        "mkdocs-material>=9.8,<10",
     ],
     "loadtest": [
         "locust>=2.47,<3",

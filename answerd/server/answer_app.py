@@ -19,6 +19,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import question_of, select
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.errors import AnswerError, NothingLoaded
 from answerd.facts import LARGE, Facts, Request
 from answerd.server.access import METHODS, Access
@@ -26,6 +27,7 @@ from answerd.server.bottle_locals import hold_in_context
 from answerd.server.capture import Recorder
 from answerd.server.exchange import Exchange, exchange_of
 from answerd.server.http_parser import HttpRequest
+from answerd.server.metrics import PROBE
 from answerd.server.probes import Readiness, is_probe, probe
 from answerd.server.statuses import (
     CONTENT_TOO_LARGE,
@@ -52,11 +54,14 @@ def make_answer_app(
     access: Access,
     readiness: Readiness = lambda: "",
     recorder: Recorder | None = None,
+    *,
+    sources: Sources = NO_SOURCES,
 ) -> bottle.Bottle:
     """Return the application.
 
     ``catalogue`` gives the answer set in force. ``access`` guards all but ``/health`` and ``/ready``.
-    ``recorder``, when set, captures each other request, with its outcome.
+    ``recorder``, when set, captures each other request, with its outcome. ``sources`` fill placeholders that no request
+    fills.
     """
     hold_in_context()
     app = bottle.Bottle()
@@ -66,7 +71,7 @@ def make_answer_app(
     def answer() -> bytes:
         exchange = exchange_of(bottle.request.environ)
         fault = access.fault(exchange.request, exchange.peer)
-        body = _refusal(exchange, fault) if fault is not None else _answer(exchange, catalogue)
+        body = _refusal(exchange, fault) if fault is not None else _answer(exchange, catalogue, sources)
         if recorder is not None:
             _record(exchange, recorder)
         return body
@@ -74,6 +79,7 @@ def make_answer_app(
     def answer_probe() -> bytes:
         exchange = exchange_of(bottle.request.environ)
         status, body, exchange.outcome = probe(exchange.request.path, readiness)
+        exchange.kind = PROBE
         bottle.response.status = status
         bottle.response.content_type = PLAIN_TEXT
         return body
@@ -109,13 +115,13 @@ def _refusal(exchange: Exchange, fault: int) -> bytes:
     return _refuse(exchange, fault, "this endpoint needs its bearer token")
 
 
-def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue]) -> bytes:
+def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue], sources: Sources) -> bytes:
     received = exchange.request
     if received.body_too_large:
         return _refuse(exchange, CONTENT_TOO_LARGE, "the body is larger than 1048576 bytes")
     request = Request(received.path, received.query, received.headers, received.body, exchange.peer)
     if len(request.body) <= LARGE:
-        return _resolved(exchange, catalogue, Facts(request))
+        return _resolved(exchange, catalogue, Facts(request), sources)
     if not _large_bodies.acquire(timeout=max(0.0, exchange.client.respond_by - monotonic())):
         bottle.response.set_header("Retry-After", "2")
         return _refuse(exchange, SERVICE_UNAVAILABLE, "the service is busy with large bodies, try again in 2 seconds")
@@ -127,19 +133,20 @@ def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue]) -> bytes:
         except NothingLoaded as error:
             return _refuse(exchange, OF_ERRORS[NothingLoaded], error.reason)
         facts: Facts = _readers[0].apply(_read, (request, loaded))
-        return _resolved(exchange, catalogue, facts)
+        return _resolved(exchange, catalogue, facts, sources)
     finally:
         _large_bodies.release()
 
 
-def _resolved(exchange: Exchange, catalogue: Callable[[], Catalogue], facts: Facts) -> bytes:
+def _resolved(exchange: Exchange, catalogue: Callable[[], Catalogue], facts: Facts, sources: Sources) -> bytes:
     try:
-        found = resolve(catalogue(), facts)
+        found = resolve(catalogue(), facts, sources=sources)
     except AnswerError as error:
         # Hints about what the request has instead need all of it, which a large body is not worth.
         large = len(exchange.request.body) > LARGE
         return _refuse(exchange, OF_ERRORS[type(error)], error.reason if large else with_hints(error, facts))
     exchange.outcome = found.composition if found.selection.machine else f"{found.composition}{_for_whom(found, facts)}"
+    exchange.extension, exchange.kind = found.format.extension, _kind(found)
     bottle.response.content_type = found.format.content_type
     return found.body
 
@@ -155,6 +162,14 @@ def _for_whom(answer: Answer, facts: Facts) -> str:
         if value:
             return f" for {label}={value[:_LONGEST_SHOWN]}"
     return ""
+
+
+def _kind(answer: Answer) -> str:
+    """Return what answered, for the metrics."""
+    if answer.side_file:
+        return "side_file"
+    selection = answer.selection
+    return "machine" if selection.machine else "group" if selection.group else "default"
 
 
 def _record(exchange: Exchange, recorder: Recorder) -> None:

@@ -13,21 +13,25 @@ from dataclasses import dataclass, field, replace
 
 from answerd import __version__
 from answerd.addresses import Address, is_public
+from answerd.answers.sources import Sources
 from answerd.config import RELOADED, SETTINGS, Config, ConfigError, open_to_all, read_config
 from answerd.server.access import Access
 from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
 from answerd.server.answer_set import Preparation
-from answerd.server.bearer import Tokens
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
+from answerd.server.counters import Counters
 from answerd.server.live_set import WriteCounter
 from answerd.server.long_work import LongWork
+from answerd.server.metrics import make_counters
 from answerd.server.peer import with_port
 from answerd.server.processes import log_reopened
 from answerd.server.request_log import RequestLog
+from answerd.server.roles import AdminTokens, TokensError, read_tokens
 from answerd.server.sockets import bind, local_addresses
 from answerd.store import ReplicatingStore, Store, StoreError
 from answerd.store.loader import Loader
 from answerd.store.opening import open_store
+from answerd.store.secret_files import SecretFiles, sources_of
 
 
 class StartupError(Exception):
@@ -48,7 +52,11 @@ class Service:
     admin_socket: socket.socket | None
     long_work: LongWork
     access: Access
-    admin_tokens: Tokens
+    admin_tokens: AdminTokens
+    secrets: SecretFiles
+    sources: Sources
+    metrics_socket: socket.socket | None
+    counters: Counters
     generation: WriteCounter = field(default_factory=WriteCounter)
     digest: Preparation = field(default_factory=Preparation)
 
@@ -66,6 +74,8 @@ class Service:
         """Say where requests are accepted from now on."""
         if self.admin_socket is not None:
             self.log.service(f"admin API listening on {_bound(self.admin_socket)}")
+        if self.metrics_socket is not None:
+            self.log.service(f"metrics at {_bound(self.metrics_socket)}")
         self.log.service(self.announcement)
 
     def reload(self, *, says: bool) -> None:
@@ -102,7 +112,12 @@ class Service:
         }
         self.config = replace(config, **kept)
         self.access.change(config.answer_tokens, config.allow)
-        self.admin_tokens.replace(config.admin_tokens)
+        try:
+            named = read_tokens(config.tokens_file) if config.tokens_file else ()
+        except TokensError as error:
+            yield f"SERVICE_TOKENS_FILE: {error}; the admin API's tokens in force stay"
+            return
+        self.admin_tokens.replace(config.admin_tokens, named)
 
     def say_fingerprint(self) -> None:
         """What an installer is told to trust."""
@@ -121,16 +136,37 @@ def prepare(config: Config, log: RequestLog) -> Service:
         certificate = _certificate(config)
     except CertificateError as error:
         raise StartupError(str(error)) from None
+    try:
+        named = read_tokens(config.tokens_file) if config.tokens_file else ()
+    except TokensError as error:
+        raise StartupError(f"SERVICE_TOKENS_FILE: {error}") from None
     sockets = _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
     admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
+    metrics_socket = _bind("SERVICE_METRICS_ADDR", config.metrics, 1)[0] if config.metrics else None
     if descriptors.warning:
         log.service(f"warning: {descriptors.warning}")
-    for warning in (*config.warnings, *_exposure(config, sockets[0]), *loader.store.warnings()):
+    secrets = SecretFiles(config.secrets_dir)
+    exposure = _exposure(config, sockets[0])
+    for warning in (*config.warnings, *exposure, *loader.store.warnings(), *secrets.warnings()):
         log.service(f"warning: {warning}")
-    admission = Admission(descriptors.answers, config.workers + 1)  # the last is the interim worker's
-    access, admin_tokens = Access(config.answer_tokens, config.allow), Tokens(config.admin_tokens)
+    for problem in secrets.problems():
+        log.service(f"problem: {problem}")
     service = Service(
-        config, log, loader, descriptors, admission, sockets, certificate, admin_socket, long_work, access, admin_tokens
+        config,
+        log,
+        loader,
+        descriptors,
+        Admission(descriptors.answers, config.workers + 1),  # the last is the interim worker's
+        sockets,
+        certificate,
+        admin_socket,
+        long_work,
+        Access(config.answer_tokens, config.allow),
+        AdminTokens(config.admin_tokens, named),
+        secrets,
+        sources_of(secrets),
+        metrics_socket,
+        make_counters(config.workers + 3),  # one each for the interim worker, the other listeners and the parent
     )
     service.say_fingerprint()
     return service

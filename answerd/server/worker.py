@@ -7,8 +7,10 @@ share is the `answerd.server.startup.Service`.
 from __future__ import annotations
 
 import signal
+import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 import gevent
@@ -22,16 +24,24 @@ from answerd.server.answer_app import make_answer_app
 from answerd.server.answer_set import AnswerSet, CooperativeYield
 from answerd.server.bearer import FailureBlock
 from answerd.server.capture import Recorder
+from answerd.server.exposition import Exposition
+from answerd.server.history_pruning import prune_for_ever
 from answerd.server.listener import Listener
 from answerd.server.live_set import in_thread
+from answerd.server.metrics import AdminCounts, RequestCounts
+from answerd.server.metrics_app import make_metrics_app
 from answerd.server.processes import when_parent_exits
 from answerd.server.serving import Limits
 from answerd.server.startup import Service
 from answerd.server.write_guard import WriteGuard
 from answerd.store import WritableStore
+from answerd.store.secret_files import LOOK_SECONDS
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """No more than are read from at once: a connection that has sent its request is not idle when the next ones come."""
+
+METRICS_CONNECTIONS = 32
+"""Connections in flight that the listener of the metrics admits: a few scrapers."""
 
 LAST_WRITES_SECONDS = 1.0
 """How long a disk may hold up the end of the service."""
@@ -51,6 +61,7 @@ class Worker:
         has prepared the answers, so this one need not."""
         self.service = service
         self.is_interim = is_interim
+        self.reports = reports
         self.parent_pipe = parent_pipe
         self.stopping = Event()
         self.listeners: list[Listener] = []
@@ -63,43 +74,90 @@ class Worker:
             reports=reports,
             inherited=parent_pipe is not None and not is_interim,
             prepares=not is_interim,
+            counters=service.counters,
         )
 
     def answer(self, worker: int) -> None:
         """Have the answer endpoint here, as this worker."""
         service, config = self.service, self.service.config
-        service.admission.attach(config.workers if self.is_interim else worker)
+        slot = config.workers if self.is_interim else worker
+        service.admission.attach(slot)
+        service.counters.attach(slot)
         self.listeners.append(
             Listener(
                 service.sockets[worker],
-                make_answer_app(self.answers.current, service.access, self.answers.readiness, _recorder(service)),
+                make_answer_app(
+                    self.answers.current,
+                    service.access,
+                    self.answers.readiness,
+                    _recorder(service),
+                    sources=service.sources,
+                ),
                 limits=Limits(timeout=config.timeout_seconds, max_lingering=service.descriptors.lingering),
                 log=service.log,
                 admission=service.admission,
                 wants_body=answer_app.make_gate(service.access),
                 trusted_proxies=config.trusted_proxies,
                 tls=service.certificate.context if service.certificate is not None else None,
+                counts=RequestCounts(service.counters),
             )
         )
 
     def administer(self) -> None:
-        """Have the admin API here, if there is to be one: in one process of the service, and no other."""
+        """Have the admin API and the metrics here, if there are to be any: in one process of the service only."""
         service, config = self.service, self.service.config
-        if service.admin_socket is None:
-            return
+        if not self.listeners:
+            service.counters.attach(config.workers + 1)
+        if service.metrics_socket is not None:
+            self.listeners.append(
+                Listener(
+                    service.metrics_socket,
+                    make_metrics_app(self._exposition(), self.answers.readiness),
+                    limits=Limits(timeout=config.timeout_seconds, max_body=0, accept_at_once=ADMIN_ACCEPTS_AT_ONCE),
+                    log=service.log,
+                    admission=Admission(METRICS_CONNECTIONS),
+                )
+            )
+        if service.admin_socket is not None:
+            self._administer(service.admin_socket)
+        for listener in self.listeners:
+            listener.relatives = [other for other in self.listeners if other is not listener]
+
+    def _exposition(self) -> Exposition:
+        service = self.service
+
+        def expiry() -> float | None:
+            return service.certificate.expiry if service.certificate is not None else None
+
+        return Exposition(service.counters, service.admission, self.answers, service.config.workers, expiry)
+
+    def _administer(self, listening: socket.socket) -> None:
+        service, config = self.service, self.service.config
         self.guard = WriteGuard(cast(WritableStore, service.loader.store), self.answers.follower, CooperativeYield())
-        block = FailureBlock(time.monotonic)
-        app = make_admin_app(self.guard, service.admin_tokens, block, service.log.service, self.answers.readiness)
+        counters = service.counters
+        block = FailureBlock(
+            time.monotonic, count=partial(counters.add, "answerd_authentication_failures_total", "admin")
+        )
+        app = make_admin_app(
+            self.guard,
+            service.admin_tokens,
+            block,
+            service.log.service,
+            readiness=self.answers.readiness,
+            exposition=self._exposition(),
+            sources=service.sources,
+        )
         limits = Limits(
             timeout=config.timeout_seconds,
             max_body=DOCUMENT_LIMIT,
+            larger_body=admin_app.make_larger_body(app),
             max_lingering=service.descriptors.admin,
             accept_at_once=ADMIN_ACCEPTS_AT_ONCE,
             idle_give_way=True,
         )
         self.listeners.append(
             Listener(
-                service.admin_socket,
+                listening,
                 app,
                 limits=limits,
                 log=service.log,
@@ -107,10 +165,9 @@ class Worker:
                 trusted_proxies=config.trusted_proxies,
                 wants_body=admin_app.make_gate(app, service.admin_tokens, block),
                 error=admin_app.json_error,
+                counts=AdminCounts(counters),
             )
         )
-        for listener in self.listeners:
-            listener.relatives = [other for other in self.listeners if other is not listener]
 
     def run(self, announce: Callable[[], None] | None = None) -> int:
         """Serve until told to stop. Returns the exit status. ``announce``: what to do once connections are accepted."""
@@ -118,10 +175,14 @@ class Worker:
         self.service.long_work.begin()
         watch = gevent.spawn(self.answers.watch)
         gevent.spawn(self._trim_for_ever)
+        gevent.spawn(self._watch_secrets)
         for listener in self.listeners:
             listener.start()
         if self.guard is not None:
             gevent.spawn(self._warm_guard, self.guard)
+            if self.service.config.history_days is not None:
+                days, log = self.service.config.history_days, self.service.log.service
+                gevent.spawn(prune_for_ever, self.guard.store, days, log)
         gevent.wait([self.answers.warm, self.stopping], timeout=WARM_SECONDS, count=1)
         if announce:
             announce()
@@ -143,6 +204,27 @@ class Worker:
         while True:
             gevent.sleep(allocator.LOOK_SECONDS)
             in_thread(trimmer.look)
+
+    def _watch_secrets(self) -> None:
+        """Look at the secrets for ever, in a thread; a change is in force within a second."""
+        secrets = self.service.secrets
+        if secrets.directory is None:
+            return
+        said = {*secrets.warnings(), *secrets.problems()}
+        while True:
+            gevent.sleep(LOOK_SECONDS)
+            try:
+                if not in_thread(secrets.look) or not self.reports:
+                    continue
+            except Exception as error:  # whatever it is, the secrets in force stay and the next look comes
+                self.service.log.service(f"warning: the secrets cannot be looked at: {type(error).__name__}")
+                continue
+            now = {f"warning: {warning}": warning for warning in secrets.warnings()}
+            now |= {f"problem: {problem}": problem for problem in secrets.problems()}
+            for line, sentence in now.items():
+                if sentence not in said:
+                    self.service.log.service(line)
+            said = set(now.values())
 
     def _warm_guard(self, guard: WriteGuard) -> None:
         self.answers.warm.wait()
@@ -173,4 +255,7 @@ class Worker:
 def _recorder(service: Service) -> Recorder | None:
     directory = service.config.capture_dir
     problems_only = service.config.capture == "problems"
-    return Recorder(directory, service.log, problems_only=problems_only) if directory is not None else None
+    if directory is None:
+        return None
+    count = partial(service.counters.add, "answerd_captures_total")
+    return Recorder(directory, service.log, problems_only=problems_only, count=count)
