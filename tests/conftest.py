@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -23,10 +25,28 @@ settings.load_profile("ci" if os.environ.get("CI") else "by hand")
 time, so that a change is judged by what it changes; by hand each run draws others, and keeps those that failed."""
 
 
+IN_MEMORY = Path("/dev/shm")
+ENOUGH = 1_000_000_000
+"""Bytes that have to be free there."""
+
+
+@pytest.fixture
+def in_memory(tmp_path: Path) -> Iterator[Path]:
+    """An empty directory for a database, in memory where there is room: SQLite waits for the disk at each write.
+
+    Not for documents in files: below /dev no link is followed.
+    """
+    if not os.access(IN_MEMORY, os.W_OK | os.X_OK) or shutil.disk_usage(IN_MEMORY).free < ENOUGH:
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="answerd-tests-", dir=IN_MEMORY) as made:
+        yield Path(made)
+
+
 @pytest.fixture(params=sorted(STORES))
-def fleet(request: pytest.FixtureRequest, tmp_path: Path) -> Fleet:
+def fleet(request: pytest.FixtureRequest, tmp_path: Path, in_memory: Path) -> Fleet:
     """An empty answer set, in each store in turn."""
-    return Fleet(STORES[request.param](tmp_path))
+    return Fleet(STORES[request.param](tmp_path if request.param == "files" else in_memory))
 
 
 @pytest.fixture

@@ -35,8 +35,8 @@ NODE = Key(Kind.MACHINE, "node1", "toml")
 
 
 @pytest.fixture
-def admin(tmp_path: Path) -> Admin:
-    return Admin(tmp_path / "answers.db")
+def admin(in_memory: Path) -> Admin:
+    return Admin(in_memory / "answers.db")
 
 
 def answer(admin: Admin, name: str = "node1") -> str:

@@ -20,7 +20,7 @@ from answerd.formats.template import Template, TemplateReader
 from answerd.formats.yaml_nodes import Mapping, Node, Scalar, Sequence
 from tests.support.lookups import Said
 
-quick = settings(max_examples=120)
+quick = settings(max_examples=80)
 
 # fmt: off
 TRICKY = [
