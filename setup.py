@@ -25,8 +25,14 @@ RUNTIME = [
 ]
 
 EXTRAS = {
+    "migrate": [
+        "tomlkit>=0.15.2,<0.16",  # TOML that keeps its comments, for people who go on editing it
+    ],
     "validators": [
         "pykickstart>=3.78,<4",
+    ],
+    "postgres": [
+        "psycopg[binary]>=3.3.6,<4",  # the PostgreSQL store; its waits can be bounded since 3.3.6
     ],
     "test": [
         "hypothesis>=6.170,<7",
@@ -35,6 +41,7 @@ EXTRAS = {
         "mypy>=2.4,<3",
         "packaging>=26",
         "psutil>=7.2,<8",
+        "psycopg[binary]>=3.3.6,<4",
         "pykickstart>=3.78,<4",
         "pytest>=9.2,<10",
         "pytest-xdist>=3.8,<4",  # two tests at a time, by scripts/test
@@ -82,9 +89,15 @@ setup(
     license_files=["LICENSE"],
     python_requires=">=3.11",
     packages=find_packages(include=["answerd", "answerd.*"]),
-    package_data={"answerd": ["py.typed"], "answerd.server.admin": ["openapi.yaml"]},
+    package_data={"answerd": ["py.typed"], "answerd.boot": ["templates/*"], "answerd.server.admin": ["openapi.yaml"]},
     install_requires=RUNTIME,
     extras_require=EXTRAS,
+    data_files=[
+        ("share/man/man1", ["etc/man/answerd.1"]),
+        ("share/bash-completion/completions", ["etc/completions/answerd.bash"]),
+        ("share/zsh/site-functions", ["etc/completions/_answerd"]),
+        ("share/fish/vendor_completions.d", ["etc/completions/answerd.fish"]),
+    ],
     entry_points={"console_scripts": ["answerd = answerd.cli:main"]},
     zip_safe=False,
 )

@@ -6,9 +6,9 @@ other documents: what follows from several of them together is the catalogue's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from answerd.errors import MOST_PROBLEMS
@@ -27,14 +27,14 @@ _T = TypeVar("_T")
 
 
 class Elsewhere(Protocol):
-    """Runs long work where it holds up nobody."""
+    """Runs long work where it delays no request."""
 
     def __call__(self, work: Callable[[], _T]) -> _T:
         """What the work returns, or raises."""
 
 
 def here(work: Callable[[], _T]) -> _T:
-    """For who has nobody waiting: do it at once."""
+    """Do the work at once: for callers whose work delays no request."""
     return work()
 
 
@@ -67,14 +67,16 @@ class Key(NamedTuple):
 class RawDocument:
     """One document as a store holds it. The same object for as long as its text does not change.
 
-    ``text`` is exactly what was written. ``fault`` says why it could not be read; then ``text`` is empty. ``source``
-    is where it stands (a file's path below the answers directory), empty where its key says all.
+    ``text`` is exactly what was written. ``fault`` says why it could not be read; then ``text`` is empty, and
+    ``fault_line`` is the line at fault, where there is one. ``source`` is its file's path below the answers directory,
+    empty where its key says all.
     """
 
     key: Key
     text: str
     source: str = ""
     fault: str | None = None
+    fault_line: int = 1
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -92,58 +94,70 @@ class Content:
     verbatim: bool = False
 
 
+_NOT_KEPT = object()
+"""In place of a tree that was not parsed yet, or was dropped."""
+
+
 class Document:
     """One document of an answer set. Immutable; two are the same only when they are one object.
 
-    It is read when one of these is first asked for: ``content``; ``tree``, without control keys and with its
-    placeholders read, None where it is not readable; and ``problems``, what is wrong with this document by itself,
-    its name included, in sentences without its name.
+    Its text is parsed when `content`, `tree` or `problems` is first asked for.
     """
 
-    # There may be a million of these. Those of a slot that is empty yet are filled by `__getattr__`.
-    __slots__ = ("content", "identity", "key", "merged", "prepared", "problems", "raw", "tree")
-    content: Content
-    tree: Tree
-    problems: tuple[str, ...]
+    # There may be a million of these.
+    __slots__ = ("_content", "_problems", "_tree", "identity", "key", "merged", "prepared", "raw")
 
     def __init__(self, raw: RawDocument) -> None:
         self.raw = raw
         self.key = raw.key
         self.identity = identity(raw.key.identifier)
+        self._content: Content | None = None
+        self._problems: tuple[str, ...] = ()
+        self._tree: Tree = _NOT_KEPT
         # What `answerd.answers.compose` made of the stack that this document is the top of, with the layers below it.
         self.prepared: tuple[tuple[Document, ...], Prepared] | None = None
         self.merged: tuple[tuple[Document, ...], Tree] | None = None
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in ("content", "tree", "problems"):
-            raise AttributeError(name)
+    @property
+    def content(self) -> Content:
+        """What the text says, but for the tree of its values."""
+        content = self._content
+        return self._parse()[0] if content is None else content
+
+    @property
+    def tree(self) -> Tree:
+        """The values, without control keys and with placeholders read; None where the document is not readable."""
+        tree = self._tree
+        return self._parse()[1] if tree is _NOT_KEPT else tree
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with this document by itself, its name included, in sentences that do not repeat its name."""
+        if self._content is None:
+            self._parse()
+        return self._problems
+
+    def _parse(self) -> tuple[Content, Tree]:
+        """Parse the text and keep the result.
+
+        Another thread may do the same at the same time, or forget the tree: return what was read here.
+        """
         content, tree = read_content(self.key.kind, self.family, self.text, self.raw.fault)
         content = _shared(content)
         name_fault = self.name_fault
-        problems = (name_fault, *content.problems) if name_fault else content.problems
-        # Another thread may read it too, or forget its tree: what is returned is what was read here.
-        self.tree, self.problems, self.content = tree, problems, content
-        return {"content": content, "tree": tree, "problems": problems}[name]
+        self._problems = (name_fault, *content.problems) if name_fault else content.problems
+        self._tree = tree
+        self._content = content  # last: who sees it finds the problems too
+        return content, tree
 
     def read(self, elsewhere: Elsewhere) -> None:
-        """Have it read, if it is not yet, a large one ``elsewhere``."""
-        if len(self.raw.text) > LARGE_TEXT and not self._is_read:
+        """Parse the text if that has not happened yet, a large text ``elsewhere``."""
+        if len(self.raw.text) > LARGE_TEXT and self._content is None:
             elsewhere(lambda: self.content)
 
-    @property
-    def _is_read(self) -> bool:
-        try:
-            object.__getattribute__(self, "content")
-        except AttributeError:
-            return False
-        return True
-
     def forget_tree(self) -> None:
-        """Drop the tree, which takes more memory than the text; who asks for it again has the text parsed again."""
-        try:
-            del self.tree
-        except AttributeError:
-            pass  # not read yet
+        """Drop the tree, which takes more memory than the text. It is parsed again when it is asked for again."""
+        self._tree = _NOT_KEPT
 
     def __repr__(self) -> str:
         return f"<{self.key}>"
@@ -204,6 +218,9 @@ def read_content(kind: Kind, family: Family, text: str, fault: str | None = None
     """A document's text, understood as far as it can be. Never raises: what is wrong stands in ``problems``."""
     if fault is not None:
         return _unreadable(Control(), fault)
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        return _unreadable(Control(), f"does not parse: line {line} holds the character NUL, which no store keeps")
     try:
         parsed = family.parse(text)
         written, tree = family.control(parsed)
@@ -211,13 +228,13 @@ def read_content(kind: Kind, family: Family, text: str, fault: str | None = None
         return _unreadable(Control(), f"does not parse: {error}")
     control = read_control(written, kind)
     problems, unlisted = control.problems, 0
-    placeholders = False
+    placeholders, labels = False, frozenset[str]()
     if control.template:
         reader = TemplateReader(text)
         tree = family.placeholders(tree, reader)
         problems, unlisted = (*problems, *dict.fromkeys(reader.problems)), reader.unlisted
-        placeholders = reader.found
-    problems = (*problems, *_append_problems(family, tree, control), *problems_without_states(control))
+        placeholders, labels = reader.found, frozenset(reader.labels)
+    problems = (*problems, *_append_problems(family, tree, control), *problems_without_states(control, labels))
     plain = not placeholders and written.is_empty
     if problems:
         problems = _listed(problems, unlisted)
@@ -239,9 +256,11 @@ def _append_problems(family: Family, tree: Tree, control: Control) -> list[str]:
     ]
 
 
-def problems_without_states(control: Control) -> list[str]:
-    """What is wrong with a document where there is no place for the states of installs."""
-    return ["once needs a place for the states of installs, and there is none"] if control.once is not None else []
+def problems_without_states(control: Control, labels: Collection[str]) -> list[str]:
+    """What is wrong with a document where there is no place for the states of installs: ``once``, and a placeholder
+    for ``report``."""
+    asks = [*(["once"] if control.once is not None else []), *(["{{ report }}"] if "report" in labels else [])]
+    return [f"{what} needs a place for the states of installs, and there is none" for what in asks]
 
 
 def _listed(problems: tuple[str, ...], unlisted: int) -> tuple[str, ...]:

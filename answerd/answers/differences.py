@@ -8,22 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.check_cases import CheckCase, check_cases
+from answerd.answers.check_cases import CheckCase, check_cases, row_cases
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
 from answerd.answers.masking import masked
-from answerd.answers.resolve import values_of
 from answerd.answers.select import Question, select
+from answerd.answers.sources import REPORT, STATE, Sources, Values
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill
 from answerd.formats import FORMATS
-from answerd.formats.family import Lookup, Prepared
-from answerd.formats.template import Placeholder, Template
+from answerd.formats.family import Prepared, Slot
+from answerd.formats.template import SECRETS, Lookup, Placeholder
 from answerd.identity import identity
 
 Progress = Callable[[int, int], None]
+
+
+def _as_written(label: str) -> NoReturn:
+    raise CannotFill("a difference shows it as it is written", label, missing=True)
+
+
+_UNFILLED = Sources(
+    secret=lambda name, _: _as_written(SECRETS + name),
+    report=lambda *_: _as_written(REPORT),
+    state=lambda *_: _as_written(STATE),
+)
+"""A difference is between documents: what the service fills in stays in the answer as its placeholder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +78,97 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """Differences that are the same change: their lines that begin with ``+`` or ``-`` are equal.
+
+    ``lines`` is the unified diff of the first; the lines around a change are its own.
+    """
+
+    differences: tuple[Difference, ...]
+    lines: tuple[str, ...]
+
+    @property
+    def first(self) -> Difference:
+        """The difference whose lines are shown."""
+        return self.differences[0]
+
+    @property
+    def name(self) -> str:
+        """``pc-001 (toml)``, ``3 machines: a, b, c (toml)`` or ``120 machines: pc-001 … pc-120 (toml)``."""
+        if len(self.differences) == 1:
+            return self.first.name
+        names = [difference.identifier or "default" for difference in self.differences]
+        shown = ", ".join(names) if len(names) <= MOST_NAMED else f"{names[0]} … {names[-1]}"
+        return f"{len(names)} machines: {shown} ({self.first.format})"
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many lines are added and how many are removed, in each answer."""
+        added, removed = (sum(line.startswith(sign) for line in self.lines) for sign in "+-")
+        return added, removed
+
+
+MOST_NAMED = 5
+"""Machines of one change that are named one by one; of more, the first and the last."""
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """What was compared: how many answers, which differ (sorted), and what could not be tried."""
 
     compared: int
     differences: tuple[Difference, ...]
     notes: tuple[str, ...]
+
+    def changes(self, *, show_secrets: bool = False) -> list[Change]:
+        """The differences, those that are the same change together, in the order of their first names."""
+        same: dict[tuple[str, ...], list[Difference]] = {}
+        shown: dict[tuple[str, ...], list[str]] = {}
+        for difference in self.differences:
+            lines = difference.unified(show_secrets=show_secrets)
+            edits = (line for line in lines if line[:1] in ("+", "-"))
+            key = (difference.change, difference.format, *edits)
+            same.setdefault(key, []).append(difference)
+            shown.setdefault(key, lines)
+        return [Change(tuple(differences), tuple(shown[key])) for key, differences in same.items()]
+
+    def as_json(self, *, show_secrets: bool = False, summary: bool = False) -> dict[str, Any]:
+        """The comparison as JSON (docs/explain.md#what-a-change-would-change); ``summary``: without diffs."""
+        changes = self.changes(show_secrets=show_secrets)
+        told: dict[str, Any] = {
+            "compared": self.compared,
+            "differences": [
+                {**_difference_as_json(one), **({} if summary else {"diff": one.unified(show_secrets=show_secrets)})}
+                for one in self.differences
+            ],
+            "changes": [
+                {
+                    "change": change.first.change,
+                    "format": change.first.format,
+                    "names": [one.name for one in change.differences],
+                    "added": change.counts[0],
+                    "removed": change.counts[1],
+                }
+                for change in changes
+            ],
+            "notes": list(self.notes),
+        }
+        return told
+
+
+def _difference_as_json(difference: Difference) -> dict[str, Any]:
+    return {
+        "name": difference.name,
+        "identifier": difference.identifier,
+        "format": difference.format,
+        "change": difference.change,
+        "before": _side_as_json(difference.before),
+        "after": _side_as_json(difference.after),
+    }
+
+
+def _side_as_json(side: Side | None) -> dict[str, Any] | None:
+    return None if side is None else {"layers": list(side.layers), "reason": side.reason or None}
 
 
 def compare(before: Catalogue, after: Catalogue, progress: Progress | None = None) -> Comparison:
@@ -101,7 +199,10 @@ def _tried(catalogue: Catalogue) -> Iterator[tuple[_Name, CheckCase | Document]]
         if not (document.content.readable or document.is_shared or document.is_named_like_an_alias):
             yield (document.identity, document.key.format), document
     for trial in check_cases(catalogue):
-        yield (identity(trial.identifier), trial.document.key.format), trial
+        yield (identity(trial.identifier), trial.extension), trial
+    for of_row in row_cases(catalogue):
+        for trial in of_row.cases:
+            yield (identity(trial.identifier), trial.extension), trial
 
 
 def _side(catalogue: Catalogue, asked: CheckCase | Document | None) -> Side | None:
@@ -110,24 +211,26 @@ def _side(catalogue: Catalogue, asked: CheckCase | Document | None) -> Side | No
     if isinstance(asked, Document):
         return Side(None, asked.problems[0])
     try:
-        selection = select(catalogue, Question(asked.facts, asked.extensions, (asked.document,)))
-        text = _filled(prepared_answer(selection.layers), values_of(selection, asked.facts))
+        facts = catalogue.facts(asked.facts)
+        selection = select(catalogue, Question(facts, asked.extensions, asked.assumed))
+        text = _filled(prepared_answer(selection.layers), Values(selection, facts, _UNFILLED))
     except AnswerError as error:
         return Side(None, error.reason)
     return Side(text, layers=tuple(str(layer.key) for layer in selection.layers))
 
 
 def _filled(prepared: Prepared, lookup: Lookup) -> str:
-    """An answer in which a placeholder whose fact is missing stands as it is written, escaped like any value."""
-    pieces = [
-        piece.decode() if isinstance(piece, bytes) else piece.write(_visible(piece.template, lookup))
-        for piece in prepared.pieces
-    ]
-    return "".join(pieces)
+    """An answer in which a placeholder whose fact is missing is as it is written, escaped like any value."""
+    return "".join(piece.decode() if isinstance(piece, bytes) else _visible(piece, lookup) for piece in prepared.pieces)
 
 
-def _visible(template: Template, lookup: Lookup) -> str:
-    return "".join(part if isinstance(part, str) else _value(part, lookup) for part in template.parts)
+def _visible(slot: Slot, lookup: Lookup) -> str:
+    try:
+        return slot.fill(lookup)
+    except CannotFill as error:
+        if not error.missing:
+            raise
+    return slot.write("".join(part if isinstance(part, str) else _value(part, lookup) for part in slot.template.parts))
 
 
 def _value(placeholder: Placeholder, lookup: Lookup) -> str:
@@ -136,8 +239,7 @@ def _value(placeholder: Placeholder, lookup: Lookup) -> str:
     except CannotFill as error:
         if not error.missing:
             raise
-        # A filter with a text is default("…"), and with that nothing is ever missing.
-        return "{{ " + " | ".join([placeholder.label, *(name for name, _ in placeholder.filters)]) + " }}"
+        return str(placeholder)
 
 
 def _shown(side: Side | None) -> str:

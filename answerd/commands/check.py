@@ -1,23 +1,43 @@
-"""``answerd check`` and ``answerd validate-answer``: what is wrong, for people and for programs."""
+"""``answerd check``: what is wrong with the answer set, for people and for programs."""
 
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 
+from answerd.answers.oversights import misspelled_extension
 from answerd.check import Report, built_in_verdict, check
-from answerd.commands import Arguments
-from answerd.commands.common import configured_store, read_bytes
-from answerd.commands.terminal import coloured, plain, print_json, progress
-from answerd.formats import FORMATS, split_extension
-from answerd.identity import brief
-from answerd.store.loader import loaded
-from answerd.validators import Verdict, validate
+from answerd.commands import Arguments, Help
+from answerd.commands.common import read_documents
+from answerd.commands.terminal import coloured, counted, plain, print_json, progress
+from answerd.identity import printable
+from answerd.store import Store
+from answerd.store.files import FileStore
+from answerd.store.transfer import ignored_files
+from answerd.validators import Verdict
 
-VALID, INVALID, NOT_JUDGED = 0, 1, 2
-"""The exit statuses of ``validate-answer``."""
+HELP = Help(
+    summary="Every problem of the answer set; every machine tried.",
+    usage=("check [--json] [DIR]",),
+    details="""
+        Lists the problems of the answer set, renders every machine, every member of a group, every row of an inventory
+        and every default, and has each answer judged by the rules of its installer. DIR is a directory of documents;
+        without it, the store of the settings is checked.
+
+        A problem fails. A note does not: it is what could not be tried, or could not be judged here.
+        """,
+    options=(("--json", "For programs."),),
+    examples=(
+        ("answerd check ~/answers", "Check a directory before it is put in force."),
+        ("answerd check --json | jq -r '.problems[]'", "List the problems of the configured store, one a line."),
+    ),
+    exits=(
+        (0, "there is no problem"),
+        (1, "there is a problem, or the store cannot be read"),
+        (2, "the command line is wrong, or DIR is not there"),
+    ),
+)
 
 MOST_ALIKE = 5
 """Sentences that differ only in the document they are about and are told one by one; of more, `SHOWN_ALIKE` are."""
@@ -25,7 +45,8 @@ MOST_ALIKE = 5
 SHOWN_ALIKE = 3
 
 _SUBJECT = re.compile(
-    r'(?P<subject>(?:default|(?:machine|group) "[^"]*") \(\w+\)(?: for member "[^"]*")?): (?P<rest>.*)'
+    r'(?P<subject>(?:default|(?:machine|group) "[^"]*") \(\w+\)(?: for member "[^"]*")?'
+    r"|\S+\.csv:\d+(?:, \S+ \(\w+\))?): (?P<rest>.*)"
 )
 
 
@@ -35,70 +56,63 @@ def _on_every_processor(answers: list[tuple[str, str]]) -> list[Verdict]:
         return list(pool.map(built_in_verdict, answers, chunksize=50))
 
 
-def check_set(arguments: Arguments) -> int:
+def run(arguments: Arguments) -> int:
     """Print the problems and notes of the answer set. Exit status 1 if there is a problem."""
-    store = configured_store()
-    missing = store.warnings()
-    report = check(loaded(store), progress=progress("answers"), spread=_on_every_processor)
-    problems = [*missing, *report.problems]
+    store, catalogue = read_documents(arguments["DIR"])
+    report = check(catalogue, progress=progress("answers"), spread=_on_every_processor)
+    problems = [*store.warnings(), *report.problems]
+    notes = sorted([*report.notes, *_overlooked_files(store)])
+    hit = frozenset[str]().union(*(report.machines.get(problem, frozenset()) for problem in problems))
     if arguments["--json"]:
-        told = {"problems": problems, "notes": report.notes, "answers": report.rendered}
-        print_json(told)
+        machines = {problem: len(report.machines.get(problem, ())) for problem in problems}
+        told = {"problems": problems, "notes": notes, "answers": report.rendered}
+        print_json({**told, "machines": machines, "machines_hit": len(hit)})
     else:
-        _print(problems, report)
+        _print(problems, notes, report, len(hit))
     return 1 if problems else 0
 
 
-def _print(problems: list[str], report: Report) -> None:
-    for kind, colour, sentences in (("problem:", "red", problems), ("note:", "yellow", report.notes)):
-        for sentence in _gathered(sentences):
+def _overlooked_files(store: Store) -> Iterator[str]:
+    """Yield a note for each file that is no document because its extension is misspelled."""
+    if not isinstance(store, FileStore):
+        return
+    for name, _ in ignored_files(store.directory):
+        meant = misspelled_extension(name)
+        if meant:
+            yield f"file {printable(name)} is no document: its extension is no format; did you mean .{meant}?"
+
+
+def _print(problems: list[str], notes: list[str], report: Report, hit: int) -> None:
+    for kind, colour, sentences in (("problem:", "red", problems), ("note:", "yellow", notes)):
+        for sentence in _gathered(sentences, report.machines):
             print(f"{coloured(f'{kind:8}', colour)} {plain(sentence)}")
     if problems:
         advice = "mend the problems; answerd render ID --why shows how one machine's answer comes about"
     else:
         advice = "answerd render ID --explain shows where each line of an answer comes from"
-    summary = f"{report.rendered} answers tried, {len(problems)} problems, {len(report.notes)} notes"
+    hits = f" that hit{'s' if len(problems) == 1 else ''} {counted(hit, 'machine')}" if hit else ""
+    counts = f"{counted(len(problems), 'problem')}{hits}, {counted(len(notes), 'note')}"
+    summary = f"{counted(report.rendered, 'answer')} tried, {counts}"
     print(f"{coloured(summary, 'red' if problems else 'green')}; {advice}")
 
 
-def _gathered(sentences: Iterable[str]) -> Iterator[str]:
-    """Sentences that say the same of many documents as one."""
-    alike: dict[str, list[str]] = {}
+def _gathered(sentences: Iterable[str], machines: Mapping[str, frozenset[str]]) -> Iterator[str]:
+    """Yield sentences that say the same of many documents as one, with how many machines they hit."""
+    alike: dict[str, dict[str, str]] = {}
     for sentence in sentences:
         found = _SUBJECT.fullmatch(sentence)
-        alike.setdefault(found["rest"] if found else sentence, []).append(found["subject"] if found else "")
+        alike.setdefault(found["rest"] if found else sentence, {})[found["subject"] if found else ""] = sentence
     for rest, subjects in alike.items():
         if len(subjects) > MOST_ALIKE:
-            shown = ", ".join(subjects[:SHOWN_ALIKE])
-            yield f"{shown} and {len(subjects) - SHOWN_ALIKE} more (--json lists them): {rest}"
+            shown = ", ".join(list(subjects)[:SHOWN_ALIKE])
+            hit = frozenset[str]().union(*(machines.get(sentence, frozenset()) for sentence in subjects.values()))
+            yield f"{shown} and {len(subjects) - SHOWN_ALIKE} more (--json lists them): {rest}{_hits(hit)}"
         else:
-            yield from (f"{subject}: {rest}" if subject else rest for subject in subjects)
+            for subject, sentence in subjects.items():
+                hit = machines.get(sentence, frozenset())
+                # A sentence about a machine says which one.
+                yield sentence if len(hit) < 2 and subject else f"{sentence}{_hits(hit)}"  # noqa: PLR2004
 
 
-def validate_answer(arguments: Arguments) -> int:
-    """Judge one answer."""
-    name = arguments["FILE"] or "-"
-    extension = (arguments["--format"] or split_extension(name)[1] or "").lower().lstrip(".")
-    if extension not in FORMATS:
-        known = ", ".join(FORMATS)
-        asked = f"{brief(extension)!r} is no format" if extension else "the format is not known from a file's extension"
-        print(f"answerd: {asked}: give --format with one of {known}", file=sys.stderr)
-        return NOT_JUDGED
-    try:
-        text = read_bytes(name).decode("utf-8")
-    except UnicodeDecodeError as error:
-        print(f"invalid: not UTF-8 (byte offset {error.start})")
-        return INVALID
-    verdict = validate(text, extension, release=arguments["--release"], product=arguments["--product"])
-    for kind, colour, lines in (
-        ("invalid", "red", verdict.findings),
-        ("warning", "yellow", verdict.warnings),
-        ("note", "cyan", verdict.notes),
-    ):
-        for line in lines:
-            print(f"{coloured(kind, colour)}: {line}")
-    if not verdict.judged:
-        return NOT_JUDGED
-    if verdict.valid:
-        print(f"{coloured('valid', 'green')}, as far as {', '.join(verdict.judged_by)} can tell")
-    return VALID if verdict.valid else INVALID
+def _hits(machines: frozenset[str]) -> str:
+    return f" ({counted(len(machines), 'machine')})" if machines else ""

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from answerd.errors import AnswerTooLarge
 from answerd.formats.once import Once
-from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
+from answerd.formats.template import LONGEST_REMEMBERED, Lookup, Placeholder, Template, TemplateReader
 from answerd.memo import remembered
 
 Tree = Any
@@ -115,10 +115,6 @@ def branches(paths: Iterable[Path]) -> Branches:
     return root
 
 
-Lookup = Callable[[str], str | None]
-"""The first value of a label (case-folded), or None where the request has none."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Slot:
     """A place in a prepared answer that each request fills: a template, and how its text is written there.
@@ -129,6 +125,27 @@ class Slot:
 
     template: Template
     write: Callable[[str], str]
+
+    def fill(self, lookup: Lookup) -> str:
+        """What stands in the document for one request. Raises `answerd.errors.CannotFill`."""
+        return self.write(self.template.fill(lookup))
+
+
+class TypedSlot(Slot):
+    """A place of a placeholder that becomes a number, a boolean or a list of strings.
+
+    All families that have these types write them alike: ``42``, ``true``, ``["a", "b"]``. ``write`` makes the string
+    of a text, quotes included; a text that is shown in place of the value is one too.
+    """
+
+    __slots__ = ()
+
+    def fill(self, lookup: Lookup) -> str:
+        """The value in its type."""
+        placeholder = self.template.typed
+        if placeholder is None or placeholder.type != "list":
+            return self.template.fill(lookup)
+        return f"[{', '.join(map(self.write, placeholder.values(lookup)))}]"
 
 
 def fragments(text: str | Template, write: Callable[[str], str]) -> Iterator[str | Slot]:
@@ -141,6 +158,12 @@ def fragments(text: str | Template, write: Callable[[str], str]) -> Iterator[str
 def hole(placeholder: Placeholder, write: Callable[[str], str]) -> Slot:
     """The hole of one placeholder. The answers of a fleet share theirs."""
     return Slot(Template((placeholder,)), write)
+
+
+@remembered(1_024, Placeholder.size, LONGEST_REMEMBERED)
+def typed_hole(placeholder: Placeholder, write: Callable[[str], str]) -> TypedSlot:
+    """The place of one placeholder that becomes another type than a string; ``write`` makes a whole string."""
+    return TypedSlot(Template((placeholder,)), write)
 
 
 _LONGEST_ALIKE = 1_000
@@ -198,7 +221,7 @@ class Prepared:
         filled: list[bytes] = []
         room = LARGEST_ANSWER
         for length, hole in zip(cuts, holes, strict=False):  # behind the last hole there are bytes again
-            value = hole.write(hole.template.fill(lookup)).encode()
+            value = hole.fill(lookup).encode()
             room -= len(value)
             if room < 0:  # before the rest is made: a value may be long, and repeated
                 raise AnswerTooLarge(f"the filled answer has more than {LARGEST_ANSWER} bytes")

@@ -9,21 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
 import bottle
 
 from answerd.server.admin.answers import Answers, CannotRender
-from answerd.server.admin.description import HEALTH, Description
+from answerd.server.admin.description import Description
 from answerd.server.admin.documents import Documents
+from answerd.server.admin.inventories import Inventories
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
 from answerd.server.admin.routes import DOCUMENT_LIMIT, Handlers
-from answerd.server.bearer import FAILURES, FailureBlock, is_bearer, is_guess
+from answerd.server.bearer import FAILURES, FailureBlock, Tokens, is_guess
 from answerd.server.bottle_locals import hold_in_context
-from answerd.server.http_parser import Request as HttpRequest
+from answerd.server.exchange import exchange_of
+from answerd.server.http_parser import HttpRequest
+from answerd.server.probes import Readiness, is_probe
+from answerd.server.statuses import (
+    BAD_REQUEST,
+    CONFLICT,
+    CONTENT_TOO_LARGE,
+    INTERNAL_ERROR,
+    METHOD_NOT_ALLOWED,
+    NOT_FOUND,
+    PRECONDITION_FAILED,
+    SERVICE_UNAVAILABLE,
+    TOO_MANY_REQUESTS,
+    UNAUTHORIZED,
+)
 from answerd.server.write_guard import (
     BreaksTheSet,
     ConditionFailed,
@@ -34,52 +48,62 @@ from answerd.server.write_guard import (
 )
 from answerd.server.wsgi import Response, keys_of, reason_line
 from answerd.server.wsgi import error_response as listener_error
-from answerd.store import StoreError
+from answerd.store import StoreAway, StoreError
 
 METHODS_WITH_BODY = ("PUT",)
 
 STATUSES: dict[type[Exception], int] = {
-    InvalidRequest: 400,
-    InvalidDocument: 400,
-    NotThere: 404,
-    NoSuchDocument: 404,
-    BreaksTheSet: 409,
-    CannotRender: 409,
-    ConditionFailed: 412,
-    StoreError: 500,
+    InvalidRequest: BAD_REQUEST,
+    InvalidDocument: BAD_REQUEST,
+    NotThere: NOT_FOUND,
+    NoSuchDocument: NOT_FOUND,
+    BreaksTheSet: CONFLICT,
+    CannotRender: CONFLICT,
+    ConditionFailed: PRECONDITION_FAILED,
+    StoreError: INTERNAL_ERROR,
+    StoreAway: SERVICE_UNAVAILABLE,
 }
 """The status of each reason for not doing what was asked."""
+
+RETRY_SECONDS = 5
+"""After which a client may try again while the database of many nodes is away."""
 
 
 def make_admin_app(
     guard: WriteGuard,
-    token: str,
+    tokens: Tokens,
     block: FailureBlock,
     log: Callable[[str], None],
+    readiness: Readiness = lambda: "",
 ) -> bottle.Bottle:
     """Return the application. ``log`` takes a line about the service."""
     hold_in_context()
     app = bottle.Bottle()
     app.catchall = False
     app.add_hook("before_request", _route_on_the_raw_path)
-    app.add_hook("before_request", _Gate(token, block, log).judge)
+    app.add_hook("before_request", _Gate(tokens, block, log).judge)
     app.install(_errors_as_responses(log))
     app.default_error_handler = _router_error
-    groups: tuple[Handlers, ...] = (Description(), Documents(guard), Answers(guard.follower))
+    groups: tuple[Handlers, ...] = (
+        Description(readiness),
+        Documents(guard),
+        Inventories(guard),
+        Answers(guard.follower),
+    )
     for group in groups:
         for route in group.routes():
             app.route(route.path, route.method, route.handler)
     return app
 
 
-def make_gate(app: bottle.Bottle, token: str, block: FailureBlock) -> Callable[[HttpRequest, str], bool]:
+def make_gate(app: bottle.Bottle, tokens: Tokens, block: FailureBlock) -> Callable[[HttpRequest, str], bool]:
     """Return whether the body of a request is worth reading, from its header: only where ``app`` (of `make_admin_app`)
     lets the request in and has a place for its body. Counts no failure: the app does."""
 
     def wants_body(request: HttpRequest, peer: str) -> bool:
         if request.method not in METHODS_WITH_BODY or block.seconds_left(peer):
             return False
-        if not is_bearer(keys_of(request.header).get("HTTP_AUTHORIZATION"), token):
+        if not tokens.accept(keys_of(request.header).get("HTTP_AUTHORIZATION")):
             return False
         try:
             app.router.match({"REQUEST_METHOD": request.method, "PATH_INFO": _routed_path(request.path)})
@@ -99,27 +123,30 @@ def json_error(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()
 class _Gate:
     """Who gets in: judged before path and method are (docs/http.md#order-of-statuses)."""
 
-    token: str
+    tokens: Tokens
     block: FailureBlock
     log: Callable[[str], None]
 
     def judge(self) -> None:
         """End a request that must not be answered."""
         environ = bottle.request.environ
-        if environ["PATH_INFO"] == HEALTH and environ["REQUEST_METHOD"] in ("GET", "HEAD"):
+        exchange = exchange_of(environ)
+        if is_probe(exchange.request):
             return
-        peer = environ["answerd.peer"]
+        peer = exchange.peer
         seconds = self.block.seconds_left(peer)
         if seconds:
             reason = {"error": f"too many wrong tokens, try again in {seconds} s"}
-            raise json_response(429, reason, {"Retry-After": seconds})
+            raise json_response(TOO_MANY_REQUESTS, reason, {"Retry-After": seconds})
         authorization = environ.get("HTTP_AUTHORIZATION")
-        if is_bearer(authorization, self.token):
+        if self.tokens.accept(authorization):
             self.block.succeeded(peer)
             return
         if is_guess(authorization):
             self._count_failure(peer)
-        raise json_response(401, {"error": "the admin API needs its bearer token"}, {"WWW-Authenticate": "Bearer"})
+        raise json_response(
+            UNAUTHORIZED, {"error": "the admin API needs its bearer token"}, {"WWW-Authenticate": "Bearer"}
+        )
 
     def _count_failure(self, peer: str) -> None:
         self.log(f"admin: {peer} failed authentication")
@@ -134,7 +161,7 @@ def _route_on_the_raw_path() -> None:
     Bottle decodes the path as UTF-8 and drops what is none, so that ``/machines/a%FF`` would be the machine ``a``.
     """
     environ = bottle.request.environ
-    environ["PATH_INFO"] = _routed_path(environ["answerd.path"])
+    environ["PATH_INFO"] = _routed_path(exchange_of(environ).request.path)
 
 
 def _routed_path(path: str) -> str:
@@ -146,20 +173,22 @@ def _errors_as_responses(log: Callable[[str], None]) -> Callable[..., Any]:
 
     def around(handler: Callable[..., Any]) -> Callable[..., Any]:
         def answer(*arguments: Any, **named: Any) -> Any:
-            environ = bottle.request.environ
+            request = exchange_of(bottle.request.environ).request
             try:
-                if environ["answerd.body_too_large"] or len(environ["answerd.body"]) > DOCUMENT_LIMIT:
-                    return error_response(413, f"a document has at most {DOCUMENT_LIMIT} bytes")
+                if request.body_too_large or len(request.body) > DOCUMENT_LIMIT:
+                    return error_response(CONTENT_TOO_LARGE, f"a document has at most {DOCUMENT_LIMIT} bytes")
                 return handler(*arguments, **named)
             except WriteRefused as error:
                 return error_response(STATUSES[type(error)], error.reason, error.problems)
+            except StoreAway as error:
+                return error_response(STATUSES[StoreAway], str(error), headers={"Retry-After": RETRY_SECONDS})
             except tuple(STATUSES) as error:
                 return error_response(STATUSES[type(error)], str(error))
             except bottle.HTTPResponse:
                 raise
             except Exception as error:
-                log(f"admin: {environ['REQUEST_METHOD']} {environ['answerd.path']} failed: {error!r}")
-                return error_response(500, "the request failed unexpectedly, the log has the reason")
+                log(f"admin: {request.method} {request.path} failed: {error!r}")
+                return error_response(INTERNAL_ERROR, "the request failed unexpectedly, the log has the reason")
 
         return answer
 
@@ -171,7 +200,7 @@ def _router_error(error: bottle.HTTPError) -> bytes:
     error.__traceback__ = None  # or it and Bottle's frame would refer to each other
     environ = bottle.request.environ
     reason = f"there is nothing at {environ['PATH_INFO']}"
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+    if error.status_code == METHOD_NOT_ALLOWED:
         methods = ", ".join(sorted({"HEAD", *error.get_header("Allow").split(",")}))  # every path can be read
         bottle.response.set_header("Allow", methods)
         reason = f"{environ['REQUEST_METHOD']} is not possible on {environ['PATH_INFO']}, only {methods}"

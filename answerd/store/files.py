@@ -14,7 +14,7 @@ from pathlib import Path
 from answerd.documents import Key, RawDocument
 from answerd.identity import printable
 from answerd.store import Changes, StoreError
-from answerd.store.layout import flat_name, is_groups
+from answerd.store.layout import flat_name, is_groups, is_inventories
 from answerd.store.mounts import Mounts, read_table
 from answerd.store.notification import Hints, Watch, device_and_inode
 from answerd.store.reading import Boundary, Signature, is_settled, read_document, unopened
@@ -55,17 +55,22 @@ class FileStore:
         return f"files:{printable(str(self.directory))}"
 
     def warnings(self) -> list[str]:
-        """What keeps the directory from being read, if anything."""
+        """Return what keeps the directory from being read, if anything, and what that means for the service."""
+        fault = self.fault()
+        return [f"{fault}: every request gets 404 until that changes"] if fault else []
+
+    def fault(self) -> str | None:
+        """Return what keeps the directory from being read; None where nothing does."""
         directory = f"the answers directory {printable(str(self.directory))}"
         try:
             os.listdir(self.directory)
         except FileNotFoundError:
-            return [f"{directory} does not exist: every request gets 404 until it does"]
+            return f"{directory} does not exist"
         except NotADirectoryError:
-            return [f"{directory} is not a directory: every request gets 404 until it is"]
+            return f"{directory} is not a directory"
         except OSError as error:
-            return [f"{directory} cannot be read ({error.strerror}): every request gets 404 until it can"]
-        return []
+            return f"{directory} cannot be read ({error.strerror})"
+        return None
 
     def look_at_everything(self) -> None:
         """Have the next look be at everything, whatever the kernel reports. May be called from any thread."""
@@ -100,7 +105,9 @@ class FileStore:
         unlisted, faults = self._unlisted, self._faults
         if look.listed:  # directories were listed: a look at known files finds nothing amiss with any
             unknown = look.unknown
-            unlisted = tuple(sorted(reason for name, reason in unknown.items() if is_groups(name)))
+            unlisted = tuple(
+                sorted(reason for name, reason in unknown.items() if is_groups(name) or is_inventories(name))
+            )
             faults = tuple(sorted(reason for name, reason in look.failed.items() if name not in unknown))
             self._attached = look.attached
             failing = dict.fromkeys(look.failed.keys() - unknown.keys())

@@ -1,21 +1,86 @@
-"""The stores by name: one line each."""
+"""The stores by name: what each value of ``SERVICE_STORE`` opens, for a command and for a node that answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from answerd.config import Config
-from answerd.store import Store
+from answerd.identity import printable
+from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
 from answerd.store.sqlite import SqliteStore
+
+
+def _postgres(config: Config) -> Store:
+    # psycopg is an extra of the package, and only this store needs it.
+    from answerd.store.postgres import PostgresStore  # noqa: PLC0415
+
+    return PostgresStore(_url(config))
+
+
+def _replicated(config: Config) -> Store:
+    from answerd.store.postgres import ReplicatedStore  # noqa: PLC0415
+
+    if config.replica_path is None:
+        raise StoreError("SERVICE_REPLICA_PATH must name a file for this node's copy of the database")
+    return ReplicatedStore(_url(config), Path(config.replica_path))
+
+
+def _url(config: Config) -> str:
+    from answerd.store.postgres_connection import url_fault  # noqa: PLC0415
+
+    if config.db_url is None:
+        raise StoreError("SERVICE_DB_URL must name the database")
+    fault = url_fault(config.db_url)
+    if fault:
+        raise StoreError(f"SERVICE_DB_URL: {fault}")
+    return config.db_url
+
 
 STORES: dict[str, Callable[[Config], Store]] = {
     "files": lambda config: FileStore(config.answers_dir),
     "sqlite": lambda config: SqliteStore(config.db_path),
+    "postgres": _postgres,
 }
-"""What each value of ``SERVICE_STORE`` opens."""
+"""What each value of ``SERVICE_STORE`` opens for a command."""
+
+SERVED = STORES | {"postgres": _replicated}
+"""What it opens for a node: with a database that nodes share, the store that follows this node's replica."""
 
 
-def open_store(config: Config) -> Store:
-    """The store that the configuration names. Raises `answerd.store.StoreError` when it cannot be opened."""
-    return STORES[config.store](config)
+def open_store(config: Config, *, to_serve: bool = False) -> Store:
+    """Open the store that the configuration names, and create it where it may be created.
+
+    For ``serve`` and the commands that write. Raises `answerd.store.StoreError` when it cannot be opened.
+    """
+    return (SERVED if to_serve else STORES)[config.store](config)
+
+
+def open_existing(config: Config) -> Store:
+    """Open the store that the configuration names, for a command that reads it.
+
+    Raises `answerd.store.StoreError` when it is not there or cannot be read: an absent store is no empty one.
+    """
+    if config.store == "sqlite":
+        require_database(config.db_path)
+    store = open_store(config)
+    fault = store.fault() if isinstance(store, FileStore) else None
+    if fault:
+        raise StoreError(f"{fault}: SERVICE_ANSWERS_DIR names it")
+    return store
+
+
+def require_database(path: str) -> None:
+    """Raise `answerd.store.StoreError` where there is no database at ``path``: opening it would create one."""
+    shown = printable(path)
+    try:
+        size = Path(path).stat().st_size
+    except FileNotFoundError:
+        raise StoreError(
+            f"the database {shown} does not exist: SERVICE_DB_PATH names it; serve and import create it"
+        ) from None
+    except OSError as error:
+        raise StoreError(f"the database {shown} cannot be opened: {error.strerror}") from None
+    if not size:
+        raise StoreError(f"the database {shown} is an empty file: SERVICE_DB_PATH names it; serve and import fill it")

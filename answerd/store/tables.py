@@ -16,7 +16,8 @@ import peewee
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity
-from answerd.store import StoredDocument
+from answerd.inventory import FORMAT as INVENTORY_FORMAT
+from answerd.store import Entry, StoredDocument, Version
 
 
 class DocumentRow(peewee.Model):
@@ -76,12 +77,17 @@ class Row:
             return RawDocument(self.key, self.body.decode("utf-8"))
         except UnicodeDecodeError as error:
             fault = f"is not UTF-8: byte 0x{self.body[error.start]:02x} at offset {error.start}"
-            return RawDocument(self.key, "", fault=fault)
+            return RawDocument(self.key, "", "", fault, self.body.count(b"\n", 0, error.start) + 1)
 
 
 def fetched(query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
     """Return all rows at once: a cursor left open would keep the log of the database from being emptied."""
     return list(query.tuples().execute(database))
+
+
+def execute(database: peewee.Database, statement: str, parameters: tuple[Any, ...] = ()) -> Any:
+    """Run a statement that is not made of the models. Return its cursor."""
+    return database.execute_sql(statement, parameters)  # type: ignore[no-untyped-call]
 
 
 def newest_revision(database: peewee.Database) -> int:
@@ -94,6 +100,36 @@ def token_of(database: peewee.Database, revision: int) -> str | None:
     """Return the random token of a change, None where there is no such change (any more)."""
     token: str | None = ChangeRow.select(ChangeRow.token).where(ChangeRow.id == revision).bind(database).scalar()
     return token
+
+
+def version_of(database: peewee.Database) -> Version:
+    """Return the state of the database."""
+    newest = newest_revision(database)
+    return Version(newest, token_of(database, newest) or "")
+
+
+def entries_of(database: peewee.Database, kind: Kind, after: str, limit: int | None) -> list[Entry]:
+    """Return documents of a kind without their texts (`answerd.store.WritableStore.entries`)."""
+    query = (
+        DocumentRow.select(
+            DocumentRow.identifier,
+            DocumentRow.format,
+            peewee.fn.LENGTH(as_bytes(database, DocumentRow.text)),
+            DocumentRow.revision,
+            peewee.fn.COALESCE(ChangeRow.token, ""),
+            peewee.fn.COALESCE(ChangeRow.at, ""),
+        )
+        .join(ChangeRow, peewee.JOIN.LEFT_OUTER, on=(ChangeRow.id == DocumentRow.revision))
+        .where(is_known() & (DocumentRow.kind == kind.value) & (DocumentRow.identifier > after))
+        .order_by(DocumentRow.identifier, DocumentRow.format)
+    )
+    found = fetched(query if limit is None else query.limit(limit + len(FORMATS)), database)
+    last = found[limit - 1][0] if limit is not None and len(found) >= limit else None
+    return [
+        Entry(key_of(kind.value, name, extension), size, at, revision, token)
+        for number, (name, extension, size, revision, token, at) in enumerate(found)
+        if limit is None or number < limit or name == last
+    ]
 
 
 def deleted_since(database: peewee.Database, revision: int) -> set[Key]:
@@ -112,7 +148,7 @@ def rows(database: peewee.Database, condition: Any, order: Any = None, limit: in
         DocumentRow.kind,
         DocumentRow.identifier,
         DocumentRow.format,
-        DocumentRow.text.cast("BLOB"),
+        as_bytes(database, DocumentRow.text),
         DocumentRow.revision,
     ).where(is_known())
     if condition is not None:
@@ -121,13 +157,22 @@ def rows(database: peewee.Database, condition: Any, order: Any = None, limit: in
         query = query.order_by(order).limit(limit)
     # Peewee's own wrapper of a cursor takes as long for a row as all the rest together.
     for number, kind, name, extension, body, revision in database.execute(query):  # type: ignore[no-untyped-call]
-        yield Row(number, key_of(kind, name, extension), body, revision)
+        yield Row(number, key_of(kind, name, extension), bytes(body), revision)
 
 
-def is_known() -> Any:
+def as_bytes(database: peewee.Database, text: peewee.TextField) -> Any:
+    """Return a column of texts as bytes in UTF-8, as each engine spells it."""
+    if isinstance(database, peewee.PostgresqlDatabase):
+        return peewee.fn.convert_to(text, "UTF8")
+    return text.cast("BLOB")
+
+
+def is_known(table: type[DocumentRow] | type[ChangeRow] = DocumentRow) -> Any:
     """Return the condition that this version can read a document: its kind and format. Others may be of a newer
     version."""
-    return DocumentRow.format.in_(list(FORMATS)) & DocumentRow.kind.in_(list(_KINDS))
+    is_inventory = table.kind == Kind.INVENTORY.value
+    is_document = table.format.in_(list(FORMATS)) & table.kind.in_(list(_KINDS)) & ~is_inventory
+    return is_document | (is_inventory & (table.format == INVENTORY_FORMAT))
 
 
 def key_of(kind: str, identifier: str, extension: str) -> Key:
@@ -151,7 +196,8 @@ def find_document(database: peewee.Database, key: Key) -> StoredDocument | None:
 
 def key_fault(key: Key) -> str | None:
     """Return why no document may be stored under a key, None where one may be."""
-    if key.format not in FORMATS:
+    formats = (INVENTORY_FORMAT,) if key.kind is Kind.INVENTORY else FORMATS
+    if key.format not in formats:
         return f"{key.format!r} is no format"
     return key.fault
 

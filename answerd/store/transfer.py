@@ -9,7 +9,7 @@ document means: one that is broken is taken as it is.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +17,9 @@ from answerd.answers.problems import load_problems
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS, split_extension
 from answerd.identity import Kind, printable
-from answerd.store import StoreError, WritableStore
+from answerd.store import NOBODY, Author, Progress, StoreError, WritableStore, no_progress
 from answerd.store.files import FileStore
-from answerd.store.layout import flat_name, is_groups
+from answerd.store.layout import flat_name, is_csv, is_groups, key_of
 from answerd.store.loader import loaded
 from answerd.store.mounts import Mounts, read_table
 from answerd.store.reading import Boundary
@@ -28,28 +28,30 @@ from answerd.store.writing import make_directories, write_atomically
 _DEEPEST = 2
 """Directories below the root that the layout knows: ``groups/rack-a/anything.toml``."""
 
-Progress = Callable[[int, int], None]
-"""Told how many documents of how many are done."""
-
-
-def no_progress(done: int, total: int) -> None:
-    """For who is not watching."""
-
 
 @dataclass(frozen=True, slots=True)
 class ImportSummary:
     """What an import did.
 
-    ``taken`` documents are stored, ``replaced`` of them in place of one that was there. ``skipped`` are files that are
-    no documents, ``unreadable`` documents whose text nobody can store; both with their name below the directory and
-    why. ``problems`` are those of the answer set as it is now.
+    ``taken`` documents of the directory are stored: ``new``, ``changed`` or ``unchanged`` compared with what was
+    stored under their identity and format. ``removed`` counts those that the directory does not have, and that were
+    removed because pruning was asked for. ``skipped`` are files that are no documents, ``unreadable`` documents whose
+    text cannot be stored; both with their name below the directory and why. ``problems`` are those of the answer set
+    as it is now.
     """
 
-    taken: int
-    replaced: int
+    new: int
+    changed: int
+    unchanged: int
+    removed: int
     skipped: tuple[tuple[str, str], ...]
     unreadable: tuple[tuple[str, str], ...]
     problems: tuple[str, ...]
+
+    @property
+    def taken(self) -> int:
+        """How many documents of the directory are in the database now."""
+        return self.new + self.changed + self.unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,29 +62,71 @@ class ExportSummary:
     skipped: tuple[tuple[str, str], ...]
 
 
-def import_directory(directory: str | Path, store: WritableStore, progress: Progress = no_progress) -> ImportSummary:
-    """Copies the documents of a directory into the database, in one transaction.
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """The documents of a directory: those that can be stored, and what else is there.
 
-    A document takes the place of the one with its identity and format, whose spelling stays; all others stay too.
-    Raises `StoreError`, and then nothing was imported: the directory or a part of it cannot be listed, two files stand
-    for one identity and format, the database cannot be written.
+    ``documents`` have different identities or formats. ``skipped`` are files that are no documents, ``unreadable``
+    documents whose text cannot be stored; both with their name below the directory and why. ``named`` are kind,
+    identity and format of all that the directory has, unreadable or not.
     """
+
+    documents: tuple[RawDocument, ...]
+    skipped: tuple[tuple[str, str], ...]
+    unreadable: tuple[tuple[str, str], ...]
+    named: frozenset[tuple[Kind, str, str]]
+
+
+def read_directory(directory: str | Path) -> Directory:
+    """Read the documents of a directory. Raises `StoreError`: it or a part of it cannot be listed, or two files are for
+    one identity and format."""
     root = Path(directory)
     found = _documents_below(root)
     faults = {raw.source: raw.key.fault for raw in found}
     named = sorted((raw for raw in found if not faults[raw.source]), key=lambda one: one.source)
     _refuse_duplicates(named)
-    documents = [raw for raw in named if raw.fault is None]
-    unreadable = [(raw.source, raw.fault.removesuffix(f" ({printable(raw.source)})")) for raw in named if raw.fault]
     skipped = [
         *_no_documents(root, Boundary.of(root, Mounts.of(read_table()))),
         *((source, fault) for source, fault in faults.items() if fault),
     ]
-    with store.writing() as transaction:
-        replaced = transaction.put_all(documents, progress)
+    return Directory(
+        tuple(raw for raw in named if raw.fault is None),
+        tuple(sorted(skipped)),
+        tuple((raw.source, raw.fault.removesuffix(f" ({printable(raw.source)})")) for raw in named if raw.fault),
+        frozenset(raw.key.name for raw in found),
+    )
+
+
+def import_directory(
+    directory: str | Path,
+    store: WritableStore,
+    progress: Progress = no_progress,
+    *,
+    prune: bool = False,
+    author: Author = NOBODY,
+) -> ImportSummary:
+    """Copy the documents of a directory into the database, in one transaction, whatever problems they have.
+
+    A document takes the place of the one with its identity and format, whose spelling stays; all others stay too,
+    unless ``prune`` is given: then those that the directory does not have are removed. A document of the directory
+    that cannot be read keeps the one that is stored. Raises `StoreError`, and then nothing was imported: the directory
+    cannot be read (`read_directory`), or the database cannot be written.
+    """
+    found = read_directory(directory)
+    with store.writing(author) as transaction:  # it has the lock: what is listed here stays as it is until the commit
+        removed = [key for key in store.keys(None) if key.name not in found.named] if prune else []
+        written = transaction.write(found.documents, removed, progress=progress)
         transaction.commit()
     problems = load_problems(loaded(store))
-    return ImportSummary(len(documents), replaced, tuple(sorted(skipped)), tuple(unreadable), tuple(problems))
+    return ImportSummary(
+        len(written.new),
+        len(written.changed),
+        len(written.unchanged),
+        len(written.removed),
+        found.skipped,
+        found.unreadable,
+        tuple(problems),
+    )
 
 
 def export_directory(
@@ -132,6 +176,12 @@ def _documents_below(root: Path) -> tuple[RawDocument, ...]:
     return changes.added
 
 
+def ignored_files(directory: str | Path) -> list[tuple[str, str]]:
+    """Return the files of a directory that do not count as documents, with why. Raises `StoreError`."""
+    root = Path(directory)
+    return list(_no_documents(root, Boundary.of(root, Mounts.of(read_table()))))
+
+
 def _no_documents(root: Path, boundary: Boundary, below: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
     """The files that do not count as documents, with why; hidden ones are not worth a word. Raises `StoreError`."""
     try:
@@ -150,6 +200,9 @@ def _no_documents(root: Path, boundary: Boundary, below: str = "", depth: int = 
                 yield name, "a directory here holds no documents"
             elif not (entry.is_symlink() and boundary.link_fault(entry.path)):  # its documents are named as unreadable
                 yield from _no_documents(Path(entry.path), boundary, f"{name}/", depth + 1)
+        elif is_csv(entry.name):
+            if key_of(name) is None:
+                yield name, "a table is inventory.csv or inventory/NAME.csv"
         elif split_extension(entry.name)[1] is None:
             yield name, f"its extension is none of {', '.join(FORMATS)}"
 

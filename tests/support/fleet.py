@@ -18,17 +18,22 @@ from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
 from answerd.validators import Tools
+from tests.support import postgres
 from tests.support.stores import SingleWrites
 
 STORES: dict[str, Callable[[Path], SingleWrites]] = {
     "files": lambda scratch: FileStore(scratch / "answers"),
     "sqlite": lambda scratch: SqliteStore(scratch / "answers.db"),
 }
+if postgres.binaries() is not None:
+    STORES["postgres"] = lambda scratch: postgres.empty_store()
 """Every store, made in an empty directory. A behaviour test runs against each."""
 
 
 def key_of(name: str) -> Key:
     """The key of a document by its flat name: ``groups/rack.toml``, ``98fa9b50d810.toml``, ``default.ks``."""
+    if name.endswith(".csv"):
+        return Key(Kind.INVENTORY, name.partition("/")[2].removesuffix(".csv") or "default", "csv")
     folder, _, file = name.rpartition("/")
     stem, extension = split_extension(file)
     assert extension, name
@@ -47,7 +52,7 @@ class Fleet:
 
     def write(self, files: Mapping[str, str]) -> Fleet:
         """Store documents and put them in force."""
-        if isinstance(self.store, SqliteStore):
+        if hasattr(self.store, "writing"):
             with self.store.writing() as transaction:  # one wait for the disk, not one for each document
                 for name, text in files.items():
                     transaction.put(key_of(name), text)

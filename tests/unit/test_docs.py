@@ -6,17 +6,19 @@ The settings have a test of their own (test_docs_settings.py), and so have valid
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from answerd import cli
+from answerd.commands import NAMES, command
 from answerd.formats import ALIASES, FORMATS, WELL_KNOWN_NAMES
 from answerd.formats.control import CONTROL_KEYS
-from answerd.formats.template import FILTERS
+from answerd.formats.filters import FILTERS, TEXTS
+from answerd.formats.template import Placeholder, TemplateReader
 from answerd.identity import IDENTIFIER_LENGTH, Kind
+from answerd.server.statuses import ADMIN_STATUSES, ANSWER_STATUSES
+from answerd.usage import HELP_OPTIONS, help_of, options_of
+from tests.support.lookups import Said
 
 CHECKOUT = Path(__file__).parents[2]
 DOCS = CHECKOUT / "docs"
@@ -64,58 +66,56 @@ def test_every_control_key_stands_in_the_table_with_the_documents_it_is_for() ->
         assert named == kinds
 
 
-def test_every_filter_stands_in_the_table_and_does_what_is_shown() -> None:
-    table = {words(name)[0]: words(result)[0] for name, _, result in rows(page("templates"), 3) if words(name)}
-    assert table.pop('default("text")')
-    assert table == {name: apply("98:FA:9B:50:D8:10") for name, apply in FILTERS.items()}
+def test_every_filter_is_in_a_table_and_does_what_is_shown() -> None:
+    seen = set()
+    value = ""
+    for name, _, result in rows(page("templates"), 3):
+        if result.startswith("of "):
+            (value,) = words(result)
+        elif value:
+            reader = TemplateReader()
+            template = reader(f"{{{{ x | {words(name)[0]} }}}}", has_types=True)
+            assert not isinstance(template, str), (name, reader.problems)
+            (placeholder,) = template.parts
+            assert isinstance(placeholder, Placeholder)
+            assert ", ".join(placeholder.values(Said({"x": [value]}))) == ", ".join(words(result)), name
+            seen.add(words(name)[0].partition("(")[0])
+    assert seen == {*FILTERS, *TEXTS, "list"}
 
 
-STATUS_IN_CODE = re.compile(
-    r"(?:BadRequest\(|_refuse\(environ, |\berror\(|Error: |NotClaimed: )\s*(\d{3})\b|^\s+(\d{3}), \"", re.MULTILINE
+@pytest.mark.parametrize(
+    ("name", "heading", "statuses"),
+    [("selection", "What comes back", ANSWER_STATUSES), ("admin-api", "Statuses", ADMIN_STATUSES)],
 )
+def test_every_status_stands_in_the_table(name: str, heading: str, statuses: frozenset[int]) -> None:
+    text = page(name).partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    assert {int(status) for row, _ in rows(text, 2) for status in row.split(", ") if status.isdigit()} == statuses
 
 
-def statuses_of_the_answer_endpoint() -> set[str]:
-    """The statuses that the server's modules write, as their source has them."""
-    found = {"200"}
-    for name in ("answer_app", "http_parser", "connection", "listener"):
-        source = (CHECKOUT / "answerd" / "server" / f"{name}.py").read_text("utf-8")
-        found |= {one or other for one, other in STATUS_IN_CODE.findall(source)}
-    return found
+def usage_of(name: str) -> str:
+    """The lines of a command's usage, as its help text has them."""
+    return help_of(name).partition("Usage:\n")[2].partition("\n\n")[0]
 
 
-def test_every_status_stands_in_the_table() -> None:
-    text = page("selection").partition("## What comes back")[2]
-    assert {status for status, _ in rows(text, 2) if status.isdigit()} == statuses_of_the_answer_endpoint()
+OPTIONS = sorted({(name, option) for name in NAMES for option in options_of(command(name).HELP)})
 
 
-USAGE = cli.__doc__ or ""
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_stands_in_the_table_of_commands_and_has_its_usage(name: str) -> None:
+    text = page("cli")
+    assert f"| `answerd {name}` |" in text
+    assert "\n".join(line.removeprefix("  ") for line in usage_of(name).splitlines()) in text
 
 
-@pytest.mark.parametrize("command", sorted(set(re.findall(r"^  answerd \[?([a-z][a-z-]+)", USAGE, re.MULTILINE))))
-def test_every_command_stands_in_the_table_of_commands(command: str) -> None:
-    assert f"| `answerd {command}` |" in page("cli")
-
-
-@pytest.mark.parametrize("option", sorted(set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", USAGE))))
-def test_every_option_is_explained(option: str) -> None:
-    assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", page("cli"))
-
-
-def test_the_usage_of_a_command_is_that_of_the_program() -> None:
-    shown = [line for line in page("cli").splitlines() if re.match(r"answerd [a-z-]+( [\[<-]|$)", line)]
-    assert shown
-    assert [line for line in shown if f"  {line}\n" not in USAGE] == []
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_every_option_is_explained_where_its_command_is(name: str, option: str) -> None:
+    section = page("cli").partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+    assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", section) or option in HELP_OPTIONS
 
 
 def test_no_command_is_documented_that_does_not_exist() -> None:
     documented = re.findall(r"^\| `answerd ([a-z][a-z-]+)`", page("cli"), re.MULTILINE)
-    assert [one for one in documented if not re.search(rf"^  answerd \[?{one}\b", USAGE, re.MULTILINE)] == []
-
-
-def test_the_usage_is_what_help_prints() -> None:
-    done = subprocess.run([sys.executable, "-m", "answerd", "--help"], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == USAGE.strip()
+    assert tuple(documented) == NAMES
 
 
 def test_the_length_of_an_identifier_is_stated() -> None:

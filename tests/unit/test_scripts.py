@@ -4,13 +4,16 @@ What they are tested for is when they make the environment, when they leave it a
 missing, and what they start. That a real pip can install the package is seen by running them.
 """
 
-import os
 import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.support.service import write_tree
+from tests.support.unprivileged import reachable, started_as_nobody
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -45,6 +48,7 @@ class Sandbox:
 
     root: Path
     environ: dict[str, str] = field(default_factory=dict)
+    rights: dict[str, Any] = field(default_factory=dict)
 
     @property
     def checkout(self) -> Path:
@@ -72,6 +76,7 @@ class Sandbox:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            **self.rights,
         )
 
     def run(self, script: str, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
@@ -147,6 +152,34 @@ def test_two_curl_lines_ask_where_the_service_listens(sandbox: Sandbox, environ:
     lines = [line for line in sandbox.run("serve", **environ).stdout.splitlines() if line.startswith("  curl ")]
     assert len(lines) == 2
     assert [f"'{base}/" in line for line in lines] == [True, True]
+
+
+def test_a_directory_of_the_callers_own_gets_lines_that_work_there(sandbox: Sandbox) -> None:
+    write_tree(sandbox.root / "mine", {"default.ks": "", "groups/g.ks": "", "Node-7.seed": ""})
+    out = sandbox.run("serve", SERVICE_ANSWERS_DIR=str(sandbox.root / "mine")).stdout
+    assert "  curl 'http://127.0.0.1:8000/preseed?id=Node-7'\n" in out
+    assert f"/answerd check {sandbox.root / 'mine'}\n" in out
+    assert "98:fa" not in out
+
+
+def test_an_empty_directory_gets_lines_that_write_a_first_document(sandbox: Sandbox) -> None:
+    (sandbox.root / "mine").mkdir()
+    out = sandbox.run("serve", SERVICE_ANSWERS_DIR=str(sandbox.root / "mine")).stdout
+    write, ask = (line.strip() for line in out.splitlines() if line.startswith("  "))
+    subprocess.run(["bash", "-c", write], check=True)
+    assert [path.name for path in (sandbox.root / "mine").iterdir()] == ["52-54-00-12-34-56.ipxe"]
+    assert ask == "curl 'http://127.0.0.1:8000/ipxe?mac=52:54:00:12:34:56'"
+
+
+def test_a_database_gets_no_lines_for_the_examples(sandbox: Sandbox) -> None:
+    out = sandbox.run("serve", SERVICE_STORE="sqlite").stdout
+    assert "answerd check" in out
+    assert "98:fa" not in out
+
+
+def test_the_service_can_judge_kickstart_answers(sandbox: Sandbox) -> None:
+    sandbox.run("serve")
+    assert any("[validators]" in note for note in sandbox.notes)
 
 
 def test_the_curl_lines_never_show_the_token(sandbox: Sandbox) -> None:
@@ -234,9 +267,10 @@ def test_no_python_at_all_is_said(sandbox: Sandbox) -> None:
     assert "no python3 is on PATH" in done.stderr
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root can write everywhere")
 def test_a_checkout_that_cannot_be_written_is_named(sandbox: Sandbox) -> None:
+    reachable(sandbox.root)
     sandbox.checkout.chmod(0o555)
+    sandbox.rights = started_as_nobody()
     done = sandbox.run("serve")
     assert done.returncode == 1
     assert f"cannot write in {sandbox.checkout}" in done.stderr
@@ -253,6 +287,45 @@ def test_the_test_command_runs_every_stage_and_ends_as_the_first_that_failed(san
 def test_arguments_of_the_test_command_go_to_pytest_alone(sandbox: Sandbox) -> None:
     assert sandbox.run("test", "-k", "listener", RUFF="3").returncode == 0
     assert "python -m pytest -k listener" in sandbox.notes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed"),
+    [
+        (["unit"], "tests/unit"),
+        (["http", "-k", "tls"], "tests/http -k tls"),
+        (["unit", "behaviour"], "tests/unit tests/behaviour"),
+        (["-k", "unit"], "-k unit"),
+        (["no_such_part"], "no_such_part"),
+    ],
+    ids=" ".join,
+)
+def test_a_part_is_a_folder_of_tests(sandbox: Sandbox, arguments: list[str], passed: str) -> None:
+    for name in ("unit", "behaviour", "http"):
+        (sandbox.checkout / "tests" / name).mkdir(parents=True)
+    assert sandbox.run("test", *arguments).returncode == 0
+    assert f"python -m pytest {passed}" in sandbox.notes
+
+
+@pytest.mark.parametrize("option", [["--python", "3.11"], ["--python=3.11"]], ids=" ".join)
+def test_another_python_has_an_environment_of_its_own(sandbox: Sandbox, option: list[str]) -> None:
+    assert sandbox.run("test", "-x").returncode == 0
+    assert sandbox.run("test", *option, "-x").returncode == 0
+    assert (sandbox.environments, sandbox.installs) == (2, 2)
+    assert (sandbox.checkout / ".venv-3.11" / "bin" / "python").exists()
+    assert sandbox.run("test", *option, "-x").returncode == 0
+    assert (sandbox.environments, sandbox.installs) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [("3.99", "no python3.99 is on PATH"), ("3", "a version such as 3.13"), ("../x", "a version such as 3.13")],
+)
+def test_a_python_that_is_not_there_is_named(sandbox: Sandbox, version: str, reason: str) -> None:
+    done = sandbox.run("test", "--python", version)
+    assert done.returncode == 1
+    assert reason in done.stderr
+    assert not list(sandbox.checkout.glob(".venv*"))
 
 
 def test_the_tests_do_not_see_the_settings_of_the_caller(sandbox: Sandbox) -> None:

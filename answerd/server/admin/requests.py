@@ -12,14 +12,20 @@ import bottle
 
 from answerd.documents import Key
 from answerd.formats import FORMATS
-from answerd.identity import Kind, identifier_fault
+from answerd.identity import Kind, identifier_fault, printable
 from answerd.server.client import Client
 from answerd.server.etags import Conditions
+from answerd.server.exchange import exchange_of
+from answerd.store import Author
 
 DEFAULT_FORMAT = "toml"
 
 KINDS = {"machines": Kind.MACHINE, "groups": Kind.GROUP}
 """The collections in a path."""
+
+
+NOTE_LENGTH = 1_000
+"""Characters of a note on a change: a line about it, not its text."""
 
 
 class InvalidRequest(Exception):
@@ -38,14 +44,20 @@ def environ() -> dict[str, Any]:
 
 def peer() -> str:
     """Return the address that the request came from, without port."""
-    address: str = environ()["answerd.peer"]
-    return address
+    return exchange_of(environ()).peer
+
+
+def author() -> Author:
+    """Return who makes a change, and what it says about it. Raises `InvalidRequest`."""
+    note = environ().get("HTTP_X_CHANGE_NOTE", "").strip().encode("latin-1", "replace").decode("utf-8", "replace")
+    if len(note) > NOTE_LENGTH:
+        raise InvalidRequest(f"X-Change-Note has more than {NOTE_LENGTH} characters")
+    return Author(peer(), None, printable(note) or None)
 
 
 def client() -> Client:
     """Return the connection that waits for the response."""
-    waiting: Client = environ()["answerd.client"]
-    return waiting
+    return exchange_of(environ()).client
 
 
 def conditions() -> Conditions:
@@ -55,7 +67,7 @@ def conditions() -> Conditions:
 
 def body_text(what: str) -> str:
     """Return the body, which is ``what``. Raises `InvalidRequest` where it is not UTF-8."""
-    body: bytes = environ()["answerd.body"]
+    body = exchange_of(environ()).request.body
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:

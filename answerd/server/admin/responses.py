@@ -7,6 +7,7 @@ from typing import Any
 
 import bottle
 
+from answerd.server.exchange import exchange_of
 from answerd.server.wsgi import reason_line
 
 JSON = "application/json"
@@ -33,14 +34,16 @@ def json_bytes(value: dict[str, Any]) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def error_response(status: int, reason: str, problems: tuple[str, ...] = ()) -> AdminResponse:
+def error_response(
+    status: int, reason: str, problems: tuple[str, ...] = (), headers: dict[str, Any] | None = None
+) -> AdminResponse:
     """Return an error: one line, and the problems that a refused write would have caused."""
     value: dict[str, Any] = {"error": reason_line(reason)}
     if problems:
         value["problems"] = list(problems)
-    return json_response(status, value)
+    return json_response(status, value, headers)
 
 
 def note_outcome(outcome: str) -> None:
     """Set the words for the request's line in the log."""
-    bottle.request.environ["answerd.outcome"] = outcome
+    exchange_of(bottle.request.environ).outcome = outcome
