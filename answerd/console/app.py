@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
+from wsgiref.types import WSGIApplication
 
 from answerd.console.asked import Asked, Reply, asked_of, cookie_of, redirect
 from answerd.console.pages import Pages
@@ -25,8 +26,7 @@ from answerd.console.policy import (
 from answerd.console.rendering import page, static_files
 from answerd.console.session import SESSION_SECONDS, Session, Sessions
 from answerd.server.bearer import FailureBlock
-
-WSGIApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+from answerd.server.exchange import exchange_of
 
 LOGIN, LOGOUT = "/console/login", "/console/logout"
 
@@ -45,9 +45,11 @@ class Access:
 class Console:
     """The application. ``api`` is the admin API; it is asked for every path that is no page's."""
 
-    def __init__(self, pages: Pages, access: Access, api: WSGIApplication) -> None:
+    def __init__(self, pages: Pages, access: Access, api: WSGIApplication, *, api_writes: bool) -> None:
+        """``api_writes``: whether the API may be written to here, with its token."""
         self._access = access
         self._api = api
+        self._api_writes = api_writes
         self._pages: Mapping[tuple[str, str], Callable[[Asked], Reply]] = {
             ("GET", "/console/"): pages.now,
             ("GET", "/console/overview"): pages.overview,
@@ -69,9 +71,9 @@ class Console:
         """Answer one request (PEP 3333)."""
         path = environ["PATH_INFO"]
         if path not in {"/", "/console"} and not path.startswith("/console/"):
-            return self._api(self._with_session(environ), start_response)
+            return self._ask_api(environ, start_response)
         reply, nonce = self._reply(environ)
-        environ["answerd.outcome"] = f"console {HTTPStatus(reply.status).phrase}"
+        exchange_of(environ).outcome = f"console {HTTPStatus(reply.status).phrase}"
         headers = [("Content-Type", reply.content_type), *page_headers(nonce), *reply.headers]
         start_response(f"{reply.status} {HTTPStatus(reply.status).phrase}", headers)
         return [reply.body]
@@ -150,14 +152,20 @@ class Console:
             asked.headers.get("origin"), asked.headers.get("sec-fetch-site"), asked.scheme, asked.host
         )
 
-    def _with_session(self, environ: dict[str, Any]) -> dict[str, Any]:
-        """Note for the API's gate that a read request comes with a session, where it does."""
-        headers = dict(environ["answerd.headers"])
-        if environ["REQUEST_METHOD"] in ("GET", "HEAD") and "cookie" in headers:
+    def _ask_api(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Let the API answer: a session reads as a token does, and is good for nothing else there."""
+        exchange = exchange_of(environ)
+        request = exchange.request
+        reads = request.method in ("GET", "HEAD")
+        if not reads and not self._api_writes:
+            start_response("405 Method Not Allowed", [("Content-Type", "application/json"), ("Allow", "GET, HEAD")])
+            return [b'{"error": "only reading is possible at the console\'s address"}']
+        headers = dict(request.headers)
+        if reads and "cookie" in headers and may_be_asked_for(headers.get("host", ""), self._access.hosts):
             session = self._access.sessions.find(cookie_of(headers))
-            if session is not None and may_be_asked_for(headers.get("host", ""), self._access.hosts):
-                environ["answerd.session"] = session.who
-        return environ
+            if session is not None:
+                exchange.session = session.who
+        return self._api(environ, start_response)
 
 
 def _static(asked: Asked) -> Reply:

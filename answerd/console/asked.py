@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 from answerd.console.policy import COOKIE
 from answerd.console.session import Session
+from answerd.server.exchange import exchange_of
 
 MOST_FIELDS = 10_000
 """Fields of a form; a page of machines has one for each machine shown."""
@@ -78,16 +79,16 @@ def pairs(text: str) -> dict[str, list[str]]:
 
 def asked_of(environ: Mapping[str, Any]) -> Asked:
     """Return the request of a WSGI environ. Raises ValueError for a form that is none."""
-    headers = dict(environ["answerd.headers"])
-    form: dict[str, list[str]] = {}
-    if environ["REQUEST_METHOD"] == "POST":
-        form = pairs(environ["answerd.body"].decode("utf-8"))
+    exchange = exchange_of(environ)
+    request = exchange.request
+    headers = dict(request.headers)
+    form = pairs(request.body.decode("utf-8")) if request.method == "POST" else {}
     return Asked(
-        environ["REQUEST_METHOD"],
-        environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace"),
-        pairs(environ["QUERY_STRING"]),
+        request.method,
+        unquote(request.path, errors="replace"),
+        pairs(request.query),
         form,
-        environ["answerd.peer"],
+        exchange.peer,
         headers.get("host", ""),
         environ["wsgi.url_scheme"],
         headers,

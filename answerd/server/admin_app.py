@@ -138,6 +138,8 @@ class _Gate:
         if seconds:
             reason = {"error": f"too many wrong tokens, try again in {seconds} s"}
             raise json_response(TOO_MANY_REQUESTS, reason, {"Retry-After": seconds})
+        if exchange.session:
+            return
         authorization = environ.get("HTTP_AUTHORIZATION")
         if self.tokens.accept(authorization):
             self.block.succeeded(peer)

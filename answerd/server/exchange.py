@@ -23,12 +23,14 @@ class Exchange:
     ``request`` holds the request as it was sent: its headers include those that no ``HTTP_`` key can hold; its body is
     empty where the app's gate did not want it. ``peer`` is the address the request came from
     (docs/http.md#behind-a-proxy), without port. ``outcome``: the words for the log line.
+    ``session``: who has logged in to the console and reads, empty for nobody.
     """
 
     request: HttpRequest
     peer: str
     client: Client
     outcome: str = ""
+    session: str = ""
 
 
 def exchange_of(environ: Mapping[str, Any]) -> Exchange:

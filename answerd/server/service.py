@@ -16,6 +16,7 @@ from functools import partial
 
 from answerd.config import Config
 from answerd.server import allocator, gc_tuning
+from answerd.server.console_parts import ConsoleFactory
 from answerd.server.processes import InterimWorker, Supervisor, block_signals, stop_requested
 from answerd.server.replication import REPLICATOR, run_replicator
 from answerd.server.request_log import RequestLog
@@ -34,8 +35,8 @@ INTERIM_WORKER_AFTER_SECONDS = 0.3
 """How long several workers may load before an interim worker answers in their place."""
 
 
-def serve(config: Config) -> int:
-    """Run until a signal ends it. Returns the exit status.
+def serve(config: Config, make_console: ConsoleFactory | None = None) -> int:
+    """Run until a signal ends it. Returns the exit status. ``make_console`` makes the console, where one is configured.
 
     Raises `StartupError`, `answerd.store.StoreError`: the service cannot start.
     """
@@ -48,7 +49,7 @@ def serve(config: Config) -> int:
         allocator.configure()
         gc.set_threshold(*gc_tuning.THRESHOLDS)
         sys.setswitchinterval(SWITCH_SECONDS)
-        service = prepare(config, log)
+        service = prepare(config, log, make_console)
         needs_others = config.workers > 1 or isinstance(service.loader.store, ReplicatingStore)
         return _Several(service).run() if needs_others else _run_alone(service)
     finally:
@@ -75,9 +76,10 @@ class _Several:
         self._parent_pipe, self._held_open = os.pipe()
         self._listening = list(service.sockets)
         self.names = [f"worker {index + 1}" for index in range(service.config.workers)]
-        if service.admin_socket is not None:
-            self.names.append("admin API")
-            self._listening.append(service.admin_socket)
+        self._administered = [one for one in (service.admin_socket, service.console_socket) if one is not None]
+        if self._administered:
+            self.names.append("admin API" if service.admin_socket is not None else "console")
+            self._listening += self._administered
         if isinstance(service.loader.store, ReplicatingStore):
             self.names.append(REPLICATOR)
         self._is_announced = False
@@ -106,8 +108,10 @@ class _Several:
     def run_child(self, index: int) -> int:
         """Be a worker, or the process of the admin API, or the replicator."""
         os.close(self._held_open)
-        for other, inherited in enumerate(self._listening):
-            if other != index:
+        is_admin = index == self.service.config.workers and bool(self._administered)
+        kept = self._administered if is_admin else self._listening[index : index + 1]
+        for inherited in self._listening:
+            if inherited not in kept or self.names[index] == REPLICATOR:
                 inherited.close()
         if self.names[index] == REPLICATOR:
             return run_replicator(self.service, self._parent_pipe)

@@ -19,6 +19,7 @@ from answerd.server.admission import Admission, Descriptors, divide, raise_file_
 from answerd.server.answer_set import Preparation
 from answerd.server.bearer import Tokens
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
+from answerd.server.console_parts import ConsoleFactory
 from answerd.server.live_set import WriteCounter
 from answerd.server.long_work import LongWork
 from answerd.server.peer import with_port
@@ -46,9 +47,11 @@ class Service:
     sockets: list[socket.socket]
     certificate: Certificate | None
     admin_socket: socket.socket | None
+    console_socket: socket.socket | None
     long_work: LongWork
     access: Access
     admin_tokens: Tokens
+    make_console: ConsoleFactory | None = None
     generation: WriteCounter = field(default_factory=WriteCounter)
     digest: Preparation = field(default_factory=Preparation)
 
@@ -66,6 +69,8 @@ class Service:
         """Say where requests are accepted from now on."""
         if self.admin_socket is not None:
             self.log.service(f"admin API listening on {_bound(self.admin_socket)}")
+        if self.console_socket is not None:
+            self.log.service(f"console listening on {_bound(self.console_socket)}")
         self.log.service(self.announcement)
 
     def reload(self, *, says: bool) -> None:
@@ -110,12 +115,12 @@ class Service:
             self.log.service(f"TLS certificate fingerprint (SHA-256): {self.certificate.fingerprint}")
 
 
-def prepare(config: Config, log: RequestLog) -> Service:
+def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None = None) -> Service:
     """Do everything that can refuse to start. Raises `StartupError` and `answerd.store.StoreError`."""
     long_work = LongWork()
     loader = Loader(open_store(config, to_serve=True), long_work)
     _catch_up(loader.store, log)
-    has_admin = config.admin is not None
+    has_admin = config.admin is not None or config.console is not None
     descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
     try:
         certificate = _certificate(config)
@@ -123,6 +128,9 @@ def prepare(config: Config, log: RequestLog) -> Service:
         raise StartupError(str(error)) from None
     sockets = _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
     admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
+    console_socket = (
+        _bind("SERVICE_CONSOLE_ADDR", config.console, 1)[0] if config.console and not config.shares_console else None
+    )
     if descriptors.warning:
         log.service(f"warning: {descriptors.warning}")
     for warning in (*config.warnings, *_exposure(config, sockets[0]), *loader.store.warnings()):
@@ -130,7 +138,19 @@ def prepare(config: Config, log: RequestLog) -> Service:
     admission = Admission(descriptors.answers, config.workers + 1)  # the last is the interim worker's
     access, admin_tokens = Access(config.answer_tokens, config.allow), Tokens(config.admin_tokens)
     service = Service(
-        config, log, loader, descriptors, admission, sockets, certificate, admin_socket, long_work, access, admin_tokens
+        config,
+        log,
+        loader,
+        descriptors,
+        admission,
+        sockets,
+        certificate,
+        admin_socket,
+        console_socket,
+        long_work,
+        access,
+        admin_tokens,
+        make_console,
     )
     service.say_fingerprint()
     return service

@@ -7,9 +7,11 @@ share is the `answerd.server.startup.Service`.
 from __future__ import annotations
 
 import signal
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
+from wsgiref.types import WSGIApplication
 
 import gevent
 from gevent.event import Event
@@ -22,13 +24,15 @@ from answerd.server.answer_app import make_answer_app
 from answerd.server.answer_set import AnswerSet, CooperativeYield
 from answerd.server.bearer import FailureBlock
 from answerd.server.capture import Recorder
+from answerd.server.console_parts import ConsoleParts
 from answerd.server.listener import Listener
 from answerd.server.live_set import in_thread
 from answerd.server.processes import when_parent_exits
-from answerd.server.serving import Limits
+from answerd.server.serving import Gate, Limits
 from answerd.server.startup import Service
 from answerd.server.write_guard import WriteGuard
 from answerd.store import WritableStore
+from answerd.store.read_only import ReadOnlyStore
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """No more than are read from at once: a connection that has sent its request is not idle when the next ones come."""
@@ -83,13 +87,50 @@ class Worker:
         )
 
     def administer(self) -> None:
-        """Have the admin API here, if there is to be one: in one process of the service, and no other."""
+        """Have the admin API and the console here, if there are to be any: in one process of the service, no other."""
         service, config = self.service, self.service.config
-        if service.admin_socket is None:
+        if service.admin_socket is None and service.console_socket is None:
             return
-        self.guard = WriteGuard(cast(WritableStore, service.loader.store), self.answers.follower, CooperativeYield())
+        is_writable = config.store != "files"
+        store = service.loader.store
+        writable: WritableStore = (
+            cast(WritableStore, store) if is_writable else ReadOnlyStore(store, self.answers.follower.current)
+        )
+        guard = WriteGuard(writable, self.answers.follower, CooperativeYield())
+        self.guard = guard if is_writable else None
         block = FailureBlock(time.monotonic)
-        app = make_admin_app(self.guard, service.admin_tokens, block, service.log.service, self.answers.readiness)
+        app: WSGIApplication = make_admin_app(
+            guard, service.admin_tokens, block, service.log.service, self.answers.readiness
+        )
+        gate = admin_app.make_gate(app, service.admin_tokens, block)
+        if service.make_console is not None and config.console is not None:
+            parts = ConsoleParts(
+                config=lambda: service.config,
+                store=store,
+                follower=self.answers.follower,
+                guard=self.guard,
+                tokens=service.admin_tokens,
+                block=block,
+                log=service.log.service,
+                problems=self._problems,
+                api=app,
+                api_gate=gate,
+            )
+            console, console_gate = service.make_console(parts)
+            if service.console_socket is not None:
+                self._administer_at(service.console_socket, console, console_gate)
+            if config.shares_console:
+                app, gate = console, console_gate
+        if service.admin_socket is not None:
+            self._administer_at(service.admin_socket, app, gate)
+        for listener in self.listeners:
+            listener.relatives = [other for other in self.listeners if other is not listener]
+
+    def _problems(self) -> Sequence[str]:
+        return self.answers.digest.problems.listed()
+
+    def _administer_at(self, listening: socket.socket, app: WSGIApplication, gate: Gate) -> None:
+        service, config = self.service, self.service.config
         limits = Limits(
             timeout=config.timeout_seconds,
             max_body=DOCUMENT_LIMIT,
@@ -99,18 +140,16 @@ class Worker:
         )
         self.listeners.append(
             Listener(
-                service.admin_socket,
+                listening,
                 app,
                 limits=limits,
                 log=service.log,
                 admission=Admission(service.descriptors.admin),
                 trusted_proxies=config.trusted_proxies,
-                wants_body=admin_app.make_gate(app, service.admin_tokens, block),
+                wants_body=gate,
                 error=admin_app.json_error,
             )
         )
-        for listener in self.listeners:
-            listener.relatives = [other for other in self.listeners if other is not listener]
 
     def run(self, announce: Callable[[], None] | None = None) -> int:
         """Serve until told to stop. Returns the exit status. ``announce``: what to do once connections are accepted."""
