@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 
 from answerd.answers.catalogue import Catalogue, no_pause
 from answerd.answers.check_cases import CheckCase, RowCase, check_cases, row_cases
+from answerd.answers.hidden_secrets import hiding
 from answerd.answers.oversights import MissingLabels, Oversights, of_documents
 from answerd.answers.problems import load_problems
 from answerd.answers.provenance import Placing, origins
 from answerd.answers.ranking import join_limited
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import question_of, select
-from answerd.answers.sources import Values
+from answerd.answers.sources import NO_SOURCES, Sources, Values
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import SHORTEST_BODY_IDENTITY
@@ -58,21 +59,25 @@ def check(
     progress: Callable[[int, int], None] | None = None,
     pause: Callable[[], None] = no_pause,
     spread: Spread | None = None,
+    *,
+    sources: Sources = NO_SOURCES,
 ) -> Report:
     """Try everything that can be tried without a request.
 
     ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` is told how many answers
     of how many are done; ``pause`` is called now and then, so that a server can answer requests meanwhile. ``spread``
-    judges many texts by the built-in rules, in their order: who has several processors may use them.
+    judges many texts by the built-in rules, in their order: who has several processors may use them. ``sources`` fill
+    answers beside the facts.
     """
     found = of_documents(catalogue, pause)
-    found.problems.update(load_problems(catalogue, pause))
+    found.problems.update(load_problems(catalogue, pause), sources.problems())
     of_rows = list(row_cases(catalogue, pause))
     untried = _untried(catalogue, {group for of_row in of_rows for group in of_row.groups})
     found.notes.update(_standing_notes(catalogue, untried), _row_notes(catalogue, of_rows))
     tried = [*check_cases(catalogue), *(case for of_row in of_rows for case in of_row.cases)]
     labels = MissingLabels(catalogue)
-    answers = [(trial, answer) for trial in tried if (answer := _rendered(catalogue, trial, found, labels, pause))]
+    render = _Rendering(catalogue, sources, found, labels)
+    answers = [(trial, answer) for trial in tried if (answer := render.answer(trial, pause))]
     for group in untried:
         with suppress(AnswerError):  # a problem of the set already
             labels.take_untried(catalogue.chain(group))
@@ -82,9 +87,11 @@ def check(
         judge.judge_ahead([answer for _, answer in answers], spread)
     for count, (trial, answer) in enumerate(answers, 1):
         verdict = judge.verdict(answer)
-        for finding in judge.placed(verdict.findings, answer):
-            _file(found, f"{trial.label}: {finding}", trial)
-        found.notes.update(f"{trial.label}: {warning}" for warning in judge.placed(verdict.warnings, answer))
+        if verdict.findings or verdict.warnings:
+            hide = hiding(catalogue, answer, trial.facts, sources)
+            for finding in judge.placed(verdict.findings, answer):
+                _file(found, f"{trial.label}: {hide(finding)}", trial)
+            found.notes.update(f"{trial.label}: {hide(one)}" for one in judge.placed(verdict.warnings, answer))
         if progress:
             progress(count, len(answers))
         pause()
@@ -92,44 +99,52 @@ def check(
     return Report(tuple(sorted(found.problems)), tuple(sorted(found.notes | judge.notes)), len(tried), machines)
 
 
-def _rendered(
-    catalogue: Catalogue, trial: CheckCase, found: Oversights, labels: MissingLabels, pause: Callable[[], None]
-) -> Answer | None:
-    """Return an answer; None where it cannot be made, which is then filed in ``found``."""
-    pause()
-    try:
-        return resolve(catalogue, trial.facts, trial.extensions, trial.assumed)
-    except CannotFill as error:
-        if not error.missing:
-            _file(found, f"{trial.label}: {error.reason}", trial)
-        elif lacking := _lacking(catalogue, trial, labels):
-            found.notes.add(f"{trial.label}: not tried whole, only a request has {lacking}")
-    except AnswerError as error:
-        # What the set's own problems say already is not said again for each machine that meets it.
-        _file(found, error.reason if error.reason in found.problems else f"{trial.label}: {error.reason}", trial)
-    return None
+@dataclass(frozen=True, slots=True)
+class _Rendering:
+    """What answers are made of. What cannot be made is filed in ``found``."""
+
+    catalogue: Catalogue
+    sources: Sources
+    found: Oversights
+    labels: MissingLabels
+
+    def answer(self, trial: CheckCase, pause: Callable[[], None]) -> Answer | None:
+        """Return an answer; None where it cannot be made."""
+        pause()
+        found = self.found
+        try:
+            return resolve(self.catalogue, trial.facts, trial.extensions, trial.assumed, sources=self.sources)
+        except CannotFill as error:
+            if not error.missing:
+                _file(found, f"{trial.label}: {error.reason}", trial)
+            elif lacking := self._lacking(trial):
+                found.notes.add(f"{trial.label}: not tried whole, only a request has {lacking}")
+        except AnswerError as error:
+            # What the set's own problems say already is not said again for each machine that meets it.
+            _file(found, error.reason if error.reason in found.problems else f"{trial.label}: {error.reason}", trial)
+        return None
+
+    def _lacking(self, trial: CheckCase) -> str:
+        """Return the labels that only a request to this machine can bring, in words; empty where there is none."""
+        catalogue = self.catalogue
+        facts = trial.facts if catalogue.inventory is None else catalogue.inventory.facts(trial.facts)
+        selection = select(catalogue, question_of(facts, trial.extensions, trial.assumed))
+        values = Values(selection, facts, self.sources)
+
+        def has(label: str) -> bool:
+            try:
+                return values.first(label) is not None
+            except AnswerError:  # a report, for which there is no source here
+                return False
+
+        known = [repr(brief(label)) for label in self.labels.take(selection.layers, trial.identifier, has)]
+        return f"the fact{'s' if len(known) > 1 else ''} {join_limited(known)}" if known else ""
 
 
 def _file(found: Oversights, sentence: str, trial: CheckCase) -> None:
     """File a problem, and the machine that it hits."""
     found.problems.add(sentence)
     found.machines[sentence].add(trial.identifier)
-
-
-def _lacking(catalogue: Catalogue, trial: CheckCase, labels: MissingLabels) -> str:
-    """Return the labels that only a request to this machine can bring, in words; empty where there is none."""
-    facts = trial.facts if catalogue.inventory is None else catalogue.inventory.facts(trial.facts)
-    selection = select(catalogue, question_of(facts, trial.extensions, trial.assumed))
-    values = Values(selection, facts)
-
-    def has(label: str) -> bool:
-        try:
-            return values.first(label) is not None
-        except AnswerError:  # a secret or a report, for which there is no source here
-            return False
-
-    known = [repr(brief(label)) for label in labels.take(selection.layers, trial.identifier, has)]
-    return f"the fact{'s' if len(known) > 1 else ''} {join_limited(known)}" if known else ""
 
 
 def _untried(catalogue: Catalogue, tried_with_rows: Collection[Document]) -> list[Document]:

@@ -25,13 +25,19 @@ Source = Literal["default", "file", "environment", "token file"]
 
 PREFIX = "SERVICE_"
 ENV_FILE = "SERVICE_ENV_FILE"
+SECRETS_DIR = "SERVICE_SECRETS_DIR"
+CREDENTIALS_DIRECTORY = "CREDENTIALS_DIRECTORY"
+"""Where systemd puts the credentials of a unit (``LoadCredential=``): the secrets, where no other directory is set."""
+
 TOKEN_LENGTH = 16
 """Characters below which a token can be guessed: a warning for the answer token, an error for the admin token."""
 
 MOST_WORKERS = 1_024
 MOST_CONNECTIONS = 10_000_000
 LONGEST_TIMEOUT = 86_400
-"""Ceilings far above any use, in seconds for the timeout: a larger number is a typing mistake."""
+MOST_DAYS = 36_500
+"""Ceilings far above any use, in seconds for the timeout, in days for the history: a larger number is a typing
+mistake."""
 
 MESSAGE_VALUE_LENGTH = 100
 """Characters of a wrong value that a message repeats."""
@@ -102,8 +108,9 @@ def _choice(name: str, choices: tuple[str, ...], meaning: str) -> Any:
     return _setting(name, choices[0], meaning, parse, choices=choices)
 
 
-def _number(name: str, default: int, meaning: str, most: int) -> Any:
-    """Declare a setting that is a whole number from 1 to ``most``; anything else falls back to the default."""
+def _number(name: str, default: int | None, meaning: str, most: int) -> Any:
+    """Declare a setting that is a whole number from 1 to ``most``; anything else falls back to the default, where
+    None is unset."""
 
     def parse(text: str) -> int:
         if not _DIGITS.match(text):
@@ -115,7 +122,7 @@ def _number(name: str, default: int, meaning: str, most: int) -> Any:
             raise ValueError(f"more than {most}")
         return int(digits)
 
-    return _setting(name, str(default), meaning, parse, falls_back=True)
+    return _setting(name, None if default is None else str(default), meaning, parse, falls_back=True)
 
 
 def parse_tokens(text: str) -> tuple[str, ...]:
@@ -179,6 +186,12 @@ class Config:
     admin_token_file: str | None = _setting(
         "SERVICE_ADMIN_TOKEN_FILE", None, "file that holds the bearer token of the admin API"
     )
+    tokens_file: str | None = _setting(
+        "SERVICE_TOKENS_FILE", None, "file of named tokens of the admin API, each with a role"
+    )
+    history_days: int | None = _number(
+        "SERVICE_HISTORY_DAYS", None, "days for which the history is kept; unset means for ever", MOST_DAYS
+    )
     console: Address | None = _setting(
         "SERVICE_CONSOLE_ADDR", None, "address of the console; unset means off", Address.parse
     )
@@ -191,6 +204,9 @@ class Config:
     )
     trusted_proxies: tuple[Network, ...] = _setting(
         "SERVICE_TRUSTED_PROXIES", None, "networks whose X-Forwarded-For is believed", parse_networks, unset=()
+    )
+    secrets_dir: str | None = _setting(
+        SECRETS_DIR, None, "directory of the secrets; unset: systemd's $CREDENTIALS_DIRECTORY, where that is set"
     )
     tls_cert: str | None = _setting("SERVICE_TLS_CERT", None, "certificate chain (PEM) of the answer endpoint")
     tls_key: str | None = _setting("SERVICE_TLS_KEY", None, "private key (PEM) of that certificate")
@@ -226,7 +242,7 @@ SETTINGS_BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in 
 TOKENS = ("SERVICE_ANSWER_TOKEN", "SERVICE_ADMIN_TOKEN")
 """The settings that may be read from a file of their own, which a setting with ``_FILE`` at its end names."""
 
-RELOADED = (*TOKENS, *(f"{name}_FILE" for name in TOKENS), "SERVICE_ALLOW")
+RELOADED = (*TOKENS, *(f"{name}_FILE" for name in TOKENS), "SERVICE_ALLOW", "SERVICE_TOKENS_FILE")
 """The settings that SIGHUP puts in force; the others wait for the next start."""
 
 
@@ -241,6 +257,8 @@ def read_config(
     """
     warnings = list(_unknown_names(environ, "the environment"))
     given: dict[str, tuple[str, Source]] = {}
+    if credentials := environ.get(CREDENTIALS_DIRECTORY, "").strip():
+        given[SECRETS_DIR] = credentials, "default"
     path = environ.get(ENV_FILE, "").strip()
     if path:
         defaults, file_warnings = _read_env_file(path, read_file)
@@ -299,7 +317,8 @@ def _value(setting: Setting, given: tuple[str, Source] | None, path: str, warnin
         complaint = f"{setting.name} is {shown}{place}: {wrong}"
     if not setting.falls_back:
         raise ConfigError(complaint)
-    warnings.append(f"{complaint}; using the default, {setting.default}")
+    used = "it counts as unset" if setting.default is None else f"using the default, {setting.default}"
+    warnings.append(f"{complaint}; {used}")
     return setting.default_value, "default"
 
 
@@ -314,7 +333,7 @@ def _contradictions(config: Config) -> Iterator[str]:
         yield "SERVICE_STORE is postgres, so SERVICE_DB_URL must name the database"
     if config.store == "postgres" and not config.replica_path:
         yield "SERVICE_STORE is postgres, so SERVICE_REPLICA_PATH must name a file for this node's copy of the database"
-    if config.admin and not config.admin_tokens:
+    if config.admin and not (config.admin_tokens or config.tokens_file):
         yield f"SERVICE_ADMIN_ADDR is set without SERVICE_ADMIN_TOKEN: set one of {TOKEN_LENGTH} characters or more"
     if any(len(token) < TOKEN_LENGTH for token in config.admin_tokens):
         yield f"SERVICE_ADMIN_TOKEN is too short: it needs at least {TOKEN_LENGTH} characters"

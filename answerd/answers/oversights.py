@@ -219,10 +219,12 @@ def _labels_in(layers: Layers) -> Iterable[str]:
 
 
 def _labels_of(prepared: Prepared) -> Iterable[str]:
-    """Return the labels of the placeholders that have no default, each once."""
+    """Return the labels of the placeholders that have no default and are no secrets, each once."""
     return dict.fromkeys(
         placeholder.label
         for hole in prepared.holes
         for placeholder in hole.template.parts
-        if isinstance(placeholder, Placeholder) and not any(name == "default" for name, _ in placeholder.filters)
+        if isinstance(placeholder, Placeholder)
+        and not placeholder.is_secret
+        and not any(name == "default" for name, _ in placeholder.filters)
     )

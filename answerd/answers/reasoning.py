@@ -15,6 +15,7 @@ from answerd.answers.provenance import needing
 from answerd.answers.ranking import Rank, asks_for, join_limited, rank, request_has, shortened
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import Question, Selection, question_of, select
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import Facts
@@ -66,12 +67,14 @@ def reasoning(
     facts: Facts,
     extensions: tuple[str, ...] | None = None,
     assumed: Collection[Document] = (),
+    *,
+    sources: Sources = NO_SOURCES,
 ) -> Reasoning:
     """The reasoning about one request; takes what `resolve` takes. Never raises `AnswerError`."""
     acceptable = facts.extensions if extensions is None else extensions
     outcome: Answer | AnswerError
     try:
-        outcome = resolve(catalogue, facts, extensions, assumed)
+        outcome = resolve(catalogue, facts, extensions, assumed, sources=sources)
     except AnswerError as error:
         outcome = error
     try:

@@ -38,12 +38,15 @@ class Sources:
 
     ``secret`` gets the name of a secret and the identifiers of the machine, the most telling first, and returns the
     text; ``report`` returns the URL for the machine of a request, ``state`` the word for its state, None where it has
-    none. All raise `CannotFill` with the reason.
+    none. All raise `CannotFill` with the reason. ``problems`` are sentences about the sources themselves; ``version``
+    is another number whenever a secret or a problem is another.
     """
 
     secret: Callable[[str, Sequence[str]], str] = _no_secret
     report: Callable[[Selection, Facts], str] = _no_report
     state: Callable[[Selection, Facts], str | None] = _no_state
+    problems: Callable[[], Sequence[str]] = tuple
+    version: Callable[[], int] = int
 
 
 NO_SOURCES = Sources()

@@ -31,6 +31,7 @@ NAMES = (
     "diff",
     "validate-answer",
     "captures",
+    "inventory",
     "import",
     "export",
     "config",

@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from answerd.answers.oversights import misspelled_extension
 from answerd.check import Report, built_in_verdict, check
 from answerd.commands import Arguments, Help
-from answerd.commands.common import read_documents
+from answerd.commands.common import configured_sources, read_documents
 from answerd.commands.terminal import coloured, counted, plain, print_json, progress
 from answerd.identity import printable
 from answerd.store import Store
@@ -59,7 +59,8 @@ def _on_every_processor(answers: list[tuple[str, str]]) -> list[Verdict]:
 def run(arguments: Arguments) -> int:
     """Print the problems and notes of the answer set. Exit status 1 if there is a problem."""
     store, catalogue = read_documents(arguments["DIR"])
-    report = check(catalogue, progress=progress("answers"), spread=_on_every_processor)
+    sources = configured_sources(by_directory=bool(arguments["DIR"]))
+    report = check(catalogue, progress=progress("answers"), spread=_on_every_processor, sources=sources)
     problems = [*store.warnings(), *report.problems]
     notes = sorted([*report.notes, *_overlooked_files(store)])
     hit = frozenset[str]().union(*(report.machines.get(problem, frozenset()) for problem in problems))

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.commands import FAILED, WRONG_USAGE, CommandError
 from answerd.commands.terminal import counted, plain
 from answerd.config import ENV_FILE, ConfigError, read_config
@@ -14,6 +15,7 @@ from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
 from answerd.store.loader import loaded
 from answerd.store.opening import open_existing
+from answerd.store.secret_files import SecretFiles, sources_of
 
 SYSTEM_ENV_FILE = Path("/etc/answerd.env")
 """Where the packages put the service's settings."""
@@ -36,12 +38,30 @@ def configured_store() -> Store:
     try:
         return open_existing(read_config(os.environ, to_serve=False))
     except StoreError as error:
-        raise StoreError(f"{error}{_unread_env_file()}") from None
+        raise StoreError(f"{error}{unread_env_file()}") from None
     except ConfigError as error:
-        raise ConfigError(f"{error}{_unread_env_file()}") from None
+        raise ConfigError(f"{error}{unread_env_file()}") from None
 
 
-def _unread_env_file() -> str:
+def configured_sources(*, by_directory: bool = False) -> Sources:
+    """Return what fills answers beside the facts: the secrets that the settings name. Print the warnings about them.
+
+    ``by_directory``: the command line names the documents, so settings that cannot be read are as if there were none.
+    Raises `ConfigError`.
+    """
+    try:
+        config = read_config(os.environ, to_serve=False)
+    except ConfigError:
+        if by_directory:
+            return NO_SOURCES
+        raise
+    secrets = SecretFiles(config.secrets_dir)
+    for warning in secrets.warnings():
+        print(f"# warning: {plain(warning)}", file=sys.stderr)
+    return sources_of(secrets)
+
+
+def unread_env_file() -> str:
     """Return the advice to name the service's settings, where they exist and were not read."""
     if os.environ.get(ENV_FILE, "").strip() or not SYSTEM_ENV_FILE.exists():
         return ""

@@ -27,16 +27,16 @@ from answerd.console.rendering import page, static_files
 from answerd.console.session import SESSION_SECONDS, Session, Sessions
 from answerd.server.bearer import FailureBlock
 from answerd.server.exchange import exchange_of
+from answerd.server.roles import Role
 
 LOGIN, LOGOUT = "/console/login", "/console/logout"
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How somebody gets in. ``name_of`` gives the name of a valid token's bearer, None for any other token."""
+    """How somebody gets in."""
 
     sessions: Sessions
-    name_of: Callable[[str], str | None]
     block: FailureBlock
     hosts: frozenset[str]
     log: Callable[[str], None]
@@ -66,6 +66,7 @@ class Console:
             ("GET", "/console/check"): pages.check,
             ("GET", "/console/settings"): pages.settings,
         }
+        self._roles = {("POST", "/console/machines"): Role.OPERATE, ("POST", "/console/document"): Role.ADMIN}
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer one request (PEP 3333)."""
@@ -110,6 +111,9 @@ class Console:
             return redirect("/console/")
         handler = self._pages.get((method, asked.path))
         if handler is not None:
+            needed = self._roles.get((method, asked.path), Role.READ)
+            if session.role < needed:
+                return _message(asked, 403, f"Your token may not do that: it needs the role {needed.name.lower()}.")
             return handler(asked)
         known = {allowed for allowed, path in self._pages if path == asked.path}
         if known:
@@ -132,8 +136,8 @@ class Console:
         ):
             return _message(asked, 403, "The form did not come from a page of this console.")
         token = asked.field("token").strip()
-        name = access.name_of(token) if token else None
-        if name is None:
+        session = access.sessions.begin(token) if token else None
+        if session is None:
             if token:
                 access.log(f"console: {asked.peer} failed authentication")
                 blocked = access.block.failed(asked.peer)
@@ -141,7 +145,6 @@ class Console:
                     access.log(f"console: {asked.peer} failed authentication too often, blocked for {blocked}s")
             return _login_page(where, asked, "That is not the token of this service.", 401)
         access.block.succeeded(asked.peer)
-        session = access.sessions.begin(token, name)
         is_own = where.startswith("/console/") and "\\" not in where and "\n" not in where and "\r" not in where
         return redirect(where if is_own else "/console/", [_cookie(session.identifier, SESSION_SECONDS, asked)])
 
@@ -164,7 +167,7 @@ class Console:
         if reads and "cookie" in headers and may_be_asked_for(headers.get("host", ""), self._access.hosts):
             session = self._access.sessions.find(cookie_of(headers))
             if session is not None:
-                exchange.session = session.who
+                exchange.token_name, exchange.role, exchange.is_session = session.who, Role.READ, True
         return self._api(environ, start_response)
 
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.line_diff import unified
 from answerd.console.asked import Asked, Reply, redirect
-from answerd.console.rendering import document_link, page
-from answerd.console.sources import KINDS, By, Consequences, Editing, NotSaved, Sources, Stored
-from answerd.documents import Document, Key
+from answerd.console.backend import KINDS, Backend, By, Consequences, Editing, NotSaved, Stored
+from answerd.console.rendering import counted, document_link, page
+from answerd.documents import Document, Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, first_of
+from answerd.inventory import FORMAT as INVENTORY_FORMAT
 
 DOCUMENTS_SHOWN = 500
 NAMES_SHOWN = 20
@@ -35,12 +36,12 @@ class Listed:
 class DocumentPages:
     """The pages of documents."""
 
-    def __init__(self, sources: Sources) -> None:
-        self._sources = sources
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
 
     def documents(self, asked: Asked) -> Reply:
         """Return the list: groups, defaults and inventories, or the documents whose names hold the search."""
-        catalogue, search, kind = self._sources.catalogue(), asked.get("q"), asked.get("kind")
+        catalogue, search, kind = self._backend.catalogue(), asked.get("q"), asked.get("kind")
         wanted = search.casefold()
         found = [
             document
@@ -49,6 +50,11 @@ class DocumentPages:
             and wanted in document.key.identifier.casefold()
         ]
         found.sort(key=lambda document: (document.key.kind, document.key.identifier, document.key.format))
+        inventories = [
+            raw
+            for raw in _inventories(catalogue)
+            if kind in ("", Kind.INVENTORY.value) and wanted in raw.key.identifier.casefold()
+        ]
         extended = Counter(
             (document.content.control.extends, document.key.format) for document in catalogue.documents.values()
         )
@@ -56,12 +62,15 @@ class DocumentPages:
             page(
                 "documents",
                 asked=asked,
-                store=self._sources.store,
-                writable=self._sources.editing is not None,
+                store=self._backend.store,
+                writable=self._backend.editing is not None,
                 search=search,
                 kind=kind,
                 kinds=KINDS,
-                documents=[_listed(document, extended) for document in found[:DOCUMENTS_SHOWN]],
+                documents=[
+                    *(_listed_inventory(catalogue, raw) for raw in inventories),
+                    *(_listed(document, extended) for document in found[:DOCUMENTS_SHOWN]),
+                ],
                 more=max(0, len(found) - DOCUMENTS_SHOWN),
             )
         )
@@ -76,14 +85,14 @@ class DocumentPages:
 
     def new_document(self, asked: Asked) -> Reply:
         """Return an empty editor."""
-        if self._sources.editing is None:
+        if self._backend.editing is None:
             return self._missing(asked)
         key = _key(asked.get("kind", "machine"), asked.get("name"), asked.get("format", "toml"))
         return self._editor(asked, key or Key(Kind.MACHINE, asked.get("name"), "toml"), "", "", is_new=True)
 
     def change_document(self, asked: Asked) -> Reply:
         """Preview, save, delete or restore what the form of the editor says."""
-        editing = self._sources.editing
+        editing = self._backend.editing
         key = _key(asked.field("kind"), asked.field("name").strip(), asked.field("format"))
         if editing is None or key is None:
             return self._missing(asked)
@@ -132,11 +141,12 @@ class DocumentPages:
         raise NotSaved("that is not something a document can be asked for")
 
     def _stored(self, key: Key) -> Stored | None:
-        if self._sources.editing is not None:
-            return self._sources.editing.find(key)
-        for document in self._sources.catalogue().documents.values():
-            if document.key.name == key.name:
-                return Stored(document.key, document.raw.text, "")
+        if self._backend.editing is not None:
+            return self._backend.editing.find(key)
+        catalogue = self._backend.catalogue()
+        for raw in (*catalogue.documents, *_inventories(catalogue)):
+            if raw.key.name == key.name:
+                return Stored(raw.key, raw.text, "")
         return None
 
     def _missing(self, asked: Asked) -> Reply:
@@ -158,7 +168,7 @@ class DocumentPages:
         is_new: bool = False,
         status: int = 200,
     ) -> Reply:
-        editing = self._sources.editing
+        editing = self._backend.editing
         body = page(
             "document",
             asked=asked,
@@ -171,7 +181,7 @@ class DocumentPages:
             marks=[],
             is_new=is_new,
             kinds=KINDS,
-            formats=tuple(FORMATS),
+            formats=(*FORMATS, INVENTORY_FORMAT),
             writable=editing is not None,
             consequences=consequences,
             message=message,
@@ -179,7 +189,7 @@ class DocumentPages:
             failed=failed,
             other=other,
             note=asked.field("note"),
-            used_by=[] if is_new else _used_by(self._sources.catalogue(), key),
+            used_by=[] if is_new else _used_by(self._backend.catalogue(), key),
             history=editing.history(key) if editing is not None and not is_new else (),
         )
         return Reply(body, status)
@@ -187,12 +197,30 @@ class DocumentPages:
 
 def _key(kind: str, name: str, extension: str) -> Key | None:
     """The key that a form or an address names; None where it cannot be one."""
+    if kind == Kind.INVENTORY.value:
+        return Key(Kind.INVENTORY, name, INVENTORY_FORMAT) if name else None
     if kind not in KINDS or extension not in FORMATS:
         return None
     is_default = kind == Kind.DEFAULT.value
     if bool(name) == is_default:
         return None
     return Key(Kind(kind), name, extension)
+
+
+def _inventories(catalogue: Catalogue) -> list[RawDocument]:
+    inventory = catalogue.inventory
+    if inventory is None:
+        return []
+    return sorted(inventory.tables.keys() | inventory.unreadable.keys(), key=lambda raw: raw.key)
+
+
+def _listed_inventory(catalogue: Catalogue, raw: RawDocument) -> Listed:
+    inventory = catalogue.inventory
+    table = inventory.tables.get(raw) if inventory is not None else None
+    faults = sum(row.layout is table.layout for row in inventory.faulty) if inventory is not None and table else 0
+    is_broken = inventory is not None and raw in inventory.unreadable
+    claims = counted(len(table.rows), "row") if table else ""
+    return Listed(raw.key.kind.value, raw.key.identifier, raw.key.format, "", claims, 0, faults + is_broken)
 
 
 def _listed(document: Document, extended: Counter[tuple[str | None, str]]) -> Listed:

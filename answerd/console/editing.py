@@ -1,4 +1,4 @@
-"""Changing documents from a page: the write guard and the store, in the words of `answerd.console.sources`."""
+"""Changing documents from a page: the write guard and the store, in the words of `answerd.console.backend`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from itertools import islice
 from answerd.answers.differences import Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.masking import masked
+from answerd.console.backend import By, Change, Consequences, NotSaved, Revision, Stored
 from answerd.console.rendering import counted
-from answerd.console.sources import By, Change, Consequences, NotSaved, Revision, Stored
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, first_of
@@ -24,7 +24,7 @@ REVISIONS_SHOWN = 20
 
 
 class GuardedEditing:
-    """Documents of a database: an `answerd.console.sources.Editing`."""
+    """Documents of a database: an `answerd.console.backend.Editing`."""
 
     def __init__(self, guard: WriteGuard) -> None:
         self._guard = guard

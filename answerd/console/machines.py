@@ -59,7 +59,7 @@ class Shown:
 
 
 def named_in(catalogue: Catalogue) -> dict[str, Machine]:
-    """Return the machines that documents name, by identity: machine documents, and members of groups."""
+    """Return the machines that have a name, by identity: machine documents, members of groups, rows of inventories."""
     machines: dict[str, Machine] = {}
     for document in catalogue.documents.values():
         key = document.key
@@ -82,6 +82,13 @@ def named_in(catalogue: Catalogue) -> dict[str, Machine]:
                     known.group = known.group or document.key.identifier
                     if document.key.format not in known.formats:
                         known.formats = (*known.formats, document.key.format)
+    for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
+        name = row.name
+        identities = [*row.identities()]
+        if name and identities and not any(one in machines for one in identities):
+            machines[identities[0]] = Machine(
+                name, identities[0], known_from="inventory", searched=" ".join(identities)
+            )
     return machines
 
 
@@ -97,7 +104,7 @@ class MachineTable:
         if self._catalogue is not catalogue:
             named = catalogue.elsewhere(lambda: named_in(catalogue))
             for machine in named.values():
-                machine.searched = f"{machine.name}\n{machine.identity}\n{machine.group}".casefold()
+                machine.searched = f"{machine.name}\n{machine.identity}\n{machine.group}\n{machine.searched}".casefold()
             self._named, self._catalogue = named, catalogue
         return self._named
 

@@ -1,4 +1,4 @@
-"""The pages: from a request to HTML. What they show is what the functions of `Sources` return."""
+"""The pages: from a request to HTML. What they show is what the functions of `Backend` return."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any
 from answerd import captures
 from answerd.answers.catalogue import Catalogue
 from answerd.captures import CaptureError
-from answerd.console.answers import in_each_format, resolved, steps
+from answerd.console.answers import Answering
 from answerd.console.asked import Asked, Reply, redirect
+from answerd.console.backend import Backend, NotSaved
 from answerd.console.documents import DocumentPages
 from answerd.console.machines import SORTS, Machine, MachineTable, View, shown, with_states
 from answerd.console.rendering import page
-from answerd.console.sources import NotSaved, Sources
+from answerd.errors import AnswerError
 from answerd.facts import Facts, Request, facts_of
 from answerd.formats import FORMATS
 from answerd.identity import identity
@@ -33,14 +34,14 @@ STATES = ("new", "armed", "installing", "copied", "installed", "failed", "exhaus
 class Pages(DocumentPages):
     """Every page but those of documents, which `DocumentPages` has."""
 
-    def __init__(self, sources: Sources) -> None:
-        super().__init__(sources)
+    def __init__(self, backend: Backend) -> None:
+        super().__init__(backend)
         self._table = MachineTable()
 
     def now(self, asked: Asked) -> Reply:
         """Return the first page: states, problems, and what asks at this moment."""
         values = self._overview() | self._requests()
-        return _html(asked, "now", version=self._sources.version, store=self._sources.store, **values)
+        return _html(asked, "now", version=self._backend.version, store=self._backend.store, **values)
 
     def overview(self, asked: Asked) -> Reply:
         """Return the tiles and problems of the first page, again."""
@@ -68,15 +69,15 @@ class Pages(DocumentPages):
             view=view,
             shown=shown(everything, view),
             total=len(everything),
-            states=STATES if self._sources.installs else (),
+            states=STATES if self._backend.installs else (),
             groups=sorted({machine.group for machine in everything if machine.group}),
             formats=tuple(FORMATS),
-            has_states=self._sources.installs is not None,
+            has_states=self._backend.installs is not None,
         )
 
     def change_states(self, asked: Asked) -> Reply:
         """Arm, disarm or forget the machines of a form, and go back to the page it is on."""
-        installs, verb = self._sources.installs, asked.field("do")
+        installs, verb = self._backend.installs, asked.field("do")
         if installs is None or verb not in VERBS:
             return _failed(asked, 400, "That cannot be done here.")
         try:
@@ -88,24 +89,26 @@ class Pages(DocumentPages):
 
     def machine(self, asked: Asked) -> Reply:
         """Return everything about one machine."""
-        name, catalogue = asked.get("id"), self._sources.catalogue()
+        name, catalogue = asked.get("id"), self._backend.catalogue()
         if not name:
             return redirect("/console/machines")
         facts, show_secrets = facts_of([name]), asked.get("secrets") == "1"
-        record = self._sources.installs.record(name) if self._sources.installs else None
+        answering = Answering(catalogue, self._backend.sources, show_secrets=show_secrets)
+        record = self._backend.installs.record(name) if self._backend.installs else None
+        row, place = _row_of(catalogue, facts)
         return _html(
             asked,
             "machine",
             name=name,
             identities=sorted({identity(name), *facts.identities}),
-            row=(),
-            row_place="",
+            row=row,
+            row_place=place,
             documents=list(_documents_of(catalogue, name)),
             record=record,
-            has_states=self._sources.installs is not None,
+            has_states=self._backend.installs is not None,
             events=record.get("events", ()) if record else (),
-            answers=in_each_format(catalogue, facts, show_secrets=show_secrets),
-            steps=steps(catalogue, facts),
+            answers=answering.in_each_format(facts),
+            steps=answering.steps(facts),
             captured=list(islice(self._captured_of(name), CAPTURES_SHOWN)),
             show_secrets=show_secrets,
         )
@@ -133,28 +136,28 @@ class Pages(DocumentPages):
 
     def check(self, asked: Asked) -> Reply:
         """Return every problem that a check finds."""
-        return _html(asked, "check", problems=self._sources.check())
+        return _html(asked, "check", problems=self._backend.check())
 
     def settings(self, asked: Asked) -> Reply:
         """Return the settings, secrets masked."""
-        return _html(asked, "settings", settings=self._sources.settings, warnings=self._sources.warnings)
+        return _html(asked, "settings", settings=self._backend.settings, warnings=self._backend.warnings)
 
     def _overview(self) -> dict[str, object]:
-        installs = self._sources.installs
+        installs = self._backend.installs
         return {
             "states": list(installs.counts().items()) if installs else [],
             "machines": len(self._machines()),
-            "documents": len(self._sources.catalogue().documents),
-            "problems": list(self._sources.problems())[:PROBLEMS_SHOWN],
+            "documents": len(self._backend.catalogue().documents),
+            "problems": list(self._backend.problems())[:PROBLEMS_SHOWN],
         }
 
     def _requests(self) -> dict[str, object]:
-        feed = self._sources.feed
+        feed = self._backend.feed
         return {"lines": feed.last(REQUESTS_SHOWN) if feed else (), "rate": feed.rate() if feed else ()}
 
     def _machines(self) -> list[Machine]:
-        named = self._table.of(self._sources.catalogue())
-        installs = self._sources.installs
+        named = self._table.of(self._backend.catalogue())
+        installs = self._backend.installs
         if installs is None:
             return [*named.values()]
         records = [_line_of(record, "install") for record in installs.records()]
@@ -162,20 +165,20 @@ class Pages(DocumentPages):
         return with_states(named, [*records, *(one for one in unknown if one.identity not in named)])
 
     def _try(self, asked: Asked, given: dict[str, str], *, is_asked: bool, show_secrets: bool) -> Reply:
-        catalogue = self._sources.catalogue()
+        answering = Answering(self._backend.catalogue(), self._backend.sources, show_secrets=show_secrets)
         facts = Facts(_request_of(given)) if is_asked else None
         return _html(
             asked,
             "try",
-            answer=resolved(catalogue, facts, show_secrets=show_secrets) if facts else None,
-            steps=steps(catalogue, facts) if facts else (),
+            answer=answering.resolved(facts) if facts else None,
+            steps=answering.steps(facts) if facts else (),
             show_secrets=show_secrets,
             **given,
         )
 
     def _captured_of(self, name: str) -> Iterator[_Captured]:
         """Recorded requests that carry the identity of a machine, the latest first."""
-        directory, wanted = self._sources.captures, identity(name)
+        directory, wanted = self._backend.captures, identity(name)
         if directory is None:
             return
         for meta, capture in islice(captures.newest_first(directory), CAPTURES_SEARCHED):
@@ -186,7 +189,7 @@ class Pages(DocumentPages):
                 continue
 
     def _capture(self, name: str) -> captures.Capture | None:
-        directory = self._sources.captures
+        directory = self._backend.captures
         if directory is None or "/" in name or name.startswith("."):
             return None
         try:
@@ -212,6 +215,19 @@ def _documents_of(catalogue: Catalogue, name: str) -> Iterator[tuple[str, str, s
     for claim in catalogue.members.get(one, ()):
         key = claim.document.key
         yield key.kind.value, key.identifier, key.format, f"{key}, as a member"
+
+
+def _row_of(catalogue: Catalogue, facts: Facts) -> tuple[list[tuple[str, str]], str]:
+    """Return the columns of a machine's row in an inventory, and its place; nothing where it has none."""
+    if catalogue.inventory is None:
+        return [], ""
+    try:
+        row = catalogue.inventory.facts(facts).row
+    except AnswerError as error:
+        return [], error.reason
+    if row is None:
+        return [], ""
+    return [*row.by_column().items()], catalogue.inventory.place(row)
 
 
 def _line_of(told: Mapping[str, Any], known_from: str) -> Machine:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -44,12 +44,12 @@ def page(template: str, **values: Any) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-@cache
+@lru_cache(maxsize=64)
 def _template(name: str) -> Any:
     return bottle.SimpleTemplate(name=f"{name}.tpl", lookup=[str(TEMPLATES)])
 
 
-@cache
+@lru_cache(maxsize=1)
 def static_files() -> Mapping[str, tuple[bytes, str, str]]:
     """Return the static files by name: content, content type and the first characters of its SHA-256."""
     found = {}

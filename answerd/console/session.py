@@ -5,12 +5,12 @@ Rules: docs/console.md#sessions. Knows neither cookies nor HTTP. The clock is gi
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from answerd.server.roles import AdminTokens, Caller, Role
 
 SESSION_SECONDS = 12 * 3_600
 """How long a session lasts, whether it is used or not."""
@@ -21,35 +21,40 @@ MOST_SESSIONS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One log-in. ``csrf`` is what its forms carry; ``who`` is the name of the token that was used."""
+    """One log-in. ``csrf`` is what its forms carry; ``who`` and ``role`` are those of the token that was used."""
 
     identifier: str
     csrf: str
     ends: float
     who: str
-    token_digest: bytes
+    role: Role
+    token: str
 
 
 class Sessions:
     """The sessions of one process. They end with it."""
 
-    def __init__(self, clock: Callable[[], float], valid_digests: Callable[[], Iterable[bytes]]) -> None:
-        """``clock``: seconds that never run backwards. ``valid_digests``: of the tokens valid now (`digest_of`)."""
+    def __init__(self, clock: Callable[[], float], tokens: AdminTokens) -> None:
+        """``clock``: seconds that never run backwards. ``tokens``: those that are valid now."""
         self._clock = clock
-        self._valid_digests = valid_digests
+        self._tokens = tokens
         self._sessions: OrderedDict[str, Session] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def begin(self, token: str, who: str) -> Session:
-        """Return a new session for the bearer of a valid token."""
+    def begin(self, token: str) -> Session | None:
+        """Return a new session for the bearer of a valid token; None for any other token."""
+        caller = self._caller(token)
+        if caller is None:
+            return None
         session = Session(
             secrets.token_urlsafe(32),
             secrets.token_urlsafe(32),
             self._clock() + SESSION_SECONDS,
-            who,
-            digest_of(token),
+            caller.name or "admin",
+            caller.role,
+            token,
         )
         while len(self._sessions) >= MOST_SESSIONS:
             self._sessions.popitem(last=False)
@@ -61,17 +66,15 @@ class Sessions:
         session = self._sessions.get(identifier)
         if session is None:
             return None
-        is_valid = any(hmac.compare_digest(session.token_digest, valid) for valid in self._valid_digests())
-        if session.ends <= self._clock() or not is_valid:
+        caller = self._caller(session.token)
+        if session.ends <= self._clock() or caller is None:
             del self._sessions[identifier]
             return None
-        return session
+        return replace(session, role=caller.role) if caller.role is not session.role else session
 
     def end(self, identifier: str) -> None:
         """End a session, if it is there."""
         self._sessions.pop(identifier, None)
 
-
-def digest_of(token: str) -> bytes:
-    """Return the SHA-256 of a token, so that no session holds the token itself."""
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+    def _caller(self, token: str) -> Caller | None:
+        return self._tokens.find("Bearer " + token.encode().decode("latin-1"))

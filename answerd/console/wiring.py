@@ -9,14 +9,15 @@ from wsgiref.types import WSGIApplication
 
 from answerd import __version__
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.sources import Sources
 from answerd.check import check
 from answerd.config import SETTINGS_BY_NAME, describe
 from answerd.console.app import Access, Console
 from answerd.console.asked import cookie_of
+from answerd.console.backend import Backend
 from answerd.console.editing import GuardedEditing
 from answerd.console.pages import Pages
-from answerd.console.session import Sessions, digest_of
-from answerd.console.sources import Sources
+from answerd.console.session import Sessions
 from answerd.server.console_parts import ConsoleParts
 from answerd.server.http_parser import HttpRequest
 from answerd.server.serving import Gate
@@ -28,19 +29,14 @@ PAGES = ("/console", "/console/")
 def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
     """Return the console's application, and the gate of its requests' bodies."""
     config = parts.config()
-    sessions = Sessions(time.monotonic, lambda: map(digest_of, parts.config().admin_tokens))
-    access = Access(
-        sessions,
-        lambda token: "admin" if parts.tokens.accept(f"Bearer {token}".encode().decode("latin-1")) else None,
-        parts.block,
-        frozenset(name.lower() for name in config.console_hosts),
-        parts.log,
-    )
+    sessions = Sessions(time.monotonic, parts.tokens)
+    access = Access(sessions, parts.block, frozenset(config.console_hosts), parts.log)
     captures = Path(config.capture_dir) if config.capture_dir else None
-    sources = Sources(
+    backend = Backend(
         catalogue=parts.follower.current,
         problems=parts.problems,
-        check=_Checked(parts.follower.current),
+        sources=parts.sources,
+        check=_Checked(parts.follower.current, parts.sources),
         store=parts.store.described,
         version=f"answerd {__version__}",
         settings=[(name, value, SETTINGS_BY_NAME[name].meaning) for name, value, _ in describe(config)],
@@ -48,7 +44,7 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
         editing=GuardedEditing(parts.guard) if parts.guard is not None else None,
         captures=captures,
     )
-    console = Console(Pages(sources), access, parts.api, api_writes=config.shares_console)
+    console = Console(Pages(backend), access, parts.api, api_writes=config.shares_console)
 
     def wants_body(request: HttpRequest, peer: str) -> bool:
         path = request.path
@@ -65,14 +61,15 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
 class _Checked:
     """The problems that a check finds, kept for one set."""
 
-    def __init__(self, catalogue: Callable[[], Catalogue]) -> None:
+    def __init__(self, catalogue: Callable[[], Catalogue], sources: Sources) -> None:
         self._catalogue = catalogue
+        self._sources = sources
         self._checked: tuple[Catalogue, Sequence[str]] | None = None
 
     def __call__(self) -> Sequence[str]:
         """Return them, sorted."""
         catalogue = self._catalogue()
         if self._checked is None or self._checked[0] is not catalogue:
-            report = catalogue.elsewhere(lambda: check(catalogue, Tools.none()))
+            report = catalogue.elsewhere(lambda: check(catalogue, Tools.none(), sources=self._sources))
             self._checked = catalogue, report.problems
         return self._checked[1]

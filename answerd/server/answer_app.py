@@ -19,6 +19,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import question_of, select
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.errors import AnswerError, NothingLoaded
 from answerd.facts import LARGE, Facts, Request
 from answerd.server.access import METHODS, Access
@@ -52,11 +53,14 @@ def make_answer_app(
     access: Access,
     readiness: Readiness = lambda: "",
     recorder: Recorder | None = None,
+    *,
+    sources: Sources = NO_SOURCES,
 ) -> bottle.Bottle:
     """Return the application.
 
     ``catalogue`` gives the answer set in force. ``access`` guards all but ``/health`` and ``/ready``.
-    ``recorder``, when set, captures each other request, with its outcome.
+    ``recorder``, when set, captures each other request, with its outcome. ``sources`` fill placeholders that no request
+    fills.
     """
     hold_in_context()
     app = bottle.Bottle()
@@ -66,7 +70,7 @@ def make_answer_app(
     def answer() -> bytes:
         exchange = exchange_of(bottle.request.environ)
         fault = access.fault(exchange.request, exchange.peer)
-        body = _refusal(exchange, fault) if fault is not None else _answer(exchange, catalogue)
+        body = _refusal(exchange, fault) if fault is not None else _answer(exchange, catalogue, sources)
         if recorder is not None:
             _record(exchange, recorder)
         return body
@@ -109,13 +113,13 @@ def _refusal(exchange: Exchange, fault: int) -> bytes:
     return _refuse(exchange, fault, "this endpoint needs its bearer token")
 
 
-def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue]) -> bytes:
+def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue], sources: Sources) -> bytes:
     received = exchange.request
     if received.body_too_large:
         return _refuse(exchange, CONTENT_TOO_LARGE, "the body is larger than 1048576 bytes")
     request = Request(received.path, received.query, received.headers, received.body, exchange.peer)
     if len(request.body) <= LARGE:
-        return _resolved(exchange, catalogue, Facts(request))
+        return _resolved(exchange, catalogue, Facts(request), sources)
     if not _large_bodies.acquire(timeout=max(0.0, exchange.client.respond_by - monotonic())):
         bottle.response.set_header("Retry-After", "2")
         return _refuse(exchange, SERVICE_UNAVAILABLE, "the service is busy with large bodies, try again in 2 seconds")
@@ -127,14 +131,14 @@ def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue]) -> bytes:
         except NothingLoaded as error:
             return _refuse(exchange, OF_ERRORS[NothingLoaded], error.reason)
         facts: Facts = _readers[0].apply(_read, (request, loaded))
-        return _resolved(exchange, catalogue, facts)
+        return _resolved(exchange, catalogue, facts, sources)
     finally:
         _large_bodies.release()
 
 
-def _resolved(exchange: Exchange, catalogue: Callable[[], Catalogue], facts: Facts) -> bytes:
+def _resolved(exchange: Exchange, catalogue: Callable[[], Catalogue], facts: Facts, sources: Sources) -> bytes:
     try:
-        found = resolve(catalogue(), facts)
+        found = resolve(catalogue(), facts, sources=sources)
     except AnswerError as error:
         # Hints about what the request has instead need all of it, which a large body is not worth.
         large = len(exchange.request.body) > LARGE

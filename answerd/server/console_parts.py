@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Protocol
 from wsgiref.types import WSGIApplication
 
+from answerd.answers.sources import Sources
 from answerd.config import Config
-from answerd.server.bearer import FailureBlock, Tokens
+from answerd.server.bearer import FailureBlock
 from answerd.server.live_set import LiveAnswerSet
+from answerd.server.roles import AdminTokens
 from answerd.server.serving import Gate
 from answerd.server.write_guard import WriteGuard
 from answerd.store import Store
@@ -30,7 +32,8 @@ class ConsoleParts:
     store: Store
     follower: LiveAnswerSet
     guard: WriteGuard | None
-    tokens: Tokens
+    tokens: AdminTokens
+    sources: Sources
     block: FailureBlock
     log: Callable[[str], None]
     problems: Callable[[], Sequence[str]]

@@ -23,14 +23,17 @@ class Exchange:
     ``request`` holds the request as it was sent: its headers include those that no ``HTTP_`` key can hold; its body is
     empty where the app's gate did not want it. ``peer`` is the address the request came from
     (docs/http.md#behind-a-proxy), without port. ``outcome``: the words for the log line.
-    ``session``: who has logged in to the console and reads, empty for nobody.
+    ``token_name``: the name of the token that it presented, where it has one, ``role`` what it may do
+    (`answerd.server.roles.Role`). ``is_session``: it presented no token, but comes with a session of the console.
     """
 
     request: HttpRequest
     peer: str
     client: Client
     outcome: str = ""
-    session: str = ""
+    token_name: str | None = None
+    role: int = 0
+    is_session: bool = False
 
 
 def exchange_of(environ: Mapping[str, Any]) -> Exchange:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 
 from answerd import __version__
 from answerd.addresses import Address, is_public
+from answerd.answers.sources import Sources
 from answerd.config import RELOADED, SETTINGS, Config, ConfigError, open_to_all, read_config
 from answerd.server.access import Access
 from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
 from answerd.server.answer_set import Preparation
-from answerd.server.bearer import Tokens
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
 from answerd.server.console_parts import ConsoleFactory
 from answerd.server.live_set import WriteCounter
@@ -25,10 +25,12 @@ from answerd.server.long_work import LongWork
 from answerd.server.peer import with_port
 from answerd.server.processes import log_reopened
 from answerd.server.request_log import RequestLog
+from answerd.server.roles import AdminTokens, TokensError, read_tokens
 from answerd.server.sockets import bind, local_addresses
 from answerd.store import ReplicatingStore, Store, StoreError
 from answerd.store.loader import Loader
 from answerd.store.opening import open_store
+from answerd.store.secret_files import SecretFiles, sources_of
 
 
 class StartupError(Exception):
@@ -50,7 +52,9 @@ class Service:
     console_socket: socket.socket | None
     long_work: LongWork
     access: Access
-    admin_tokens: Tokens
+    admin_tokens: AdminTokens
+    secrets: SecretFiles
+    sources: Sources
     make_console: ConsoleFactory | None = None
     generation: WriteCounter = field(default_factory=WriteCounter)
     digest: Preparation = field(default_factory=Preparation)
@@ -107,7 +111,12 @@ class Service:
         }
         self.config = replace(config, **kept)
         self.access.change(config.answer_tokens, config.allow)
-        self.admin_tokens.replace(config.admin_tokens)
+        try:
+            named = read_tokens(config.tokens_file) if config.tokens_file else ()
+        except TokensError as error:
+            yield f"SERVICE_TOKENS_FILE: {error}; the admin API's tokens in force stay"
+            return
+        self.admin_tokens.replace(config.admin_tokens, named)
 
     def say_fingerprint(self) -> None:
         """What an installer is told to trust."""
@@ -126,6 +135,10 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         certificate = _certificate(config)
     except CertificateError as error:
         raise StartupError(str(error)) from None
+    try:
+        named = read_tokens(config.tokens_file) if config.tokens_file else ()
+    except TokensError as error:
+        raise StartupError(f"SERVICE_TOKENS_FILE: {error}") from None
     sockets = _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
     admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
     console_socket = (
@@ -133,23 +146,27 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
     )
     if descriptors.warning:
         log.service(f"warning: {descriptors.warning}")
-    for warning in (*config.warnings, *_exposure(config, sockets[0]), *loader.store.warnings()):
+    secrets = SecretFiles(config.secrets_dir)
+    exposure = _exposure(config, sockets[0])
+    for warning in (*config.warnings, *exposure, *loader.store.warnings(), *secrets.warnings()):
         log.service(f"warning: {warning}")
-    admission = Admission(descriptors.answers, config.workers + 1)  # the last is the interim worker's
-    access, admin_tokens = Access(config.answer_tokens, config.allow), Tokens(config.admin_tokens)
+    for problem in secrets.problems():
+        log.service(f"problem: {problem}")
     service = Service(
         config,
         log,
         loader,
         descriptors,
-        admission,
+        Admission(descriptors.answers, config.workers + 1),  # the last is the interim worker's
         sockets,
         certificate,
         admin_socket,
         console_socket,
         long_work,
-        access,
-        admin_tokens,
+        Access(config.answer_tokens, config.allow),
+        AdminTokens(config.admin_tokens, named),
+        secrets,
+        sources_of(secrets),
         make_console,
     )
     service.say_fingerprint()

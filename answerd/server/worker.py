@@ -25,6 +25,7 @@ from answerd.server.answer_set import AnswerSet, CooperativeYield
 from answerd.server.bearer import FailureBlock
 from answerd.server.capture import Recorder
 from answerd.server.console_parts import ConsoleParts
+from answerd.server.history_pruning import prune_for_ever
 from answerd.server.listener import Listener
 from answerd.server.live_set import in_thread
 from answerd.server.processes import when_parent_exits
@@ -33,6 +34,7 @@ from answerd.server.startup import Service
 from answerd.server.write_guard import WriteGuard
 from answerd.store import WritableStore
 from answerd.store.read_only import ReadOnlyStore
+from answerd.store.secret_files import LOOK_SECONDS
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """No more than are read from at once: a connection that has sent its request is not idle when the next ones come."""
@@ -55,6 +57,7 @@ class Worker:
         has prepared the answers, so this one need not."""
         self.service = service
         self.is_interim = is_interim
+        self.reports = reports
         self.parent_pipe = parent_pipe
         self.stopping = Event()
         self.listeners: list[Listener] = []
@@ -76,7 +79,13 @@ class Worker:
         self.listeners.append(
             Listener(
                 service.sockets[worker],
-                make_answer_app(self.answers.current, service.access, self.answers.readiness, _recorder(service)),
+                make_answer_app(
+                    self.answers.current,
+                    service.access,
+                    self.answers.readiness,
+                    _recorder(service),
+                    sources=service.sources,
+                ),
                 limits=Limits(timeout=config.timeout_seconds, max_lingering=service.descriptors.lingering),
                 log=service.log,
                 admission=service.admission,
@@ -100,7 +109,12 @@ class Worker:
         self.guard = guard if is_writable else None
         block = FailureBlock(time.monotonic)
         app: WSGIApplication = make_admin_app(
-            guard, service.admin_tokens, block, service.log.service, self.answers.readiness
+            guard,
+            service.admin_tokens,
+            block,
+            service.log.service,
+            self.answers.readiness,
+            sources=service.sources,
         )
         gate = admin_app.make_gate(app, service.admin_tokens, block)
         if service.make_console is not None and config.console is not None:
@@ -113,6 +127,7 @@ class Worker:
                 block=block,
                 log=service.log.service,
                 problems=self._problems,
+                sources=service.sources,
                 api=app,
                 api_gate=gate,
             )
@@ -134,6 +149,7 @@ class Worker:
         limits = Limits(
             timeout=config.timeout_seconds,
             max_body=DOCUMENT_LIMIT,
+            larger_body=admin_app.make_larger_body(app),
             max_lingering=service.descriptors.admin,
             accept_at_once=ADMIN_ACCEPTS_AT_ONCE,
             idle_give_way=True,
@@ -157,10 +173,14 @@ class Worker:
         self.service.long_work.begin()
         watch = gevent.spawn(self.answers.watch)
         gevent.spawn(self._trim_for_ever)
+        gevent.spawn(self._watch_secrets)
         for listener in self.listeners:
             listener.start()
         if self.guard is not None:
             gevent.spawn(self._warm_guard, self.guard)
+            if self.service.config.history_days is not None:
+                days, log = self.service.config.history_days, self.service.log.service
+                gevent.spawn(prune_for_ever, self.guard.store, days, log)
         gevent.wait([self.answers.warm, self.stopping], timeout=WARM_SECONDS, count=1)
         if announce:
             announce()
@@ -182,6 +202,27 @@ class Worker:
         while True:
             gevent.sleep(allocator.LOOK_SECONDS)
             in_thread(trimmer.look)
+
+    def _watch_secrets(self) -> None:
+        """Look at the secrets for ever, in a thread; a change is in force within a second."""
+        secrets = self.service.secrets
+        if secrets.directory is None:
+            return
+        said = {*secrets.warnings(), *secrets.problems()}
+        while True:
+            gevent.sleep(LOOK_SECONDS)
+            try:
+                if not in_thread(secrets.look) or not self.reports:
+                    continue
+            except Exception as error:  # whatever it is, the secrets in force stay and the next look comes
+                self.service.log.service(f"warning: the secrets cannot be looked at: {type(error).__name__}")
+                continue
+            now = {f"warning: {warning}": warning for warning in secrets.warnings()}
+            now |= {f"problem: {problem}": problem for problem in secrets.problems()}
+            for line, sentence in now.items():
+                if sentence not in said:
+                    self.service.log.service(line)
+            said = set(now.values())
 
     def _warm_guard(self, guard: WriteGuard) -> None:
         self.answers.warm.wait()

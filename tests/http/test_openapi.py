@@ -20,6 +20,9 @@ from tests.support.service import Service
 
 TOKEN = "openapi-admin-token-0123456789"
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
+BYTES = "application/octet-stream"
+"""What documents are to generated clients, which would otherwise parse them by their type."""
+
 EXAMPLES = 20
 """Requests generated for each operation, beside those of the coverage phase."""
 
@@ -47,11 +50,12 @@ def test_the_description_repeats_tables_of_the_program_as_they_are() -> None:
     assert described["info"]["version"] == __version__
     assert parameters["format"]["schema"] == {"type": "string", "enum": [*FORMATS], "default": DEFAULT_FORMAT}
     assert parameters["identifier"]["schema"]["maxLength"] == IDENTIFIER_LENGTH
-    assert sorted(described["paths"]["/default"]["get"]["responses"]["200"]["content"]) == types
+    assert sorted(described["paths"]["/default"]["get"]["responses"]["200"]["content"]) == sorted([*types, BYTES])
     assert described["paths"]["/default"]["put"]["requestBody"]["content"]["text/plain"]["schema"] == {
         "type": "string",
         "maxLength": DOCUMENT_LIMIT,
     }
+    assert next(iter(described["paths"]["/default"]["put"]["requestBody"]["content"])) == BYTES
     assert schemas["Error"]["required"] == ["error"]
 
 
@@ -73,7 +77,8 @@ def templates_of(rule: str) -> list[str]:
     found = [rule]
     for choice in re.findall(r"<\w+:re:([\w|]+)>", rule):
         found = [re.sub(r"<\w+:re:[\w|]+>", word, path, count=1) for path in found for word in choice.split("|")]
-    return [path.replace("<name>", "{identifier}").replace("<row>", "{row}") for path in found]
+    found = [path.replace("<name>", "{identifier}") for path in found]
+    return [path.replace("<revision>", "{revision}").replace("<row>", "{row}") for path in found]
 
 
 def test_no_request_brings_a_response_that_is_not_described(serving: Callable[..., Service], tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import gc
 import io
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -33,6 +34,8 @@ LONGEST_REQUEST = 100_000  # bytes
 READ_AT_START = ("PYTHON", "LC_", "LANG", "TZ", "LD_", "MALLOC")
 """What the names of variables begin with that an interpreter or its libraries read when they start."""
 ENCODING = "PYTHONIOENCODING"
+LIMITS = (resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)
+"""Of the caller, which a command inherits."""
 
 
 class _Forking:
@@ -48,7 +51,8 @@ class _Forking:
         with self._lock:
             if self._channel is None:
                 self._channel = self._start()
-            request = json.dumps([arguments, os.getcwd(), dict(environ)]).encode()
+            limits = {number: resource.getrlimit(number) for number in LIMITS}
+            request = json.dumps([arguments, os.getcwd(), dict(environ), limits]).encode()
             assert len(request) < LONGEST_REQUEST
             self._channel.sendmsg([request], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))])
 
@@ -146,7 +150,9 @@ def _run(request: Any, streams: list[int], command_line: Any) -> None:
     """Be the program from now on."""
     status = 1
     try:
-        arguments, directory, environ = request
+        arguments, directory, environ, limits = request
+        for number, limit in limits.items():
+            resource.setrlimit(int(number), limit)
         os.chdir(directory)
         os.environ.clear()
         os.environ.update(environ)

@@ -10,8 +10,8 @@ from answerd import captures, errors, identity
 from answerd.answers import catalogue
 from answerd.formats import family, filters, template, xml_tree, yaml_reading
 from answerd.server import capture, request_log
-from answerd.server.admin import routes
-from answerd.store import reading
+from answerd.server.admin import change_body, routes
+from answerd.store import reading, secret_files
 from answerd.validators import tools, verdict
 from tests.unit.test_docs import rows
 
@@ -23,6 +23,7 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
     [
         ("file of a document", f"{reading.LARGEST_FILE:,} bytes"),
         ("document through the admin API", f"{routes.DOCUMENT_LIMIT:,} bytes"),
+        ("body of `POST /apply`", f"{change_body.BODY_LIMIT:,} bytes"),
         ("identifier", f"{identity.IDENTIFIER_LENGTH} characters"),
         ("nesting (TOML, YAML, JSON, XML)", f"{family.DEEPEST} levels"),
         ("what the aliases of a YAML document stand for, together", f"{yaml_reading.MOST_ALIASED:,} nodes"),
@@ -30,6 +31,7 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ("attributes that a doctype declares", f"{xml_tree.MOST_DECLARED} attributes"),
         ("groups of one answer: the group that applies and those that it extends", f"{catalogue.MOST_GROUPS} groups"),
         ("filters of a placeholder", f"{template.MOST_FILTERS} filters"),
+        ("a secret", f"{secret_files.LARGEST_SECRET:,} bytes"),
         ("text that the filter `slug` makes", f"{len(filters.FILTERS['slug']('x' * 999))} characters"),
         ("text that the filters `replace` and `join` make", f"{filters.LONGEST_FILTERED:,} characters"),
         ("values that the filter `split` makes", f"{filters.MOST_PIECES:,} values"),
@@ -51,4 +53,4 @@ def test_a_limit_is_that_of_the_code(what: str, limit: str) -> None:
 
 
 def test_every_row_is_tested() -> None:
-    assert len(TABLE) - 1 == 20, "the heads of the tables are alike: 'what'"
+    assert len(TABLE) - 1 == 22, "the heads of the tables are alike: 'what'"

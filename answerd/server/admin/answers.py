@@ -12,8 +12,10 @@ import bottle
 from gevent.lock import RLock
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.hidden_secrets import without_secrets
 from answerd.answers.provenance import explanation_text
 from answerd.answers.resolve import Answer, resolve
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.check import check
 from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts, Request, facts_of
@@ -23,8 +25,9 @@ from answerd.server.admin.requests import NotThere
 from answerd.server.admin.responses import JSON, json_response, note_outcome
 from answerd.server.admin.routes import Route
 from answerd.server.answer_set import CooperativeYield
-from answerd.server.live_set import LiveAnswerSet
+from answerd.server.etags import set_etag
 from answerd.server.statuses import OK
+from answerd.server.write_guard import WriteGuard
 
 EXPLAIN = "explain=1"
 
@@ -36,10 +39,12 @@ class CannotRender(Exception):
 class Answers:
     """Handlers of ``/resolve`` and ``/check``."""
 
-    def __init__(self, follower: LiveAnswerSet) -> None:
-        self.follower = follower
+    def __init__(self, guard: WriteGuard, sources: Sources = NO_SOURCES) -> None:
+        self.guard = guard
+        self.follower = guard.follower
+        self.sources = sources
         self._checking = RLock()
-        self._checked: tuple[Catalogue, list[str]] | None = None
+        self._checked: tuple[Catalogue, int, list[str]] | None = None
 
     def routes(self) -> Iterable[Route]:
         """Return the requests that this group answers."""
@@ -55,10 +60,11 @@ class Answers:
         catalogue = self.follower.current()
 
         def look() -> tuple[Answer, bytes | None]:
-            answer = resolve(catalogue, facts)
-            return answer, explanation_text(answer, catalogue.inventory).encode(
-                "utf-8", "replace"
-            ) if explains else None
+            answer = resolve(catalogue, facts, sources=self.sources)
+            if not explains:
+                return answer, None
+            shown = without_secrets(catalogue, answer, facts, self.sources)
+            return answer, explanation_text(shown, catalogue.inventory).encode("utf-8", "replace")
 
         try:
             answer, explanation = catalogue.elsewhere(look)
@@ -76,14 +82,19 @@ class Answers:
         return bottle.HTTPResponse(answer.body, OK, {"Content-Type": answer.format.content_type, **source})
 
     def check(self) -> bottle.HTTPResponse:
-        """Return every problem of the set, as ``answerd check`` finds them. Looked for once per state of the set."""
+        """Return every problem of the set, as ``answerd check`` finds them.
+
+        Looked for once per state of the set and of the secrets.
+        """
+        tag = set_etag(self.guard.run(self.guard.store.version))  # before the look, which may see more
         with self._checking:
-            catalogue = self.follower.current()
-            if self._checked is None or self._checked[0] is not catalogue:
-                self._checked = catalogue, [*check(catalogue, pause=CooperativeYield()).problems]
-            problems = self._checked[1]
+            catalogue, version = self.follower.current(), self.sources.version()
+            if self._checked is None or self._checked[0] is not catalogue or self._checked[1] != version:
+                found = check(catalogue, pause=CooperativeYield(), sources=self.sources).problems
+                self._checked = catalogue, version, [*found]
+            problems = self._checked[2]
         note_outcome(f"{len(problems)} problems")
-        return json_response(OK, {"problems": problems})
+        return json_response(OK, {"problems": problems}, {"ETag": tag})
 
 
 def _without_explain(query: str) -> tuple[str, bool]:

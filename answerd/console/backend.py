@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.sources import Sources
 from answerd.documents import Key
 from answerd.identity import Kind
 
@@ -135,11 +136,12 @@ class Feed(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class Backend:
     """Everything that pages are made of. ``editing`` is None for a store that is read only, ``installs`` where there
     are no states, ``feed`` and ``captures`` where nothing is recorded."""
 
     catalogue: Callable[[], Catalogue]
+    sources: Sources
     problems: Callable[[], Sequence[str]]
     check: Callable[[], Sequence[str]]
     store: str
