@@ -205,6 +205,9 @@ class Config:
     trusted_proxies: tuple[Network, ...] = _setting(
         "SERVICE_TRUSTED_PROXIES", None, "networks whose X-Forwarded-For is believed", parse_networks, unset=()
     )
+    metrics: Address | None = _setting(
+        "SERVICE_METRICS_ADDR", None, "address that serves /metrics without a token; unset means off", Address.parse
+    )
     secrets_dir: str | None = _setting(
         SECRETS_DIR, None, "directory of the secrets; unset: systemd's $CREDENTIALS_DIRECTORY, where that is set"
     )
@@ -215,6 +218,7 @@ class Config:
     log: Literal["all", "problems", "off"] = _choice(
         "SERVICE_LOG", ("all", "problems", "off"), "which requests are logged"
     )
+    log_format: Literal["text", "json"] = _choice("SERVICE_LOG_FORMAT", ("text", "json"), "what a line of the log is")
     log_file: str = _setting("SERVICE_LOG_FILE", "stderr", "stderr, stdout or a file to append to")
     env_file: str | None = _setting(ENV_FILE, None, "a file of KEY=value lines that gives defaults")
 
@@ -337,16 +341,25 @@ def _contradictions(config: Config) -> Iterator[str]:
         yield f"SERVICE_ADMIN_ADDR is set without SERVICE_ADMIN_TOKEN: set one of {TOKEN_LENGTH} characters or more"
     if any(len(token) < TOKEN_LENGTH for token in config.admin_tokens):
         yield f"SERVICE_ADMIN_TOKEN is too short: it needs at least {TOKEN_LENGTH} characters"
-    if config.console and not config.admin_tokens:
-        yield f"SERVICE_CONSOLE_ADDR is set without SERVICE_ADMIN_TOKEN: set one of {TOKEN_LENGTH} characters or more"
-    if config.console and config.console.port and config.console == config.listen:
-        yield f"SERVICE_CONSOLE_ADDR and SERVICE_LISTEN_ADDR are both {config.console}: the console needs its own"
     if config.admin and config.admin.port and config.admin == config.listen:
         yield f"SERVICE_ADMIN_ADDR and SERVICE_LISTEN_ADDR are both {config.admin}: the admin API needs its own"
+    yield from _clashes(config)
     if config.tls_cert and not config.tls_key:
         yield "SERVICE_TLS_CERT is set without SERVICE_TLS_KEY: set both, or neither"
     if config.tls_key and not config.tls_cert:
         yield "SERVICE_TLS_KEY is set without SERVICE_TLS_CERT: set both, or neither"
+
+
+def _clashes(config: Config) -> Iterator[str]:
+    """Yield what is wrong with the addresses of the console and of the metrics beside those of the others."""
+    if config.console and not config.admin_tokens:
+        yield f"SERVICE_CONSOLE_ADDR is set without SERVICE_ADMIN_TOKEN: set one of {TOKEN_LENGTH} characters or more"
+    if config.console and config.console.port and config.console == config.listen:
+        yield f"SERVICE_CONSOLE_ADDR and SERVICE_LISTEN_ADDR are both {config.console}: the console needs its own"
+    if config.metrics and config.metrics.port:
+        for name, other in (("SERVICE_LISTEN_ADDR", config.listen), ("SERVICE_ADMIN_ADDR", config.admin)):
+            if config.metrics == other:
+                yield f"SERVICE_METRICS_ADDR and {name} are both {other}: metrics need an address of their own"
 
 
 def _risks(config: Config) -> Iterator[str]:
@@ -355,6 +368,8 @@ def _risks(config: Config) -> Iterator[str]:
         yield f"SERVICE_ADMIN_ADDR is {config.admin}, not a loopback address: others can reach the admin API"
     if config.console and not config.console.is_loopback:
         yield f"SERVICE_CONSOLE_ADDR is {config.console}, not a loopback address: others can reach the console"
+    if config.metrics and not config.metrics.is_loopback:
+        yield f"SERVICE_METRICS_ADDR is {config.metrics}, not a loopback address: others can read the metrics"
     if any(len(token) < TOKEN_LENGTH for token in config.answer_tokens):
         yield f"SERVICE_ANSWER_TOKEN is short: at least {TOKEN_LENGTH} characters are harder to guess"
     if config.is_open and is_public(config.listen.host):

@@ -20,6 +20,7 @@ from answerd.server.admin.changes import Changes
 from answerd.server.admin.description import Description
 from answerd.server.admin.documents import Documents
 from answerd.server.admin.inventories import Inventories
+from answerd.server.admin.observation import Observation
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
 from answerd.server.admin.routes import Handlers, Route
@@ -81,9 +82,10 @@ def make_admin_app(
     tokens: AdminTokens,
     block: FailureBlock,
     log: Callable[[str], None],
-    readiness: Readiness = lambda: "",
     *,
+    readiness: Readiness = lambda: "",
     sources: Sources = NO_SOURCES,
+    exposition: Callable[[], bytes] = bytes,
 ) -> bottle.Bottle:
     """Return the application. ``log`` takes a line about the service; ``sources`` fill answers beside the facts."""
     hold_in_context()
@@ -98,6 +100,7 @@ def make_admin_app(
         Inventories(guard),
         Changes(guard),
         Answers(guard, sources),
+        Observation(exposition),
     )
     for group in groups:
         for route in group.routes():

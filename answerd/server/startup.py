@@ -20,8 +20,10 @@ from answerd.server.admission import Admission, Descriptors, divide, raise_file_
 from answerd.server.answer_set import Preparation
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
 from answerd.server.console_parts import ConsoleFactory
+from answerd.server.counters import Counters
 from answerd.server.live_set import WriteCounter
 from answerd.server.long_work import LongWork
+from answerd.server.metrics import make_counters
 from answerd.server.peer import with_port
 from answerd.server.processes import log_reopened
 from answerd.server.request_log import RequestLog
@@ -55,6 +57,8 @@ class Service:
     admin_tokens: AdminTokens
     secrets: SecretFiles
     sources: Sources
+    metrics_socket: socket.socket | None
+    counters: Counters
     make_console: ConsoleFactory | None = None
     generation: WriteCounter = field(default_factory=WriteCounter)
     digest: Preparation = field(default_factory=Preparation)
@@ -75,6 +79,8 @@ class Service:
             self.log.service(f"admin API listening on {_bound(self.admin_socket)}")
         if self.console_socket is not None:
             self.log.service(f"console listening on {_bound(self.console_socket)}")
+        if self.metrics_socket is not None:
+            self.log.service(f"metrics at {_bound(self.metrics_socket)}")
         self.log.service(self.announcement)
 
     def reload(self, *, says: bool) -> None:
@@ -144,6 +150,7 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
     console_socket = (
         _bind("SERVICE_CONSOLE_ADDR", config.console, 1)[0] if config.console and not config.shares_console else None
     )
+    metrics_socket = _bind("SERVICE_METRICS_ADDR", config.metrics, 1)[0] if config.metrics else None
     if descriptors.warning:
         log.service(f"warning: {descriptors.warning}")
     secrets = SecretFiles(config.secrets_dir)
@@ -167,6 +174,8 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         AdminTokens(config.admin_tokens, named),
         secrets,
         sources_of(secrets),
+        metrics_socket,
+        make_counters(config.workers + 3),  # one each for the interim worker, the other listeners and the parent
         make_console,
     )
     service.say_fingerprint()

@@ -7,37 +7,33 @@ share is the `answerd.server.startup.Service`.
 from __future__ import annotations
 
 import signal
-import socket
 import time
-from collections.abc import Callable, Sequence
-from typing import cast
-from wsgiref.types import WSGIApplication
+from collections.abc import Callable
+from functools import partial
 
 import gevent
 from gevent.event import Event
 
-from answerd.server import admin_app, allocator, answer_app
-from answerd.server.admin.routes import DOCUMENT_LIMIT
-from answerd.server.admin_app import make_admin_app
-from answerd.server.admission import Admission
+from answerd.server import allocator, answer_app
+from answerd.server.administration import Administration
 from answerd.server.answer_app import make_answer_app
-from answerd.server.answer_set import AnswerSet, CooperativeYield
-from answerd.server.bearer import FailureBlock
+from answerd.server.answer_set import AnswerSet
 from answerd.server.capture import Recorder
-from answerd.server.console_parts import ConsoleParts
 from answerd.server.history_pruning import prune_for_ever
 from answerd.server.listener import Listener
 from answerd.server.live_set import in_thread
+from answerd.server.metrics import RequestCounts
 from answerd.server.processes import when_parent_exits
-from answerd.server.serving import Gate, Limits
+from answerd.server.serving import Limits
 from answerd.server.startup import Service
 from answerd.server.write_guard import WriteGuard
-from answerd.store import WritableStore
-from answerd.store.read_only import ReadOnlyStore
 from answerd.store.secret_files import LOOK_SECONDS
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """No more than are read from at once: a connection that has sent its request is not idle when the next ones come."""
+
+METRICS_CONNECTIONS = 32
+"""Connections in flight that the listener of the metrics admits: a few scrapers."""
 
 LAST_WRITES_SECONDS = 1.0
 """How long a disk may hold up the end of the service."""
@@ -70,12 +66,15 @@ class Worker:
             reports=reports,
             inherited=parent_pipe is not None and not is_interim,
             prepares=not is_interim,
+            counters=service.counters,
         )
 
     def answer(self, worker: int) -> None:
         """Have the answer endpoint here, as this worker."""
         service, config = self.service, self.service.config
-        service.admission.attach(config.workers if self.is_interim else worker)
+        slot = config.workers if self.is_interim else worker
+        service.admission.attach(slot)
+        service.counters.attach(slot)
         self.listeners.append(
             Listener(
                 service.sockets[worker],
@@ -92,80 +91,20 @@ class Worker:
                 wants_body=answer_app.make_gate(service.access),
                 trusted_proxies=config.trusted_proxies,
                 tls=service.certificate.context if service.certificate is not None else None,
+                counts=RequestCounts(service.counters),
             )
         )
 
     def administer(self) -> None:
-        """Have the admin API and the console here, if there are to be any: in one process of the service, no other."""
-        service, config = self.service, self.service.config
-        if service.admin_socket is None and service.console_socket is None:
-            return
-        is_writable = config.store != "files"
-        store = service.loader.store
-        writable: WritableStore = (
-            cast(WritableStore, store) if is_writable else ReadOnlyStore(store, self.answers.follower.current)
-        )
-        guard = WriteGuard(writable, self.answers.follower, CooperativeYield())
-        self.guard = guard if is_writable else None
-        block = FailureBlock(time.monotonic)
-        app: WSGIApplication = make_admin_app(
-            guard,
-            service.admin_tokens,
-            block,
-            service.log.service,
-            self.answers.readiness,
-            sources=service.sources,
-        )
-        gate = admin_app.make_gate(app, service.admin_tokens, block)
-        if service.make_console is not None and config.console is not None:
-            parts = ConsoleParts(
-                config=lambda: service.config,
-                store=store,
-                follower=self.answers.follower,
-                guard=self.guard,
-                tokens=service.admin_tokens,
-                block=block,
-                log=service.log.service,
-                problems=self._problems,
-                sources=service.sources,
-                api=app,
-                api_gate=gate,
-            )
-            console, console_gate = service.make_console(parts)
-            if service.console_socket is not None:
-                self._administer_at(service.console_socket, console, console_gate)
-            if config.shares_console:
-                app, gate = console, console_gate
-        if service.admin_socket is not None:
-            self._administer_at(service.admin_socket, app, gate)
+        """Have the other listeners here, if there are to be any (`answerd.server.administration`): in one process of
+        the service only."""
+        if not self.listeners:
+            self.service.counters.attach(self.service.config.workers + 1)
+        administration = Administration(self.service, self.answers)
+        self.guard = administration.guard
+        self.listeners += administration.listeners()
         for listener in self.listeners:
             listener.relatives = [other for other in self.listeners if other is not listener]
-
-    def _problems(self) -> Sequence[str]:
-        return self.answers.digest.problems.listed()
-
-    def _administer_at(self, listening: socket.socket, app: WSGIApplication, gate: Gate) -> None:
-        service, config = self.service, self.service.config
-        limits = Limits(
-            timeout=config.timeout_seconds,
-            max_body=DOCUMENT_LIMIT,
-            larger_body=admin_app.make_larger_body(app),
-            max_lingering=service.descriptors.admin,
-            accept_at_once=ADMIN_ACCEPTS_AT_ONCE,
-            idle_give_way=True,
-        )
-        self.listeners.append(
-            Listener(
-                listening,
-                app,
-                limits=limits,
-                log=service.log,
-                admission=Admission(service.descriptors.admin),
-                trusted_proxies=config.trusted_proxies,
-                wants_body=gate,
-                error=admin_app.json_error,
-            )
-        )
 
     def run(self, announce: Callable[[], None] | None = None) -> int:
         """Serve until told to stop. Returns the exit status. ``announce``: what to do once connections are accepted."""
@@ -253,4 +192,7 @@ class Worker:
 def _recorder(service: Service) -> Recorder | None:
     directory = service.config.capture_dir
     problems_only = service.config.capture == "problems"
-    return Recorder(directory, service.log, problems_only=problems_only) if directory is not None else None
+    if directory is None:
+        return None
+    count = partial(service.counters.add, "answerd_captures_total")
+    return Recorder(directory, service.log, problems_only=problems_only, count=count)
