@@ -13,10 +13,8 @@ from hypothesis import settings
 
 pytest.register_assert_rewrite("tests.support")
 
-from tests.support.fleet import STORES, Fleet, key_of  # noqa: E402
+from tests.support.fleet import STORES, Fleet  # noqa: E402
 from tests.support.service import Service, write_tree  # noqa: E402
-
-__all__ = ["STORES", "Fleet", "key_of"]  # their former place: import them from tests.support.fleet
 
 settings.register_profile("by hand", deadline=None, derandomize=False)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
