@@ -4,8 +4,8 @@ Knows when a greenlet is needed (only while an app runs) and how a response is m
 connections are accepted or counted; its listener keeps the deadlines. The bytes are `channel.py`.
 
 A connection waits as a watcher on its socket and a buffer. It reads the request, runs the app, sends the response, and
-lingers where the client may still be sending: closing a socket with unread bytes resets the connection, and the response
-would be lost. So the sending side is closed first and what arrives is thrown away, for a bounded time and amount.
+lingers where the client may still be sending: closing a socket with unread bytes resets the connection and loses the
+response. So the sending side is closed first and what arrives is thrown away, for a bounded time and amount.
 """
 
 from __future__ import annotations
