@@ -16,7 +16,8 @@ from collections.abc import Callable
 from functools import partial
 
 from answerd.config import Config
-from answerd.server import allocator, gc_tuning
+from answerd.server import allocator, gc_tuning, systemd
+from answerd.server.console_parts import ConsoleFactory
 from answerd.server.processes import InterimWorker, Supervisor, block_signals, stop_requested
 from answerd.server.replication import REPLICATOR, run_replicator
 from answerd.server.request_log import RequestLog
@@ -35,8 +36,8 @@ INTERIM_WORKER_AFTER_SECONDS = 0.3
 """How long several workers may load before an interim worker answers in their place."""
 
 
-def serve(config: Config) -> int:
-    """Run until a signal ends it. Returns the exit status.
+def serve(config: Config, make_console: ConsoleFactory | None = None) -> int:
+    """Run until a signal ends it. Returns the exit status. ``make_console`` makes the console, where one is configured.
 
     Raises `StartupError`, `answerd.store.StoreError`: the service cannot start.
     """
@@ -49,7 +50,7 @@ def serve(config: Config) -> int:
         allocator.configure()
         gc.set_threshold(*gc_tuning.THRESHOLDS)
         sys.setswitchinterval(SWITCH_SECONDS)
-        service = prepare(config, log)
+        service = prepare(config, log, make_console)
         needs_others = config.workers > 1 or isinstance(service.loader.store, ReplicatingStore)
         return _Several(service).run() if needs_others else _run_alone(service)
     finally:
@@ -76,13 +77,17 @@ class _Several:
         self._parent_pipe, self._held_open = os.pipe()
         workers = [(f"worker {index + 1}", [listening]) for index, listening in enumerate(service.sockets)]
         self._sockets: dict[str, list[socket.socket]] = dict(workers)
-        others = [listening for listening in (service.admin_socket, service.metrics_socket) if listening is not None]
-        if others:
-            self._sockets["metrics" if service.admin_socket is None else "admin API"] = others
+        others = [service.admin_socket, service.console_socket, service.metrics_socket]
+        administered = [listening for listening in others if listening is not None]
+        if administered:
+            names = ("admin API", "console", "metrics")
+            name = next(name for name, listening in zip(names, others, strict=True) if listening is not None)
+            self._sockets[name] = administered
         if isinstance(service.loader.store, ReplicatingStore):
             self._sockets[REPLICATOR] = []
         self.names = list(self._sockets)
         self._is_announced = False
+        self._watchdog = systemd.Watchdog()
         service.counters.attach(service.config.workers + 2)
 
     def run(self) -> int:
@@ -95,10 +100,11 @@ class _Several:
             service.log,
         )
         try:
-            _load_for_all(service, self.announce)
+            _load_for_all(service, self.announce, self._watchdog)
         except _Stopped:
             for listening in service.sockets:  # no worker will take over what the interim worker leaves
-                refuse_new(listening)
+                if not service.is_activated:
+                    refuse_new(listening)
                 listening.close()
             interim_worker.end(service.config.timeout_seconds)
             service.log.service("stopped while loading")
@@ -126,6 +132,7 @@ class _Several:
         self.service.counters.add("answerd_workers_replaced_total")
         if index < self.service.config.workers:
             self.service.admission.reset(index)
+            self.service.heartbeats.forget(index)
 
     def announce(self) -> None:
         """Say where requests are accepted; only once."""
@@ -135,11 +142,21 @@ class _Several:
 
     def reload(self) -> None:
         """Reload for the children that will be forked later."""
+        systemd.notify_reloading()
         self.service.reload(says=True)
         self.service.say_fingerprint()
+        systemd.notify(systemd.READY)
+
+    def look_after(self) -> float | None:
+        """Tell the service manager that the workers live, as long as all of them do."""
+        seconds = self._watchdog.seconds
+        if seconds is not None:
+            self._watchdog.ping(lambda: self.service.heartbeats.are_younger_than(2 * seconds))
+        return seconds
 
     def stop_accepting(self) -> None:
         """Close the listening sockets that the parent holds open for its children."""
+        systemd.notify(systemd.STOPPING)
         for sockets in self._sockets.values():
             for inherited in sockets:
                 inherited.close()
@@ -152,7 +169,7 @@ class _Several:
         return worker.run()
 
 
-def _load_for_all(service: Service, announce: Callable[[], None]) -> None:
+def _load_for_all(service: Service, announce: Callable[[], None], watchdog: systemd.Watchdog) -> None:
     """What the children share: the answer set, its answers, its problems. What cannot be done here each does by itself.
 
     ``announce`` is called if it takes long. Raises `_Stopped`.
@@ -164,6 +181,7 @@ def _load_for_all(service: Service, announce: Callable[[], None]) -> None:
         if stop_requested():
             raise _Stopped
         gc_tuning.freeze_new()
+        watchdog.ping()
         if time.monotonic() > until:
             announce()
 

@@ -7,34 +7,26 @@ share is the `answerd.server.startup.Service`.
 from __future__ import annotations
 
 import signal
-import socket
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import cast
 
 import gevent
 from gevent.event import Event
 
-from answerd.server import admin_app, allocator, answer_app
-from answerd.server.admin.routes import DOCUMENT_LIMIT
-from answerd.server.admin_app import make_admin_app
-from answerd.server.admission import Admission
+from answerd.server import allocator, answer_app, systemd
+from answerd.server.administration import Administration
 from answerd.server.answer_app import make_answer_app
-from answerd.server.answer_set import AnswerSet, CooperativeYield
-from answerd.server.bearer import FailureBlock
+from answerd.server.answer_set import AnswerSet
 from answerd.server.capture import Recorder
-from answerd.server.exposition import Exposition
 from answerd.server.history_pruning import prune_for_ever
 from answerd.server.listener import Listener
 from answerd.server.live_set import in_thread
-from answerd.server.metrics import AdminCounts, RequestCounts
-from answerd.server.metrics_app import make_metrics_app
+from answerd.server.metrics import RequestCounts
 from answerd.server.processes import when_parent_exits
 from answerd.server.serving import Limits
 from answerd.server.startup import Service
 from answerd.server.write_guard import WriteGuard
-from answerd.store import WritableStore
 from answerd.store.secret_files import LOOK_SECONDS
 
 ADMIN_ACCEPTS_AT_ONCE = 32
@@ -42,6 +34,9 @@ ADMIN_ACCEPTS_AT_ONCE = 32
 
 METRICS_CONNECTIONS = 32
 """Connections in flight that the listener of the metrics admits: a few scrapers."""
+
+BEAT_SECONDS = 1.0
+"""How often a worker says that its loop goes round."""
 
 LAST_WRITES_SECONDS = 1.0
 """How long a disk may hold up the end of the service."""
@@ -66,6 +61,7 @@ class Worker:
         self.stopping = Event()
         self.listeners: list[Listener] = []
         self.guard: WriteGuard | None = None
+        self._beating: int | None = None
         self.answers = AnswerSet(
             service.loader,
             service.generation,
@@ -82,6 +78,8 @@ class Worker:
         service, config = self.service, self.service.config
         slot = config.workers if self.is_interim else worker
         service.admission.attach(slot)
+        if not self.is_interim:
+            self._beating = worker
         service.counters.attach(slot)
         self.listeners.append(
             Listener(
@@ -104,76 +102,23 @@ class Worker:
         )
 
     def administer(self) -> None:
-        """Have the admin API and the metrics here, if there are to be any: in one process of the service only."""
-        service, config = self.service, self.service.config
+        """Have the other listeners here, if there are to be any (`answerd.server.administration`): in one process of
+        the service only."""
         if not self.listeners:
-            service.counters.attach(config.workers + 1)
-        if service.metrics_socket is not None:
-            self.listeners.append(
-                Listener(
-                    service.metrics_socket,
-                    make_metrics_app(self._exposition(), self.answers.readiness),
-                    limits=Limits(timeout=config.timeout_seconds, max_body=0, accept_at_once=ADMIN_ACCEPTS_AT_ONCE),
-                    log=service.log,
-                    admission=Admission(METRICS_CONNECTIONS),
-                )
-            )
-        if service.admin_socket is not None:
-            self._administer(service.admin_socket)
+            self.service.counters.attach(self.service.config.workers + 1)
+        administration = Administration(self.service, self.answers)
+        self.guard = administration.guard
+        self.listeners += administration.listeners()
         for listener in self.listeners:
             listener.relatives = [other for other in self.listeners if other is not listener]
-
-    def _exposition(self) -> Exposition:
-        service = self.service
-
-        def expiry() -> float | None:
-            return service.certificate.expiry if service.certificate is not None else None
-
-        return Exposition(service.counters, service.admission, self.answers, service.config.workers, expiry)
-
-    def _administer(self, listening: socket.socket) -> None:
-        service, config = self.service, self.service.config
-        self.guard = WriteGuard(cast(WritableStore, service.loader.store), self.answers.follower, CooperativeYield())
-        counters = service.counters
-        block = FailureBlock(
-            time.monotonic, count=partial(counters.add, "answerd_authentication_failures_total", "admin")
-        )
-        app = make_admin_app(
-            self.guard,
-            service.admin_tokens,
-            block,
-            service.log.service,
-            readiness=self.answers.readiness,
-            exposition=self._exposition(),
-            sources=service.sources,
-        )
-        limits = Limits(
-            timeout=config.timeout_seconds,
-            max_body=DOCUMENT_LIMIT,
-            larger_body=admin_app.make_larger_body(app),
-            max_lingering=service.descriptors.admin,
-            accept_at_once=ADMIN_ACCEPTS_AT_ONCE,
-            idle_give_way=True,
-        )
-        self.listeners.append(
-            Listener(
-                listening,
-                app,
-                limits=limits,
-                log=service.log,
-                admission=Admission(service.descriptors.admin),
-                trusted_proxies=config.trusted_proxies,
-                wants_body=admin_app.make_gate(app, service.admin_tokens, block),
-                error=admin_app.json_error,
-                counts=AdminCounts(counters),
-            )
-        )
 
     def run(self, announce: Callable[[], None] | None = None) -> int:
         """Serve until told to stop. Returns the exit status. ``announce``: what to do once connections are accepted."""
         self._install_signal_handlers()
         self.service.long_work.begin()
         watch = gevent.spawn(self.answers.watch)
+        if self._beating is not None:
+            gevent.spawn(self._beat_for_ever, self._beating)
         gevent.spawn(self._trim_for_ever)
         gevent.spawn(self._watch_secrets)
         for listener in self.listeners:
@@ -189,8 +134,10 @@ class Worker:
         self.stopping.wait()
         if announce:
             self.service.log.service("stopping: what is in flight is finished")
+            systemd.notify(systemd.STOPPING)
         until = time.monotonic() + self.service.config.timeout_seconds
-        drains = [gevent.spawn(one.drain, until, hands_over=self.is_interim) for one in self.listeners]
+        hands_over = self.is_interim or self.service.is_activated
+        drains = [gevent.spawn(listener.drain, until, hands_over=hands_over) for listener in self.listeners]
         gevent.joinall(drains)
         watch.kill(block=False)
         # What threads still write: captures of the last requests.
@@ -198,6 +145,15 @@ class Worker:
         if announce:
             self.service.log.service("stopped")
         return 0
+
+    def _beat_for_ever(self, worker: int) -> None:
+        """Tell the parent, or the service manager where there is no parent, that the loop goes round."""
+        watchdog = systemd.Watchdog()
+        while True:
+            self.service.heartbeats.beat(worker)
+            if self.parent_pipe is None:
+                watchdog.ping()
+            gevent.sleep(BEAT_SECONDS if watchdog.seconds is None else min(BEAT_SECONDS, watchdog.seconds / 2))
 
     def _trim_for_ever(self) -> None:
         trimmer = allocator.Trimmer()
@@ -242,6 +198,8 @@ class Worker:
     def _reload(self) -> None:
         """SIGHUP: the log file, the settings, the certificate and the store, anew."""
         service = self.service
+        if self.parent_pipe is None:
+            systemd.notify_reloading()
         service.reload(says=self.parent_pipe is None)
         for listener in self.listeners:
             if listener.tls is not None and service.certificate is not None:
@@ -249,6 +207,7 @@ class Worker:
         service.log.service("reloading")
         if self.parent_pipe is None:
             service.say_fingerprint()
+            systemd.notify(systemd.READY)
         self.answers.look_at_everything()
 
 
