@@ -2,94 +2,25 @@
 
 from __future__ import annotations
 
-import json as json_module
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
+from hypothesis import settings
 
-from answerd.answers.problems import load_problems
-from answerd.answers.resolve import Answer, resolve
-from answerd.check import Report, check
-from answerd.documents import Key
-from answerd.facts import Facts, Request
-from answerd.formats import split_extension
-from answerd.identity import Kind
-from answerd.store import WritableStore
-from answerd.store.files import FileStore
-from answerd.store.loader import Loader
-from answerd.store.sqlite import SqliteStore
-from answerd.validators import Tools
-from tests.running import Service, write_tree
+pytest.register_assert_rewrite("tests.support")
 
-STORES: dict[str, Callable[[Path], WritableStore]] = {
-    "files": lambda scratch: FileStore(scratch / "answers"),
-    "sqlite": lambda scratch: SqliteStore(scratch / "answers.db"),
-}
-"""Every store, made in an empty directory. A behaviour test runs against each."""
+from tests.support.fleet import STORES, Fleet, key_of  # noqa: E402
+from tests.support.service import Service, write_tree  # noqa: E402
 
+__all__ = ["STORES", "Fleet", "key_of"]  # their former place: import them from tests.support.fleet
 
-def key_of(name: str) -> Key:
-    """The key of a document by its flat name: ``groups/rack.toml``, ``98fa9b50d810.toml``, ``default.ks``."""
-    folder, _, file = name.rpartition("/")
-    stem, extension = split_extension(file)
-    assert extension, name
-    if folder == "groups":
-        return Key(Kind.GROUP, stem, extension)
-    return Key(Kind.DEFAULT, "", extension) if stem == "default" else Key(Kind.MACHINE, stem, extension)
-
-
-class Fleet:
-    """An answer set in one store, asked without a network."""
-
-    def __init__(self, store: WritableStore) -> None:
-        self.store = store
-        self.loader = Loader(store)
-        self.loader.refresh()
-
-    def write(self, files: Mapping[str, str]) -> Fleet:
-        """Store documents and put them in force."""
-        if isinstance(self.store, SqliteStore):
-            with self.store.writing() as transaction:  # one wait for the disk, not one for each document
-                for name, text in files.items():
-                    transaction.put(key_of(name), text)
-                transaction.commit()
-        else:
-            for name, text in files.items():
-                self.store.put(key_of(name), text)
-        self.look()
-        return self
-
-    def remove(self, name: str) -> None:
-        """Remove a document and put that in force."""
-        self.store.delete(key_of(name))
-        self.look()
-
-    def look(self) -> None:
-        """Look as often as a store needs to believe what it sees."""
-        self.loader.refresh()
-        self.loader.refresh()
-
-    def ask(self, target: str = "/", *, json: Any = None, body: bytes = b"", **headers: str) -> Answer:
-        """The answer to a request. ``peer`` among the headers is the address it comes from."""
-        path, _, query = target.partition("?")
-        peer = headers.pop("peer", "")
-        named = [(name.replace("_", "-").lower(), value) for name, value in headers.items()]
-        sent = json_module.dumps(json).encode() if json is not None else body
-        return resolve(self.loader.catalogue, Facts(Request(path, query, named, sent, peer)))
-
-    def text(self, target: str = "/", **request: Any) -> str:
-        """The answer's text."""
-        return self.ask(target, **request).body.decode()
-
-    def problems(self) -> list[str]:
-        """What is wrong with the set."""
-        return load_problems(self.loader.catalogue)
-
-    def check(self) -> Report:
-        """What ``check`` says, by the built-in rules alone."""
-        return check(self.loader.catalogue, Tools.none())
+settings.register_profile("by hand", deadline=None, derandomize=False)
+settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "by hand")
+"""Property tests have no deadline: it would measure the machine. Continuous integration draws the same examples each
+time, so that a change is judged by what it changes; by hand each run draws others, and keeps those that failed."""
 
 
 @pytest.fixture(params=sorted(STORES))

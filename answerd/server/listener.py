@@ -30,7 +30,7 @@ from gevent.monkey import get_original
 from gevent.pywsgi import WSGIServer
 from greenlet import greenlet
 
-from answerd.config import Network
+from answerd.addresses import Network
 from answerd.server.admission import LINGERING, Admission
 from answerd.server.connection import Connection, one_line
 from answerd.server.http_parser import Request

@@ -6,7 +6,7 @@ Knows IP addresses and ``X-Forwarded-For``. Must not know sockets or who asks.
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from answerd.config import Network
+from answerd.addresses import Network
 
 _MAPPED_PREFIX = "::ffff:"
 

@@ -21,7 +21,8 @@ import gevent
 from gevent.event import Event
 
 from answerd import __version__
-from answerd.config import Address, Config
+from answerd.addresses import Address
+from answerd.config import Config
 from answerd.server import admin_app, allocator, answer_app, gc_tuning
 from answerd.server.admin_app import make_admin_app
 from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit

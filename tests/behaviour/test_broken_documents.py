@@ -11,7 +11,7 @@ import pytest
 
 from answerd.errors import BrokenDocument, EmptyAnswer, NotClaimed
 from answerd.store.files import FileStore
-from tests.conftest import Fleet
+from tests.support.fleet import Fleet
 
 MEMBER = 'members = ["aa:bb:cc:dd:ee:01"]\n'
 ASKED = "/pve?mac=aa:bb:cc:dd:ee:01"

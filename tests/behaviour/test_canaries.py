@@ -25,7 +25,7 @@ from answerd.facts import Facts, Request
 from answerd.formats import FORMATS
 from answerd.identity import Kind
 from answerd.validators import Tools, validate
-from tests.running import Service
+from tests.support.service import Service
 
 CANARY = "S3cretCanary"
 BASE = {"toml": 'a = "x"\n', "yaml": "a: x\n", "json": '{"a": "x"}', "xml": "<r><a>x</a></r>\n", "text": "a x\n"}
@@ -251,7 +251,7 @@ _NAMES: dict[str, Callable[[str], str]] = {
 }
 
 
-@settings(deadline=None, max_examples=400, derandomize=True)
+@settings(max_examples=400, derandomize=True)
 @given(corrupted(), st.sampled_from(list(Kind)))
 def test_a_corrupted_document_never_shows_its_secret(case: tuple[str, str], kind: Kind) -> None:
     extension, text = case

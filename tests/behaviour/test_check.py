@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.conftest import Fleet
+from tests.support.fleet import Fleet
 
 SETS: dict[str, tuple[Mapping[str, str], list[str], list[str]]] = {
     "a clean set": ({"node1.toml": "x = 1\n", "default.ks": "lang en_US\n"}, [], []),

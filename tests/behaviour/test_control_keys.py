@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from answerd.errors import NotClaimed
-from tests.conftest import Fleet
+from tests.support.fleet import Fleet
 
 GROUP = {
     "toml": (

@@ -9,7 +9,7 @@ from answerd.answers.differences import Comparison, Difference, compare
 from answerd.answers.masking import CHANGED, SECRET, masked
 from answerd.documents import RawDocument
 from answerd.formats import FORMATS
-from tests.conftest import key_of
+from tests.support.fleet import key_of
 
 Files = dict[str, str]
 

@@ -30,7 +30,7 @@ from answerd.identity import Kind
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader, loaded
 from answerd.validators import Tools, validate
-from tests.conftest import STORES
+from tests.support.fleet import STORES
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "answers"
 DIRECTORY = "the directory itself"

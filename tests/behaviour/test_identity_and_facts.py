@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from answerd.errors import NotClaimed
-from tests.conftest import Fleet
+from tests.support.fleet import Fleet
 
 FORM = "application/x-www-form-urlencoded"
 UUID = "12345678-1234-5678-9abc-98fa9b50d810"

@@ -7,7 +7,7 @@ import pytest
 from answerd.answers.compose import prepared_answer
 from answerd.errors import AnswerTooLarge
 from answerd.formats.family import LARGEST_ANSWER
-from tests.conftest import Fleet
+from tests.support.fleet import Fleet
 
 LINE = "x" * 1_023 + "\n"
 

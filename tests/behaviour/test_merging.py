@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Fleet
+from tests.support.fleet import Fleet
 
 
 def stacked(fleet: Fleet, *layers: str, extension: str = "toml") -> str:

@@ -7,7 +7,7 @@ import pytest
 from answerd.answers.near_misses import MOST_CHARACTERS, with_hints
 from answerd.errors import AnswerError, BrokenDocument, CannotFill, NotClaimed
 from answerd.facts import Facts, Request
-from tests.conftest import Fleet
+from tests.support.fleet import Fleet
 
 MAC = "52:54:00:ab:cd:ef"
 BARE = "525400abcdef"

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from answerd.errors import AnswerError, BrokenDocument, CannotFill, NotClaimed
-from tests.conftest import Fleet
+from tests.support.fleet import Fleet
 
 MADE_UP = {"vendor-data": b"", "network-config": b""}
 MAC = "52:54:00:aa:00:04"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.conftest import Fleet
+from tests.support.fleet import Fleet
 
 SETS: dict[str, tuple[Mapping[str, str], list[str]]] = {
     "nothing": ({"n1.toml": 'extends = "g"\n', "groups/g.toml": "x = 1\n", "default.ks": "x\n"}, []),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from answerd.errors import BrokenDocument, NotClaimed
-from tests.conftest import Fleet
+from tests.support.fleet import Fleet
 
 MAC = "98:fa:9b:50:d8:10"
 NAME = "98fa9b50d810"

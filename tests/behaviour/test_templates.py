@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from answerd.errors import BrokenDocument, CannotFill
-from tests.conftest import Fleet
+from tests.support.fleet import Fleet
 
 NASTY = [
     "plain",

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from answerd.errors import BrokenDocument, NotClaimed
-from tests.conftest import Fleet
-from tests.running import run, write_tree
+from tests.support.fleet import Fleet
+from tests.support.service import run, write_tree
 
 MAC = "52:54:00:aa:00:04"
 NAME = "525400aa0004"

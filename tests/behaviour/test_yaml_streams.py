@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from answerd.errors import BrokenDocument
-from tests.conftest import Fleet
+from tests.support.fleet import Fleet
 
 TALOS = """# of one machine
 machine:

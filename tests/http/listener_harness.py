@@ -18,9 +18,10 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.support.replies import Reply, receive
 
 HOST = "127.0.0.1"
 
@@ -151,26 +152,6 @@ def main(options: dict[str, Any]) -> None:
     log.close()
 
 
-@dataclass
-class Response:
-    """What a client received. ``status`` is 0 and everything else empty where nothing came."""
-
-    status: int = 0
-    headers: dict[str, str] = field(default_factory=dict)
-    body: bytes = b""
-    raw: bytes = b""
-    reset: bool = False
-
-    @classmethod
-    def parse(cls, raw: bytes, reset: bool = False) -> "Response":
-        head, _, body = raw.partition(b"\r\n\r\n")
-        lines = head.decode("latin-1").split("\r\n")
-        if not raw:
-            return cls(reset=reset)
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
-        return cls(int(lines[0].split(" ")[1]), headers, body, raw, reset)
-
-
 class Server:
     """The running process, its log lines as they come."""
 
@@ -210,7 +191,7 @@ class Server:
     def connect(self, timeout: float = 10.0, source: str = HOST) -> socket.socket:
         return socket.create_connection((HOST, self.port), timeout, (source, 0))
 
-    def send(self, *pieces: bytes) -> Response:
+    def send(self, *pieces: bytes) -> Reply:
         """One request in these pieces, and what comes back until the connection ends."""
         with self.connect() as client:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -233,17 +214,6 @@ class Server:
             self.process.kill()
         self.process.wait()
         return rest.strip()
-
-
-def receive(client: socket.socket) -> Response:
-    """Everything until the end of the connection, however it ends."""
-    raw = b""
-    try:
-        while piece := client.recv(65536):
-            raw += piece
-    except ConnectionResetError:
-        return Response.parse(raw, reset=True)
-    return Response.parse(raw)
 
 
 @contextmanager

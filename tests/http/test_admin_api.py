@@ -20,7 +20,8 @@ import pytest
 from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.store.sqlite import SqliteStore
-from tests.running import Reply, Service, exchange, request_bytes, run
+from tests.support.replies import Reply, exchange, request_bytes
+from tests.support.service import Service, run
 
 TOKEN = "admin-token-for-tests-0123456789"
 LIMIT = 262_144

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import Reply, Service, request_bytes, write_tree
+from tests.support.replies import Reply, request_bytes
+from tests.support.service import Service, write_tree
 
 TOKEN = "installer-töken-0123456789"
 FLEET = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.running import Service
+from tests.support.service import Service
 
 MAC = "98:fa:9b:50:d8:10"
 PAGE = (Path(__file__).parents[2] / "docs" / "selection.md").read_text("utf-8")

@@ -18,7 +18,8 @@ import pytest
 
 from answerd import captures
 from answerd.cli import main
-from tests.running import Reply, Service, environment, request_bytes, run, write_tree
+from tests.support.replies import Reply, request_bytes
+from tests.support.service import Service, environment, run, write_tree
 
 Serving = Callable[..., Service]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import answerd
-from tests.running import run, write_tree
+from tests.support.service import run, write_tree
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from answerd.server.admission import LEAST_FOR_ANSWERS, divide
-from tests import running
-from tests.http.listener_harness import Response, receive
 from tests.http.listener_harness import serving as listening
-from tests.http.test_listener import chunked, post, wait_until
-from tests.running import Reply, Service, exchange, request_bytes
+from tests.support.replies import Reply, chunked, exchange, post, receive, request_bytes
+from tests.support.service import PROGRAM, Service
+from tests.support.waiting import wait_until
 
 TOKEN = "answer-token-0123456789"
 ADMIN_TOKEN = "admin-token-0123456789"
@@ -56,7 +55,7 @@ def test_answers_that_nobody_reads_are_bounded_over_all_connections() -> None:
 
 
 @pytest.fixture
-def half_full() -> Iterator[tuple[Callable[[bytes], Response], socket.socket]]:
+def half_full() -> Iterator[tuple[Callable[[bytes], Reply], socket.socket]]:
     """A listener whose memory for bodies (20 shares: 1,310,720 bytes) one client fills with a megabyte."""
     with listening(max_connections=20) as server, server.connect() as holder:
         holder.sendall(post("/echo", b"x" * 1_000_000, length=MEGABYTE))
@@ -66,7 +65,7 @@ def half_full() -> Iterator[tuple[Callable[[bytes], Response], socket.socket]]:
 
 
 def test_above_the_memory_for_bodies_a_large_one_is_503_and_a_small_one_is_served(
-    half_full: tuple[Callable[[bytes], Response], socket.socket],
+    half_full: tuple[Callable[[bytes], Reply], socket.socket],
 ) -> None:
     send, holder = half_full
     refused = send(chunked("/echo", *[b"y" * 90_000] * 10))
@@ -79,7 +78,7 @@ def test_above_the_memory_for_bodies_a_large_one_is_503_and_a_small_one_is_serve
 
 
 def test_a_large_body_gives_way_to_small_ones(
-    half_full: tuple[Callable[[bytes], Response], socket.socket],
+    half_full: tuple[Callable[[bytes], Reply], socket.socket],
 ) -> None:
     _, holder = half_full
     with ExitStack() as clients:
@@ -234,8 +233,8 @@ def ask_admin(service: Service) -> Reply:
 def test_idle_connections_to_the_admin_api_lock_nobody_out(
     serving: Callable[..., Service], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: bytes
 ) -> None:
-    with_few_files = ["sh", "-c", 'ulimit -n 200 && exec "$@"', "sh", *running.PROGRAM]
-    monkeypatch.setattr(running, "PROGRAM", with_few_files)
+    with_few_files = ["sh", "-c", 'ulimit -n 200 && exec "$@"', "sh", *PROGRAM]
+    monkeypatch.setattr("tests.support.service.PROGRAM", with_few_files)
     service = serving(SERVICE_DB_PATH=tmp_path / "a.db", SERVICE_TIMEOUT_SECS=30, **SQLITE)
     service.wait_for_log("limit of open files")
     assert service.admin

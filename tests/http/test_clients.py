@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import Service, write_tree
+from tests.support.service import Service, write_tree
 
 FLEET = {
     "52-54-00-ab-cd-ef.ipxe": "#!ipxe\nchain http://x/{{ mac | dashes }}\n",

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.http.listener_harness import HOST, Server, receive, serving
+from tests.http.listener_harness import HOST, Server, serving
+from tests.support.replies import receive
 
 GET = b"GET / HTTP/1.1\r\nHost: s\r\n\r\n"
 POST = b"POST /echo HTTP/1.1\r\nHost: s\r\nContent-Length: 5\r\n\r\n"

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.admin_client import Admin
-from tests.running import PROGRAM, environment, run, write_tree
+from tests.support.admin import Admin
+from tests.support.service import PROGRAM, environment, run, write_tree
 
 BASE = '[global]\nkeyboard = "de"\ncountry = "at"\nfqdn = "{{ machine }}.example.com"\nmailto = "a@example.com"\n'
 BASE += 'timezone = "Europe/Vienna"\nroot-password-hashed = "$6$abcdefgh$' + "x" * 86 + '"\n'

@@ -17,20 +17,12 @@ import pytest
 
 from answerd.server.admission import Admission, raise_file_limit
 from answerd.server.peer import peer_address, with_port
-from tests.http.listener_harness import HOST, Response, Server, receive, resident_bytes, serving
+from tests.http.listener_harness import HOST, Server, resident_bytes, serving
+from tests.support.replies import Reply, chunked, post, receive
+from tests.support.waiting import wait_until
 
 GET = b"GET / HTTP/1.1\r\nHost: s\r\n\r\n"
 TIMEOUT = 1.0  # seconds, of the listener whose deadlines are watched
-
-
-def post(path: str, body: bytes, *headers: str, length: int | None = None) -> bytes:
-    lines = [f"POST {path} HTTP/1.1", "Host: s", f"Content-Length: {len(body) if length is None else length}", *headers]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
-
-
-def chunked(path: str, *chunks: bytes) -> bytes:
-    head = f"POST {path} HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
-    return head + b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in (*chunks, b""))
 
 
 def environ(server: Server, request: bytes) -> dict[str, object]:
@@ -337,14 +329,6 @@ def test_an_app_that_takes_too_long_is_a_500_at_the_deadline(impatient: Server) 
     assert " 500 the service had no answer before the deadline" in impatient.wait_for_line("GET /slow?9 ")
 
 
-def wait_until(condition: object, timeout: float = 5.0) -> None:
-    assert callable(condition)
-    until = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < until, "it did not come true in time"
-        time.sleep(0.02)
-
-
 def test_idle_connections_cost_a_buffer_and_slow_nobody_down() -> None:
     count = 2_000
     raise_file_limit()  # before the start: the service inherits the limit
@@ -559,7 +543,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def tls_send(server: Server, data: bytes, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> Response:
+def tls_send(server: Server, data: bytes, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> Reply:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.minimum_version = context.maximum_version = version

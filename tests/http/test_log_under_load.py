@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.load.torture.known_port import OnAKnownPort
-from tests.load.torture.processes import wait_until
-from tests.running import Service, write_tree
+from tests.support.known_port import OnAKnownPort
+from tests.support.service import Service, write_tree
+from tests.support.waiting import wait_until
 
 LONG = "a" * 1_400  # a target that soon fills a pipe
 

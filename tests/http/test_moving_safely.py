@@ -17,7 +17,7 @@ from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.store.sqlite import SqliteStore
 from answerd.store.writing import write_atomically
-from tests.running import environment, run, write_tree
+from tests.support.service import environment, run, write_tree
 
 SECRET = b"rootpw --iscrypted $6$x\n"
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from answerd.server.openapi import description
-from tests.running import Service
+from tests.support.service import Service
 
 TOKEN = "openapi-admin-token-0123456789"
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "openapi.json"

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from answerd.config import SETTINGS
-from tests.running import Service, environment
+from tests.support.service import Service, environment
 
 CHECKOUT = Path(__file__).parents[2]
 README = (CHECKOUT / "README.md").read_text("utf-8")

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.load.torture.probe import ask
-from tests.load.torture.processes import children, holds_back, is_alive, wait_until
-from tests.running import PROGRAM, Service, environment, write_tree
+from tests.support.probe import ask
+from tests.support.processes import children, holds_back, is_alive
+from tests.support.service import PROGRAM, Service, environment, write_tree
+from tests.support.waiting import wait_until
 
 TIMEOUT = 2  # seconds
 ALONE_AND_SEVERAL = pytest.mark.parametrize("workers", [1, 3])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import PROGRAM, environment, run, write_tree
+from tests.support.service import PROGRAM, environment, run, write_tree
 
 TERMINALS = {
     "ascii": {"PYTHONIOENCODING": "ascii"},

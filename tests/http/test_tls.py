@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.load.torture.processes import children, kill, wait_until
-from tests.running import Service, run, write_tree
+from tests.support.processes import children, kill
+from tests.support.service import Service, run, write_tree
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make certificates with")
 

@@ -11,9 +11,6 @@ from typing import Any
 import pytest
 
 from loadtest.fleet import templated_fleet, write
-from tests.load.torture.known_port import OnAKnownPort
-from tests.load.torture.probe import Probes, ask
-from tests.load.torture.processes import children, is_alive, kill, wait_until
 from tests.load.torture.workers import (
     admitted_of,
     kill_one_that_holds,
@@ -21,7 +18,11 @@ from tests.load.torture.workers import (
     replaced_after,
     workers,
 )
-from tests.running import Service, run, write_tree
+from tests.support.known_port import OnAKnownPort
+from tests.support.probe import Probes, ask
+from tests.support.processes import children, is_alive, kill
+from tests.support.service import Service, run, write_tree
+from tests.support.waiting import wait_until
 
 BREATH = 0.5  # seconds between two births in one place
 WORKERS = 3

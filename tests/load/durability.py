@@ -23,7 +23,7 @@ from pathlib import Path
 from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.store.sqlite import SqliteStore
-from tests.running import Service
+from tests.support.service import Service
 
 TOKEN = "durability-token-0123456789"
 WRITERS = 3

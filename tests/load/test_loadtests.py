@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from loadtest.fleet import Machine, mixed_fleet
-from tests.running import Service
+from tests.support.service import Service
 
 # Not imported to find out: locust patches the standard library of whoever imports it.
 pytestmark = pytest.mark.skipif(find_spec("locust") is None, reason="locust is not installed")

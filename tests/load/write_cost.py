@@ -15,7 +15,7 @@ from pathlib import Path
 
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
-from tests.admin_client import Admin
+from tests.support.admin import Admin
 
 DOCUMENT = 'extends = "base"\n[global]\nkeyboard = "de"\nfqdn = "{name}.example"\n'
 GROUPS = 10

@@ -13,7 +13,7 @@ from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.server import admin_app
 from answerd.store import StoreError
-from tests.admin_client import TOKEN, Admin
+from tests.support.admin import TOKEN, Admin
 
 LIMIT = 262_144
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.server.bearer import TRACKED_ADDRESSES, FailureBlock, is_bearer, is_guess
-from tests.admin_client import Clock
+from tests.support.admin import Clock
 
 TOKEN = "correct-token-0123456789"
 ADDRESS = "192.0.2.1"
@@ -306,7 +306,7 @@ class LiteralBlock:
             del self.failures[address]
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(
     st.integers(1, 4),
     st.lists(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from answerd.answers.copy_on_write import CopyOnWriteMap
@@ -23,7 +23,6 @@ def filled(count: int, *, is_searched: bool = False) -> CopyOnWriteMap[int, str]
     return made
 
 
-@settings(deadline=None)
 @given(st.integers(0, 20), STEPS, st.booleans())
 def test_it_is_a_mapping_and_so_are_the_copies_before(
     count: int, steps: list[tuple[str, int, int]], is_searched: bool

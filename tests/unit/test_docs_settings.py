@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from answerd import config
-from answerd.config import SETTINGS, EnvFile, Setting, read_config
+from answerd.config import SETTINGS, Setting, read_config
+from answerd.env_file import EnvFile
 
 PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
 ROWS = {

@@ -204,7 +204,7 @@ def test_a_text_of_more_than_1024_characters_has_no_identity_among_many() -> Non
 
 
 @given(st.integers(0, 30_000), st.integers(0, 29_999))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_the_identities_of_very_many_texts_are_those_of_each(count: int, at: int) -> None:
     texts = [f"N-{number}" for number in range(count)]
     texts[at:at] = ["192.168.1.11", "é"]

@@ -12,7 +12,7 @@ from answerd.formats import json_family
 from answerd.formats.family import ParseError
 from answerd.formats.template import TemplateReader
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=60)
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 keys = st.sampled_from(["a", "b", "c", "d.e", 'q"', "é", ""])

@@ -7,7 +7,7 @@ import shlex
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from answerd.answers.line_diff import unified
@@ -21,7 +21,6 @@ from answerd.formats.yaml_reading import MOST_TAG_DIRECTIVES
 from answerd.formats.yaml_reading import read as read_yaml
 
 
-@settings(deadline=None)
 @given(st.text(st.sampled_from("ab=* \t\n\\'\"\x0bé"), max_size=30))
 def test_words_are_those_of_a_shell(text: str) -> None:
     try:
@@ -41,7 +40,6 @@ def are_the_same(one: dict[str, str], other: dict[str, str]) -> bool:
     return bool(shared) and all(one[label] == other[label] for label in shared)
 
 
-@settings(deadline=None)
 @given(st.lists(ATTRIBUTES, max_size=8), ATTRIBUTES)
 def test_siblings_pair_as_if_each_were_compared_with_each(below: list[dict[str, str]], above: dict[str, str]) -> None:
     elements = [Element("a", attributes, ()) for attributes in below]
@@ -69,7 +67,6 @@ TREE: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(TREE, max_size=3), PATHS)
 def test_paths_taken_away_together_are_taken_away_one_by_one(children: list[Any], paths: list[tuple[str, ...]]) -> None:
     tree = xml_family.parse(written(children))
@@ -90,7 +87,6 @@ KEYS = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(tup
 MAPS = st.recursive(st.just(1), lambda below: st.dictionaries(st.sampled_from("abc"), below, max_size=3), max_leaves=12)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from("abc"), MAPS, max_size=3), KEYS)
 def test_keys_taken_away_together_are_taken_away_one_by_one(
     tree: dict[str, object], paths: list[tuple[str, ...]]
@@ -124,7 +120,6 @@ def applied(before: list[str], diff: list[str]) -> list[str]:
     return after + before[at:]
 
 
-@settings(deadline=None)
 @given(LINES, LINES, st.integers(1, 20))
 def test_a_diff_makes_the_one_text_of_the_other(before: list[str], after: list[str], times: int) -> None:
     before = [*before, *map(str, range(times * 30)), *before]
@@ -132,7 +127,6 @@ def test_a_diff_makes_the_one_text_of_the_other(before: list[str], after: list[s
     assert applied(before, unified(before, after)) == after
 
 
-@settings(deadline=None)
 @given(LINES, LINES)
 def test_a_diff_of_short_texts_is_that_of_the_standard_library(before: list[str], after: list[str]) -> None:
     assert unified(before, after) == list(difflib.unified_diff(before, after, lineterm=""))[2:]

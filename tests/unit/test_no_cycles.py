@@ -21,8 +21,8 @@ from answerd.identity import Kind
 from answerd.server.http_parser import BadRequest, RequestReader
 from answerd.server.live_set import in_thread
 from answerd.validators import Tools
-from tests.admin_client import Admin
-from tests.conftest import Fleet
+from tests.support.admin import Admin
+from tests.support.fleet import Fleet
 
 HEAD = b"POST /proxmox HTTP/1.1\r\nHost: s\r\n"
 BODY = b'{"network_interfaces": [{"link": "eno1", "mac": "52:54:00:00:00:05"}], "serial": "A1"}'

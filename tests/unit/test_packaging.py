@@ -13,7 +13,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import answerd
-from answerd.config import SETTINGS, EnvFile, Setting, describe, read_config
+from answerd.config import SETTINGS, Setting, describe, read_config
+from answerd.env_file import EnvFile
 
 CHECKOUT = Path(__file__).parents[2]
 SCRIPTS = sorted(

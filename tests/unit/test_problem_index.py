@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unittest import mock
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from answerd.answers import catalogue as catalogues
@@ -34,7 +34,6 @@ CHANGE = st.tuples(st.sampled_from(KEYS), st.sampled_from([*TEXTS, None]))
 STEPS = st.lists(st.lists(CHANGE, max_size=3, unique_by=lambda change: change[0]), max_size=12)
 
 
-@settings(deadline=None)
 @given(STEPS, st.booleans(), st.sampled_from([1, 2, 100]))
 def test_an_index_brought_up_to_date_equals_one_made_anew(
     steps: list[list[tuple[Key, str | None]]], told: bool, most_groups: int

@@ -53,7 +53,6 @@ long_requests = st.lists(long_words, min_size=1, max_size=3).map(
 
 @pytest.mark.parametrize("sought", SOUGHT_ONE_BY_ONE)
 @given(kept=st.lists(long_criteria, max_size=40), gone=st.lists(long_criteria, max_size=10), facts=long_requests)
-@settings(deadline=None)
 def test_long_texts_between_wildcards_come_and_go(
     kept: list[Selector], gone: list[Selector], facts: Facts, sought: int
 ) -> None:
@@ -192,7 +191,7 @@ forms = st.lists(st.text("ab1", max_size=5), max_size=14, unique=True).map(Forms
 
 
 @given(st.lists(st.sampled_from(["a", "b", "ab", "bba", "1", "*", "?", "**", "?*"]), min_size=1, max_size=5), forms)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_a_search_in_all_values_finds_what_trying_each_finds(parts: list[str], values: Forms) -> None:
     pattern = Pattern("".join(parts))
     assert pattern.matches_any(values) == any(map(pattern.matches, values))

@@ -56,13 +56,12 @@ def same(one: Any, other: Any) -> bool:
 
 
 @given(tables)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_what_is_written_reads_back_the_same(tree: dict[str, Any]) -> None:
     assert same(toml_family.parse(written(tree)), tree)
 
 
 @given(tables, tables)
-@settings(deadline=None)
 def test_merging_keeps_everything_and_replaces_all_but_tables(lower: dict[str, Any], upper: dict[str, Any]) -> None:
     merged = toml_family.merge(lower, upper)
     assert list(merged) == [*lower, *(key for key in upper if key not in lower)]
@@ -76,7 +75,6 @@ def test_merging_keeps_everything_and_replaces_all_but_tables(lower: dict[str, A
 
 
 @given(tables)
-@settings(deadline=None)
 def test_a_layer_over_itself_or_nothing_is_itself(tree: dict[str, Any]) -> None:
     assert same(toml_family.merge(tree, tree), tree)
     assert same(toml_family.merge({}, tree), tree)
@@ -84,7 +82,7 @@ def test_a_layer_over_itself_or_nothing_is_itself(tree: dict[str, Any]) -> None:
 
 
 @given(tables, tables, tables)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_merging_never_edits_a_layer(one: dict[str, Any], two: dict[str, Any], three: dict[str, Any]) -> None:
     before = written(one), written(two)
     toml_family.merge(toml_family.merge(one, two), three)
@@ -94,7 +92,6 @@ def test_merging_never_edits_a_layer(one: dict[str, Any], two: dict[str, Any], t
 
 
 @given(text)
-@settings(deadline=None)
 def test_a_value_can_never_change_the_structure(value: str) -> None:
     document = toml_family.parse(
         'a = "x{{ v }}y"\nb = ["{{ v }}", {c = "{{ v }}"}]\n[t]\nd = "{{ v }}"\n[[r]]\ne = "{{ v }}"\n'

@@ -13,7 +13,7 @@ from answerd.identity import Kind
 from answerd.store import StoreError
 from answerd.store.sqlite import SqliteStore
 from answerd.store.transfer import export_directory, import_directory
-from tests.running import write_tree
+from tests.support.service import write_tree
 
 FLAT: dict[str, str | bytes] = {
     "98:fa:9b:50:d8:10.toml": b"# \xc3\xa9\r\nx   = 1\r\n",

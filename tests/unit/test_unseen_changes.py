@@ -30,8 +30,8 @@ from answerd.store.loader import Loader
 from answerd.store.mounts import Mounts
 from answerd.store.notification import Hints, Notifier
 from answerd.store.sqlite import SqliteStore
-from tests.running import write_tree
-from tests.unprivileged import as_nobody, reachable
+from tests.support.service import write_tree
+from tests.support.unprivileged import as_nobody, reachable
 
 
 @pytest.fixture(autouse=True, params=["told by the kernel", "looking at everything"])

@@ -13,7 +13,7 @@ from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 from answerd.store.mounts import Mount, Mounts
 from answerd.store.reading import LARGEST_FILE
-from tests.running import write_tree
+from tests.support.service import write_tree
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from answerd.server.write_guard import BreaksTheSet, ConditionFailed, InvalidDoc
 from answerd.store import Changes, StoreError
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore, Writing
-from tests.admin_client import Admin
+from tests.support.admin import Admin
 
 PEER = "192.0.2.1"
 BASE = Key(Kind.GROUP, "base", "toml")

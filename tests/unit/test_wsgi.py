@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from answerd.server.wsgi import MAX_REASON, plain_text, reason_line
 
 
-@settings(deadline=None)
 @given(st.text(max_size=2_000) | st.text("a \n\x1b\u2028", min_size=700, max_size=900))
 def test_a_reason_is_one_line_of_at_most_800_characters(reason: str) -> None:
     body = plain_text(500, reason).body.decode()

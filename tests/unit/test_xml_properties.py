@@ -13,7 +13,7 @@ from answerd.formats import xml_family
 from answerd.formats.family import ParseError
 from answerd.formats.template import TemplateReader
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=60)
 WHITE = " \t\n"
 
 characters = st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff")

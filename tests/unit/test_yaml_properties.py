@@ -19,7 +19,7 @@ from answerd.formats.family import ParseError, Tree
 from answerd.formats.template import Template, TemplateReader
 from answerd.formats.yaml_nodes import Mapping, Node, Scalar, Sequence
 
-quick = settings(max_examples=120, deadline=None)
+quick = settings(max_examples=120)
 
 # fmt: off
 TRICKY = [

@@ -81,7 +81,7 @@ def filled(value: Any) -> Any:
 
 
 @given(st.lists(values, min_size=2, max_size=3), styles, st.booleans(), st.integers(2, 6))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_it_says_what_its_documents_say_with_their_placeholders_filled(
     documents: list[Any], style: str | None, flow: bool, indent: int
 ) -> None:

@@ -17,8 +17,9 @@ from urllib.parse import quote
 from answerd.identity import Kind
 from tests.cost.worst_cases import CASES, FILES, JSON, MACHINE, REQUESTS, SETS, TEXT, TOML, XML, YAML, Case, Written
 from tests.load.torture.figures import Figure, exactly, told, under
-from tests.load.torture.probe import Probes
-from tests.running import Reply, Service, exchange, request_bytes, write_tree
+from tests.support.probe import Probes
+from tests.support.replies import Reply, exchange, request_bytes
+from tests.support.service import Service, write_tree
 
 BAR = 50.0
 """Milliseconds that others may wait longer than on an idle service."""

@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 
 from tests.load.torture.figures import Figure, told, under
-from tests.load.torture.processes import proportional_bytes
+from tests.support.processes import proportional_bytes
 
 MB = 1_048_576
 LOOK_SECONDS = 0.1

@@ -14,7 +14,7 @@ from types import FrameType
 from tests.http.fuzz_listener import _BODIES, _HEADERS, _ODDITIES, _REQUEST_LINES, judge
 from tests.load.torture.figures import Figure, exactly, told, under
 from tests.load.torture.listener import serving
-from tests.load.torture.processes import private_bytes
+from tests.support.processes import private_bytes
 
 HANG_SECONDS = 10  # for a batch that takes a tenth of a second
 BATCH = 1_000

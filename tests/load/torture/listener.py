@@ -13,9 +13,9 @@ from pathlib import Path
 
 from answerd.server.admission import raise_file_limit
 from tests.load.torture.figures import Figure, exactly, told, under
-from tests.load.torture.probe import Probes
-from tests.load.torture.processes import private_bytes
-from tests.running import Service, write_tree
+from tests.support.probe import Probes
+from tests.support.processes import private_bytes
+from tests.support.service import Service, write_tree
 
 SOURCES = 8  # addresses the clients come from: one has not ports enough
 FILES_FOR_OTHERS = 100  # that the torturer needs beside its connections

@@ -18,8 +18,9 @@ from pathlib import Path
 from tests.load.torture.crowds import Unread, ask_all
 from tests.load.torture.figures import Figure, exactly, told
 from tests.load.torture.footprint import MB, Footprint
-from tests.load.torture.processes import wait_until
-from tests.running import Service, request_bytes, write_tree
+from tests.support.replies import request_bytes
+from tests.support.service import Service, write_tree
+from tests.support.waiting import wait_until
 
 CONNECTIONS = 2_048
 BODY_SHARE = 65_536

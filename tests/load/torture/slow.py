@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.load.torture.figures import Figure, exactly, told, under
 from tests.load.torture.listener import P99_MILLISECONDS, serving
-from tests.load.torture.probe import Probes
-from tests.running import write_tree
+from tests.support.probe import Probes
+from tests.support.service import write_tree
 
 CONNECTIONS = 1_500
 RATE = 400  # connections a second

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.load.torture.figures import Figure, exactly, told, under
-from tests.load.torture.probe import Probes
-from tests.load.torture.processes import children, holders, kill, wait_until
-from tests.running import Service
+from tests.support.probe import Probes
+from tests.support.processes import children, holders, kill
+from tests.support.service import Service
+from tests.support.waiting import wait_until
 
 START = b"GET /health HTTP/1.1\r\nHost: s\r\n"
 """A request that waits for its last line."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from tests.load.torture.probe import ask
-from tests.load.torture.processes import wait_until
-from tests.running import Service
+from tests.support.probe import ask
+from tests.support.service import Service
+from tests.support.waiting import wait_until
 
 
 class OnAKnownPort(Service):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 
@@ -88,12 +86,3 @@ def holders(port: int, pids: list[int]) -> dict[int, int]:
         if int(local.partition(":")[2], 16) == port and pid and int(remote.partition(":")[2], 16):
             held[int(remote.partition(":")[2], 16)] = pid
     return held
-
-
-def wait_until(condition: Callable[[], object], seconds: float = 5.0) -> float:
-    """Wait for a condition; how long that took. Raises AssertionError when it does not come true in time."""
-    began = time.monotonic()
-    while not condition():
-        assert time.monotonic() - began < seconds, f"it did not come true within {seconds} seconds"
-        time.sleep(0.01)
-    return time.monotonic() - began

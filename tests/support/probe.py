@@ -1,7 +1,7 @@
 """The other clients: a process that asks steadily while something else happens, and tells how it fared.
 
 A process of its own, so that what the torturer costs does not count as the service's slowness. Knows nothing but an
-address and a request. ``python -m tests.load.torture.probe HOST PORT INTERVAL`` asks until its standard input ends.
+address and a request. ``python -m tests.support.probe HOST PORT INTERVAL`` asks until its standard input ends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 REQUEST = b"GET /health HTTP/1.1\r\nHost: s\r\n\r\n"
 PATIENCE = 15.0  # seconds until a request that gets no answer has failed
-CHECKOUT = Path(__file__).parents[3]
+CHECKOUT = Path(__file__).parents[2]
 
 
 @dataclass

@@ -1,0 +1,94 @@
+"""The admin API without a socket: requests go straight to the application, as the listener would hand them over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from answerd.server.admin_app import make_admin_app
+from answerd.server.bearer import FailureBlock
+from answerd.server.client import Client, PatientClient
+from answerd.server.live_set import LiveAnswerSet, WriteCounter
+from answerd.server.write_guard import WriteGuard
+from answerd.store.loader import Loader
+from answerd.store.sqlite import SqliteStore
+from tests.support.replies import Reply
+
+TOKEN = "a-token-for-tests-0123456789"
+
+
+def directly(function: Callable[..., Any], *arguments: Any) -> Any:
+    """In place of a thread: a test has nobody else to serve."""
+    return function(*arguments)
+
+
+class Clock:
+    """A clock that stands until it is set."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Admin:
+    """The admin application over a new database, and everything that it is made of."""
+
+    def __init__(self, path: Path) -> None:
+        self.store = SqliteStore(path)
+        self.generation = WriteCounter()
+        self.follower = LiveAnswerSet(Loader(self.store), self.generation, run=directly)
+        self.guard = WriteGuard(self.store, self.follower, run=directly)
+        self.clock = Clock()
+        self.block = FailureBlock(self.clock)
+        self.log: list[str] = []
+        self.app = make_admin_app(self.guard, TOKEN, self.block, self.log.append)
+
+    def ask(
+        self,
+        method: str,
+        target: str,
+        body: str | bytes = b"",
+        *,
+        token: str | None = TOKEN,
+        peer: str = "192.0.2.1",
+        client: Client = PatientClient(),  # noqa: B008 (it is immutable)
+        too_large: bool = False,
+        **headers: str,
+    ) -> Reply:
+        """One request. ``_`` in a header's name stands for ``-``."""
+        path, _, query = target.partition("?")
+        environ: dict[str, Any] = {
+            "REQUEST_METHOD": method,
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "answerd.path": path,
+            "answerd.body": body.encode() if isinstance(body, str) else body,
+            "answerd.body_too_large": too_large,
+            "answerd.peer": peer,
+            "answerd.client": client,
+            **{f"HTTP_{name.upper()}": value for name, value in headers.items()},
+        }
+        if token is not None:
+            environ.setdefault("HTTP_AUTHORIZATION", f"Bearer {token}")
+        started: list[tuple[str, list[tuple[str, str]]]] = []
+        answer = b"".join(self.app(environ, lambda status, headers, _=None: started.append((status, headers))))
+        status, sent = started[0]
+        return Reply(
+            int(status[:3]),
+            {name.lower(): value for name, value in sent},
+            answer,
+            outcome=environ.get("answerd.outcome", ""),
+        )
+
+    def get(self, target: str, **named: Any) -> Reply:
+        return self.ask("GET", target, **named)
+
+    def put(self, target: str, body: str | bytes, **named: Any) -> Reply:
+        return self.ask("PUT", target, body, **named)
+
+    def delete(self, target: str, **named: Any) -> Reply:
+        return self.ask("DELETE", target, **named)

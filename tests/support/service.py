@@ -1,0 +1,127 @@
+"""The real program over a real socket: started on a free port that is read from its log, ended by its pid."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.support.replies import Reply, exchange, request_bytes
+
+PROGRAM = [sys.executable, "-m", "answerd"]
+START_SECONDS = 30.0
+
+_LISTENING = re.compile(r"(?P<admin>admin API )?listening on (?P<host>\[.*?\]|[^\s:]+):(?P<port>\d+)")
+
+
+def environment(**settings: object) -> dict[str, str]:
+    """This process's environment without any setting of the service, and then ``settings``."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("SERVICE_")}
+    return clean | {name: str(value) for name, value in settings.items()}
+
+
+def run(*arguments: str, stdin: bytes = b"", **settings: object) -> subprocess.CompletedProcess[bytes]:
+    """One command of the program, to its end."""
+    return subprocess.run(
+        [*PROGRAM, *arguments], input=stdin, env=environment(**settings), capture_output=True, timeout=60, check=False
+    )
+
+
+class Service:
+    """The running service. A context manager: leaving it sends SIGTERM and waits."""
+
+    def __init__(self, **settings: object) -> None:
+        self.log: list[str] = []
+        self._line = threading.Condition()
+        self.address: tuple[str, int] | None = None
+        self.admin: tuple[str, int] | None = None
+        given: dict[str, Any] = {"SERVICE_LISTEN_ADDR": "127.0.0.1:0", "SERVICE_TIMEOUT_SECS": 5, **settings}
+        self.process = subprocess.Popen(
+            [*PROGRAM, "serve"],
+            env=environment(**given),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        )
+        threading.Thread(target=self._collect, daemon=True).start()
+        self.wait_for_log(r"- answerd \S+ listening on ", START_SECONDS)
+
+    def _collect(self) -> None:
+        assert self.process.stderr
+        for line in self.process.stderr:
+            with self._line:
+                self.log.append(line.rstrip("\n"))
+                if found := _LISTENING.search(line):
+                    address = (found["host"].strip("[]"), int(found["port"]))
+                    if found["admin"]:
+                        self.admin = address
+                    else:
+                        self.address = address
+                self._line.notify_all()
+        with self._line:
+            self.log.append("(the log ended)")
+            self._line.notify_all()
+
+    def wait_for_log(self, pattern: str, seconds: float = 5.0) -> str:
+        """The first line of the log that matches; waits for it."""
+        wanted = re.compile(pattern)
+
+        def found() -> str | None:
+            return next((line for line in self.log if wanted.search(line)), None)
+
+        with self._line:
+            self._line.wait_for(lambda: found() or self.log[-1:] == ["(the log ended)"], seconds)
+            line = found()
+        if line is None:
+            raise AssertionError(f"no line matches {pattern!r} in\n" + "\n".join(self.log))
+        return line
+
+    def send(self, request: bytes) -> Reply:
+        """Send exactly these bytes and read until the service closes."""
+        assert self.address
+        return exchange(self.address, request)
+
+    def get(self, target: str, **headers: str) -> Reply:
+        """A GET as a simple client sends it. ``_`` in a header's name stands for ``-``."""
+        return self.send(request_bytes("GET", target, headers))
+
+    def post(self, target: str, body: bytes, **headers: str) -> Reply:
+        """A POST with a body of known length."""
+        return self.send(request_bytes("POST", target, headers, body))
+
+    def ask_admin(self, method: str, target: str, body: bytes = b"", **headers: str) -> Reply:
+        """A request to the admin API."""
+        assert self.admin
+        return exchange(self.admin, request_bytes(method, target, headers, body))
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """End it; its exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.process.wait(20)
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.stop()
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+
+
+def write_tree(directory: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write documents below a directory."""
+    for name, content in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())

@@ -1,0 +1,17 @@
+"""Waiting for a condition that no event announces."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+POLL_SECONDS = 0.01
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 5.0) -> float:
+    """Wait until ``condition`` holds; return the seconds that took. Raise `AssertionError` when time is up."""
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() - began < seconds, f"the condition did not hold within {seconds} seconds"
+        time.sleep(POLL_SECONDS)
+    return time.monotonic() - began
