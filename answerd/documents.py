@@ -217,6 +217,7 @@ def read_content(kind: Kind, family: Family, text: str, fault: str | None = None
         tree = family.placeholders(tree, reader)
         problems, unlisted = (*problems, *dict.fromkeys(reader.problems)), reader.unlisted
         placeholders = reader.found
+    problems = (*problems, *_append_problems(family, tree, control), *problems_without_states(control))
     plain = not placeholders and written.is_empty
     if problems:
         problems = _listed(problems, unlisted)
@@ -224,6 +225,23 @@ def read_content(kind: Kind, family: Family, text: str, fault: str | None = None
     if not control.claims_known:
         return _unreadable(control, *problems)
     return Content(control, problems, verbatim=plain), tree
+
+
+def _append_problems(family: Family, tree: Tree, control: Control) -> list[str]:
+    """What is wrong with the paths of ``append``: each names an array of the document itself."""
+    if not control.append:
+        return []
+    wrong = frozenset(family.not_arrays(tree, control.append))
+    return [
+        f"append must name arrays of this document: path {place} names none"
+        for place, path in enumerate(control.append, 1)
+        if path in wrong
+    ]
+
+
+def problems_without_states(control: Control) -> list[str]:
+    """What is wrong with a document where there is no place for the states of installs."""
+    return ["once needs a place for the states of installs, and there is none"] if control.once is not None else []
 
 
 def _listed(problems: tuple[str, ...], unlisted: int) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from answerd.documents import LARGE_TEXT, Document, Elsewhere, RawDocument, here
 from answerd.errors import BrokenDocument, EmptyAnswer
 from answerd.formats.family import MergeError, Prepared, Tree
+from answerd.formats.once import Once
 from answerd.identity import first_of
 
 Layers = tuple[Document, ...]
@@ -64,7 +65,14 @@ def _prepare(layers: Layers) -> Prepared:
     top = layers[-1]
     if len(layers) == 1 and top.content.verbatim:
         return Prepared([top.text])
-    return top.family.prepare(_merged(layers))
+    prepared = top.family.prepare(_merged(layers))
+    prepared.once = once_of(layers)
+    return prepared
+
+
+def once_of(layers: Layers) -> Once | None:
+    """What the highest layer that has the control key ``once`` says; None where none has it."""
+    return next((layer.control.once for layer in reversed(layers) if layer.control.once is not None), None)
 
 
 def _merged(layers: Layers) -> Tree:
@@ -90,7 +98,7 @@ def _laid_over(lower: Tree, top: Document, below: Document) -> Tree:
     if top.control.unset:
         lower = top.family.unset(lower, top.control.unset)
     try:
-        return top.family.merge(lower, top.tree)
+        return top.family.merge(lower, top.tree, top.control.append)
     except MergeError as error:
         raise BrokenDocument(f"{top.key} cannot be laid over {below.key}: {error}") from None
 

@@ -107,7 +107,7 @@ def _merged_leaves(layers: Layers) -> Iterator[Leaf]:
     for height, layer in enumerate(layers[1:], 1):
         if layer.control.unset:
             tree = family.unset(tree, layer.control.unset)
-        tree = family.merge(tree, _marked(layer.text, family.name, height))
+        tree = family.merge(tree, _marked(layer.text, family.name, height), layer.control.append)
     return marking.leaves(tree)
 
 

@@ -18,12 +18,12 @@ from answerd.answers.select import Question, Selection, question_of, select
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import Facts
-from answerd.formats.control import Criterion
+from answerd.formats.control import Control, Criterion
 from answerd.formats.family import Path
 from answerd.identity import Kind, brief, identifier_fault, printable
 
 MOST_PATHS = 10
-"""Paths of one ``unset`` that are told."""
+"""Paths of one ``unset`` or ``append`` that are named."""
 
 MOST_MATCHES = 50
 """Groups that select by ``match`` and do not hold which are told one by one."""
@@ -112,9 +112,15 @@ def _formats(facts: Facts, acceptable: Sequence[str], *, by_name: bool) -> Step:
 def _layers(outcome: Selection | AnswerError) -> Iterator[Step]:
     if isinstance(outcome, Selection):
         for height, layer in enumerate(outcome.layers, 1):
-            removes = [_keys(path) for path in layer.control.unset]
-            details = (f"takes away what lies below it at {join_limited(removes, MOST_PATHS)}",) if removes else ()
-            yield Step("layers", f"{height}. {named(layer)}", details)
+            yield Step("layers", f"{height}. {named(layer)}", tuple(_what_it_does(layer.control)))
+
+
+def _what_it_does(control: Control) -> Iterator[str]:
+    """What the control keys of a layer do to the layers below it."""
+    if control.unset:
+        yield f"takes away what lies below it at {join_limited(list(map(_keys, control.unset)), MOST_PATHS)}"
+    if control.append:
+        yield f"adds to the arrays below it at {join_limited(list(map(_keys, control.append)), MOST_PATHS)}"
 
 
 def _keys(path: Path) -> str:

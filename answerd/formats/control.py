@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from numbers import Number
 
 from answerd.formats.family import Path, RawControl, Written
+from answerd.formats.once import Once
 from answerd.identity import Kind, brief, identity, normalize
 
 CONTROL_KEYS: dict[str, frozenset[Kind]] = {
     "extends": frozenset(Kind),
     "members": frozenset({Kind.GROUP}),
     "match": frozenset({Kind.GROUP, Kind.MACHINE}),
+    "append": frozenset(Kind),
+    "once": frozenset(Kind),
     "unset": frozenset(Kind),
     "template": frozenset(Kind),
 }
@@ -123,6 +126,8 @@ class Control:
     extends: str | None = None
     members: tuple[str, ...] = ()
     match: tuple[Criterion, ...] = ()
+    append: tuple[Path, ...] = ()
+    once: Once | None = None
     unset: tuple[Path, ...] = ()
     template: bool = True
     problems: tuple[str, ...] = ()
@@ -223,7 +228,20 @@ def _patterns(label: str, value: object) -> tuple[Pattern, ...]:
     return tuple(read)
 
 
-def _unset(written: Written) -> tuple[Path, ...]:
+def _append(written: Written) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys(_paths(written)))
+
+
+def _once(written: Written) -> Once:
+    value = written.value
+    once = Once.of(value) if isinstance(value, bool | str) else None
+    if once is None:
+        what = "another text" if isinstance(value, str) else _described(value)
+        raise _Wrong(f'must be true, false, "armed" or "loader", not {what}')
+    return once
+
+
+def _paths(written: Written) -> tuple[Path, ...]:
     value = written.value
     if not isinstance(value, list):
         raise _Wrong(f"must be a list of dotted paths, not {_described(value)}")
@@ -264,7 +282,9 @@ _READERS: dict[str, Callable[[Written], object]] = {
     "extends": _extends,
     "members": _members,
     "match": _match,
-    "unset": _unset,
+    "append": _append,
+    "once": _once,
+    "unset": _paths,
     "template": _template,
 }
 

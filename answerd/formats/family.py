@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from answerd.errors import AnswerTooLarge
+from answerd.formats.once import Once
 from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
 from answerd.memo import remembered
 
@@ -95,6 +96,9 @@ Path = tuple[str, ...]
 Branches = dict[str, "Branches | None"]
 """Paths as a tree: each first step with what follows it, None where a path ends."""
 
+NO_BRANCHES: Branches = {}
+"""No paths. Nobody fills it."""
+
 
 def branches(paths: Iterable[Path]) -> Branches:
     """Paths as a tree. What stands below the end of another path is not in it: all of that goes with the other."""
@@ -149,9 +153,11 @@ class Prepared:
     The bytes stand in a run of a block that several answers may share (`pack`): there may be a million of these.
     """
 
-    __slots__ = ("_begin", "_block", "_cuts", "holes")
+    __slots__ = ("_begin", "_block", "_cuts", "holes", "once")
 
-    def __init__(self, fragments: list[str | Slot]) -> None:
+    def __init__(self, fragments: list[str | Slot], once: Once | None = None) -> None:
+        """``once`` is what the highest layer that has the control key says; None where none has it."""
+        self.once = once
         constant: list[bytes] = []
         holes: list[Slot] = []
         begin = 0
@@ -259,8 +265,12 @@ class Family(Protocol):
     def unset(self, tree: Tree, paths: Collection[Path]) -> Tree:
         """The tree without what ``paths`` name in it, all in one pass; the same tree where they name nothing."""
 
-    def merge(self, lower: Tree, upper: Tree) -> Tree:
-        """``upper`` laid over ``lower``. Raises `MergeError` where the two cannot be one document."""
+    def not_arrays(self, tree: Tree, paths: Collection[Path]) -> Collection[Path]:
+        """Those of ``paths`` at which the tree has no array: a document cannot append it."""
+
+    def merge(self, lower: Tree, upper: Tree, append: Collection[Path] = ()) -> Tree:
+        """``upper`` laid over ``lower``. An array of ``upper`` that ``append`` names follows the one below it; where
+        there is none, it is an array like any other. Raises `MergeError` where the two cannot be one document."""
 
     def prepare(self, tree: Tree) -> Prepared:
         """The text of the tree, cut at its placeholders."""

@@ -155,9 +155,15 @@ def unset(tree: Tree, paths: Collection[Path]) -> Tree:
     return plain.unset(tree, paths) if isinstance(tree, dict) else tree
 
 
-def merge(lower: Tree, upper: Tree) -> Tree:
-    """Objects merge key by key; any other value replaces what lies below, at the top too."""
-    return plain.merge(lower, upper) if isinstance(lower, dict) and isinstance(upper, dict) else upper
+def not_arrays(tree: Tree, paths: Collection[Path]) -> Collection[Path]:
+    """Those of ``paths`` at which no array is."""
+    return plain.not_arrays(tree, paths) if isinstance(tree, dict) else paths
+
+
+def merge(lower: Tree, upper: Tree, append: Collection[Path] = ()) -> Tree:
+    """Objects merge key by key; any other value replaces what lies below, at the top too. The arrays that ``append``
+    names follow those below them."""
+    return plain.merge(lower, upper, append) if isinstance(lower, dict) and isinstance(upper, dict) else upper
 
 
 def prepare(tree: Tree) -> Prepared:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from answerd.formats.control import CONTROL_KEYS
-from answerd.formats.family import DEEPEST, Branches, Path, RawControl, Written, branches
+from answerd.formats.family import DEEPEST, NO_BRANCHES, Branches, Path, RawControl, Written, branches
 from answerd.formats.template import TemplateReader
 
 Map = dict[str, Any]
@@ -36,13 +36,37 @@ def take_control(tree: Map) -> tuple[RawControl, Map]:
     return RawControl(written), {key: value for key, value in tree.items() if key not in written}
 
 
-def merge(lower: Map, upper: Map) -> Map:
-    """Maps merge key by key; any other value is replaced whole. The lower keys come first, in their order."""
+def merge(lower: Map, upper: Map, append: Iterable[Path] = ()) -> Map:
+    """Maps merge key by key; any other value is replaced whole. The lower keys come first, in their order.
+
+    An array at a path of ``append`` follows the array that lies below it.
+    """
+    return _merged(lower, upper, branches(append) if append else NO_BRANCHES)
+
+
+def _merged(lower: Map, upper: Map, append: Branches) -> Map:
     merged = dict(lower)
     for key, value in upper.items():
         below = merged.get(key)
-        merged[key] = merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+        if isinstance(below, dict) and isinstance(value, dict):
+            merged[key] = _merged(below, value, append.get(key) or NO_BRANCHES if append else NO_BRANCHES)
+        elif append and append.get(key, NO_BRANCHES) is None and isinstance(below, list) and isinstance(value, list):
+            merged[key] = [*below, *value]
+        else:
+            merged[key] = value
     return merged
+
+
+def not_arrays(tree: Map, paths: Iterable[Path]) -> list[Path]:
+    """Those of ``paths`` at which no array is."""
+    return [path for path in paths if not isinstance(_at(tree, path), list)]
+
+
+def _at(tree: Any, path: Path) -> Any:
+    """What is at a path; None where nothing is."""
+    for key in path:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree
 
 
 def unset(tree: Map, paths: Iterable[Path]) -> Map:
@@ -55,13 +79,10 @@ def _without(tree: Map, gone: Branches) -> Map:
         return tree
     left: Map = {}
     for key, value in tree.items():
-        below = gone.get(key, _NOTHING_GONE)
+        below = gone.get(key, NO_BRANCHES)
         if below is not None:
             left[key] = _without(value, below) if below and isinstance(value, dict) else value
     return left
-
-
-_NOTHING_GONE: Branches = {}
 
 
 def placeholders(tree: Any, reader: TemplateReader) -> Any:

@@ -73,27 +73,31 @@ class _Structured:
 
 
 class _Mark(NamedTuple):
-    """In place of a plain value that is no map: it is replaced whole, so its path is the one it has in its layer."""
+    """In place of a plain value that is no map: it is replaced whole, or is an element of an array.
+
+    ``path`` is where it is in its layer; in a merged tree an element that was appended has another one.
+    """
 
     value: Any
     layer: int
     lines: Lines
+    path: Path
 
 
 class _Plain(_Structured):
-    """TOML and JSON: `answerd.formats.plain` replaces whatever is no dict, so a mark stands for it."""
+    """TOML and JSON: `answerd.formats.plain` replaces what is neither dict nor list, so a mark stands for it."""
 
     def __init__(self, family: Any, lines: Callable[[str], Lines]) -> None:
         self.family = family
         self.lines = lines
 
     def mark(self, source: str, layer: int) -> Tree:
-        """The tree with a `_Mark` for every value that is no map, and for every empty map."""
+        """The tree with a `_Mark` for every value that is no map and for every element of an array."""
         _, tree = self.family.control(self.family.parse(source))
-        return _marked_plain(tree, layer, self.lines(source))
+        return _marked_plain(tree, layer, self.lines(source), ())
 
     def leaves(self, tree: Tree) -> Iterator[Leaf]:
-        """A map that merged from several has no mark of its own, its values have."""
+        """A map or an array that merged from several has no mark of its own, its values have."""
         return _plain_leaves(tree, ())
 
 
@@ -105,34 +109,52 @@ class _Map(plain.Map):
         self.layer, self.lines = layer, lines
 
 
-def _marked_plain(value: Any, layer: int, lines: Lines) -> Any:
+class _List(list[Any]):
+    """An array as one layer has it; where it is appended to another, a plain one is made of both."""
+
+    def __init__(self, elements: list[Any], layer: int, lines: Lines) -> None:
+        super().__init__(elements)
+        self.layer, self.lines = layer, lines
+
+
+def _marked_plain(value: Any, layer: int, lines: Lines, path: Path) -> Any:
     if isinstance(value, dict):
-        return _Map({key: _marked_plain(below, layer, lines) for key, below in value.items()}, layer, lines)
-    return _Mark(value, layer, lines)
+        below = {key: _marked_plain(each, layer, lines, (*path, key)) for key, each in value.items()}
+        return _Map(below, layer, lines)
+    if isinstance(value, list):
+        elements = [_Mark(each, layer, lines, (*path, str(at))) for at, each in enumerate(value)]
+        return _List(elements, layer, lines)
+    return _Mark(value, layer, lines, path)
 
 
 def _plain_leaves(tree: Tree, path: Path) -> Iterator[Leaf]:
     if isinstance(tree, _Mark):
-        yield from _expanded(tree, tree.value, path)
+        yield from _expanded(tree, tree.value, path, tree.path)
     elif tree:
-        for key, below in tree.items():
-            yield from _plain_leaves(below, (*path, key))
-    elif isinstance(tree, _Map):
-        yield Leaf(path, tree.layer, line_of(path, tree.lines), "", "{}")
+        for key, below in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            yield from _plain_leaves(below, (*path, str(key)))
+    elif isinstance(tree, _Map | _List):
+        yield Leaf(path, tree.layer, line_of(path, tree.lines), "", _kind(tree))
     else:
-        yield Leaf(path, None, None, "", "{}")
+        yield Leaf(path, None, None, "", _kind(tree))
 
 
-def _expanded(mark: _Mark, value: Any, path: Path) -> Iterator[Leaf]:
+def _kind(empty: plain.Map | list[Any]) -> str:
+    return "{}" if isinstance(empty, dict) else "[]"
+
+
+def _expanded(mark: _Mark, value: Any, path: Path, source: Path) -> Iterator[Leaf]:
+    """The leaves of a marked value; ``source`` is its path in its layer."""
     if isinstance(value, dict) and value:
         for key, below in value.items():
-            yield from _expanded(mark, below, (*path, key))
+            yield from _expanded(mark, below, (*path, key), (*source, key))
     elif isinstance(value, list) and value:
         for position, below in enumerate(value):
-            yield from _expanded(mark, below, (*path, str(position)))
+            yield from _expanded(mark, below, (*path, str(position)), (*source, str(position)))
     else:
-        text = "" if isinstance(value, dict | list) else str(value)
-        yield Leaf(path, mark.layer, line_of(path, mark.lines), text, type(value).__name__)
+        is_empty = isinstance(value, dict | list)
+        text, kind = ("", _kind(value)) if is_empty else (str(value), type(value).__name__)
+        yield Leaf(path, mark.layer, line_of(source, mark.lines), text, kind)
 
 
 def line_of(path: Path, lines: Lines) -> int | None:

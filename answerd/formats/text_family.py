@@ -86,7 +86,7 @@ class _Directives:
         verb, rest = (*directive.split(None, 1), "", "")[:2]
         key = _KEY_OF_VERB.get(verb)
         if key is None:
-            known = [verb for verb in _KEY_OF_VERB if verb != "unset"]
+            known = [verb for verb in _KEY_OF_VERB if verb not in _WITHOUT_MEANING]
             hint = did_you_mean(verb, known)
             reason = f"unknown directive after 'answer:' (line {line}); there are {', '.join(known)}{hint}"
             self.faults.append(ControlFault("", reason, hides_claims=True))
@@ -138,8 +138,16 @@ class _Directives:
             raise ValueError("is 'off' or 'on'")
         self.values["template"] = Written(rest == "on", place)
 
-    def refuse_unset(self, _rest: str, _place: str) -> None:
-        """Nothing can be taken out of concatenated text."""
+    def take_once(self, rest: str, place: str) -> None:
+        """``once``, ``once armed``, ``once loader`` or ``once off``; one line."""
+        if rest not in _ONCE:
+            raise ValueError("is 'once', 'once armed', 'once loader' or 'once off'")
+        if "once" in self.values:
+            raise ValueError("is said once in a document, this is the second line")
+        self.values["once"] = Written(_ONCE[rest], place)
+
+    def refuse(self, _rest: str, _place: str) -> None:
+        """Nothing can be taken out of concatenated text, and it holds no arrays."""
         raise ValueError("has no meaning in a text document")
 
 
@@ -175,13 +183,25 @@ def shell_words(text: str) -> list[str]:
     return words if pieces is None else [*words, "".join(pieces)]
 
 
-_KEY_OF_VERB = {"extends": "extends", "member": "members", "match": "match", "template": "template", "unset": "unset"}
+_ONCE: dict[str, bool | str] = {"": True, "armed": "armed", "loader": "loader", "off": False}
+_KEY_OF_VERB = {
+    "extends": "extends",
+    "member": "members",
+    "match": "match",
+    "once": "once",
+    "template": "template",
+    "append": "append",
+    "unset": "unset",
+}
+_WITHOUT_MEANING = ("append", "unset")
 _TAKE: dict[str, Callable[[_Directives, str, str], None]] = {
     "extends": _Directives.take_extends,
     "members": _Directives.take_members,
     "match": _Directives.take_match,
+    "once": _Directives.take_once,
     "template": _Directives.take_template,
-    "unset": _Directives.refuse_unset,
+    "append": _Directives.refuse,
+    "unset": _Directives.refuse,
 }
 
 
@@ -197,7 +217,12 @@ def unset(tree: Tree, _paths: Collection[Path]) -> Tree:
     return tree
 
 
-def merge(lower: Tree, upper: Tree) -> Tree:
+def not_arrays(_tree: Tree, _paths: Collection[Path]) -> Collection[Path]:
+    """Nothing: `control` has refused the directive already."""
+    return ()
+
+
+def merge(lower: Tree, upper: Tree, _append: Collection[Path] = ()) -> Tree:
     """The layers of both, in order."""
     return lower + upper
 

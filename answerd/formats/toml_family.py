@@ -23,6 +23,7 @@ from answerd.memo import remembered
 name = "toml"
 merge = plain.merge
 unset = plain.unset
+not_arrays = plain.not_arrays
 
 _LONGEST_KEY = 200  # characters of a key, or of a dotted path, that is spelled once for all documents
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")

@@ -1,9 +1,10 @@
-"""How XML spells the control keys: ``<answer-meta>`` below the root, and the paths of its ``<unset>``.
+"""How XML spells the control keys: ``<answer-meta>`` below the root, and the paths of ``<append>`` and ``<unset>``.
 
 Rules: docs/merging.md#control-keys.
 
-    <answer-meta extends="base" template="false">
-      <member>52:54:00:11:22:33</member> <match manufacturer="Dell Inc."/> <unset>general/mode</unset>
+    <answer-meta extends="base" once="true" template="false">
+      <member>52:54:00:11:22:33</member> <match manufacturer="Dell Inc."/>
+      <append>software/packages</append> <unset>general/mode</unset>
     </answer-meta>
 
 What the keys mean is `answerd.formats.control`'s.
@@ -67,7 +68,7 @@ class _Reading:
             elif label in self.values:
                 self.fault(label, "stands twice", meta)
             else:
-                meaning = {"true": True, "false": False}.get(value.strip(), value) if label == "template" else value
+                meaning = value if label == "extends" else _TRUTH.get(value.strip(), value.strip())
                 self.values[label] = Written(meaning, f"line {meta.line}")
         if shape(meta) in (Shape.TEXT, Shape.MIXED):
             self.fault("", f"<{META}> holds text beside its elements", meta)
@@ -82,16 +83,17 @@ class _Reading:
         if self.is_only_text("members", child):
             self.add("members", child.text(), child)
 
-    def take_unset(self, child: Element) -> None:
-        """``<unset>general/mode</unset>``: one path; several elements add up."""
-        if not self.is_only_text("unset", child):
+    def take_path(self, child: Element) -> None:
+        """``<unset>general/mode</unset>``, ``<append>…</append>``: one path; several elements add up."""
+        key = child.name
+        if not self.is_only_text(key, child):
             return
         path = read_path(child.text())
         if path is None:
             reason = "it is no path of names below the root, as in general/mode or a[@name='b']/c/@d"
-            self.fault("unset", reason, child)
+            self.fault(key, reason, child)
         else:
-            self.add("unset", path, child)
+            self.add(key, path, child)
 
     def take_match(self, child: Element) -> None:
         """``<match label="pattern" …/>``; several elements add up, a label in two of them means any of its patterns."""
@@ -123,11 +125,13 @@ class _Reading:
 _TAKE: dict[str, Callable[[_Reading, Element], None]] = {
     "member": _Reading.take_member,
     "match": _Reading.take_match,
-    "unset": _Reading.take_unset,
+    "append": _Reading.take_path,
+    "unset": _Reading.take_path,
 }
 
 
-_ATTRIBUTES = ("extends", "template")
+_ATTRIBUTES = ("extends", "once", "template")
+_TRUTH: dict[str, bool] = {"true": True, "false": False}
 _CLAIMING = ("member", "members", "match")
 
 
@@ -163,6 +167,33 @@ def without(element: Element, paths: Iterable[Path]) -> Element:
     Every path is about the element as it is, whatever the other paths take away.
     """
     return _without(element, _Steps([branches(paths)]))
+
+
+def named(element: Element, paths: Iterable[Path]) -> dict[Path, list[Element]]:
+    """The elements that each path names below an element, every sibling of a name; nothing where one names none."""
+    found: dict[Path, list[Element]] = {path: [] for path in paths}
+    ends: dict[int, Path] = {}
+    root: Branches = {}
+    for path in found:
+        node = root
+        for step in path:
+            below = node.setdefault(step, {})
+            assert below is not None  # noqa: S101 - only dicts were put in
+            node = below
+        ends[id(node)] = path
+    _collect(element, _Steps([root]), ends, found)
+    return found
+
+
+def _collect(element: Element, steps: _Steps, ends: dict[int, Path], found: dict[Path, list[Element]]) -> None:
+    for child in element.elements():
+        followed = [level for level in steps.after(child) if level is not None]
+        if not followed:
+            continue
+        for level in followed:
+            if id(level) in ends:
+                found[ends[id(level)]].append(child)
+        _collect(child, steps.below(followed), ends, found)
 
 
 class _Steps:

@@ -15,8 +15,8 @@ from functools import partial
 from answerd.errors import CannotFill
 from answerd.formats.family import MergeError, Path, Prepared, RawControl, Slot, Tree
 from answerd.formats.template import Placeholder, Template, TemplateReader
-from answerd.formats.xml_control import META, holding, read_meta, without
-from answerd.formats.xml_merge import merged
+from answerd.formats.xml_control import META, holding, named, read_meta, without
+from answerd.formats.xml_merge import is_list, merged
 from answerd.formats.xml_tree import Document, Element, Instruction, Shape, Text, read, shape
 from answerd.identity import brief
 
@@ -72,12 +72,20 @@ def unset(tree: Tree, paths: Collection[Path]) -> Tree:
     return tree if root is tree.root else replace(tree, root=root)
 
 
-def merge(lower: Tree, upper: Tree) -> Tree:
-    """Root over root; of declaration, doctype and each instruction the upper one where it has one."""
+def not_arrays(tree: Tree, paths: Collection[Path]) -> Collection[Path]:
+    """Those of ``paths`` that name no element, or one that is no list."""
+    found = named(tree.root, paths)
+    return [path for path in paths if not (found[path] and all(is_list(one.attributes) for one in found[path]))]
+
+
+def merge(lower: Tree, upper: Tree, append: Collection[Path] = ()) -> Tree:
+    """Root over root; of declaration, doctype and each instruction the upper one where it has one. The content of a
+    list that ``append`` names follows that of the list below it."""
     if lower.root.name != upper.root.name:
         above, below = brief(upper.root.name), brief(lower.root.name)
         raise MergeError(f"the root elements differ: <{above}> cannot be laid over <{below}>")
-    return Document({**lower.around, **upper.around}, merged(lower.root, upper.root))
+    appended = {id(one) for found in named(upper.root, append).values() for one in found} if append else ()
+    return Document({**lower.around, **upper.around}, merged(lower.root, upper.root, appended=appended))
 
 
 def prepare(tree: Tree) -> Prepared:

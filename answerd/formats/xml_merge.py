@@ -6,7 +6,7 @@ Knows nothing of control keys or of how a tree is written.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -42,19 +42,25 @@ class Place(NamedTuple):
         return " ".join(reversed(steps))
 
 
-def merged(lower: Element, upper: Element, parent: Place | None = None) -> Element:
-    """``upper`` laid over ``lower``, the same element; ``parent`` is where it stands. Raises `MergeError`."""
+def merged(lower: Element, upper: Element, parent: Place | None = None, *, appended: Collection[int] = ()) -> Element:
+    """``upper`` laid over ``lower``, the same element; ``parent`` is where it is. Raises `MergeError`.
+
+    ``appended`` are the ``id()`` of elements in ``upper`` whose content follows that of the list below them.
+    """
     attributes = {**lower.attributes, **upper.attributes}
-    return replace(lower, attributes=attributes, content=_content(lower, upper, attributes, Place(parent, lower)))
+    content = _content(lower, upper, attributes, Place(parent, lower), appended)
+    return replace(lower, attributes=attributes, content=content)
 
 
 def _content(
-    lower: Element, upper: Element, attributes: Attributes, place: Place
+    lower: Element, upper: Element, attributes: Attributes, place: Place, appended: Collection[int]
 ) -> tuple[Element | Text | Instruction, ...]:
     above, below = shape(upper), shape(lower)
     if above is Shape.EMPTY:
         return lower.content
-    if _is_list(attributes) or not {above, below} <= {Shape.ELEMENTS, Shape.MIXED}:
+    if id(upper) in appended and is_list(lower.attributes) and is_list(upper.attributes):
+        return (*lower.content, *upper.content)
+    if is_list(attributes) or not {above, below} <= {Shape.ELEMENTS, Shape.MIXED}:
         return upper.content
     if Shape.MIXED in (above, below):
         which = "both layers" if above is below else "the lower layer" if below is Shape.MIXED else "the upper layer"
@@ -62,10 +68,10 @@ def _content(
             f"{place}: in {which} it holds text between elements (or a processing instruction), into which "
             "nothing can be merged: put text of its own over it, or unset it first"
         )
-    return _Children(lower, upper, place).merged()
+    return _Children(lower, upper, place, appended).merged()
 
 
-def _is_list(attributes: Attributes) -> bool:
+def is_list(attributes: Attributes) -> bool:
     """``type="list"`` in any prefix, or ``t="list"``, which is how AutoYaST of SLE 15 SP3 and newer writes it."""
     return attributes.get("t") == "list" or any(
         value == "list" and label.rpartition(":")[2] == _LIST_ATTRIBUTE for label, value in attributes.items()
@@ -75,8 +81,8 @@ def _is_list(attributes: Attributes) -> bool:
 class _Children:
     """The children of two elements, brought together name by name. Positions count elements only."""
 
-    def __init__(self, lower: Element, upper: Element, place: Place) -> None:
-        self.lower, self.upper, self.place = lower, upper, place
+    def __init__(self, lower: Element, upper: Element, place: Place, appended: Collection[int]) -> None:
+        self.lower, self.upper, self.place, self.appended = lower, upper, place, appended
         self.below, self.above = lower.elements(), upper.elements()
         self.replaced: dict[int, tuple[Element, ...]] = {}
         self.paired: set[int] = set()
@@ -109,7 +115,7 @@ class _Children:
     def pair(self, below: int, above: int) -> None:
         """Merge two children into the lower one's place."""
         lower, upper = self.below[below], self.above[above]
-        self.replaced[below] = (merged(lower, upper, self.place),)
+        self.replaced[below] = (merged(lower, upper, self.place, appended=self.appended),)
         self.paired.add(above)
 
     def pair_told(self, below: list[int], above: list[int]) -> None:

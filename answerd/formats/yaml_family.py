@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import (
+    NO_BRANCHES,
     Branches,
     MergeError,
     ParseError,
@@ -36,6 +37,8 @@ name = "yaml"
 _OPENING_COMMENTS = re.compile(r"(?:#[^\r\n]*(?:\r\n|\r|\n|\Z))+")
 _TELLING_COMMENT = re.compile(r"^(?:#cloud-config|##[ \t]*template:)", re.MULTILINE)
 _TRUE = ("true", "yes", "on")
+_BOOLEANS = frozenset({"template", "once"})
+"""Control keys whose value may be true or false. Where another one is, its text counts."""
 
 
 class Document(NamedTuple):
@@ -91,7 +94,7 @@ def control(tree: Tree) -> tuple[RawControl, Tree]:
     if not found:
         return RawControl(), tree
     written = {
-        key: Written(_truth(value) if key == "template" else _texts(value), position(value.line, value.column))
+        key: Written(_truth(value) if key in _BOOLEANS else _texts(value), position(value.line, value.column))
         for key, value in found.items()
     }
     rest = {key: pair for key, pair in root.pairs.items() if key[0] != STRING or key[1] not in found}
@@ -157,8 +160,29 @@ def _unset(node: Mapping, gone: Branches) -> Mapping:
     return node._replace(pairs=pairs) if changed else node
 
 
-def merge(lower: Tree, upper: Tree) -> Tree:
-    """Maps merge key by key; any other value is replaced whole, style and all. A document of comments is nothing.
+def not_arrays(tree: Tree, paths: Collection[Path]) -> Collection[Path]:
+    """Those of ``paths`` at which no list is; keys are found by their text."""
+    root = None if isinstance(tree, Stream) else tree.root
+    return [path for path in paths if not any(isinstance(node, Sequence) for node in _at(root, path))]
+
+
+def _at(root: Node | None, path: Path) -> list[Node]:
+    """The nodes at a path: several where keys of two types have one text."""
+    nodes = [] if root is None else [root]
+    for step in path:
+        nodes = [
+            value
+            for node in nodes
+            if isinstance(node, Mapping)
+            for key, value in node.pairs.values()
+            if isinstance(key, Scalar) and key.text == step
+        ]
+    return nodes
+
+
+def merge(lower: Tree, upper: Tree, append: Collection[Path] = ()) -> Tree:
+    """Maps merge key by key; any other value is replaced whole, style and all, but the lists that ``append`` names
+    follow those below them. A document of comments is nothing.
 
     Raises `MergeError` where one of the two is a stream.
     """
@@ -169,17 +193,27 @@ def merge(lower: Tree, upper: Tree) -> Tree:
     opening = upper.opening if upper.opening and tells else lower.opening
     if lower.root is None or upper.root is None:
         return Document(opening, lower.root if upper.root is None else upper.root)
-    return Document(opening, _merge(lower.root, upper.root))
+    return Document(opening, _merge(lower.root, upper.root, branches(append)))
 
 
-def _merge(lower: Node, upper: Node) -> Node:
+def _merge(lower: Node, upper: Node, append: Branches | None) -> Node:
+    """``append`` are the paths of lists below this one; None where it is itself one of them."""
+    if isinstance(lower, Sequence) and isinstance(upper, Sequence) and append is None:
+        flow = (lower.flow or not lower.items) and (upper.flow or not upper.items)  # no block fits between brackets
+        return upper._replace(items=lower.items + upper.items, flow=flow, tag=upper.tag or lower.tag)
     if not (isinstance(lower, Mapping) and isinstance(upper, Mapping)):
         return upper
     pairs = dict(lower.pairs)
     for key, (written, value) in upper.pairs.items():
         below = pairs.get(key)
-        pairs[key] = (written, value) if below is None else (below[0], _merge(below[1], value))
-    flow = (lower.flow or not lower.pairs) and (upper.flow or not upper.pairs)  # no block fits between brackets
+        if below is None:
+            pairs[key] = (written, value)
+        else:
+            deeper = (
+                append.get(str(written.text), NO_BRANCHES) if append and isinstance(written, Scalar) else NO_BRANCHES
+            )
+            pairs[key] = (below[0], _merge(below[1], value, deeper))
+    flow = (lower.flow or not lower.pairs) and (upper.flow or not upper.pairs)
     return upper._replace(pairs=pairs, flow=flow, tag=upper.tag or lower.tag)
 
 

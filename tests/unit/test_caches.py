@@ -32,7 +32,7 @@ EMPTY = ("dict", "set", "list", "deque", "OrderedDict", "defaultdict", "Counter"
 NO_CACHES = {
     "answerd.store.sqlite._STORES": "the stores of this process, to be closed before a fork",
     "answerd.server.answer_app._readers": "the one thread that reads large bodies",
-    "answerd.formats.plain._NOTHING_GONE": "what is taken out where nothing is: stays empty",
+    "answerd.formats.family.NO_BRANCHES": "what is taken out where nothing is: stays empty",
 }
 """Containers of modules that are filled while the program runs, and hold nothing that could be dropped."""
 

@@ -113,7 +113,11 @@ def test_match_is_read_with_shell_quoting(directive: str, criteria: dict[str, li
         ("Extends base", "did you mean 'extends'?", False),
         ("members A", "did you mean 'member'?", False),
         ("", "unknown directive", False),
-        ("s3cret", "unknown directive after 'answer:' (line 1); there are extends, member, match, template", False),
+        (
+            "s3cret",
+            "unknown directive after 'answer:' (line 1); there are extends, member, match, once, template",
+            False,
+        ),
         ("extends", "one group", True),
         ("extends a b", "one group", True),
         ("extends a\n# answer: extends b", "second", True),

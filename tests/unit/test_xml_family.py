@@ -390,11 +390,19 @@ def test_answer_meta_counts_below_the_root_only() -> None:
 CONTROL_FAULTS = {
     "a second one": ('<answer-meta/>\n<answer-meta extends="x"/>', "one <answer-meta>, this is another (line 2)", True),
     "extends in both": ('<answer-meta extends="a"/><answer-meta extends="b"/>', "extends: stands twice", True),
-    "an unknown attribute": ('<answer-meta extend="x"/>', "there are extends, template; did you mean 'extends'?", True),
+    "an unknown attribute": (
+        '<answer-meta extend="x"/>',
+        "there are extends, once, template; did you mean 'extends'?",
+        True,
+    ),
     "members as an attribute": ('<answer-meta members="a"/>', "members: <answer-meta> has no such attribute", False),
     "member as an attribute": ('<answer-meta member="a"/>', "<answer-meta> has no such attribute", False),
     "an unknown element": ("<answer-meta><memebr>a</memebr></answer-meta>", "; did you mean 'member'?", False),
-    "a secret as an element": ("<answer-meta><x3/></answer-meta>", "(line 1); there are member, match, unset", False),
+    "a secret as an element": (
+        "<answer-meta><x3/></answer-meta>",
+        "(line 1); there are member, match, append, unset",
+        False,
+    ),
     "members as an element": ("<answer-meta><members>a</members></answer-meta>", "members: <answer-meta> has", False),
     "text": ("<answer-meta>a</answer-meta>", "holds text beside", True),
     "an empty member": ("<answer-meta><member/></answer-meta>", "members holds a name with no letter", False),
