@@ -42,6 +42,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from answerd.formats.once import Once
+
 
 class State(StrEnum):
     """How far a machine's install is."""
@@ -69,16 +71,6 @@ class Gate(StrEnum):
     """Scripts of boot loaders: a machine that is refused can boot from its disk."""
     ANSWERS = "answers"
     """What installers ask for: a machine that is refused stops."""
-
-
-class Once(StrEnum):
-    """What the control key ``once`` says of a document."""
-
-    TRUE = "true"
-    ARMED = "armed"
-    """Given only in an attempt that an operator began with ``arm``."""
-    LOADER = "loader"
-    """As `TRUE`, at the loader's gate whatever the document's format."""
 
 
 class Opening(StrEnum):

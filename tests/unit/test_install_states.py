@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from answerd.formats.once import Once
 from answerd.installs.states import (
     GATES,
     TRANSITIONS,
@@ -18,7 +19,6 @@ from answerd.installs.states import (
     Change,
     Event,
     Gate,
-    Once,
     Opening,
     Order,
     Ordered,
@@ -172,9 +172,9 @@ def test_only_an_operator_leads_out_of_installed() -> None:
 # --- every event in every state that can be reached ------------------------------------------------------------------
 
 DOCUMENTS = (
-    ("loader", Gate.LOADER, Once.TRUE),
-    ("answer", Gate.ANSWERS, Once.TRUE),
-    ("late", Gate.ANSWERS, Once.TRUE),
+    ("loader", Gate.LOADER, Once.ON),
+    ("answer", Gate.ANSWERS, Once.ON),
+    ("late", Gate.ANSWERS, Once.ON),
     ("waits", Gate.ANSWERS, Once.ARMED),
     ("loader that waits", Gate.LOADER, Once.ARMED),
 )
@@ -271,7 +271,7 @@ STATE_OF = {
 @pytest.mark.parametrize("starts", [1, 5])
 def test_reports_of_a_start_lead_to_one_state_in_whatever_order_they_arrive(starts: int) -> None:
     rules = replace(RULES, starts=starts)
-    installing = step(Record("node1"), Asked("ks", Gate.ANSWERS, Once.TRUE, 1), rules).record
+    installing = step(Record("node1"), Asked("ks", Gate.ANSWERS, Once.ON, 1), rules).record
     assert installing.state is State.INSTALLING
     for count in range(1, 6):
         for words in product(Word, repeat=count):
@@ -288,8 +288,8 @@ def test_five_events_in_every_order_some_twice_and_some_late() -> None:
     """A start's events, each delivered once or twice and in every order: after ``installed`` nothing more is given at
     a closed gate, whatever arrives behind it."""
     happened: list[Event] = [
-        Asked("loader", Gate.LOADER, Once.TRUE, 1),
-        Asked("answer", Gate.ANSWERS, Once.TRUE, 2),
+        Asked("loader", Gate.LOADER, Once.ON, 1),
+        Asked("answer", Gate.ANSWERS, Once.ON, 2),
         Reported(Word.COPIED, 1, 3),
         Reported(Word.FAILED, 1, 4),
         Reported(Word.INSTALLED, 1, 5),
@@ -305,7 +305,7 @@ def test_five_events_in_every_order_some_twice_and_some_late() -> None:
                     record = outcome.record
                     installed |= happened[at] == happened[4]
                     assert not installed or record.state is State.INSTALLED, arrivals
-                loader = step(record, Asked("loader", Gate.LOADER, Once.TRUE, 6), RULES)
+                loader = step(record, Asked("loader", Gate.LOADER, Once.ON, 6), RULES)
                 assert (loader.refusal is not None) == (record.state not in (State.INSTALLING, State.FAILED))
 
 
@@ -358,15 +358,15 @@ def test_a_loop_without_any_report_ends() -> None:
     record, rules, given_to_it = Record("node1"), Rules(starts=3, start=120), 0
     for boot in range(20):
         for document, gate in (("ipxe", Gate.LOADER), ("ks", Gate.ANSWERS)):
-            outcome = step(record, Asked(document, gate, Once.TRUE, boot * 600.0), rules)
+            outcome = step(record, Asked(document, gate, Once.ON, boot * 600.0), rules)
             record, given_to_it = outcome.record, given_to_it + (outcome.refusal is None)
     assert (record.state, record.starts, given_to_it) == (State.EXHAUSTED, 3, 6)
 
 
 # --- single sentences ------------------------------------------------------------------------------------------------
 
-_ks = Asked("ks", Gate.ANSWERS, Once.TRUE, 0)
-_ipxe = Asked("ipxe", Gate.LOADER, Once.TRUE, 0)
+_ks = Asked("ks", Gate.ANSWERS, Once.ON, 0)
+_ipxe = Asked("ipxe", Gate.LOADER, Once.ON, 0)
 
 
 def after(*events: Event, rules: Rules = RULES) -> Record:
