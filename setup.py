@@ -82,7 +82,7 @@ setup(
     license_files=["LICENSE"],
     python_requires=">=3.11",
     packages=find_packages(include=["answerd", "answerd.*"]),
-    package_data={"answerd": ["py.typed"], "": ["*.json"]},
+    package_data={"answerd": ["py.typed"], "answerd.server.admin": ["openapi.yaml"]},
     install_requires=RUNTIME,
     extras_require=EXTRAS,
     entry_points={"console_scripts": ["answerd = answerd.cli:main"]},

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 _TAG = re.compile(r'(W/)?("[^"]*")')
 
 
-def etag(revision: int) -> str:
-    """The tag of a document's revision."""
-    return f'"{revision}"'
+def etag(revision: int, token: str) -> str:
+    """Return the tag of a document's revision. The token is random: after a restored backup numbers are used again."""
+    return f'"{revision}-{token}"' if token else f'"{revision}"'
 
 
 @dataclass(frozen=True, slots=True)

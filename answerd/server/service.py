@@ -24,6 +24,7 @@ from answerd import __version__
 from answerd.addresses import Address
 from answerd.config import Config
 from answerd.server import admin_app, allocator, answer_app, gc_tuning
+from answerd.server.admin.routes import DOCUMENT_LIMIT
 from answerd.server.admin_app import make_admin_app
 from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
 from answerd.server.answer_app import make_answer_app
@@ -34,7 +35,6 @@ from answerd.server.certificate import Certificate, CertificateError, load_certi
 from answerd.server.listener import Limits, Listener, bind, refuse_new
 from answerd.server.live_set import WriteCounter, in_thread
 from answerd.server.long_work import LongWork
-from answerd.server.openapi import DOCUMENT_LIMIT
 from answerd.server.peer import with_port
 from answerd.server.processes import (
     InterimWorker,
@@ -46,10 +46,9 @@ from answerd.server.processes import (
 )
 from answerd.server.request_log import RequestLog
 from answerd.server.write_guard import WriteGuard
-from answerd.store import StoreError
+from answerd.store import StoreError, WritableStore
 from answerd.store.loader import Loader
 from answerd.store.opening import open_store
-from answerd.store.sqlite import SqliteStore
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """No more than are read from at once: a connection that has sent its request is not idle when the next ones come."""
@@ -319,7 +318,7 @@ class _Process:
         service, config = self.service, self.service.config
         if service.admin_socket is None or config.admin_token is None:
             return
-        self.guard = WriteGuard(cast(SqliteStore, service.loader.store), self.answers.follower, CooperativeYield())
+        self.guard = WriteGuard(cast(WritableStore, service.loader.store), self.answers.follower, CooperativeYield())
         block = FailureBlock(time.monotonic)
         app = make_admin_app(self.guard, config.admin_token, block, service.log.service)
         limits = Limits(

@@ -28,8 +28,7 @@ from answerd.documents import Document, Key, RawDocument
 from answerd.server.client import Client, PatientClient
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag
 from answerd.server.live_set import LiveAnswerSet, in_thread
-from answerd.store import Changes, StoreError
-from answerd.store.sqlite import WRITER_WAIT_SECONDS, SqliteStore, StoredDocument, Writing
+from answerd.store import WRITER_WAIT_SECONDS, Changes, StoredDocument, StoreError, Transaction, WritableStore
 
 
 class WriteRefused(Exception):
@@ -125,7 +124,7 @@ class WriteGuard:
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: WritableStore,
         follower: LiveAnswerSet,
         pause: Callable[[], None] = no_pause,
         run: InThread = in_thread,
@@ -154,7 +153,7 @@ class WriteGuard:
             reasons = "; ".join(document.content.problems)
             raise InvalidDocument(f"{key}: {reasons}")
 
-        def apply(writing: Writing, stored: StoredDocument | None) -> StoredDocument:
+        def apply(writing: Transaction, stored: StoredDocument | None) -> StoredDocument:
             self._judge(conditions, stored)
             written: StoredDocument = self.run(writing.put, key, text)
             return written
@@ -164,7 +163,7 @@ class WriteGuard:
     def delete(self, key: Key, peer: str, conditions: Conditions = UNCONDITIONAL, client: Client = _PATIENT) -> Written:
         """Removes a document. Raises as `put` does."""
 
-        def apply(writing: Writing, stored: StoredDocument | None) -> StoredDocument:
+        def apply(writing: Transaction, stored: StoredDocument | None) -> StoredDocument:
             if stored is None:
                 raise NoSuchDocument(f"there is no {key}")
             self._judge(conditions, stored)
@@ -186,7 +185,7 @@ class WriteGuard:
         self,
         key: Key,
         peer: str,
-        apply: Callable[[Writing, StoredDocument | None], StoredDocument],
+        apply: Callable[[Transaction, StoredDocument | None], StoredDocument],
         text: str | None,
         client: Client,
     ) -> Written:
@@ -206,12 +205,12 @@ class WriteGuard:
                 after = catalogue.elsewhere(partial(_judged, before, catalogue, changes))
                 turn.check_deadline()
                 self.run(writing.commit)
-                self._put_in_force(changes, written.revision, after)
-        return Written(written.key, etag(written.revision), tuple(after.listed()))
+                self._put_in_force(changes, written, after)
+        return Written(written.key, etag(written.revision, written.token), tuple(after.listed()))
 
     @contextmanager
-    def _transaction(self, peer: str, wait: float) -> Iterator[Writing]:
-        writing: Writing = self.run(self.store.begin, peer, min(wait, WRITER_WAIT_SECONDS))
+    def _transaction(self, peer: str, wait: float) -> Iterator[Transaction]:
+        writing: Transaction = self.run(self.store.begin, peer, min(wait, WRITER_WAIT_SECONDS))
         try:
             yield writing
         finally:
@@ -224,13 +223,13 @@ class WriteGuard:
         return self._problems
 
     def _judge(self, conditions: Conditions, stored: StoredDocument | None) -> None:
-        fault = conditions.fault(etag(stored.revision) if stored else None)
+        fault = conditions.fault(etag(stored.revision, stored.token) if stored else None)
         if fault:
             raise ConditionFailed(fault)
 
-    def _put_in_force(self, changes: Changes, revision: int, after: ProblemIndex) -> None:
+    def _put_in_force(self, changes: Changes, written: StoredDocument, after: ProblemIndex) -> None:
         """What is committed becomes what is answered, at once and without giving way to another greenlet."""
-        self.store.adopt(changes, revision)
+        self.store.adopt(changes, written.revision, written.token)
         self._problems = after
         self.follower.replace(after.catalogue)
 

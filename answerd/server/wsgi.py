@@ -45,16 +45,18 @@ class ErrorLines:
         self._log = log
 
     def write(self, text: str) -> int:
+        """Log ``text`` as one line; nothing where it is blank."""
         line = " | ".join(part for part in text.splitlines() if part.strip())
         if line:
             self._log.service(line)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
+        """Log these texts as one line."""
         self.write("".join(lines))
 
     def flush(self) -> None:
-        pass
+        """Do nothing: each write is logged at once."""
 
 
 def environ_of(request: Request, base: dict[str, Any], peer: str, port: int) -> dict[str, Any]:

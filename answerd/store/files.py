@@ -241,6 +241,14 @@ class FileStore:
         self._unsettled -= gone
         return [document for source in gone if (document := self._files.pop(source).document)]
 
+    def wake_up_descriptor(self) -> int | None:
+        """Return None: what a notice is about counts after two looks only, so a look that is early gains nothing."""
+        return None
+
+    def age_seconds(self) -> float:
+        """Return 0.0: the directory is on this machine."""
+        return 0.0
+
     def put(self, key: Key, text: str) -> None:
         """Write a document where it stands already, else as a flat file. Raises `StoreError`."""
         source = min((name for name, file in self._files.items() if file.key == key), default=flat_name(key))

@@ -17,13 +17,12 @@ from answerd.answers.problems import load_problems
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS, split_extension
 from answerd.identity import Kind, printable
-from answerd.store import StoreError
+from answerd.store import StoreError, WritableStore
 from answerd.store.files import FileStore
 from answerd.store.layout import flat_name, is_groups
 from answerd.store.loader import loaded
 from answerd.store.mounts import Mounts, read_table
 from answerd.store.reading import Boundary
-from answerd.store.sqlite import SqliteStore
 from answerd.store.writing import make_directories, write_atomically
 
 _DEEPEST = 2
@@ -61,7 +60,7 @@ class ExportSummary:
     skipped: tuple[tuple[str, str], ...]
 
 
-def import_directory(directory: str | Path, store: SqliteStore, progress: Progress = no_progress) -> ImportSummary:
+def import_directory(directory: str | Path, store: WritableStore, progress: Progress = no_progress) -> ImportSummary:
     """Copies the documents of a directory into the database, in one transaction.
 
     A document takes the place of the one with its identity and format, whose spelling stays; all others stay too.
@@ -87,7 +86,7 @@ def import_directory(directory: str | Path, store: SqliteStore, progress: Progre
 
 
 def export_directory(
-    store: SqliteStore, directory: str | Path, *, force: bool = False, progress: Progress = no_progress
+    store: WritableStore, directory: str | Path, *, force: bool = False, progress: Progress = no_progress
 ) -> ExportSummary:
     """Writes every document as a file of the flat layout, byte for byte as it is stored.
 

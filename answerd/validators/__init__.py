@@ -1,8 +1,12 @@
-"""Validators: whether an installer would take an answer, by its own rules, before a machine has to find out.
+"""Validators: whether an installer would take an answer, by the installer's own rules.
 
-The public face is ``validate`` and what it returns. Each format has one module that knows its rules; ``tools`` runs
-the installers' own programs where they are installed. This room judges rendered answers as texts: it knows no store,
-no layer and no request, it reaches no network, and it opens no file that an answer names.
+The public face is `validate` and what it returns. Each format has a module that knows its rules; ``tools`` runs the
+installers' own programs where they are installed. These modules judge rendered answers as texts: they know no store, no
+layer and no request, reach no network, and open no file that an answer names.
+
+They parse an answer again, on purpose: an installer gets the text, and reads it with another parser than the one that
+made it. A second reader (tomllib, json, libyaml's composer, expat) also finds what `answerd.formats` would write wrong
+and read back alike. They use `answerd.formats` only to describe an error of syntax.
 """
 
 from __future__ import annotations
@@ -19,15 +23,15 @@ from answerd.validators import (
     toml_answer,
     xml_document,
 )
-from answerd.validators.tools import Request, Tools
-from answerd.validators.verdict import Finding, Report, Verdict
+from answerd.validators.tools import ToolRequest, Tools
+from answerd.validators.verdict import Finding, Remarks, Verdict
 
 __all__ = ["Finding", "Tools", "Verdict", "validate"]
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """One answer to judge. ``text`` is without a byte order mark, ``written`` as it came."""
+    """An answer to judge. ``text`` has no byte order mark, ``written`` is the answer as it came."""
 
     text: str
     written: str
@@ -43,79 +47,79 @@ def validate(
     release: str | None = None,
     product: str | None = None,
     tools: Tools | None = None,
-    apart: Callable[[Callable[[], Request | None]], Request | None] = lambda judge: judge(),
+    apart: Callable[[Callable[[], ToolRequest | None]], ToolRequest | None] = lambda judge: judge(),
 ) -> Verdict:
-    """Judge one answer by the built-in rules of its format and by the tools that are installed.
+    """Judge an answer by the built-in rules of its format and by the tools that are installed.
 
     ``format_extension`` is a document extension (``toml``, ``ks``, …) in any letter case. ``release`` (``8.2``) and
-    ``product`` (``pve``) are those of the Proxmox installer that asked, as its request states them; None where nothing
-    is known. ``tools``: None looks on PATH now; ``Tools.none()`` for built-in rules only, which a check of thousands
-    of machines wants (a tool costs a process each). ``apart`` calls the built-in rules, which take long for a large
-    answer: a server has them called in another thread. Tools are started by the caller's own.
+    ``product`` (``pve``) are those of the Proxmox installer that asked, as its request states them; None where not
+    known. ``tools``: None looks on PATH now; ``Tools.none()`` for built-in rules only, as a check of thousands of
+    machines wants (each tool is a process). ``apart`` calls the built-in rules, which take long for a large answer: a
+    server has them called in another thread. Tools are started in the caller's thread.
 
-    A tool's consent never overrides a built-in finding. Never raises for anything an answer may contain.
+    A tool's consent never overrides a built-in finding. Raises nothing, whatever an answer contains.
     """
-    report = Report()
+    remarks = Remarks()
     extension = format_extension.lower().lstrip(".")
     answer = _Answer(text.removeprefix("\ufeff"), text, extension, release, product)
     judge = _JUDGES.get(extension)
     if judge is None:
-        report.note(f"nothing here can judge {extension}")
-        return report.verdict()
+        remarks.note(f"nothing here can judge {extension}")
+        return remarks.verdict()
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        report.refuse(f"character {error.start + 1} is a lone surrogate, which UTF-8 cannot hold")
-        report.judged_by("encoding")
-        return report.verdict()
+        remarks.refuse(f"character {error.start + 1} is a lone surrogate, which UTF-8 cannot hold")
+        remarks.judged_by("encoding")
+        return remarks.verdict()
     if not answer.text.strip() and extension not in ("yaml", "yml"):  # NoCloud's side files may be empty
-        report.refuse("the answer is empty, which several installers take for success")
-        report.judged_by("emptiness")
-        return report.verdict()
-    request = apart(lambda: judge(answer, report))
+        remarks.refuse("the answer is empty, which several installers take for success")
+        remarks.judged_by("emptiness")
+        return remarks.verdict()
+    request = apart(lambda: judge(answer, remarks))
     if request is not None:
-        (Tools.find() if tools is None else tools).judge(request, report)
-    return report.verdict()
+        (Tools.find() if tools is None else tools).judge(request, remarks)
+    return remarks.verdict()
 
 
-def _judge_toml(answer: _Answer, report: Report) -> Request | None:
-    if toml_answer.judge(answer.text, answer.release, answer.product, report):
-        return Request("proxmox-auto-install-assistant", answer.text, answer.format)
+def _judge_toml(answer: _Answer, remarks: Remarks) -> ToolRequest | None:
+    if toml_answer.judge(answer.text, answer.release, answer.product, remarks):
+        return ToolRequest("proxmox-auto-install-assistant", answer.text, answer.format)
     return None
 
 
-def _judge_kickstart(answer: _Answer, report: Report) -> Request | None:
-    dialect = kickstart.judge(answer.text, report)
+def _judge_kickstart(answer: _Answer, remarks: Remarks) -> ToolRequest | None:
+    dialect = kickstart.judge(answer.text, remarks)
     arguments = ("-v", dialect) if dialect else ()
-    return Request("ksvalidator", kickstart.without_includes(answer.text), answer.format, arguments)
+    return ToolRequest("ksvalidator", kickstart.without_includes(answer.text), answer.format, arguments)
 
 
-def _judge_yaml(answer: _Answer, report: Report) -> Request | None:
-    is_cloud_config = cloud_config.judge(answer.text, report)
-    return Request("cloud-init", answer.text, answer.format) if is_cloud_config else None
+def _judge_yaml(answer: _Answer, remarks: Remarks) -> ToolRequest | None:
+    is_cloud_config = cloud_config.judge(answer.text, remarks)
+    return ToolRequest("cloud-init", answer.text, answer.format) if is_cloud_config else None
 
 
-def _judge_preseed(answer: _Answer, report: Report) -> Request | None:
-    preseed.judge(answer.text, report)
-    return Request("debconf-set-selections", answer.text, answer.format, known=preseed.known_words(answer.text))
+def _judge_preseed(answer: _Answer, remarks: Remarks) -> ToolRequest | None:
+    preseed.judge(answer.text, remarks)
+    return ToolRequest("debconf-set-selections", answer.text, answer.format, known=preseed.known_words(answer.text))
 
 
-def _judge_json(answer: _Answer, report: Report) -> Request | None:
-    is_ignition = ignition.judge(answer.text, answer.format, report)
-    return Request("ignition-validate", answer.text, answer.format) if is_ignition else None
+def _judge_json(answer: _Answer, remarks: Remarks) -> ToolRequest | None:
+    is_ignition = ignition.judge(answer.text, answer.format, remarks)
+    return ToolRequest("ignition-validate", answer.text, answer.format) if is_ignition else None
 
 
-def _judge_xml(answer: _Answer, report: Report) -> Request | None:
-    is_harmless = xml_document.judge(answer.text, report)
-    return Request("xmllint", answer.text, answer.format) if is_harmless else None
+def _judge_xml(answer: _Answer, remarks: Remarks) -> ToolRequest | None:
+    is_harmless = xml_document.judge(answer.text, remarks)
+    return ToolRequest("xmllint", answer.text, answer.format) if is_harmless else None
 
 
-def _judge_ipxe(answer: _Answer, report: Report) -> Request | None:
-    ipxe.judge(answer.written, report)
+def _judge_ipxe(answer: _Answer, remarks: Remarks) -> ToolRequest | None:
+    ipxe.judge(answer.written, remarks)
     return None
 
 
-_JUDGES: dict[str, Callable[[_Answer, Report], Request | None]] = {
+_JUDGES: dict[str, Callable[[_Answer, Remarks], ToolRequest | None]] = {
     "toml": _judge_toml,
     "yaml": _judge_yaml,
     "yml": _judge_yaml,
@@ -129,4 +133,4 @@ _JUDGES: dict[str, Callable[[_Answer, Report], Request | None]] = {
     "seed": _judge_preseed,
     "ipxe": _judge_ipxe,
 }
-"""Extension to its judge, which returns what a tool should be asked too. ``cfg`` is absent: nothing can judge it."""
+"""Extension to its judge, which returns what to ask a tool, or None. ``cfg`` is absent: nothing can judge it."""

@@ -1,8 +1,8 @@
 """YAML answers: cloud-config, Ubuntu autoinstall and NoCloud's metadata; any other YAML is judged as well-formed only.
 
-The text is read to nodes and no further: no Python object is built from it, an alias is never expanded. The
-autoinstall keys are those of Ubuntu's autoinstall reference manual (subiquity, 2025): in version 1 the installer passes
-over a key that it does not know, so a mistyped section is silently not there. Here it is a finding.
+The text is composed to nodes: no Python object is built from it, and no alias is expanded. The autoinstall keys are
+those of Ubuntu's autoinstall reference manual (subiquity, 2025): in version 1 the installer ignores a key that it does
+not know, so a mistyped section is silently missing. Here it is a finding.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 import yaml
 
 from answerd.formats.yaml_reading import fixed_sentence
-from answerd.validators.verdict import Report
+from answerd.validators.verdict import Remarks
 
 HEADER = "#cloud-config"
 TEMPLATE_HEADER = "## template:"
-"""May stand above ``#cloud-config``; cloud-init then fills the text before it reads it."""
+"""The first line of a text that cloud-init fills before it reads it; ``#cloud-config`` is then the second."""
 
 _MAP, _LIST, _TEXT, _INT, _NULL = (f"tag:yaml.org,2002:{name}" for name in ("map", "seq", "str", "int", "null"))
 _TAG_NAMES = {_MAP: "a mapping", _LIST: "a list", _TEXT: "a string", _INT: "a whole number", _NULL: "null"}
@@ -74,8 +74,8 @@ DEPTH_LIMIT = 100
 Node = yaml.Node
 
 
-def judge(text: str, report: Report) -> bool:
-    """Judge a YAML text; tells whether its first line is ``#cloud-config``, so that cloud-init may judge it too."""
+def judge(text: str, remarks: Remarks) -> bool:
+    """Judge a YAML text. Return whether its first line is ``#cloud-config``, so that cloud-init can judge it too."""
     first, second = ([*text.splitlines(), "", ""])[:2]
     is_cloud_config, is_template = first.rstrip() == HEADER, first.startswith(TEMPLATE_HEADER)
     has_header = is_cloud_config or (is_template and second.rstrip() == HEADER)
@@ -83,29 +83,31 @@ def judge(text: str, report: Report) -> bool:
         roots = _compose(text)
     except _Unreadable as unreadable:
         if is_template:
-            report.note(f"a template that is no YAML before cloud-init has filled it ({unreadable}): not judged")
+            remarks.note(f"a template that is no YAML before cloud-init has filled it ({unreadable}): not judged")
             return False
-        report.refuse(f"not YAML that can be read: {unreadable}", line=unreadable.line)
+        remarks.refuse(f"not YAML that can be read: {unreadable}", line=unreadable.line)
         roots = []
-    report.judged_by("YAML syntax")
+    remarks.judged_by("YAML syntax")
     if not roots:
-        return is_cloud_config and not report.refused
+        return is_cloud_config and not remarks.refused
     for root in roots:
-        _judge_duplicates(root, report)
+        _judge_duplicates(root, remarks)
     if len(roots) > 1:
         if has_header:
-            report.refuse("a cloud-config is one document: cloud-init reads no stream of several", line=_line(roots[1]))
+            remarks.refuse(
+                "a cloud-config is one document: cloud-init reads no stream of several", line=_line(roots[1])
+            )
         return is_cloud_config
     [root] = roots
     if has_header and not isinstance(root, yaml.MappingNode) and root.tag != _NULL:
-        report.refuse("a cloud-config must be a mapping at its top", line=_line(root))
+        remarks.refuse("a cloud-config must be a mapping at its top", line=_line(root))
     if isinstance(root, yaml.MappingNode):
-        _judge_top(dict(_items(root)), has_header, report)
+        _judge_top(dict(_items(root)), has_header, remarks)
     return is_cloud_config
 
 
 class _Unreadable(Exception):
-    """No YAML, and why; ``line`` counts from 1, where known."""
+    """The text is not YAML; why. ``line`` counts from 1, where known."""
 
     def __init__(self, reason: str, line: int | None = None) -> None:
         super().__init__(reason)
@@ -113,7 +115,7 @@ class _Unreadable(Exception):
 
 
 def _compose(text: str) -> list[Node]:
-    """The roots of a text's documents; none for an empty text. Raises ``_Unreadable``."""
+    """Return the roots of a text's documents; none for an empty text. Raise `_Unreadable`."""
     loader_class = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     loader = loader_class(text)
     try:
@@ -134,7 +136,7 @@ def _compose(text: str) -> list[Node]:
 
 
 def _depth(text: str, loader_class: type[yaml.SafeLoader]) -> int:
-    """How deep collections are nested, counted from the events, which are not nested themselves."""
+    """Return how deep collections are nested, counted from the events, which need no recursion."""
     depth = deepest = 0
     for event in yaml.parse(text, Loader=loader_class):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -152,14 +154,14 @@ def _line(node: Node) -> int:
 
 
 def _items(node: yaml.MappingNode) -> Iterator[tuple[str, Node]]:
-    """Keys that are plain words, with their values; ``<<`` and keys that are collections are passed over."""
+    """Yield the keys that are scalars, with their values."""
     for key, value in node.value:
         if isinstance(key, yaml.ScalarNode):
             yield str(key.value), value
 
 
-def _judge_duplicates(root: Node, report: Report) -> None:
-    """A key twice in one mapping; PyYAML and cloud-init silently take the last."""
+def _judge_duplicates(root: Node, remarks: Remarks) -> None:
+    """Refuse a key twice in one mapping: PyYAML and cloud-init silently take the last."""
     waiting, seen = [root], {id(root)}
     while waiting:
         node = waiting.pop()
@@ -170,7 +172,7 @@ def _judge_duplicates(root: Node, report: Report) -> None:
                 children += (key, value)
                 if isinstance(key, yaml.ScalarNode) and key.value != "<<":
                     if (key.tag, key.value) in names:
-                        report.refuse("this key is there already in its mapping", line=_line(key))
+                        remarks.refuse("this key is already in its mapping", line=_line(key))
                     names.add((key.tag, key.value))
         elif isinstance(node, yaml.SequenceNode):
             children = list(node.value)
@@ -180,83 +182,83 @@ def _judge_duplicates(root: Node, report: Report) -> None:
                 waiting.append(child)
 
 
-def _judge_top(items: dict[str, Node], has_header: bool, report: Report) -> None:
+def _judge_top(items: dict[str, Node], has_header: bool, remarks: Remarks) -> None:
     if "autoinstall" in items:
-        _judge_autoinstall(items["autoinstall"], report)
-        report.judged_by("Ubuntu autoinstall keys")
+        _judge_autoinstall(items["autoinstall"], remarks)
+        remarks.judged_by("Ubuntu autoinstall keys")
         if not has_header:
-            report.warn(f"the first line is not {HEADER!r}: cloud-init passes over user-data without it", line=1)
+            remarks.warn(f"the first line is not {HEADER!r}: cloud-init ignores user-data without it", line=1)
     elif has_header:
-        report.judged_by("cloud-config shape")
+        remarks.judged_by("cloud-config shape")
         misplaced = [key for key in items if key in AUTOINSTALL_KEYS and key.endswith("-commands")]
         if misplaced:
-            report.warn(f"{misplaced[0]}: a key of autoinstall, but not under 'autoinstall:'", misplaced[0])
+            remarks.warn(f"{misplaced[0]}: a key of autoinstall, but not under 'autoinstall:'", misplaced[0])
     elif "instance-id" in items or "local-hostname" in items:
-        _judge_metadata(items, report)
+        _judge_metadata(items, remarks)
     elif network := _network_config(items):
-        _judge_network(network, report)
+        _judge_network(network, remarks)
 
 
-def _judge_autoinstall(node: Node, report: Report) -> None:
+def _judge_autoinstall(node: Node, remarks: Remarks) -> None:
     where = "autoinstall"
     if not isinstance(node, yaml.MappingNode):
-        report.refuse(f"{where}: must be a mapping", where, _line(node))
+        remarks.refuse(f"{where}: must be a mapping", where, _line(node))
         return
     items = dict(_items(node))
     version = items.get("version")
     if version is None and "<<" not in items:
-        report.refuse(f"{where}.version is missing: it must be 1", f"{where}.version", _line(node))
+        remarks.refuse(f"{where}.version is missing: it must be 1", f"{where}.version", _line(node))
     elif version is not None and (version.tag != _INT or version.value != "1"):
-        report.refuse(f"{where}.version: must be the number 1", f"{where}.version", _line(version))
+        remarks.refuse(f"{where}.version: must be the number 1", f"{where}.version", _line(version))
     for key, value in items.items():
         if key not in AUTOINSTALL_KEYS and key != "<<":
-            known = report.hint(key, AUTOINSTALL_KEYS)
-            report.refuse(f"{where}.{key}: not an autoinstall key{known}", f"{where}.{key}", _line(value))
+            known = remarks.hint(key, AUTOINSTALL_KEYS)
+            remarks.refuse(f"{where}.{key}: not an autoinstall key{known}", f"{where}.{key}", _line(value))
         elif key not in ("version", "<<"):
-            _judge_section(key, value, f"{where}.{key}", report)
+            _judge_section(key, value, f"{where}.{key}", remarks)
 
 
-def _judge_section(key: str, node: Node, where: str, report: Report) -> None:
+def _judge_section(key: str, node: Node, where: str, remarks: Remarks) -> None:
     types = AUTOINSTALL_KEYS[key]
     if node.tag not in types:
-        report.refuse(f"{where}: must be {' or '.join(_TAG_NAMES[tag] for tag in types)}", where, _line(node))
+        remarks.refuse(f"{where}: must be {' or '.join(_TAG_NAMES[tag] for tag in types)}", where, _line(node))
         return
     if key in CHOICES and node.value not in CHOICES[key]:
-        report.refuse(f"{where}: must be {' or '.join(CHOICES[key])}", where, _line(node))
+        remarks.refuse(f"{where}: must be {' or '.join(CHOICES[key])}", where, _line(node))
     if key in SECTION_KEYS and isinstance(node, yaml.MappingNode):
-        _judge_section_keys(node, SECTION_KEYS[key], where, report)
+        _judge_section_keys(node, SECTION_KEYS[key], where, remarks)
     if key.endswith("-commands"):
         for item in node.value:
             if item.tag not in (_TEXT, _LIST):
                 message = f"{where}: a command is a string or a list of strings; quote it"
-                report.refuse(message, where, _line(item))
+                remarks.refuse(message, where, _line(item))
 
 
-def _judge_section_keys(node: yaml.MappingNode, keys: Mapping[str, bool], where: str, report: Report) -> None:
+def _judge_section_keys(node: yaml.MappingNode, keys: Mapping[str, bool], where: str, remarks: Remarks) -> None:
     items = dict(_items(node))
     for name, value in items.items():
         if name not in keys and name != "<<":
-            message = f"{where}.{name}: not a key of this section{report.hint(name, keys)}"
-            report.refuse(message, f"{where}.{name}", _line(value))
+            message = f"{where}.{name}: not a key of this section{remarks.hint(name, keys)}"
+            remarks.refuse(message, f"{where}.{name}", _line(value))
     for name, required in keys.items():
         if required and name not in items and "<<" not in items:
-            report.refuse(f"{where}.{name} is missing", f"{where}.{name}", _line(node))
+            remarks.refuse(f"{where}.{name} is missing", f"{where}.{name}", _line(node))
 
 
-def _judge_metadata(items: Mapping[str, Node], report: Report) -> None:
-    """NoCloud's meta-data: without an instance-id cloud-init takes the datasource for none."""
-    report.judged_by("NoCloud meta-data shape")
+def _judge_metadata(items: Mapping[str, Node], remarks: Remarks) -> None:
+    """Judge NoCloud's meta-data: without an instance-id cloud-init does not use the datasource."""
+    remarks.judged_by("NoCloud meta-data shape")
     identifier = items.get("instance-id")
     if identifier is None:
-        report.warn(
+        remarks.warn(
             "instance-id is missing: cloud-init may take the machine for one it has already set up", "instance-id"
         )
     elif not isinstance(identifier, yaml.ScalarNode) or not identifier.value:
-        report.refuse("instance-id: must be a word that is not empty", "instance-id", _line(identifier))
+        remarks.refuse("instance-id: must be a word that is not empty", "instance-id", _line(identifier))
 
 
 def _network_config(items: Mapping[str, Node]) -> dict[str, Node] | None:
-    """The mapping that states a network configuration's version, if this is one: at the top or under ``network``."""
+    """Return the mapping of a network configuration, at the top or under ``network``; None where this is none."""
     inner = items.get("network")
     if isinstance(inner, yaml.MappingNode) and len(items) == 1:
         return dict(_items(inner))
@@ -264,10 +266,12 @@ def _network_config(items: Mapping[str, Node]) -> dict[str, Node] | None:
     return dict(items) if "version" in items and marks & set(items) else None
 
 
-def _judge_network(items: Mapping[str, Node], report: Report) -> None:
-    report.judged_by("NoCloud network-config shape")
+def _judge_network(items: Mapping[str, Node], remarks: Remarks) -> None:
+    remarks.judged_by("NoCloud network-config shape")
     version = items.get("version")
     if version is None or version.tag != _INT or version.value not in ("1", "2"):
-        report.refuse("version: a network-config states version 1 or 2", "version", _line(version) if version else None)
+        remarks.refuse(
+            "version: a network-config states version 1 or 2", "version", _line(version) if version else None
+        )
     elif version.value == "1" and not isinstance(items.get("config"), yaml.SequenceNode):
-        report.refuse("config: a network-config of version 1 has a list of it", "config", _line(version))
+        remarks.refuse("config: a network-config of version 1 has a list of it", "config", _line(version))

@@ -1,8 +1,8 @@
 """JSON answers: well-formed, and the Ignition shape where the document has an ``ignition`` key.
 
 The facts are those of Ignition's configuration specifications 2.0 to 2.4 and 3.0 to 3.6. What the specification
-forbids is a finding; a key it does not know is a warning, as Ignition itself passes over it. Sources are read as text,
-never fetched.
+forbids is a finding; a key that it does not know is a warning, because Ignition ignores it. Sources are read as text
+and never fetched.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from answerd.formats.family import ParseError
 from answerd.formats.json_family import fixed_sentence, parse
-from answerd.validators.verdict import Report
+from answerd.validators.verdict import Remarks
 
 NEWEST_MINOR: Mapping[int, int] = {2: 4, 3: 6}
 """Major version of the specification to its newest minor that is known here."""
@@ -23,7 +23,7 @@ SCHEMES: Mapping[int, tuple[str, ...]] = {
     2: ("data", "http", "https", "s3", "tftp", "gs", "oem"),
     3: ("data", "http", "https", "s3", "tftp", "gs", "arn"),
 }
-"""Of a source's URL."""
+"""Major version to the schemes that the URL of a source may have."""
 
 MODE_LIMIT = 0o7777
 
@@ -64,29 +64,29 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
 
 class _Refused(ValueError):
-    """A key twice in one object, or a constant that is no number."""
+    """A key twice in one object, or a constant that is not a number."""
 
 
-def judge(text: str, format_extension: str, report: Report) -> bool:
-    """Judge a JSON text; tells whether it is an Ignition config, which ignition-validate may judge too."""
-    report.judged_by("JSON syntax")
+def judge(text: str, format_extension: str, remarks: Remarks) -> bool:
+    """Judge a JSON text. Return whether it is an Ignition config, which ignition-validate can judge too."""
+    remarks.judged_by("JSON syntax")
     try:
         document = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
     except json.JSONDecodeError as error:
-        report.refuse(f"not JSON: {fixed_sentence(error.msg)} (column {error.colno})", line=error.lineno)
+        remarks.refuse(f"not JSON: {fixed_sentence(error.msg)} (column {error.colno})", line=error.lineno)
         return False
     except (_Refused, RecursionError):
-        _refuse_with_place(text, report)
+        _refuse_with_place(text, remarks)
         return False
     except ValueError:
-        report.refuse("not JSON that can be read: it holds a number with too many digits")
+        remarks.refuse("not JSON that can be read: it holds a number with too many digits")
         return False
     if not isinstance(document, dict) or "ignition" not in document:
         if format_extension == "ign":
-            report.warn("no 'ignition' key: Ignition refuses a config without ignition.version")
+            remarks.warn("no 'ignition' key: Ignition refuses a config without ignition.version")
         return False
-    _judge_config(document, report)
-    report.judged_by("Ignition shape")
+    _judge_config(document, remarks)
+    remarks.judged_by("Ignition shape")
     return True
 
 
@@ -103,59 +103,59 @@ def _constant(_name: str) -> Any:
     raise _Refused
 
 
-def _refuse_with_place(text: str, report: Report) -> None:
-    """Say what the family that reads documents says, which tells the line."""
+def _refuse_with_place(text: str, remarks: Remarks) -> None:
+    """Refuse with the sentence of the family that reads documents, which knows the line."""
     try:
         parse(text)
     except ParseError as error:
         column = f" (column {error.column})" if error.column else ""
-        report.refuse(f"not JSON: {error.reason}{column}", line=error.line)
+        remarks.refuse(f"not JSON: {error.reason}{column}", line=error.line)
     else:
-        report.refuse("not JSON: nested too deeply to be read")
+        remarks.refuse("not JSON: nested too deeply to be read")
 
 
-def _judge_config(document: dict[str, Any], report: Report) -> None:
-    major = _version(document["ignition"], report)
-    _unknown(document, "", TOP_LEVEL[major], report)
+def _judge_config(document: dict[str, Any], remarks: Remarks) -> None:
+    major = _version(document["ignition"], remarks)
+    _unknown(document, "", TOP_LEVEL[major], remarks)
     for section, known in KNOWN_KEYS.items():
         value = document.get(section)
         if isinstance(value, dict):
-            _unknown(value, section, known, report)
+            _unknown(value, section, known, remarks)
         elif value is not None and section != "ignition":  # whose version was judged already
-            report.refuse(f"{section}: must be an object", section)
+            remarks.refuse(f"{section}: must be an object", section)
     for path in REQUIRED:
-        _judge_entries(document, path, report)
+        _judge_entries(document, path, remarks)
     if major == 3:  # noqa: PLR2004 - in 2.x nodes of different filesystems may share a path
-        _unique_paths(document, report)
+        _unique_paths(document, remarks)
     for path, source in _sources(document, ""):
-        _judge_source(path, source, SCHEMES[major], report)
+        _judge_source(path, source, SCHEMES[major], remarks)
 
 
-def _version(section: Any, report: Report) -> int:
-    """The major version the config states, 3 where it states none that can be read."""
+def _version(section: Any, remarks: Remarks) -> int:
+    """Return the major version that the config states, 3 where it states none that can be read."""
     where = "ignition.version"
     stated = section.get("version") if isinstance(section, dict) else None
     if not isinstance(stated, str):
-        report.refuse(f'{where} is missing: it must be a string such as "3.4.0"', where)
+        remarks.refuse(f'{where} is missing: it must be a string such as "3.4.0"', where)
         return 3
     parts = _SEMVER.fullmatch(stated)
     if parts is None or int(parts[1]) not in NEWEST_MINOR:
-        report.refuse(f"{where}: is not a version of the specification: 2.x.y or 3.x.y", where)
+        remarks.refuse(f"{where}: is not a version of the specification: 2.x.y or 3.x.y", where)
         return 3
     major, minor = int(parts[1]), int(parts[2])
     if parts[4]:
-        report.warn(f"{where}: is experimental, only the Ignition of that moment takes it", where)
+        remarks.warn(f"{where}: is experimental, only the Ignition of that moment takes it", where)
     elif minor > NEWEST_MINOR[major]:
-        report.warn(f"{where}: is newer than {major}.{NEWEST_MINOR[major]}, the newest known here", where)
+        remarks.warn(f"{where}: is newer than {major}.{NEWEST_MINOR[major]}, the newest known here", where)
     return major
 
 
-def _unknown(table: Mapping[str, Any], path: str, known: Iterable[str], report: Report) -> None:
+def _unknown(table: Mapping[str, Any], path: str, known: Iterable[str], remarks: Remarks) -> None:
     names = frozenset(known)
     for key in table:
         if key not in names:
             where = f"{path}.{key}" if path else key
-            report.warn(f"{where}: not a key of the specification{report.hint(key, names)}", where)
+            remarks.warn(f"{where}: not a key of the specification{remarks.hint(key, names)}", where)
 
 
 def _entries(document: Mapping[str, Any], path: str) -> Any:
@@ -164,57 +164,59 @@ def _entries(document: Mapping[str, Any], path: str) -> Any:
     return table.get(name) if isinstance(table, dict) else None
 
 
-def _judge_entries(document: Mapping[str, Any], path: str, report: Report) -> None:
+def _judge_entries(document: Mapping[str, Any], path: str, remarks: Remarks) -> None:
     entries = _entries(document, path)
     if entries is None:
         return
     if not isinstance(entries, list):
-        report.refuse(f"{path}: must be a list of objects", path)
+        remarks.refuse(f"{path}: must be a list of objects", path)
         return
     for place, entry in enumerate(entries):
         where = f"{path}.{place}"
         if not isinstance(entry, dict):
-            report.refuse(f"{where}: must be an object", where)
+            remarks.refuse(f"{where}: must be an object", where)
             continue
         for name in REQUIRED[path]:
             if not isinstance(entry.get(name), str) or not entry[name]:
-                report.refuse(f"{where}.{name} is missing: it must be a string", f"{where}.{name}")
+                remarks.refuse(f"{where}.{name} is missing: it must be a string", f"{where}.{name}")
         if path in ENTRY_KEYS:
-            _unknown(entry, where, ENTRY_KEYS[path], report)
+            _unknown(entry, where, ENTRY_KEYS[path], remarks)
         if path in NODES:
-            _judge_node(entry, where, report)
+            _judge_node(entry, where, remarks)
         if path == "systemd.units":
-            _judge_unit(entry, where, report)
+            _judge_unit(entry, where, remarks)
 
 
-def _judge_node(entry: Mapping[str, Any], where: str, report: Report) -> None:
-    """A file, directory or link: an absolute path, a mode in decimal, ``overwrite`` a boolean."""
+def _judge_node(entry: Mapping[str, Any], where: str, remarks: Remarks) -> None:
+    """Judge a file, directory or link: an absolute path, a mode in decimal, a boolean ``overwrite``."""
     path, mode = entry.get("path"), entry.get("mode")
     if isinstance(path, str) and path and not path.startswith("/"):
-        report.refuse(f"{where}.path: is not absolute", f"{where}.path")
+        remarks.refuse(f"{where}.path: is not absolute", f"{where}.path")
     if mode is not None and (isinstance(mode, bool) or not isinstance(mode, int) or not 0 <= mode <= MODE_LIMIT):
-        report.refuse(f"{where}.mode: must be a whole decimal number, 0 to {MODE_LIMIT} (0644 is 420)", f"{where}.mode")
+        remarks.refuse(
+            f"{where}.mode: must be a whole decimal number, 0 to {MODE_LIMIT} (0644 is 420)", f"{where}.mode"
+        )
     if "overwrite" in entry and not isinstance(entry["overwrite"], bool):
-        report.refuse(f"{where}.overwrite: must be true or false", f"{where}.overwrite")
+        remarks.refuse(f"{where}.overwrite: must be true or false", f"{where}.overwrite")
     contents = entry.get("contents")
     if "contents" in entry and not isinstance(contents, dict):
-        report.refuse(f"{where}.contents: must be an object with a source", f"{where}.contents")
+        remarks.refuse(f"{where}.contents: must be an object with a source", f"{where}.contents")
     if entry.get("overwrite") is True and where.startswith("storage.files.") and "contents" not in entry:
-        report.refuse(f"{where}.overwrite: needs contents to write", f"{where}.overwrite")
+        remarks.refuse(f"{where}.overwrite: needs contents to write", f"{where}.overwrite")
 
 
-def _judge_unit(entry: Mapping[str, Any], where: str, report: Report) -> None:
+def _judge_unit(entry: Mapping[str, Any], where: str, remarks: Remarks) -> None:
     name = entry.get("name")
     if isinstance(name, str) and name and name.rpartition(".")[2] not in UNIT_TYPES:
-        report.refuse(f"{where}.name: has no systemd unit type, such as .service", f"{where}.name")
+        remarks.refuse(f"{where}.name: has no systemd unit type, such as .service", f"{where}.name")
     for key in ("enabled", "enable", "mask"):
         if key in entry and not isinstance(entry[key], bool):
-            report.refuse(f"{where}.{key}: must be true or false", f"{where}.{key}")
+            remarks.refuse(f"{where}.{key}: must be true or false", f"{where}.{key}")
     if "contents" in entry and not isinstance(entry["contents"], str):
-        report.refuse(f"{where}.contents: must be a string", f"{where}.contents")
+        remarks.refuse(f"{where}.contents: must be a string", f"{where}.contents")
 
 
-def _unique_paths(document: Mapping[str, Any], report: Report) -> None:
+def _unique_paths(document: Mapping[str, Any], remarks: Remarks) -> None:
     seen: dict[str, str] = {}
     for path in NODES:
         entries = _entries(document, path)
@@ -224,12 +226,12 @@ def _unique_paths(document: Mapping[str, Any], report: Report) -> None:
                 continue
             where = f"{path}.{place}"
             if name in seen:
-                report.refuse(f"{where}.path: is there already, in {seen[name]}", f"{where}.path")
+                remarks.refuse(f"{where}.path: is already used, in {seen[name]}", f"{where}.path")
             seen.setdefault(name, where)
 
 
 def _sources(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Every ``source`` in the document with its path, in the document's order; no recursion, so any depth."""
+    """Yield (path, value) of every ``source``, in the document's order. Without recursion, for deep documents."""
     waiting = [(path, value)]
     while waiting:
         where, item = waiting.pop()
@@ -241,11 +243,11 @@ def _sources(value: Any, path: str) -> Iterator[tuple[str, Any]]:
             waiting.extend(reversed(children))
 
 
-def _judge_source(where: str, source: Any, schemes: tuple[str, ...], report: Report) -> None:
+def _judge_source(where: str, source: Any, schemes: tuple[str, ...], remarks: Remarks) -> None:
     if source is None or source == "":
-        return  # as good as absent: an empty file
+        return  # the same as absent: an empty file
     scheme = _SCHEME.match(source) if isinstance(source, str) else None
     if scheme is None:
-        report.refuse(f"{where}: must be a URL ({', '.join(schemes)})", where)
+        remarks.refuse(f"{where}: must be a URL ({', '.join(schemes)})", where)
     elif scheme[1].lower() not in schemes:
-        report.refuse(f"{where}: Ignition cannot fetch URLs of this scheme (only {', '.join(schemes)})", where)
+        remarks.refuse(f"{where}: Ignition cannot fetch URLs of this scheme (only {', '.join(schemes)})", where)

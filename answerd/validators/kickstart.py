@@ -4,7 +4,7 @@ pykickstart fetches what ``%ksappend`` names and can read what ``%include`` name
 sees the text (line numbers stay). It is used as a parser of strings: no file, no network, nothing printed.
 
 Without a ``#version=`` line an answer is valid if the newest Fedora syntax or that of a Red Hat Enterprise Linux still
-in use takes it; what is reported otherwise is the syntax with the fewest objections.
+in use takes it; otherwise the syntax with the fewest findings is reported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from answerd.validators.masking import masking
-from answerd.validators.verdict import Finding, Report
+from answerd.validators.verdict import Finding, Remarks
 
 OLDEST_RHEL = 8
 """Red Hat Enterprise Linux 7 ended in 2024; a file for it says ``#version=RHEL7``."""
@@ -29,7 +29,7 @@ _MESSAGE_HEAD = re.compile(r"The following problem occurred on line \d+ of the k
 
 @dataclass(frozen=True)
 class Reading:
-    """What one syntax (``RHEL9``) has to say about a text."""
+    """The remarks of one syntax (``RHEL9``) about a text."""
 
     dialect: str
     findings: tuple[Finding, ...]
@@ -37,10 +37,10 @@ class Reading:
 
 
 def without_includes(text: str) -> str:
-    """The text with every line that names another file emptied, so that nothing is read or fetched.
+    """Return the text with every line that names another file emptied, so that nothing is read or fetched.
 
-    Quotes and backslashes are taken out before a line is judged, since a shell-like reader does the same; lines are
-    split as pykickstart splits them, which is at more than the line feed.
+    Quotes and backslashes are removed before a line is judged, as a shell-like reader does. Lines are split as
+    pykickstart splits them, which is at more characters than the line feed.
     """
     return "".join(
         _line_end(line) if _INCLUDE.match(re.sub(r"[\"'\\\ufeff]", "", line).lstrip()) else line
@@ -52,18 +52,18 @@ def _line_end(line: str) -> str:
     return line[len(line.splitlines()[0]) :] if line.splitlines() else line
 
 
-def judge(text: str, report: Report) -> str | None:
-    """Judge a kickstart text; returns the syntax ksvalidator should use, None for its own default."""
+def judge(text: str, remarks: Remarks) -> str | None:
+    """Judge a kickstart text. Return the syntax that ksvalidator should use, None for its own default."""
     try:
         versions = importlib.import_module("pykickstart.version")
         parser = _recording_parser()
     except ImportError:
-        report.note("pykickstart is not installed (pip install 'answerd[validators]'): not judged by it")
+        remarks.note("pykickstart is not installed (pip install 'answerd[validators]'): not judged by it")
         return None
     plain = without_includes(text)
     if plain != text:
-        report.note("%include and %ksappend lines were not followed: what they name was not judged")
-    stated = _stated_dialect(text, versions, report)
+        remarks.note("%include and %ksappend lines were not followed: what they name was not judged")
+    stated = _stated_dialect(text, versions, remarks)
     dialects = [stated] if stated else list(_dialects(versions.versionMap))
     best: Reading | None = None
     for dialect in dialects:
@@ -74,33 +74,33 @@ def judge(text: str, report: Report) -> str | None:
             break
     if best is None:
         return None
-    _tell(best, report)
+    _add(best, remarks)
     return None if best.dialect == dialects[0] and not stated else best.dialect
 
 
-def _tell(reading: Reading, report: Report) -> None:
-    report.judged_by(f"pykickstart ({reading.dialect} syntax)")
+def _add(reading: Reading, remarks: Remarks) -> None:
+    remarks.judged_by(f"pykickstart ({reading.dialect} syntax)")
     for finding in reading.findings:
-        report.refuse(finding.message, line=finding.line)
+        remarks.refuse(finding.message, line=finding.line)
     for warning in reading.warnings:
-        report.warn(warning.message, line=warning.line)
+        remarks.warn(warning.message, line=warning.line)
 
 
-def _stated_dialect(text: str, versions: Any, report: Report) -> str | None:
-    """The syntax that a ``#version=`` line states, by pykickstart's own rule: the first such line."""
+def _stated_dialect(text: str, versions: Any, remarks: Remarks) -> str | None:
+    """Return the syntax that the first ``#version=`` line states, which is pykickstart's own rule."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("#version="):
             stated = line.removeprefix("#version=").strip()
             try:
                 return str(versions.versionToString(versions.stringToVersion(stated), skipDevel=True))
             except Exception:  # its own error, or whatever an odd text provokes
-                report.warn("#version= states no syntax that pykickstart knows", line=number)
+                remarks.warn("#version= states no syntax that pykickstart knows", line=number)
                 return None
     return None
 
 
 def _dialects(version_map: dict[str, int]) -> Iterator[str]:
-    """The newest Fedora, then the Red Hat Enterprise Linuxes from the newest back to ``OLDEST_RHEL``."""
+    """Yield the newest Fedora, then Red Hat Enterprise Linux from the newest back to `OLDEST_RHEL`."""
     numbers: dict[str, list[int]] = {"F": [], "RHEL": []}
     for name in version_map:
         if shape := _DIALECT.fullmatch(name):
@@ -112,11 +112,11 @@ def _dialects(version_map: dict[str, int]) -> Iterator[str]:
 
 
 def _recording_parser() -> Any:
-    """pykickstart's parser class, its errors collected instead of printed."""
+    """Return pykickstart's parser class, changed to collect errors instead of printing them."""
     base: Any = importlib.import_module("pykickstart.parser").KickstartParser
 
     class RecordingParser(base):  # type: ignore[misc]
-        """Goes on after an error in a line, as a person wants all of them at once."""
+        """Continues after an error in a line, so that all errors are reported at once."""
 
         def __init__(self, handler: Any) -> None:
             super().__init__(handler, followIncludes=False, errorsAreFatal=True)
@@ -132,7 +132,7 @@ def _recording_parser() -> Any:
 
 
 def _read(text: str, dialect: str, parser: Any) -> Reading:
-    """One reading. Only the commands that occur are built: 9 ms for a usual file, where building them all takes 40."""
+    """Read the text once. Only the commands that occur are built: 9 ms for a usual file, instead of 40 for all."""
     handler_class = getattr(importlib.import_module(f"pykickstart.handlers.{dialect.lower()}"), f"{dialect}Handler")
     control: Any = importlib.import_module("pykickstart.handlers.control")
     words = {line.split()[0] for line in text.splitlines() if line.split()}
@@ -153,14 +153,14 @@ def _read(text: str, dialect: str, parser: Any) -> Reading:
 
 
 def _option_words(reader: Any) -> Iterator[str]:
-    """The words of the options that the commands of a text have: names, which a message may hold."""
+    """Yield the words of the options of a text's commands: names, which a message may contain."""
     for command in reader.handler.commands.values():
         for option in getattr(getattr(command, "op", None), "_option_string_actions", ()):
             yield from re.findall(r"\w+", option.casefold())
 
 
 def _parse(text: str, reader: Any) -> tuple[Any, list[warnings.WarningMessage]]:
-    """The reader after it has read, and the warnings that were given meanwhile."""
+    """Return the reader after it has read, and the warnings that were raised meanwhile."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -175,5 +175,5 @@ def _is_about_the_text(category: type[Warning]) -> bool:
 
 
 def _sentence(error: object) -> str:
-    """One line: pykickstart's message without the place, which stands beside it."""
+    """Return pykickstart's message on one line, without the place: the finding has the line."""
     return " ".join(_MESSAGE_HEAD.sub("", str(error)).split()) or type(error).__name__

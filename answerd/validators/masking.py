@@ -1,7 +1,7 @@
-"""What other programs say about an answer, without the answer's own words: they quote it, and it holds passwords.
+"""Masks the words of an answer in messages of other programs, which quote it although it holds passwords.
 
-A word of a message that occurs in the answer is replaced by ``…``, but not the words of messages themselves, nor the
-names that a format gives to its keys, commands and options. Knows nothing of who says what.
+A word of a message that occurs in the answer is replaced by ``…``, unless it is a word of usual messages or the name of
+a key, command or option of the format. Knows no program.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PARTS = re.compile(
 )
 _SEVERAL = re.compile(rf"{HIDDEN}(?:[^\w\s]*{HIDDEN})+")
 _SHORT = 3
-"""Characters from which on a word is looked for within the words of the answer, as a program may cut one short."""
+"""Characters of the shortest word that is also searched for within the words of the answer: programs cut words."""
 
 _WORDS = """
 a additional after all allowed an and any are argument arguments as at be because been before between bool boolean
@@ -35,11 +35,11 @@ unique unknown unrecognized unsupported until use used valid value values versio
 with without wrong xml yaml you
 """
 _OF_MESSAGES = frozenset(_WORDS.split())
-"""What messages say themselves; a password that is one of these words is not hidden."""
+"""Words of usual messages; a password that is one of these words is not masked."""
 
 
 def masking(answer: str, known: Collection[str] = ()) -> Callable[[str], str]:
-    """A function that gives a message about ``answer`` without its words. ``known`` words stay, in lower case."""
+    """Return a function that masks a message about ``answer``. Words in ``known`` (lower case) are not masked."""
     folded = answer.casefold()
     words = frozenset(re.findall(r"\w+", folded))
     kept = _OF_MESSAGES.union(known)

@@ -8,35 +8,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from answerd.validators.verdict import Report
+from answerd.validators.verdict import Remarks
 
 TYPES = frozenset({"string", "boolean", "select", "multiselect", "note", "text", "password", "error", "title"})
 """debconf's question types; debconf-set-selections skips a line of another type, with a warning."""
 FLAGS = frozenset({"seen"})
-"""Not types: ``owner question seen false`` sets a flag of the question."""
+"""Words in place of a type that set a flag of the question: ``owner question seen false``."""
 
 _SELECTION = re.compile(r"\s*(?P<owner>\S+)\s+(?P<question>\S+)\s+(?P<type>\S+)(?:\s(?P<value>.*))?", re.DOTALL)
 
 
-def judge(text: str, report: Report) -> None:
+def judge(text: str, remarks: Remarks) -> None:
     """Judge a preseed text line by line."""
-    for line, selection, goes_on in logical_lines(text, report):
+    for line, selection, goes_on in logical_lines(text, remarks):
         if selection.strip() and not selection.lstrip().startswith("#"):
-            _judge_selection(line, selection, goes_on, report)
-    report.judged_by("preseed line grammar")
+            _judge_selection(line, selection, goes_on, remarks)
+    remarks.judged_by("preseed line grammar")
 
 
 def known_words(text: str) -> frozenset[str]:
-    """The words of the questions that a preseed asks: names, which a message may hold."""
+    """Return the words, in lower case, of the questions that a preseed answers: names, which a message may contain."""
     found = map(_SELECTION.fullmatch, text.splitlines())
     questions = [parts["question"] for parts in found if parts and parts["type"] in TYPES and "/" in parts["question"]]
     return frozenset(word.casefold() for question in questions for word in re.findall(r"\w+", question))
 
 
-def logical_lines(text: str, report: Report) -> Iterator[tuple[int, str, bool]]:
-    """The lines with their continuations (a backslash at the end) joined.
+def logical_lines(text: str, remarks: Remarks) -> Iterator[tuple[int, str, bool]]:
+    """Yield the lines, those that end in a backslash joined with the next.
 
-    Each with the number of its first line, and whether it went on over several.
+    Each as (number of its first line, text, whether it was joined from several).
     """
     joined, first = "", 0
     for line, raw in enumerate(text.split("\n"), 1):
@@ -44,35 +44,35 @@ def logical_lines(text: str, report: Report) -> Iterator[tuple[int, str, bool]]:
         first = first or line
         if content.endswith("\\"):
             if not joined and content.lstrip().startswith("#"):
-                report.warn("a comment that ends in a backslash takes the next line with it", line=line)
+                remarks.warn("a comment that ends in a backslash takes the next line with it", line=line)
             joined += content[:-1]
             continue
         if content != content.rstrip() and content.rstrip().endswith("\\"):
-            report.warn("white space after the backslash: the line does not go on", line=line)
+            remarks.warn("white space after the backslash: the line does not go on", line=line)
         yield first, joined + content, bool(joined)
         joined, first = "", 0
     if joined:
-        report.warn("the last line ends in a backslash and nothing follows", line=first)
+        remarks.warn("the last line ends in a backslash and nothing follows", line=first)
         yield first, joined, True
 
 
-def _judge_selection(line: int, selection: str, goes_on: bool, report: Report) -> None:
+def _judge_selection(line: int, selection: str, goes_on: bool, remarks: Remarks) -> None:
     parts = _SELECTION.fullmatch(selection)
     if parts is None:
-        report.refuse("not a preseed line: it must be 'owner question type value'", line=line)
+        remarks.refuse("not a preseed line: it must be 'owner question type value'", line=line)
         return
     question, type_, value = parts["question"], parts["type"], parts["value"] or ""
     if type_ in FLAGS:
         return
     if type_ not in TYPES:
-        # Where a word is missing, what looks like the question may be its value.
-        known = report.hint(type_, TYPES)
-        report.warn(f"the third word is no debconf type, the line is skipped{known}", question, line)
+        # Where a word is missing, what looks like the question may be its value, so the message does not name it.
+        known = remarks.hint(type_, TYPES)
+        remarks.warn(f"the third word is no debconf type, the line is skipped{known}", question, line)
         return
     if "/" not in question:
-        report.warn("a question has the form template/name", question, line)
+        remarks.warn("a question has the form template/name", question, line)
         return
     if value[:1].isspace() and not goes_on:
-        report.warn(f"{question}: only one blank may stand before the value, the rest belong to it", question, line)
+        remarks.warn(f"{question}: only one blank may precede the value, the others belong to it", question, line)
     if type_ == "boolean" and value.strip() not in ("true", "false"):
-        report.warn(f"{question}: a boolean is true or false", question, line)
+        remarks.warn(f"{question}: a boolean is true or false", question, line)

@@ -1,8 +1,7 @@
-"""The single values of a Proxmox answer: one function a kind, each telling what is wrong with a value, or nothing.
+"""The single values of a Proxmox answer: a check for each kind, which returns what is wrong with a value.
 
-It knows value rules only (the Proxmox installer's sources, pve-installer 9.2.7 and the crate proxmox-installer-types);
-which key has which rule, and since which release, stands in ``proxmox``. No function repeats a value in what it says: a
-password may stand under the wrong key.
+The rules were read from pve-installer 9.2.7 and the crate proxmox-installer-types. Which key has which rule is in
+`answerd.validators.proxmox_keys`. No function repeats a value: a password may be under the wrong key.
 """
 
 from __future__ import annotations
@@ -68,29 +67,29 @@ _TYPE_NAMES: tuple[tuple[type, str], ...] = (
 
 
 def kind(value: Any) -> str:
-    """What a TOML value is, in TOML's words: ``a string``."""
+    """Return the type of a TOML value in TOML's words: ``a string``."""
     return next((name for type_, name in _TYPE_NAMES if isinstance(value, type_)), "a date or time")
 
 
 def string(value: Any) -> str | None:
-    """Any string."""
+    """Accept any string."""
     return None if isinstance(value, str) else f"must be a string, not {kind(value)}"
 
 
 def boolean(value: Any) -> str | None:
-    """``true`` or ``false``, unquoted."""
+    """Accept ``true`` and ``false``, unquoted."""
     return None if isinstance(value, bool) else f"must be true or false, not {kind(value)}"
 
 
 def strings(value: Any) -> str | None:
-    """An array of strings."""
+    """Accept an array of strings."""
     if not isinstance(value, list):
         return f"must be an array of strings, not {kind(value)}"
     return next((f"entry {place}: {wrong}" for place, item in enumerate(value, 1) if (wrong := string(item))), None)
 
 
 def one_of(*choices: str) -> Check:
-    """One of these words, in exactly this spelling."""
+    """Accept one of these words, in exactly this spelling."""
 
     def check(value: Any) -> str | None:
         if wrong := string(value):
@@ -103,7 +102,7 @@ def one_of(*choices: str) -> Check:
 
 
 def integer(minimum: int, maximum: int = U32_LIMIT) -> Check:
-    """A whole number in a range; the installer reads these as 32 bits without a sign, a float or a string fails."""
+    """Accept a whole number in a range. The installer reads 32 bits without a sign; a float or a string fails."""
 
     def check(value: Any) -> str | None:
         if isinstance(value, bool) or not isinstance(value, int):
@@ -114,7 +113,7 @@ def integer(minimum: int, maximum: int = U32_LIMIT) -> Check:
 
 
 def number(minimum: float) -> Check:
-    """An integer or a float that is at least this, in GiB."""
+    """Accept an integer or a float of at least ``minimum`` GiB."""
 
     def check(value: Any) -> str | None:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -127,7 +126,7 @@ def number(minimum: float) -> Check:
 
 
 def country(value: Any) -> str | None:
-    """An ISO 3166-1 alpha-2 code in lower case."""
+    """Accept an ISO 3166-1 alpha-2 code in lower case."""
     if wrong := string(value):
         return wrong
     if value in COUNTRIES:
@@ -138,7 +137,7 @@ def country(value: Any) -> str | None:
 
 
 def mailto(value: Any) -> str | None:
-    """An e-mail address as HTML has it, and not the installer's placeholder."""
+    """Accept an e-mail address as HTML defines it, except the installer's placeholder."""
     if wrong := string(value):
         return wrong
     if value == MAILTO_PLACEHOLDER:
@@ -147,7 +146,7 @@ def mailto(value: Any) -> str | None:
 
 
 def labels(name: str) -> str | None:
-    """What is wrong with a DNS name's labels: each 1 to 63 letters, digits or ``-``, first and last no ``-``."""
+    """Accept DNS labels: each of 1 to 63 letters, digits or ``-``, without ``-`` at either end."""
     if len(name) > FQDN_LIMIT:
         return f"is longer than {FQDN_LIMIT} characters"
     for label in name.split("."):
@@ -161,7 +160,7 @@ def labels(name: str) -> str | None:
 
 
 def fqdn(value: str) -> str | None:
-    """A fully-qualified domain name: at least two labels, the first not all digits, no trailing dot."""
+    """Accept a fully-qualified domain name: at least two labels, the first not all digits, no trailing dot."""
     if wrong := labels(value):
         return wrong
     host, _, domain = value.partition(".")
@@ -171,12 +170,12 @@ def fqdn(value: str) -> str | None:
 
 
 def domain(value: Any) -> str | None:
-    """The domain a host name from DHCP is put before; empty stands for none."""
+    """Accept the domain that follows a host name from DHCP; empty means none."""
     return string(value) or (labels(value) if value else None)
 
 
 def timezone(value: Any) -> str | None:
-    """Shaped like a zone's name. Whether it exists is ``zone_doubt``'s to say: zone lists differ between versions."""
+    """Accept what has the shape of a zone's name. `zone_doubt` looks for it: zone lists differ between versions."""
     if wrong := string(value):
         return wrong
     return None if _ZONE.fullmatch(value) else "is not the name of a time zone, such as 'Europe/Vienna'"
@@ -184,9 +183,9 @@ def timezone(value: Any) -> str | None:
 
 @functools.lru_cache(maxsize=1)
 def canonical_zones() -> frozenset[str]:
-    """The zones of ``zone.tab``, which is the installer's list, from this system or the package tzdata; may be empty.
+    """Return the zones of ``zone.tab``, the installer's list, of this system or the package tzdata; empty without both.
 
-    Aliases (``US/Eastern``, ``Etc/UTC``) are not in it, and the installer does not take them.
+    Aliases (``US/Eastern``, ``Etc/UTC``) are not among them: the installer refuses them.
     """
     tables: Iterable[Any] = [pathlib.Path(folder) / "zone.tab" for folder in zoneinfo.TZPATH]
     try:
@@ -204,17 +203,17 @@ def canonical_zones() -> frozenset[str]:
 
 @functools.lru_cache(maxsize=1)
 def _all_zones() -> frozenset[str]:
-    """Aliases too. Read once: it walks the whole zone database."""
+    """Return all zones and aliases. Read once: it walks the whole zone database."""
     return frozenset(zoneinfo.available_timezones())
 
 
 def is_zone_alias(value: str) -> bool:
-    """Whether a zone's name is an alias (``US/Eastern``, ``Etc/UTC``), which the installer refuses."""
+    """Return whether a zone's name is an alias (``US/Eastern``, ``Etc/UTC``), which the installer refuses."""
     return zone_doubt(value) is not None and value in _all_zones()
 
 
 def zone_doubt(value: str) -> str | None:
-    """What is doubtful about a zone that is no alias: nobody here knows it, though another version may."""
+    """Return what is doubtful about a zone that is not in the list here, though it may be in a newer list."""
     zones = canonical_zones()
     if not zones or value in zones or value == "UTC":
         return None
@@ -222,14 +221,14 @@ def zone_doubt(value: str) -> str | None:
 
 
 def address(value: Any) -> str | None:
-    """One IP address, without a prefix."""
+    """Accept an IP address without a prefix."""
     if wrong := string(value):
         return wrong
     return None if _parses(ipaddress.ip_address, value) else "is not an IP address"
 
 
 def cidr(value: Any) -> str | None:
-    """An IP address with its prefix length: ``192.168.1.10/24``."""
+    """Accept an IP address with its prefix length: ``192.168.1.10/24``."""
     if wrong := string(value):
         return wrong
     if "/" not in value:
@@ -249,14 +248,14 @@ def _parses(parse: Callable[[str], object], value: str) -> bool:
 
 
 def url(value: Any) -> str | None:
-    """An http or https URL; it is read here, never opened."""
+    """Accept an http or https URL; it is never opened."""
     if wrong := string(value):
         return wrong
     return None if _URL.fullmatch(value) else "must be an http:// or https:// URL"
 
 
 def fingerprint(value: Any) -> str | None:
-    """SHA-256 of a certificate: 64 hex digits, colons between them or not."""
+    """Accept the SHA-256 of a certificate: 64 hex digits, with or without colons."""
     if wrong := string(value):
         return wrong
     good = _FINGERPRINT.fullmatch(value.replace(":", ""))
@@ -264,7 +263,7 @@ def fingerprint(value: Any) -> str | None:
 
 
 def subscription_key(value: Any) -> str | None:
-    """A Proxmox subscription key; never repeated in the message, it is worth money."""
+    """Accept a Proxmox subscription key."""
     if wrong := string(value):
         return wrong
     good = _SUBSCRIPTION_KEY.fullmatch(value) and len(value) in SUBSCRIPTION_KEY_LENGTHS
@@ -272,7 +271,7 @@ def subscription_key(value: Any) -> str | None:
 
 
 def globs(value: Any) -> str | None:
-    """A table of udev property to glob pattern, with something in it."""
+    """Accept a table of udev property to glob pattern that is not empty."""
     if not isinstance(value, dict):
         return f"must be a table of udev properties and patterns, not {kind(value)}"
     if not value:
@@ -284,7 +283,7 @@ def globs(value: Any) -> str | None:
 
 
 def glob(pattern: str) -> str | None:
-    """What the installer's globs refuse: a ``[`` without its ``]``, a ``**`` that is not a whole path component."""
+    """Accept what the installer's globs accept: each ``[`` has its ``]``, ``**`` is a whole path component."""
     rest = pattern
     while "[" in rest:
         rest = rest.partition("[")[2]
@@ -294,12 +293,12 @@ def glob(pattern: str) -> str | None:
             return "has a pattern with a '[' that is never closed"
         rest = inside[closing + 1 :]
     if "***" in pattern or any("**" in part and part != "**" for part in pattern.split("/")):
-        return "has a pattern in which '**' does not stand alone: it must stand alone between slashes; use one '*'"
+        return "has a pattern in which '**' is not alone between slashes: use one '*'"
     return None
 
 
 def pinned_names(value: Any) -> str | None:
-    """A table of MAC address to the name its interface gets; names are unique."""
+    """Accept a table of MAC address to the name that its interface gets; names are unique."""
     if not isinstance(value, dict):
         return f"must be a table of MAC addresses and names, not {kind(value)}"
     for mac, name in value.items():
@@ -313,7 +312,7 @@ def pinned_names(value: Any) -> str | None:
 
 
 def disks(value: Any) -> str | None:
-    """An array of disk names, each once."""
+    """Accept an array of disk names, each once."""
     return strings(value) or ("an empty disk name" if "" in value else _twice(value))
 
 
@@ -321,11 +320,11 @@ def _twice(names: Iterable[str]) -> str | None:
     seen: set[str] = set()
     for place, name in enumerate(names, 1):
         if name in seen:
-            return f"entry {place} is there already"
+            return f"entry {place} is a repetition"
         seen.add(name)
     return None
 
 
 def looks_hashed(value: str) -> bool:
-    """Whether a string is shaped like crypt(3)'s output."""
+    """Return whether a string has the shape of crypt(3)'s output."""
     return _CRYPT.fullmatch(value) is not None

@@ -1,6 +1,6 @@
 """TOML answers: well-formed, and the Proxmox schema where the document has a section of such an answer.
 
-``[network]`` without ``[global]`` is an answer that its author has not finished, not a document of another kind.
+``[network]`` without ``[global]`` is an unfinished Proxmox answer, not a document of another kind.
 """
 
 from __future__ import annotations
@@ -10,37 +10,38 @@ import tomllib
 
 from answerd.formats.toml_family import fixed_sentence
 from answerd.validators import proxmox
-from answerd.validators.verdict import Report
+from answerd.validators.proxmox_keys import TABLES
+from answerd.validators.verdict import Remarks
 
-SECTIONS = tuple(key.name for key in proxmox.TABLES[""])
+SECTIONS = tuple(key.name for key in TABLES[""])
 """The top-level tables of a Proxmox answer."""
 
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 
 
-def judge(text: str, release: str | None, product: str | None, report: Report) -> bool:
-    """Judge a TOML text; tells whether it is a Proxmox answer, which Proxmox's own tool may judge too."""
+def judge(text: str, release: str | None, product: str | None, remarks: Remarks) -> bool:
+    """Judge a TOML text. Return whether it is a Proxmox answer, which Proxmox's own tool can judge too."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        refuse_syntax(str(error), report)
+        refuse_syntax(str(error), remarks)
         document = {}
     except ValueError:
-        report.refuse("not TOML: it holds a number or a date that is out of range")
+        remarks.refuse("not TOML: it holds a number or a date that is out of range")
         document = {}
     except RecursionError:
-        report.refuse("not TOML: nested too deeply to be read")
+        remarks.refuse("not TOML: nested too deeply to be read")
         document = {}
-    report.judged_by("TOML syntax")
+    remarks.judged_by("TOML syntax")
     if "global" not in document and not any(isinstance(document.get(name), dict) for name in SECTIONS):
         return False
-    proxmox.judge(document, release, product, report)
+    proxmox.judge(document, release, product, remarks)
     return True
 
 
-def refuse_syntax(message: str, report: Report) -> None:
-    """tomllib's message, its place taken out of the sentence."""
+def refuse_syntax(message: str, remarks: Remarks) -> None:
+    """Add tomllib's message as a finding, with its place as the finding's."""
     place = _PLACE.search(message)
     column = f" (column {place[2]})" if place else ""
     line = int(place[1]) if place else None
-    report.refuse(f"not TOML: {fixed_sentence(_PLACE.sub('', message))}{column}", line=line)
+    remarks.refuse(f"not TOML: {fixed_sentence(_PLACE.sub('', message))}{column}", line=line)

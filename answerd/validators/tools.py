@@ -1,8 +1,8 @@
-"""The installers' own programs, asked where they are found on PATH: the only validator that starts a process.
+"""The installers' own programs, where they are found on PATH: the only validator that starts processes.
 
 Each runs on a copy of the answer (mode 0600 in a private 0700 directory that is removed, whatever happens), with a
-bare environment, nothing on its standard input, in a process group of its own that is killed when it hangs. Exit codes
-alone are not believed: ``READERS`` knows how each program says what it thinks, and its traps.
+bare environment, nothing on its standard input, in a process group of its own that is killed when it hangs. An exit
+status alone is not believed: `READERS` knows how each program reports, and its traps.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from pathlib import Path
 from types import MappingProxyType
 
 from answerd.validators.masking import masking
-from answerd.validators.verdict import Report
+from answerd.validators.verdict import Remarks
 
 TIMEOUT_SECONDS = 30.0
 PROBE_SECONDS = 5.0
 OUTPUT_LIMIT = 65_536
-"""Bytes of a tool's output that are read; a tool that says more has said enough."""
+"""Bytes of a tool's output that are read."""
 LINE_LIMIT = 20
 """Lines of a tool's output that become findings."""
 
@@ -46,20 +46,20 @@ COMMANDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Request:
-    """One answer for one program. ``arguments`` are added behind those of ``COMMANDS``."""
+class ToolRequest:
+    """An answer for a program. ``arguments`` follow those of `COMMANDS`."""
 
     tool: str
     text: str
     format: str
     arguments: tuple[str, ...] = ()
     known: frozenset[str] = frozenset()
-    """Words in lower case that messages may hold though they stand in the answer: the names of its keys."""
+    """Words in lower case that messages may contain although the answer has them: the names of its keys."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a program did: its exit status, and its two outputs without the path of the copy it was given."""
+    """What a program did: its exit status, and both outputs, without the path of the copy that it was given."""
 
     status: int
     stdout: str
@@ -67,7 +67,7 @@ class Outcome:
 
     @property
     def lines(self) -> list[str]:
-        """Both outputs' lines that say something, what went to stderr first."""
+        """The lines of both outputs that are not blank, stderr first."""
         return [line.strip() for line in f"{self.stderr}\n{self.stdout}".splitlines() if line.strip()]
 
 
@@ -77,7 +77,7 @@ _NOT_EXECUTED = (126, 127)
 
 @functools.lru_cache(maxsize=1)
 def _isolation() -> tuple[str, ...]:
-    """unshare(1) with a network namespace of its own, where it is installed and the system lets this user have one."""
+    """Return the command for unshare(1) with a network namespace of its own; empty where that is not allowed."""
     unshare = shutil.which("unshare", path=os.defpath)
     if unshare is None:
         return ()
@@ -91,28 +91,28 @@ def _isolation() -> tuple[str, ...]:
     return command if tried.returncode == 0 else ()
 
 
-class _MaskedReport(Report):
-    """Hands what a program says to a report, without the words that it quotes from the answer."""
+class _MaskedRemarks(Remarks):
+    """Passes the remarks of a program on, without the words that it quotes from the answer."""
 
-    def __init__(self, report: Report, mask: Callable[[str], str]) -> None:
+    def __init__(self, remarks: Remarks, mask: Callable[[str], str]) -> None:
         super().__init__()
-        self.report, self.mask = report, mask
+        self.remarks, self.mask = remarks, mask
 
     def refuse(self, message: str, path: str = "", line: int | None = None) -> None:
-        """The answer is invalid, and why."""
-        self.report.refuse(self.mask(message), path, line)
+        """Add a masked finding."""
+        self.remarks.refuse(self.mask(message), path, line)
 
     def warn(self, message: str, path: str = "", line: int | None = None) -> None:
-        """Worth a look; refuses nothing."""
-        self.report.warn(self.mask(message), path, line)
+        """Add a masked warning."""
+        self.remarks.warn(self.mask(message), path, line)
 
     def note(self, text: str) -> None:
-        """About the judging, not about the answer."""
-        self.report.note(self.mask(text))
+        """Add a masked note."""
+        self.remarks.note(self.mask(text))
 
 
 class ToolHung(Exception):
-    """The program was still running at the limit and has been killed."""
+    """The program did not end within its time and was killed."""
 
 
 @dataclass(frozen=True)
@@ -123,50 +123,50 @@ class Tools:
     search_path: str = os.defpath
     timeout: float = TIMEOUT_SECONDS
     isolation: tuple[str, ...] = ()
-    """What a program's command line begins with, so that it has no network; empty where the system does not let us."""
+    """How a program's command line begins, so that it has no network; empty where the system does not allow it."""
     wanted: bool = True
     """False when no tool was looked for, so that a missing one is not worth a note."""
 
     @classmethod
     def find(cls, search_path: str | None = None, timeout: float = TIMEOUT_SECONDS) -> Tools:
-        """What is on ``search_path`` (default: PATH)."""
+        """Return the tools on ``search_path`` (default: PATH)."""
         where = search_path if search_path is not None else os.environ.get("PATH", os.defpath)
         found = {name: path for name in COMMANDS if (path := shutil.which(name, path=where))}
         return cls(MappingProxyType(found), where, timeout, _isolation() if found else ())
 
     @classmethod
     def none(cls) -> Tools:
-        """No tools: built-in rules only, and no notes about what is missing."""
+        """Return no tools: built-in rules only, and no notes about missing programs."""
         return cls(wanted=False)
 
-    def judge(self, request: Request, report: Report) -> None:
-        """Let the program read the answer; what it says joins the report. Missing or hanging, it judges nothing."""
+    def judge(self, request: ToolRequest, remarks: Remarks) -> None:
+        """Run the program on the answer and add its remarks. A program that is missing or hangs judges nothing."""
         name = request.tool
         program = self.paths.get(name)
         if program is None:
             if self.wanted:
-                report.note(f"{name} is not installed: not asked")
+                remarks.note(f"{name} is not installed: not asked")
             return
         try:
             outcome = self._run(program, request)
         except ToolHung:
-            report.warn(f"{name} did not finish within {self.timeout:g} s and was killed: its judgement is missing")
+            remarks.warn(f"{name} did not finish within {self.timeout:g} s and was killed: its judgement is missing")
         except OSError as error:
-            report.warn(f"{name} could not be run: {error.strerror or error}")
+            remarks.warn(f"{name} could not be run: {error.strerror or error}")
         else:
             words = re.findall(r"\w+", name)
-            if READERS[name](name, outcome, _MaskedReport(report, masking(request.text, {*request.known, *words}))):
-                report.judged_by(name)
+            if READERS[name](name, outcome, _MaskedRemarks(remarks, masking(request.text, {*request.known, *words}))):
+                remarks.judged_by(name)
 
-    def _run(self, program: str, request: Request) -> Outcome:
+    def _run(self, program: str, request: ToolRequest) -> Outcome:
         folder = Path(tempfile.mkdtemp(prefix="answerd-"))  # 0700
         try:
             return self._run_in(folder, program, request)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _run_in(self, folder: Path, program: str, request: Request) -> Outcome:
-        """Outputs go to files: a pipe would be waited for as long as any grandchild holds it."""
+    def _run_in(self, folder: Path, program: str, request: ToolRequest) -> Outcome:
+        """Run the program in ``folder``. Outputs go to files: a pipe stays open while any grandchild holds it."""
         copy = folder / f"answer.{request.format}"
         _write_private(copy, request.text)
         arguments = [part.replace("{file}", str(copy)) for part in COMMANDS[request.tool]]
@@ -196,12 +196,12 @@ class Tools:
         except subprocess.TimeoutExpired:
             raise ToolHung from None
         finally:
-            if process.returncode is None:  # hung, or we are being interrupted
+            if process.returncode is None:  # it hangs, or this process is interrupted
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
 
     def _environment(self, folder: Path) -> dict[str, str]:
-        """No proxies, no home, no catalogues: a program finds its interpreter and the folder it may write to."""
+        """Return an environment without proxies, home and catalogues: a search path, and the folder to write to."""
         return {
             "PATH": self.search_path,
             "HOME": str(folder),
@@ -222,21 +222,21 @@ def _said(path: Path) -> str:
         return file.read(OUTPUT_LIMIT).decode("utf-8", errors="replace")
 
 
-# How each program is read: True when it judged the answer, False when it could not.
+# How the output of each program is read. Return True when it judged the answer, False when it could not.
 
 _LINE_NUMBER = re.compile(r"\bline (\d+)|^answer\.\w+:(\d+):")
 
 
-def _refuse_lines(name: str, lines: list[str], report: Report) -> None:
+def _refuse_lines(name: str, lines: list[str], remarks: Remarks) -> None:
     for line in lines[:LINE_LIMIT]:
-        report.refuse(f"{name}: {line}", line=_line_number(line))
+        remarks.refuse(f"{name}: {line}", line=_line_number(line))
     if len(lines) > LINE_LIMIT:
-        report.refuse(f"{name}: and {len(lines) - LINE_LIMIT} lines more")
+        remarks.refuse(f"{name}: and {len(lines) - LINE_LIMIT} lines more")
 
 
-def _warn_lines(name: str, lines: list[str], report: Report) -> None:
+def _warn_lines(name: str, lines: list[str], remarks: Remarks) -> None:
     for line in lines[:LINE_LIMIT]:
-        report.warn(f"{name}: {line}", line=_line_number(line))
+        remarks.warn(f"{name}: {line}", line=_line_number(line))
 
 
 def _line_number(line: str) -> int | None:
@@ -248,15 +248,15 @@ def _silent(outcome: Outcome) -> list[str]:
     return outcome.lines or [f"refused the answer (exit status {outcome.status}) and did not say why"]
 
 
-def _read_proxmox(name: str, outcome: Outcome, report: Report) -> bool:
-    """Version 9 exits 0 even for errors, so only its sentence counts; consent with another status is doubtful."""
+def _read_proxmox(name: str, outcome: Outcome, remarks: Remarks) -> bool:
+    """Read the assistant. Version 9 exits with 0 even for errors, so only its sentence counts."""
     rest = [line for line in outcome.lines if PROXMOX_CONSENT not in line]
     if PROXMOX_CONSENT not in outcome.stdout:
-        _refuse_lines(name, rest or ["did not say that the answer has no errors"], report)
+        _refuse_lines(name, rest or ["did not say that the answer has no errors"], remarks)
     elif outcome.status:
-        _warn_lines(name, rest or [f"found no errors, but exited with status {outcome.status}"], report)
+        _warn_lines(name, rest or [f"found no errors, but exited with status {outcome.status}"], remarks)
     else:
-        _warn_lines(name, [line for line in rest if line.lower().startswith("warn")], report)
+        _warn_lines(name, [line for line in rest if line.lower().startswith("warn")], remarks)
     return True
 
 
@@ -264,20 +264,20 @@ _KSVALIDATOR_TALK = re.compile(r"Checking kickstart file")
 _KSVALIDATOR_ERROR = re.compile(r"problem occurred on line|^Unknown |^General |^Error\b|has been removed|^Section ")
 
 
-def _read_ksvalidator(name: str, outcome: Outcome, report: Report) -> bool:
-    """Its exit status is the number of errors modulo 256: 0 proves nothing when the output names an error."""
+def _read_ksvalidator(name: str, outcome: Outcome, remarks: Remarks) -> bool:
+    """Read ksvalidator. Its exit status is the number of errors modulo 256, so 0 may mean 256 errors."""
     lines = [line for line in outcome.lines if not _KSVALIDATOR_TALK.search(line)]
     deprecated = any("deprecated" in line for line in lines)
     errors = [line for line in lines if _KSVALIDATOR_ERROR.search(line)]
     if errors or (outcome.status and not deprecated):
-        _refuse_lines(name, _joined(lines) or _silent(outcome), report)
+        _refuse_lines(name, _joined(lines) or _silent(outcome), remarks)
     else:
-        _warn_lines(name, lines, report)
+        _warn_lines(name, lines, remarks)
     return True
 
 
 def _joined(lines: list[str]) -> list[str]:
-    """ksvalidator puts the place on one line and the reason on the next."""
+    """Return the lines with each place joined to its reason, which ksvalidator writes on the next line."""
     joined: list[str] = []
     for line in lines:
         if joined and joined[-1].endswith(":"):
@@ -287,51 +287,51 @@ def _joined(lines: list[str]) -> list[str]:
     return joined
 
 
-def _read_cloud_init(name: str, outcome: Outcome, report: Report) -> bool:
-    """Deprecations are told with exit status 0."""
+def _read_cloud_init(name: str, outcome: Outcome, remarks: Remarks) -> bool:
+    """Read cloud-init. It reports deprecations with exit status 0."""
     if outcome.status:
-        _refuse_lines(name, [line for line in outcome.lines if line != "Error:"] or _silent(outcome), report)
+        _refuse_lines(name, [line for line in outcome.lines if line != "Error:"] or _silent(outcome), remarks)
     else:
-        _warn_lines(name, [line for line in outcome.lines if not line.startswith("Valid ")], report)
+        _warn_lines(name, [line for line in outcome.lines if not line.startswith("Valid ")], remarks)
     return True
 
 
-def _read_debconf(name: str, outcome: Outcome, report: Report) -> bool:
-    """Unknown types are warnings with exit status 0; a locked database is debconf's trouble, not the answer's."""
+def _read_debconf(name: str, outcome: Outcome, remarks: Remarks) -> bool:
+    """Read debconf-set-selections. Unknown types are warnings with exit status 0; a locked database says nothing."""
     errors = [line for line in outcome.lines if line.startswith("error:")]
     if not errors and any("locked by another process" in line for line in outcome.lines):
-        report.note(f"{name} could not open debconf's database, which another program holds: not judged by it")
+        remarks.note(f"{name} could not open debconf's database, which another program holds: not judged by it")
         return False
-    _warn_lines(name, [line for line in outcome.lines if line.startswith("warning:")], report)
+    _warn_lines(name, [line for line in outcome.lines if line.startswith("warning:")], remarks)
     if outcome.status:
-        _refuse_lines(name, errors or _silent(outcome), report)
+        _refuse_lines(name, errors or _silent(outcome), remarks)
     return True
 
 
-def _read_by_status(name: str, outcome: Outcome, report: Report) -> bool:
-    """An honest program: its status decides, what it says otherwise is a warning."""
+def _read_by_status(name: str, outcome: Outcome, remarks: Remarks) -> bool:
+    """Read a program whose exit status decides; with status 0 its output is a warning."""
     if outcome.status:
-        _refuse_lines(name, _silent(outcome), report)
+        _refuse_lines(name, _silent(outcome), remarks)
     else:
-        _warn_lines(name, outcome.lines, report)
+        _warn_lines(name, outcome.lines, remarks)
     return True
 
 
-def _read_ignition_validate(name: str, outcome: Outcome, report: Report) -> bool:
-    """A program older than the version that a config states refuses it, which says nothing about the config."""
+def _read_ignition_validate(name: str, outcome: Outcome, remarks: Remarks) -> bool:
+    """Read ignition-validate. Older than the version that a config states, it refuses every config."""
     if any("unsupported config version" in line.lower() for line in outcome.lines):
-        report.note(f"{name} is too old for the version that the config states: not judged by it")
+        remarks.note(f"{name} is too old for the version that the config states: not judged by it")
         return False
-    return _read_by_status(name, outcome, report)
+    return _read_by_status(name, outcome, remarks)
 
 
-def _read_xmllint(name: str, outcome: Outcome, report: Report) -> bool:
-    """Beside each message it shows the text and a caret, which are left out."""
+def _read_xmllint(name: str, outcome: Outcome, remarks: Remarks) -> bool:
+    """Read xmllint. Lines that quote the text, and carets, are left out."""
     told = [line for line in outcome.lines if line.startswith("answer.")]
-    return _read_by_status(name, replace(outcome, stdout="", stderr="\n".join(told or outcome.lines)), report)
+    return _read_by_status(name, replace(outcome, stdout="", stderr="\n".join(told or outcome.lines)), remarks)
 
 
-READERS: Mapping[str, Callable[[str, Outcome, Report], bool]] = MappingProxyType(
+READERS: Mapping[str, Callable[[str, Outcome, Remarks], bool]] = MappingProxyType(
     {
         "proxmox-auto-install-assistant": _read_proxmox,
         "ksvalidator": _read_ksvalidator,

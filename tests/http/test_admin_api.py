@@ -196,6 +196,10 @@ def test_what_was_acknowledged_is_there_after_a_restart(fleet: Fleet, serving: C
     assert (read.body, read.headers["etag"]) == (b"# as written\r\nx   = 1", tag)
 
 
+def revision_in(etag: str) -> int:
+    return int(etag.strip('"').partition("-")[0])
+
+
 def test_twenty_clients_at_once_get_truthful_responses(fleet: Fleet) -> None:
     """No reader ever gets an answer from a write that was refused, and the final set is what was acknowledged last."""
     fleet.put("/groups/base", "x = 0\n")
@@ -210,7 +214,12 @@ def test_twenty_clients_at_once_get_truthful_responses(fleet: Fleet) -> None:
             text = 'extends = "ghost"\n' if breaks else f"x = {number}\ny = {turn}\n"
             reply = fleet.put(f"/machines/{name}", text)
             outcomes.append(
-                (int(reply.headers.get("etag", '"0"').strip('"')), name, reply.status, 409 if breaks else 200)
+                (
+                    int(reply.headers.get("etag", '"0"').strip('"').partition("-")[0]),
+                    name,
+                    reply.status,
+                    409 if breaks else 200,
+                )
             )
 
     def read() -> None:
@@ -234,7 +243,7 @@ def test_twenty_clients_at_once_get_truthful_responses(fleet: Fleet) -> None:
     assert answers <= {"200", "404"}
     for name in ("m0", "m1", "m2"):
         last = max(revision for revision, of, status, _ in outcomes if of == name and status == 200)
-        assert fleet.ask("GET", f"/machines/{name}").headers["etag"] == f'"{last}"'
+        assert revision_in(fleet.ask("GET", f"/machines/{name}").headers["etag"]) == last
 
 
 def test_a_client_that_says_nothing_costs_the_others_nothing(fleet: Fleet) -> None:

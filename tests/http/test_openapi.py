@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from answerd.server.openapi import description
+from answerd import __version__
+from answerd.formats import FORMATS
+from answerd.identity import IDENTIFIER_LENGTH
+from answerd.server.admin.description import description
+from answerd.server.admin.requests import DEFAULT_FORMAT
+from answerd.server.admin.routes import DOCUMENT_LIMIT
+from tests.support.admin import Admin
 from tests.support.service import Service
 
 TOKEN = "openapi-admin-token-0123456789"
-DOCUMENTED = Path(__file__).parents[2] / "docs" / "openapi.json"
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 EXAMPLES = 20
 """Requests generated for each operation, beside those of the coverage phase."""
@@ -34,11 +39,41 @@ expected-statuses = ["400", "401", "404", "405", "409", "412", "413"]
 """
 
 
-def test_the_description_in_the_documentation_is_the_one_that_is_served() -> None:
-    documented = json.loads(DOCUMENTED.read_text())
-    current = json.loads(json.dumps(description()))
+def test_the_description_repeats_tables_of_the_program_as_they_are() -> None:
+    described = description()
+    parameters, schemas = described["components"]["parameters"], described["components"]["schemas"]
+    types = sorted({syntax.content_type.partition(";")[0] for syntax in FORMATS.values()})
 
-    assert documented == current, "run: python -m tests.http.test_openapi"
+    assert described["info"]["version"] == __version__
+    assert parameters["format"]["schema"] == {"type": "string", "enum": [*FORMATS], "default": DEFAULT_FORMAT}
+    assert parameters["identifier"]["schema"]["maxLength"] == IDENTIFIER_LENGTH
+    assert sorted(described["paths"]["/default"]["get"]["responses"]["200"]["content"]) == types
+    assert described["paths"]["/default"]["put"]["requestBody"]["content"]["text/plain"]["schema"] == {
+        "type": "string",
+        "maxLength": DOCUMENT_LIMIT,
+    }
+    assert schemas["Error"]["required"] == ["error"]
+
+
+def test_every_route_is_described_and_every_description_has_a_route(tmp_path: Path) -> None:
+    app = Admin(tmp_path / "answers.db").app
+    described = {
+        (method.upper(), path)
+        for path, operations in description()["paths"].items()
+        for method in operations
+        if method != "parameters"
+    }
+    routes = {(route.method, template) for route in app.routes for template in templates_of(route.rule)}
+
+    assert routes == described
+
+
+def templates_of(rule: str) -> list[str]:
+    """The paths of a rule of Bottle's router, as OpenAPI writes them."""
+    found = [rule]
+    for choice in re.findall(r"<\w+:re:([\w|]+)>", rule):
+        found = [re.sub(r"<\w+:re:[\w|]+>", word, path, count=1) for path in found for word in choice.split("|")]
+    return [path.replace("<name>", "{identifier}") for path in found]
 
 
 def test_no_request_brings_a_response_that_is_not_described(serving: Callable[..., Service], tmp_path: Path) -> None:
@@ -92,7 +127,3 @@ def test_no_request_brings_a_response_that_is_not_described(serving: Callable[..
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert not [line for line in service.log if "failed: " in line or "unexpectedly" in line]
-
-
-if __name__ == "__main__":
-    DOCUMENTED.write_text(json.dumps(description(), indent=2, ensure_ascii=False) + "\n")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from answerd.server.admin_app import make_admin_app
 from answerd.server.bearer import FailureBlock
 from answerd.server.client import Client, PatientClient
 from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.write_guard import WriteGuard
+from answerd.store import WritableStore
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
 from tests.support.replies import Reply
@@ -33,11 +34,14 @@ class Clock:
         return self.now
 
 
-class Admin:
-    """The admin application over a new database, and everything that it is made of."""
+_Store = TypeVar("_Store", bound=WritableStore)
 
-    def __init__(self, path: Path) -> None:
-        self.store = SqliteStore(path)
+
+class AdminOf(Generic[_Store]):
+    """The admin application over a store, and everything that it is made of."""
+
+    def __init__(self, store: _Store) -> None:
+        self.store = store
         self.generation = WriteCounter()
         self.follower = LiveAnswerSet(Loader(self.store), self.generation, run=directly)
         self.guard = WriteGuard(self.store, self.follower, run=directly)
@@ -92,3 +96,10 @@ class Admin:
 
     def delete(self, target: str, **named: Any) -> Reply:
         return self.ask("DELETE", target, **named)
+
+
+class Admin(AdminOf[SqliteStore]):
+    """The same over a new database."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(SqliteStore(path))

@@ -14,13 +14,13 @@ from answerd.documents import Key
 from answerd.facts import Facts, Request
 from answerd.formats import split_extension
 from answerd.identity import Kind
-from answerd.store import WritableStore
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
 from answerd.validators import Tools
+from tests.support.stores import SingleWrites
 
-STORES: dict[str, Callable[[Path], WritableStore]] = {
+STORES: dict[str, Callable[[Path], SingleWrites]] = {
     "files": lambda scratch: FileStore(scratch / "answers"),
     "sqlite": lambda scratch: SqliteStore(scratch / "answers.db"),
 }
@@ -40,7 +40,7 @@ def key_of(name: str) -> Key:
 class Fleet:
     """An answer set in one store, asked without a network."""
 
-    def __init__(self, store: WritableStore) -> None:
+    def __init__(self, store: SingleWrites) -> None:
         self.store = store
         self.loader = Loader(store)
         self.loader.refresh()

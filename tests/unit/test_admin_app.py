@@ -11,9 +11,9 @@ import pytest
 from answerd.check import Report
 from answerd.documents import Key
 from answerd.identity import Kind
-from answerd.server import admin_app
-from answerd.store import StoreError
-from tests.support.admin import TOKEN, Admin
+from answerd.server.admin import answers
+from tests.support.admin import TOKEN, Admin, AdminOf
+from tests.support.stores import EmptyStore, FailingStore, FixedStore
 
 LIMIT = 262_144
 
@@ -219,17 +219,27 @@ def test_a_write_that_would_break_the_set_is_409_with_exactly_what_it_would_brea
     assert admin.get("/groups/base").status == 200
 
 
-def test_a_store_that_cannot_be_written_is_500_with_the_reason(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> None:
-        raise StoreError("the database x cannot be written: database or disk is full")
+@pytest.mark.parametrize(
+    ("method", "target", "refused"),
+    [
+        ("PUT", "/default", "begin"),
+        ("DELETE", "/default", "begin"),
+        ("GET", "/default", "find"),
+        ("GET", "/machines", "keys"),
+    ],
+)
+def test_a_store_that_fails_is_500_with_the_reason(method: str, target: str, refused: str) -> None:
+    reply = AdminOf(FailingStore()).ask(method, target)
 
-    monkeypatch.setattr(admin.store, "begin", fail)
-    monkeypatch.setattr(admin.store, "find", fail)
-    monkeypatch.setattr(admin.store, "keys", fail)
+    assert (reply.status, reply.error) == (500, f"the failing store refuses {refused}")
 
-    for method, target in (("PUT", "/default"), ("DELETE", "/default"), ("GET", "/default"), ("GET", "/machines")):
-        reply = admin.ask(method, target)
-        assert (reply.status, reply.error) == (500, "the database x cannot be written: database or disk is full")
+
+def test_an_empty_store_and_one_that_never_changes_are_listed() -> None:
+    some = AdminOf(FixedStore({Key(Kind.MACHINE, "n1", "toml"): "x = 1\n"}))
+
+    assert AdminOf(EmptyStore()).get("/machines").json == {"machine": []}
+    assert some.get("/machines").json == {"machine": ["n1"]}
+    assert (some.get("/machines/N1").body, some.get("/resolve/n1").body) == (b"x = 1\n", b"x = 1\n")
 
 
 def test_what_fails_unexpectedly_is_500_without_a_secret_and_logged(
@@ -316,7 +326,7 @@ def test_check_tells_what_the_command_tells_and_looks_once_for_each_state(
         looked.append(catalogue)
         return Report(("a", "b"), ("a note",))
 
-    monkeypatch.setattr(admin_app, "check", check)
+    monkeypatch.setattr(answers, "check", check)
     for _ in range(2):
         assert admin.get("/check").json == {"problems": ["a", "b"]}
     admin.put("/default", "x = 1\n")

@@ -9,7 +9,8 @@ import pytest
 from answerd import captures, errors, identity
 from answerd.answers import catalogue
 from answerd.formats import family, template, xml_tree, yaml_reading
-from answerd.server import capture, openapi, request_log
+from answerd.server import capture, request_log
+from answerd.server.admin import routes
 from answerd.store import reading
 from answerd.validators import tools, verdict
 from tests.unit.test_docs import rows
@@ -21,7 +22,7 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
     ("what", "limit"),
     [
         ("file of a document", f"{reading.LARGEST_FILE:,} bytes"),
-        ("document through the admin API", f"{openapi.DOCUMENT_LIMIT:,} bytes"),
+        ("document through the admin API", f"{routes.DOCUMENT_LIMIT:,} bytes"),
         ("identifier", f"{identity.IDENTIFIER_LENGTH} characters"),
         ("nesting (TOML, YAML, JSON, XML)", f"{family.DEEPEST} levels"),
         ("what the aliases of a YAML document stand for, together", f"{yaml_reading.MOST_ALIASED:,} nodes"),

@@ -15,7 +15,8 @@ import pytest
 from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.store import Changes, StoreError
-from answerd.store.sqlite import MIGRATIONS, SqliteStore
+from answerd.store.migrations import MIGRATIONS, SQLITE, Migration
+from answerd.store.sqlite import SqliteStore
 
 
 def machine(name: str, extension: str = "toml") -> Key:
@@ -406,9 +407,13 @@ def test_it_describes_itself_by_its_path(store: SqliteStore, path: Path) -> None
     assert store.described == f"sqlite:{path}"
 
 
+def _with(*statements: str) -> tuple[Migration, ...]:
+    return (*MIGRATIONS, Migration("what comes next", {SQLITE: statements}))
+
+
 def test_an_older_schema_is_migrated_and_keeps_its_documents(path: Path) -> None:
     SqliteStore(path).put(NODE, "one")
-    newer = (*MIGRATIONS, ("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE documents SET note = 'migrated'"))
+    newer = _with("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE documents SET note = 'migrated'")
 
     migrated = SqliteStore(path, newer)
 
@@ -417,9 +422,44 @@ def test_an_older_schema_is_migrated_and_keeps_its_documents(path: Path) -> None
     assert texts(migrated.changes())[0] == {NODE: "one"}
 
 
+def test_a_database_of_the_first_schema_keeps_documents_revisions_and_history(path: Path) -> None:
+    SqliteStore(path, MIGRATIONS[:1])
+    insert = "INSERT INTO documents (kind, identifier, identity, format, text) VALUES ('machine'"
+    sql(path, f"{insert}, 'n1', 'n1', 'toml', 'one')", f"{insert}, 'n2', 'n2', 'toml', 'two')")
+    sql(path, "UPDATE documents SET text = 'three' WHERE identifier = 'n1'")
+    before = sql(path, "SELECT kind, identifier, identity, format, text, revision FROM documents ORDER BY id")
+    changes = sql(path, "SELECT id, at, text_before, text_after FROM changes ORDER BY id")
+
+    store = SqliteStore(path)
+
+    assert sql(path, "SELECT kind, identifier, identity, format, text, revision FROM documents ORDER BY id") == before
+    assert sql(path, "SELECT id, at, text_before, text_after FROM changes ORDER BY id") == changes
+    found = store.find(machine("n1"))
+    assert found is not None
+    assert (found.revision, found.token) == (3, "")
+    store.put(machine("n1"), "four")
+    found = store.find(machine("n1"))
+    assert found is not None
+    assert (found.revision, len(found.token)) == (4, 16)
+    assert texts(store.changes())[0] == {machine("n1"): "four", machine("n2"): "two"}
+
+
+def test_a_history_that_was_replaced_is_seen_although_its_numbers_are_the_same(store: SqliteStore, path: Path) -> None:
+    store.put(NODE, "one")
+    store.put(NODE, "two")
+    assert texts(store.changes())[0] == {NODE: "two"}
+    # What a restored backup leads to: the change of the same number is another one, the document another text.
+    sql(path, "DROP TRIGGER document_updated")
+    sql(path, "UPDATE changes SET token = 'another', text_after = 'three' WHERE id = 2")
+    sql(path, "UPDATE documents SET text = 'three'")
+
+    assert texts(store.changes()) == ({NODE: "three"}, {NODE: "two"})
+    assert store.changes() is None
+
+
 def test_a_migration_that_fails_leaves_the_old_schema(path: Path) -> None:
     SqliteStore(path).put(NODE, "one")
-    broken = (*MIGRATIONS, ("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE nowhere SET x = 1"))
+    broken = _with("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE nowhere SET x = 1")
 
     with pytest.raises(StoreError, match="no such table: nowhere"):
         SqliteStore(path, broken)

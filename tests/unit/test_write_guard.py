@@ -24,7 +24,8 @@ from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.write_guard import BreaksTheSet, ConditionFailed, InvalidDocument, NoSuchDocument, WriteGuard
 from answerd.store import Changes, StoreError
 from answerd.store.loader import Loader
-from answerd.store.sqlite import SqliteStore, Writing
+from answerd.store.sqlite import SqliteStore
+from answerd.store.sqlite_transaction import SqliteTransaction
 from tests.support.admin import Admin
 
 PEER = "192.0.2.1"
@@ -218,11 +219,11 @@ def test_a_commit_that_fails_changes_nothing_and_the_next_succeeds(
 ) -> None:
     admin.guard.put(NODE, "x = 1\n", PEER)
 
-    def full(writing: Writing) -> None:
+    def full(writing: SqliteTransaction) -> None:
         raise StoreError("database or disk is full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Writing, "commit", full)
+        patched.setattr(SqliteTransaction, "commit", full)
         with pytest.raises(StoreError, match="full"):
             admin.guard.put(NODE, "x = 2\n", PEER)
     assert in_store(admin) == in_catalogue(admin) == {"node1": "x = 1\n"}
@@ -266,7 +267,7 @@ def test_twenty_writers_at_once_are_answered_truthfully(tmp_path: Path) -> None:
                 written = guard.put(key, text, PEER) if text else guard.delete(key, PEER)
             except (BreaksTheSet, NoSuchDocument):
                 continue
-            acknowledged.append((int(written.etag.strip('"')), name, text))
+            acknowledged.append((int(written.etag.strip('"').partition("-")[0]), name, text))
 
     def read(guard: WriteGuard) -> None:
         while not written.ready():

@@ -1,0 +1,102 @@
+"""Answers: what a machine would get, and what is wrong with the set as a whole.
+
+Rules: docs/admin-api.md#requests, docs/check.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import parse_qsl
+
+import bottle
+from gevent.lock import RLock
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.provenance import explanation_text
+from answerd.answers.resolve import Answer, resolve
+from answerd.check import check
+from answerd.errors import AnswerError, NotClaimed
+from answerd.facts import Facts, Request, facts_of
+from answerd.identity import Kind
+from answerd.server.admin import requests
+from answerd.server.admin.requests import NotThere
+from answerd.server.admin.responses import JSON, json_response, note_outcome
+from answerd.server.admin.routes import Route
+from answerd.server.answer_set import CooperativeYield
+from answerd.server.live_set import LiveAnswerSet
+
+EXPLAIN = "explain=1"
+
+
+class CannotRender(Exception):
+    """A document claims the request but its answer cannot be rendered."""
+
+
+class Answers:
+    """Handlers of ``/resolve`` and ``/check``."""
+
+    def __init__(self, follower: LiveAnswerSet) -> None:
+        self.follower = follower
+        self._checking = RLock()
+        self._checked: tuple[Catalogue, list[str]] | None = None
+
+    def routes(self) -> Iterable[Route]:
+        """Return the requests that this group answers."""
+        yield Route("GET", "/resolve", self.resolve)
+        yield Route("GET", "/resolve/<name>", self.resolve)
+        yield Route("GET", "/check", self.check)
+
+    def resolve(self, name: str | None = None) -> bottle.HTTPResponse:
+        """Return the answer that a machine of this identity, or a request with these facts, would get."""
+        identifier = None if name is None else requests.identifier(Kind.MACHINE, name)
+        query, explains = _without_explain(requests.environ()["QUERY_STRING"])
+        facts = _facts_of_query(query) if query else facts_of([identifier] if identifier else [])
+        catalogue = self.follower.current()
+
+        def look() -> tuple[Answer, bytes | None]:
+            answer = resolve(catalogue, facts)
+            return answer, explanation_text(answer).encode("utf-8", "replace") if explains else None
+
+        try:
+            answer, explanation = catalogue.elsewhere(look)
+        except NotClaimed as error:
+            overridden = (
+                f'; the query string overrides the identifier "{identifier}" in the path' if query and name else ""
+            )
+            raise NotThere(error.reason + overridden) from None
+        except AnswerError as error:
+            raise CannotRender(error.reason) from None
+        note_outcome(answer.composition)
+        source = {"X-Answer-Source": answer.composition}
+        if explanation is not None:
+            return bottle.HTTPResponse(explanation, 200, {"Content-Type": JSON, **source})
+        return bottle.HTTPResponse(answer.body, 200, {"Content-Type": answer.format.content_type, **source})
+
+    def check(self) -> bottle.HTTPResponse:
+        """Return every problem of the set, as ``answerd check`` finds them. Looked for once per state of the set."""
+        with self._checking:
+            catalogue = self.follower.current()
+            if self._checked is None or self._checked[0] is not catalogue:
+                self._checked = catalogue, [*check(catalogue, pause=CooperativeYield()).problems]
+            problems = self._checked[1]
+        note_outcome(f"{len(problems)} problems")
+        return json_response(200, {"problems": problems})
+
+
+def _without_explain(query: str) -> tuple[str, bool]:
+    """Return a query string without ``explain=1``, and whether it was there: it is no fact of a machine."""
+    pieces = query.split("&")
+    rest = [piece for piece in pieces if piece != EXPLAIN]
+    return "&".join(rest), len(rest) < len(pieces)
+
+
+def _facts_of_query(query: str) -> Facts:
+    """Return the facts of a request with this query string, and with the path that its ``path=`` names."""
+    path, rest = "/", []
+    for piece in query.split("&"):
+        [(label, value)] = parse_qsl(piece, keep_blank_values=True, encoding="latin-1") or [("", "")]
+        if label.casefold() == "path":
+            path = value
+        elif piece:
+            rest.append(piece)
+    return Facts(Request(path=path, query="&".join(rest)))

@@ -1,0 +1,52 @@
+"""The OpenAPI 3.1 description of the admin API: ``openapi.yaml`` beside this file, served as JSON.
+
+``tests/http/test_openapi.py`` compares it with the program and with the tables that it repeats.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from importlib import resources
+from typing import Any
+
+import bottle
+import yaml
+
+from answerd import __version__
+from answerd.server.admin.responses import JSON, note_outcome
+from answerd.server.admin.routes import Route
+from answerd.server.wsgi import PLAIN_TEXT
+
+HEALTH = "/health"
+
+
+def description() -> dict[str, Any]:
+    """Return the whole document, with this program's version. Takes some 20 ms."""
+    text = resources.files(__package__).joinpath("openapi.yaml").read_text("utf-8")
+    value: dict[str, Any] = yaml.load(text, yaml.CSafeLoader)
+    del value["x-shared"]
+    value["info"]["version"] = __version__
+    return value
+
+
+class Description:
+    """Handlers of ``/health`` and ``/openapi.json``."""
+
+    def __init__(self) -> None:
+        self._description = json.dumps(description(), ensure_ascii=False).encode()
+
+    def routes(self) -> Iterable[Route]:
+        """Return the requests that this group answers."""
+        yield Route("GET", HEALTH, self.health)
+        yield Route("GET", "/openapi.json", self.openapi)
+
+    def health(self) -> bottle.HTTPResponse:
+        """Return that the process is there."""
+        note_outcome("health")
+        return bottle.HTTPResponse(b"OK\n", 200, {"Content-Type": PLAIN_TEXT})
+
+    def openapi(self) -> bottle.HTTPResponse:
+        """Return the description."""
+        note_outcome("description")
+        return bottle.HTTPResponse(self._description, 200, {"Content-Type": JSON})

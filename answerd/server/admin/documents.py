@@ -1,0 +1,73 @@
+"""Documents: listed, read, stored and removed, one by one.
+
+Rules: docs/admin-api.md#requests, docs/admin-api.md#what-a-write-guarantees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import bottle
+
+from answerd.formats import FORMATS
+from answerd.server.admin import requests
+from answerd.server.admin.requests import KINDS, NotThere
+from answerd.server.admin.responses import json_response, note_outcome
+from answerd.server.admin.routes import Route
+from answerd.server.etags import Conditions, etag
+from answerd.server.write_guard import ConditionFailed, WriteGuard, Written
+
+
+class Documents:
+    """Handlers of ``/machines``, ``/groups`` and ``/default``."""
+
+    def __init__(self, guard: WriteGuard) -> None:
+        self.guard = guard
+        self.store = guard.store
+
+    def routes(self) -> Iterable[Route]:
+        """Return the requests that this group answers."""
+        yield Route("GET", "/<collection:re:machines|groups>", self.list)
+        for path in ("/<collection:re:machines|groups>/<name>", "/default"):
+            yield Route("GET", path, self.get)
+            yield Route("PUT", path, self.put)
+            yield Route("DELETE", path, self.delete)
+
+    def list(self, collection: str) -> bottle.HTTPResponse:
+        """Return the identifiers of a kind, each once per format."""
+        kind = KINDS[collection]
+        identifiers = sorted(key.identifier for key in self.guard.run(self.store.keys, kind))
+        note_outcome(f"{len(identifiers)} {collection}")
+        return json_response(200, {kind.value: identifiers})
+
+    def get(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
+        """Return a document exactly as it was written."""
+        key = requests.document_key(collection, name)
+        stored = self.guard.run(self.store.find, key)
+        if stored is None:
+            raise NotThere(f"there is no {key}")
+        note_outcome(str(stored.key))
+        tag, conditions = etag(stored.revision, stored.token), requests.conditions()
+        if conditions.if_match is not None and (fault := Conditions(conditions.if_match).fault(tag)):
+            raise ConditionFailed(fault)
+        if conditions.is_not_modified(tag):
+            return bottle.HTTPResponse(b"", 304, {"ETag": tag})
+        return bottle.HTTPResponse(stored.body, 200, {"Content-Type": FORMATS[key.format].content_type, "ETag": tag})
+
+    def put(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
+        """Store a document, unless that would break the set."""
+        key = requests.document_key(collection, name)
+        text = requests.body_text(str(key))
+        written = self.guard.put(key, text, requests.peer(), requests.conditions(), requests.client())
+        return _written("stored", written, {"ETag": written.etag})
+
+    def delete(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
+        """Remove a document, unless that would break the set."""
+        key = requests.document_key(collection, name)
+        return _written("deleted", self.guard.delete(key, requests.peer(), requests.conditions(), requests.client()))
+
+
+def _written(status: str, written: Written, headers: dict[str, Any] | None = None) -> bottle.HTTPResponse:
+    note_outcome(f"{status} {written.key}")
+    return json_response(200, {"status": status, "problems": [*written.problems]}, headers)

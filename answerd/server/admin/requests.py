@@ -1,0 +1,94 @@
+"""What a request to the admin API says: which document, in which format, on which conditions.
+
+Everything a handler reads from the environ goes through here and is checked once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+import bottle
+
+from answerd.documents import Key
+from answerd.formats import FORMATS
+from answerd.identity import Kind, identifier_fault
+from answerd.server.client import Client
+from answerd.server.etags import Conditions
+
+DEFAULT_FORMAT = "toml"
+
+KINDS = {"machines": Kind.MACHINE, "groups": Kind.GROUP}
+"""The collections in a path."""
+
+
+class InvalidRequest(Exception):
+    """The request is invalid."""
+
+
+class NotThere(Exception):
+    """What was asked for does not exist."""
+
+
+def environ() -> dict[str, Any]:
+    """Return the environ of the request that is answered."""
+    found: dict[str, Any] = bottle.request.environ
+    return found
+
+
+def peer() -> str:
+    """Return the address that the request came from, without port."""
+    address: str = environ()["answerd.peer"]
+    return address
+
+
+def client() -> Client:
+    """Return the connection that waits for the response."""
+    waiting: Client = environ()["answerd.client"]
+    return waiting
+
+
+def conditions() -> Conditions:
+    """Return the request's ``If-Match`` and ``If-None-Match``."""
+    return Conditions(environ().get("HTTP_IF_MATCH"), environ().get("HTTP_IF_NONE_MATCH"))
+
+
+def body_text(what: str) -> str:
+    """Return the body, which is ``what``. Raises `InvalidRequest` where it is not UTF-8."""
+    body: bytes = environ()["answerd.body"]
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        wrong = f"byte 0x{body[error.start]:02x} at offset {error.start}"
+        raise InvalidRequest(f"{what}: the body is not UTF-8: {wrong}") from None
+
+
+def document_key(collection: str, name: str) -> Key:
+    """Return the key that a path and its ``format`` name. Raises `InvalidRequest`."""
+    extension = _format(environ()["QUERY_STRING"])
+    if not collection:
+        return Key(Kind.DEFAULT, "", extension)
+    kind = KINDS[collection]
+    return Key(kind, identifier(kind, name), extension)
+
+
+def identifier(kind: Kind, name: str) -> str:
+    """Return the identifier in a path's segment, percent-decoded. Raises `InvalidRequest`."""
+    try:
+        decoded = unquote_to_bytes(name).decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidRequest(f"the identifier {name} is not UTF-8") from None
+    fault = identifier_fault(kind, decoded)
+    if fault:
+        raise InvalidRequest(f'"{decoded}": {fault}')
+    return decoded
+
+
+def _format(query: str) -> str:
+    given = [value for label, value in parse_qsl(query, keep_blank_values=True) if label == "format"]
+    if len(given) > 1:
+        raise InvalidRequest("format is given more than once")
+    extension = given[0].lower() if given else DEFAULT_FORMAT
+    if extension not in FORMATS:
+        raise InvalidRequest(f'unknown format "{given[0]}": it is one of {", ".join(FORMATS)}')
+    return extension

@@ -1,0 +1,46 @@
+"""Responses of the admin API: JSON, errors of one line, and the words for the request's line in the log."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import bottle
+
+from answerd.server.wsgi import reason_line
+
+JSON = "application/json"
+
+
+class AdminResponse(bottle.HTTPResponse):  # type: ignore[misc]
+    """A response that leaves no reference cycle when it is raised: Bottle's frame and it would refer to each other."""
+
+    def apply(self, other: Any) -> None:
+        """Bottle calls this once it has caught the response."""
+        self.__traceback__ = None
+        super().apply(other)
+
+
+def json_response(status: int, value: dict[str, Any], headers: dict[str, Any] | None = None) -> AdminResponse:
+    """Return a JSON response. Of an error, its line is logged too."""
+    if "error" in value:
+        note_outcome(value["error"])
+    return AdminResponse(json_bytes(value), status, {"Content-Type": JSON, **(headers or {})})
+
+
+def json_bytes(value: dict[str, Any]) -> bytes:
+    """Return a value as JSON. What is no Unicode text is replaced."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def error_response(status: int, reason: str, problems: tuple[str, ...] = ()) -> AdminResponse:
+    """Return an error: one line, and the problems that a refused write would have caused."""
+    value: dict[str, Any] = {"error": reason_line(reason)}
+    if problems:
+        value["problems"] = list(problems)
+    return json_response(status, value)
+
+
+def note_outcome(outcome: str) -> None:
+    """Set the words for the request's line in the log."""
+    bottle.request.environ["answerd.outcome"] = outcome

@@ -1,0 +1,178 @@
+"""The database's schema: one list of migrations, from an empty database to the current version.
+
+Rules: docs/admin-api.md#the-database.
+
+Knows the statements of each engine and how they are run once. Must not know what a document means.
+
+A migration that was released is never edited: add another one. It only adds (a column, a table, an index, a value that
+a column may have), because services of two versions may run on one database. Statements are text, not made from the
+models, because the models describe the newest version only. Triggers and keys are spelled differently by each engine,
+so each engine has its own statements.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import peewee
+
+from answerd.store import WRITER_WAIT_SECONDS, StoreError
+
+SQLITE = "sqlite"
+"""The engine's name in `Migration.statements`."""
+
+_BUSY_RETRY_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step of the schema. ``statements`` are the SQL of each engine, by its name, in order."""
+
+    summary: str
+    statements: Mapping[str, Sequence[str]]
+
+
+_DOCUMENTS_AND_CHANGES = (
+    """CREATE TABLE documents (
+         id INTEGER PRIMARY KEY,
+         kind TEXT NOT NULL CHECK (kind IN ('machine', 'group', 'default')),
+         identifier TEXT NOT NULL,
+         identity TEXT NOT NULL,
+         format TEXT NOT NULL,
+         text TEXT NOT NULL,
+         revision INTEGER NOT NULL DEFAULT 0,
+         UNIQUE (kind, identifier, format),
+         UNIQUE (kind, identity, format))""",
+    "CREATE INDEX documents_by_revision ON documents (revision)",
+    """CREATE TABLE changes (
+         id INTEGER PRIMARY KEY AUTOINCREMENT,
+         at TEXT NOT NULL,
+         kind TEXT NOT NULL,
+         identifier TEXT NOT NULL,
+         format TEXT NOT NULL,
+         text_before TEXT,
+         text_after TEXT,
+         peer TEXT)""",
+    """CREATE TRIGGER document_inserted AFTER INSERT ON documents BEGIN
+         INSERT INTO changes (at, kind, identifier, format, text_after)
+           VALUES (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), NEW.kind, NEW.identifier, NEW.format, NEW.text);
+         UPDATE documents SET revision = last_insert_rowid() WHERE id = NEW.id;
+       END""",
+    """CREATE TRIGGER document_updated AFTER UPDATE OF kind, identifier, format, text ON documents BEGIN
+         INSERT INTO changes (at, kind, identifier, format, text_before)
+           SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), OLD.kind, OLD.identifier, OLD.format, OLD.text
+           WHERE (OLD.kind, OLD.identifier, OLD.format) <> (NEW.kind, NEW.identifier, NEW.format);
+         INSERT INTO changes (at, kind, identifier, format, text_before, text_after)
+           VALUES (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), NEW.kind, NEW.identifier, NEW.format, OLD.text, NEW.text);
+         UPDATE documents SET revision = last_insert_rowid() WHERE id = NEW.id;
+       END""",
+    """CREATE TRIGGER document_deleted AFTER DELETE ON documents BEGIN
+         INSERT INTO changes (at, kind, identifier, format, text_before)
+           VALUES (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), OLD.kind, OLD.identifier, OLD.format, OLD.text);
+       END""",
+)
+
+_AUTHORS_AND_INVENTORIES = (
+    # SQLite cannot change a CHECK: the table is copied. Revisions stay, so that no reader sees a change.
+    "DROP TRIGGER document_inserted",
+    "DROP TRIGGER document_updated",
+    "DROP TRIGGER document_deleted",
+    "ALTER TABLE documents RENAME TO old_documents",
+    """CREATE TABLE documents (
+         id INTEGER PRIMARY KEY,
+         kind TEXT NOT NULL CHECK (kind IN ('machine', 'group', 'default', 'inventory')),
+         identifier TEXT NOT NULL,
+         identity TEXT NOT NULL,
+         format TEXT NOT NULL,
+         text TEXT NOT NULL,
+         revision INTEGER NOT NULL DEFAULT 0,
+         UNIQUE (kind, identifier, format),
+         UNIQUE (kind, identity, format))""",
+    """INSERT INTO documents (id, kind, identifier, identity, format, text, revision)
+         SELECT id, kind, identifier, identity, format, text, revision FROM old_documents""",
+    "DROP TABLE old_documents",
+    "CREATE INDEX documents_by_revision ON documents (revision)",
+    "ALTER TABLE changes ADD COLUMN token TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE changes ADD COLUMN author TEXT",
+    "ALTER TABLE changes ADD COLUMN note TEXT",
+    "CREATE INDEX changes_by_document ON changes (kind, identifier, format)",
+    """CREATE TRIGGER document_inserted AFTER INSERT ON documents BEGIN
+         INSERT INTO changes (at, token, kind, identifier, format, text_after)
+           VALUES (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), lower(hex(randomblob(8))),
+                   NEW.kind, NEW.identifier, NEW.format, NEW.text);
+         UPDATE documents SET revision = last_insert_rowid() WHERE id = NEW.id;
+       END""",
+    """CREATE TRIGGER document_updated AFTER UPDATE OF kind, identifier, format, text ON documents BEGIN
+         INSERT INTO changes (at, token, kind, identifier, format, text_before)
+           SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), lower(hex(randomblob(8))),
+                  OLD.kind, OLD.identifier, OLD.format, OLD.text
+           WHERE (OLD.kind, OLD.identifier, OLD.format) <> (NEW.kind, NEW.identifier, NEW.format);
+         INSERT INTO changes (at, token, kind, identifier, format, text_before, text_after)
+           VALUES (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), lower(hex(randomblob(8))),
+                   NEW.kind, NEW.identifier, NEW.format, OLD.text, NEW.text);
+         UPDATE documents SET revision = last_insert_rowid() WHERE id = NEW.id;
+       END""",
+    """CREATE TRIGGER document_deleted AFTER DELETE ON documents BEGIN
+         INSERT INTO changes (at, token, kind, identifier, format, text_before)
+           VALUES (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), lower(hex(randomblob(8))),
+                   OLD.kind, OLD.identifier, OLD.format, OLD.text);
+       END""",
+)
+
+MIGRATIONS = (
+    Migration("documents, and a row for each accepted change", {SQLITE: _DOCUMENTS_AND_CHANGES}),
+    Migration(
+        "inventories beside documents; of each change its author, a note, and a random token, so that two changes with "
+        "one number can be told apart after a restored backup",
+        {SQLITE: _AUTHORS_AND_INVENTORIES},
+    ),
+)
+"""The steps from each schema version to the next. The version of a database is the number of steps it has taken."""
+
+
+def migrate(database: peewee.SqliteDatabase, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Bring the schema of a SQLite database up to date in one transaction, and switch it to WAL mode.
+
+    Raise `StoreError` for the schema of a newer version and for the database of another program.
+    """
+    if database.user_version == len(migrations) and database.journal_mode == "wal":
+        return
+    _checked_version(database, len(migrations), path)
+    _use_wal(database)
+    with database.atomic("IMMEDIATE"):
+        version = _checked_version(database, len(migrations), path)  # another process may have been quicker
+        for migration in migrations[version:]:
+            for statement in migration.statements[SQLITE]:
+                database.execute_sql(statement)  # type: ignore[no-untyped-call]
+        database.user_version = len(migrations)
+
+
+def _checked_version(database: peewee.SqliteDatabase, newest: int, path: Path) -> int:
+    """Return the schema version. Raise `StoreError` where the database is not this service's, or is newer."""
+    version: int = database.user_version
+    if version > newest:
+        raise StoreError(
+            f"the database {path} has schema version {version}, this version of answerd understands up to {newest}: "
+            "use the newer version that wrote it"
+        )
+    if version == 0 and database.get_tables():
+        raise StoreError(f"the database {path} belongs to another program: name a file of answerd's own")
+    return version
+
+
+def _use_wal(database: peewee.SqliteDatabase) -> None:
+    """Switch to WAL mode. SQLite does not wait for other processes here, so this function does: two processes may
+    create one file."""
+    until = time.monotonic() + WRITER_WAIT_SECONDS
+    while True:
+        try:
+            if database.journal_mode != "wal":
+                database.journal_mode = "wal"
+            return
+        except peewee.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(_BUSY_RETRY_SECONDS)

@@ -1,0 +1,80 @@
+"""The database file: how it is made, how a connection to it is opened, what its errors are called.
+
+Knows SQLite and the file system. Must not know tables.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import peewee
+
+from answerd.store import StoreError
+from answerd.store.writing import make_directories
+
+READER_WAIT_SECONDS = 1
+"""How long a read waits; in WAL mode only a program that locks the whole file makes it wait at all."""
+
+FILE_MODE = 0o600
+"""Of a new database: its documents hold the passwords of a fleet. SQLite gives the files beside it the same mode."""
+
+
+class SqliteFile:
+    """A database file by its absolute path. Any thread may use it; it holds no connection."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).absolute()
+
+    def create(self) -> None:
+        """Make the file and its directory where missing. Raises OSError."""
+        make_directories(self.path.parent)
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE))
+        except FileExistsError:
+            pass
+
+    def connect(self, wait: float) -> peewee.SqliteDatabase:
+        """Return a new connection to the file, which must exist: a store that has vanished is no empty store.
+
+        A statement waits up to ``wait`` seconds for a lock. Any thread may use the connection, one at a time; Peewee's
+        own bookkeeping by thread is off.
+        """
+        database = peewee.SqliteDatabase(
+            f"file:{quote(str(self.path))}?mode=rw",
+            pragmas={"synchronous": "full"},
+            timeout=wait,
+            thread_safe=False,
+            uri=True,
+            check_same_thread=False,
+        )
+        database.connect()
+        return database
+
+    @contextmanager
+    def connected(self, wait: float = READER_WAIT_SECONDS) -> Iterator[peewee.SqliteDatabase]:
+        """`connect`, for the time of the block."""
+        database = self.connect(wait)
+        try:
+            yield database
+        finally:
+            database.close()
+
+    @contextmanager
+    def faults(self, done: str) -> Iterator[None]:
+        """Turn what SQLite and the system report in the block into a `StoreError` that says what could not be
+        ``done``: "opened", "read", "written"."""
+        try:
+            yield
+        except (peewee.PeeweeException, sqlite3.Error) as error:
+            raise StoreError(f"the database {self.path} cannot be {done}: {_reason(error)}") from None
+        except OSError as error:
+            raise StoreError(f"the database {self.path} cannot be {done}: {error.strerror or error}") from None
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

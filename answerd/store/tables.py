@@ -1,0 +1,159 @@
+"""The tables of the database as models, and the questions about them.
+
+Knows rows, and how a row becomes a key and a text. Must not know connections, transactions or files: each function
+takes the database to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from sys import intern
+from typing import Any
+
+import peewee
+
+from answerd.documents import Key, RawDocument
+from answerd.formats import FORMATS
+from answerd.identity import Kind, identity
+from answerd.store import StoredDocument
+
+
+class DocumentRow(peewee.Model):
+    """A document. ``revision`` is the number of the change that made it what it is."""
+
+    id = peewee.AutoField()
+    kind = peewee.TextField()
+    identifier = peewee.TextField()
+    identity = peewee.TextField()
+    format = peewee.TextField()
+    text = peewee.TextField()
+    revision = peewee.IntegerField(default=0)
+
+    class Meta:
+        """Peewee's settings."""
+
+        table_name = "documents"
+
+
+class ChangeRow(peewee.Model):
+    """An accepted write: when (UTC), which document, its text before (null: it was new) and after (null: deleted).
+
+    ``peer`` is the address of the client, ``author`` the name of its token, ``note`` what the author said about it;
+    null where there is none. ``token`` is random.
+    """
+
+    id = peewee.AutoField()
+    at = peewee.TextField()
+    token = peewee.TextField(default="")
+    kind = peewee.TextField()
+    identifier = peewee.TextField()
+    format = peewee.TextField()
+    text_before = peewee.TextField(null=True)
+    text_after = peewee.TextField(null=True)
+    peer = peewee.TextField(null=True)
+    author = peewee.TextField(null=True)
+    note = peewee.TextField(null=True)
+
+    class Meta:
+        """Peewee's settings."""
+
+        table_name = "changes"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of ``documents``, its text as bytes: another program may have written what is not UTF-8."""
+
+    id: int
+    key: Key
+    body: bytes
+    revision: int
+
+    def raw(self) -> RawDocument:
+        """Return the document, with a fault where its text cannot be read."""
+        try:
+            return RawDocument(self.key, self.body.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            fault = f"is not UTF-8: byte 0x{self.body[error.start]:02x} at offset {error.start}"
+            return RawDocument(self.key, "", fault=fault)
+
+
+def fetched(query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
+    """Return all rows at once: a cursor left open would keep the log of the database from being emptied."""
+    return list(query.tuples().execute(database))
+
+
+def newest_revision(database: peewee.Database) -> int:
+    """Return the number of the last change; 0 where there was none."""
+    newest: int | None = ChangeRow.select(peewee.fn.MAX(ChangeRow.id)).bind(database).scalar()
+    return newest or 0
+
+
+def token_of(database: peewee.Database, revision: int) -> str | None:
+    """Return the random token of a change, None where there is no such change (any more)."""
+    token: str | None = ChangeRow.select(ChangeRow.token).where(ChangeRow.id == revision).bind(database).scalar()
+    return token
+
+
+def deleted_since(database: peewee.Database, revision: int) -> set[Key]:
+    """Return the keys under which something was deleted, whether there is a document again or not."""
+    deleted = ChangeRow.select(ChangeRow.kind, ChangeRow.identifier, ChangeRow.format).where(
+        (ChangeRow.id > revision) & ChangeRow.text_after.is_null()
+    )
+    return {key_of(*columns) for columns in fetched(deleted, database)}
+
+
+def rows(database: peewee.Database, condition: Any, order: Any = None, limit: int | None = None) -> Iterator[Row]:
+    """Yield documents of known formats that meet a condition. To be read to the end: a cursor left open would keep the
+    log of the database from being emptied."""
+    query = DocumentRow.select(
+        DocumentRow.id,
+        DocumentRow.kind,
+        DocumentRow.identifier,
+        DocumentRow.format,
+        DocumentRow.text.cast("BLOB"),
+        DocumentRow.revision,
+    ).where(is_known())
+    if condition is not None:
+        query = query.where(condition)
+    if order is not None:
+        query = query.order_by(order).limit(limit)
+    # Peewee's own wrapper of a cursor takes as long for a row as all the rest together.
+    for number, kind, name, extension, body, revision in database.execute(query):  # type: ignore[no-untyped-call]
+        yield Row(number, key_of(kind, name, extension), body, revision)
+
+
+def is_known() -> Any:
+    """Return the condition that this version can read a document: its kind and format. Others may be of a newer
+    version."""
+    return DocumentRow.format.in_(list(FORMATS)) & DocumentRow.kind.in_(list(_KINDS))
+
+
+def key_of(kind: str, identifier: str, extension: str) -> Key:
+    """Return the key in a row's columns. Documents share the name of their format: there may be a million of them."""
+    return Key(_KINDS[kind], identifier, intern(extension))
+
+
+def find_row(database: peewee.Database, key: Key) -> Row | None:
+    """Return the document of exactly this identifier, else of this identity."""
+    exactly = DocumentRow.identifier == key.identifier
+    named = exactly | (DocumentRow.identity == identity(key.identifier))
+    condition = (DocumentRow.kind == key.kind.value) & (DocumentRow.format == key.format) & named
+    return next(iter(list(rows(database, condition, exactly.desc(), 1))), None)
+
+
+def find_document(database: peewee.Database, key: Key) -> StoredDocument | None:
+    """Return the same with the token of its revision."""
+    row = find_row(database, key)
+    return StoredDocument(row.key, row.body, row.revision, token_of(database, row.revision) or "") if row else None
+
+
+def key_fault(key: Key) -> str | None:
+    """Return why no document may be stored under a key, None where one may be."""
+    if key.format not in FORMATS:
+        return f"{key.format!r} is no format"
+    return key.fault
+
+
+_KINDS = {kind.value: kind for kind in Kind}
