@@ -149,27 +149,30 @@ class Applied(NamedTuple):
     outcome: Outcome
 
 
-def apply(
-    before: Remembered | None,
-    forgotten: int,
-    name: str,
-    event: Event,
-    rules: Rules,
-    identities: Mapping[str, str],
-    group: str | None,
-) -> Applied:
-    """Return what an event makes of the record of ``name``; ``forgotten`` is the last attempt before it was forgotten,
-    0 where it never was.
+class Happened(NamedTuple):
+    """An event of the record of ``name``, with the identities that it adds and the group that was part of an answer."""
+
+    name: str
+    event: Event
+    identities: Mapping[str, str] = {}
+    group: str | None = None
+
+
+def apply(before: Remembered | None, forgotten: int, happened: Happened, rules: Rules) -> Applied:
+    """Return what an event makes of a record; ``forgotten`` is the last attempt before it was forgotten, 0 where it
+    never was.
 
     An event may be worked in long after it was decided: what is refused by now adds its identities and nothing else.
     """
-    remembered = before or Remembered(Record(name, forgotten + 1))
+    remembered = before or Remembered(Record(happened.name, forgotten + 1))
+    event, known = happened.event, remembered.identities
     outcome = step(remembered.record, event, rules)
     if isinstance(event, Reported) and event.attempt != remembered.record.attempt:
         return Applied(before, outcome)
     if isinstance(event, Ordered) and event.order is Order.FORGET:
         return Applied(None, outcome)
-    if before is not None and outcome.record is before.record and before.identities.keys() >= identities.keys():
+    if before is not None and outcome.record is before.record and known.keys() >= happened.identities.keys():
         return Applied(before, outcome)
-    merged = {**remembered.identities, **{one: text for one, text in identities.items() if one not in remembered.identities}}
-    return Applied(replace(remembered, record=outcome.record, identities=merged, group=group or remembered.group), outcome)
+    collected = {**known, **{one: text for one, text in happened.identities.items() if one not in known}}
+    group = happened.group or remembered.group
+    return Applied(replace(remembered, record=outcome.record, identities=collected, group=group), outcome)

@@ -81,8 +81,8 @@ def _meaning(value: Any, form: Mapping[str, str]) -> tuple[Word | None, str]:
         return None, ""
     if isinstance(value.get("product"), dict) and any(name in value for name in _PROXMOX_ONLY):
         product = value["product"]
-        name = " ".join(str(product[key]) for key in ("fullname", "version") if isinstance(product.get(key), str))
-        return Word.INSTALLED, name
+        parts = [product[key] for key in ("fullname", "version") if isinstance(product.get(key), str)]
+        return Word.INSTALLED, " ".join(parts)
     name = value.get("name")
     if not isinstance(name, str) or "event_type" not in value:
         return None, ""

@@ -24,7 +24,7 @@ Order of arrival. Reports are delayed, repeated and overtaken. Within a start ``
 outdoes ``copied``, so the state does not depend on the order in which they arrive. A report counts for the present
 start, whichever start of the attempt it comes from: a late ``failed`` is outdone by the ``installed`` that follows. A
 report of another attempt changes nothing. An ``Asked`` may be worked in late too, because it is written behind the
-answer: one that is older than the state begins no start.
+answer: one that is older than the state begins no start, and what it gave counts as given before the report.
 
 Two things always hold (``tests/unit/test_install_states.py`` walks all states to their end to show it):
 
@@ -114,6 +114,8 @@ class Change(StrEnum):
     FORGET = "forget"
 
 
+_BY_OPERATOR = {Change.ARM: State.ARMED, Change.DISARM: State.INSTALLED, Change.FORGET: State.NEW}
+
 TRANSITIONS: Mapping[State, Mapping[Change, State]] = MappingProxyType(
     {
         State.NEW: {
@@ -123,9 +125,7 @@ TRANSITIONS: Mapping[State, Mapping[Change, State]] = MappingProxyType(
             Change.FAILED: State.FAILED,
             Change.FAILED_LAST: State.EXHAUSTED,
             Change.INSTALLED: State.INSTALLED,
-            Change.ARM: State.ARMED,
-            Change.DISARM: State.INSTALLED,
-            Change.FORGET: State.NEW,
+            **_BY_OPERATOR,
         },
         State.ARMED: {
             Change.START: State.INSTALLING,
@@ -134,9 +134,7 @@ TRANSITIONS: Mapping[State, Mapping[Change, State]] = MappingProxyType(
             Change.FAILED: State.FAILED,
             Change.FAILED_LAST: State.EXHAUSTED,
             Change.INSTALLED: State.INSTALLED,
-            Change.ARM: State.ARMED,
-            Change.DISARM: State.INSTALLED,
-            Change.FORGET: State.NEW,
+            **_BY_OPERATOR,
         },
         State.INSTALLING: {
             Change.START: State.INSTALLING,
@@ -145,9 +143,7 @@ TRANSITIONS: Mapping[State, Mapping[Change, State]] = MappingProxyType(
             Change.FAILED: State.FAILED,
             Change.FAILED_LAST: State.EXHAUSTED,
             Change.INSTALLED: State.INSTALLED,
-            Change.ARM: State.ARMED,
-            Change.DISARM: State.INSTALLED,
-            Change.FORGET: State.NEW,
+            **_BY_OPERATOR,
         },
         State.COPIED: {
             Change.START: State.COPIED,
@@ -156,9 +152,7 @@ TRANSITIONS: Mapping[State, Mapping[Change, State]] = MappingProxyType(
             Change.FAILED: State.FAILED,
             Change.FAILED_LAST: State.EXHAUSTED,
             Change.INSTALLED: State.INSTALLED,
-            Change.ARM: State.ARMED,
-            Change.DISARM: State.INSTALLED,
-            Change.FORGET: State.NEW,
+            **_BY_OPERATOR,
         },
         State.INSTALLED: {
             Change.START: State.INSTALLED,
@@ -167,9 +161,7 @@ TRANSITIONS: Mapping[State, Mapping[Change, State]] = MappingProxyType(
             Change.FAILED: State.INSTALLED,
             Change.FAILED_LAST: State.INSTALLED,
             Change.INSTALLED: State.INSTALLED,
-            Change.ARM: State.ARMED,
-            Change.DISARM: State.INSTALLED,
-            Change.FORGET: State.NEW,
+            **_BY_OPERATOR,
         },
         State.FAILED: {
             Change.START: State.INSTALLING,
@@ -178,9 +170,7 @@ TRANSITIONS: Mapping[State, Mapping[Change, State]] = MappingProxyType(
             Change.FAILED: State.FAILED,
             Change.FAILED_LAST: State.EXHAUSTED,
             Change.INSTALLED: State.INSTALLED,
-            Change.ARM: State.ARMED,
-            Change.DISARM: State.INSTALLED,
-            Change.FORGET: State.NEW,
+            **_BY_OPERATOR,
         },
         State.EXHAUSTED: {
             Change.START: State.EXHAUSTED,
@@ -189,9 +179,7 @@ TRANSITIONS: Mapping[State, Mapping[Change, State]] = MappingProxyType(
             Change.FAILED: State.EXHAUSTED,
             Change.FAILED_LAST: State.EXHAUSTED,
             Change.INSTALLED: State.INSTALLED,
-            Change.ARM: State.ARMED,
-            Change.DISARM: State.INSTALLED,
-            Change.FORGET: State.NEW,
+            **_BY_OPERATOR,
         },
     }
 )
@@ -356,10 +344,9 @@ def _asked(record: Record, asked: Asked, rules: Rules) -> Outcome:
     if begins:
         started = _entered(record, Change.START, asked.at)
         given = {asked.document: asked.at}
-        return Outcome(
-            replace(started, starts=record.starts + 1, given=given, heard=heard, message=None, percent=None)
-        )
-    if record.state is State.INSTALLED:  # in the time of grace, which must stay open for a file that is asked for twice
+        return Outcome(replace(started, starts=record.starts + 1, given=given, heard=heard, message=None, percent=None))
+    if record.state is State.INSTALLED and asked.at >= record.since:
+        # In the time of grace, which stays open for a file that is asked for twice.
         return Outcome(replace(record, heard=heard), counts=False)
     first = record.given.get(asked.document)
     if first is not None and first <= asked.at:

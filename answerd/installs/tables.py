@@ -236,4 +236,4 @@ def write_installs(database: peewee.SqliteDatabase, stored: Iterable[StoredInsta
                 revision,
             )
         )
-    database.cursor().executemany(_UPSERT, rows)
+    database.cursor().executemany(_UPSERT, rows)  # type: ignore[no-untyped-call]

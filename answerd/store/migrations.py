@@ -122,6 +122,56 @@ _AUTHORS_AND_INVENTORIES = (
        END""",
 )
 
+_INSTALLS = (
+    """CREATE TABLE installs (
+         id INTEGER PRIMARY KEY,
+         name TEXT NOT NULL,
+         name_identity TEXT NOT NULL UNIQUE,
+         attempt INTEGER NOT NULL,
+         state TEXT NOT NULL,
+         since REAL NOT NULL,
+         was_armed INTEGER NOT NULL,
+         by_operator INTEGER NOT NULL,
+         starts INTEGER NOT NULL,
+         given TEXT NOT NULL,
+         heard REAL NOT NULL,
+         message TEXT,
+         percent REAL,
+         identities TEXT NOT NULL,
+         group_name TEXT,
+         events INTEGER NOT NULL,
+         news INTEGER NOT NULL,
+         revision INTEGER NOT NULL)""",
+    "CREATE INDEX installs_by_revision ON installs (revision)",
+    """CREATE TABLE install_events (
+         install INTEGER NOT NULL,
+         place INTEGER NOT NULL,
+         number INTEGER NOT NULL,
+         at REAL NOT NULL,
+         what TEXT NOT NULL,
+         detail TEXT NOT NULL,
+         origin TEXT NOT NULL,
+         counts INTEGER NOT NULL,
+         body BLOB,
+         PRIMARY KEY (install, place))""",
+    """CREATE TABLE forgotten_installs (
+         name_identity TEXT PRIMARY KEY,
+         attempt INTEGER NOT NULL,
+         revision INTEGER NOT NULL)""",
+    "CREATE INDEX forgotten_by_revision ON forgotten_installs (revision)",
+    """CREATE TABLE unknown_machines (
+         identity TEXT PRIMARY KEY,
+         machine TEXT NOT NULL,
+         first REAL NOT NULL,
+         last REAL NOT NULL,
+         asked INTEGER NOT NULL,
+         facts TEXT NOT NULL)""",
+    "CREATE INDEX unknown_by_time ON unknown_machines (last)",
+    "CREATE TABLE install_settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "INSERT INTO install_settings (name, value) VALUES ('revision', '0')",
+)
+"""The states of installs, in the database or, beside the file store, in a file of their own."""
+
 MIGRATIONS = (
     Migration("documents, and a row for each accepted change", {SQLITE: _DOCUMENTS_AND_CHANGES}),
     Migration(
@@ -129,8 +179,15 @@ MIGRATIONS = (
         "one number can be told apart after a restored backup",
         {SQLITE: _AUTHORS_AND_INVENTORIES},
     ),
+    Migration("states of installs, their history, and machines that nothing claims", {SQLITE: _INSTALLS}),
 )
 """The steps from each schema version to the next. The version of a database is the number of steps it has taken."""
+
+
+STATE_MIGRATIONS = (
+    Migration("states of installs, their history, and machines that nothing claims", {SQLITE: _INSTALLS}),
+)
+"""The steps of a file that holds the states of installs alone (``SERVICE_STATE_PATH``)."""
 
 
 def migrate(database: peewee.SqliteDatabase, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:

@@ -80,7 +80,7 @@ class Oracle:
             self.first_given = {}
             if self.state != "copied":
                 self.change("installing", asked.at)
-        if self.state != "installed":
+        if self.state != "installed" or asked.at < self.reported_at:
             self.first_given.setdefault(asked.document, asked.at)
         return True
 
@@ -392,6 +392,11 @@ def test_grace_is_for_documents_that_were_not_given_before_the_report_again_and_
         assert outcome.refusal is None
     assert refused(record, late, 3.1) is Refusal.INSTALLED
     assert refused(record, _ipxe, 1) is Refusal.INSTALLED
+
+
+def test_what_was_given_before_the_report_and_is_written_after_it_has_no_grace() -> None:
+    record = after(_ipxe, Reported(Word.INSTALLED, 1, 5), _ks._replace(at=4))
+    assert refused(record, _ks, 6) is Refusal.INSTALLED
 
 
 def test_there_is_no_grace_after_disarm() -> None:
