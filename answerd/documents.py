@@ -6,7 +6,7 @@ other documents: what follows from several of them together is the catalogue's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
@@ -211,13 +211,13 @@ def read_content(kind: Kind, family: Family, text: str, fault: str | None = None
         return _unreadable(Control(), f"does not parse: {error}")
     control = read_control(written, kind)
     problems, unlisted = control.problems, 0
-    placeholders = False
+    placeholders, labels = False, frozenset[str]()
     if control.template:
         reader = TemplateReader(text)
         tree = family.placeholders(tree, reader)
         problems, unlisted = (*problems, *dict.fromkeys(reader.problems)), reader.unlisted
-        placeholders = reader.found
-    problems = (*problems, *_append_problems(family, tree, control), *problems_without_states(control))
+        placeholders, labels = reader.found, frozenset(reader.labels)
+    problems = (*problems, *_append_problems(family, tree, control), *problems_without_states(control, labels))
     plain = not placeholders and written.is_empty
     if problems:
         problems = _listed(problems, unlisted)
@@ -239,9 +239,11 @@ def _append_problems(family: Family, tree: Tree, control: Control) -> list[str]:
     ]
 
 
-def problems_without_states(control: Control) -> list[str]:
-    """What is wrong with a document where there is no place for the states of installs."""
-    return ["once needs a place for the states of installs, and there is none"] if control.once is not None else []
+def problems_without_states(control: Control, labels: Collection[str]) -> list[str]:
+    """What is wrong with a document where there is no place for the states of installs: ``once``, and a placeholder
+    for ``report``."""
+    asks = [*(["once"] if control.once is not None else []), *(["{{ report }}"] if "report" in labels else [])]
+    return [f"{what} needs a place for the states of installs, and there is none" for what in asks]
 
 
 def _listed(problems: tuple[str, ...], unlisted: int) -> tuple[str, ...]:

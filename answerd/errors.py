@@ -1,6 +1,6 @@
 """Why a request gets no answer: one family of errors, each with a sentence for the person at the console.
 
-The core raises these; each application maps them to its own statuses in one table. Nothing here knows HTTP.
+The core raises these; the server maps them to statuses in one table. Nothing here knows HTTP.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from urllib.parse import unquote_to_bytes
 
 from answerd.formats import ALIASES, ALL_EXTENSIONS, formats_of_name, split_extension
 from answerd.formats.control import Forms
+from answerd.formats.template import SECRETS
 from answerd.identity import (
     LONGEST_VALUE,
     SHORTEST_MAC,
@@ -31,9 +32,6 @@ OWN_LABELS = frozenset({"peer", "user_agent"})
 
 RESERVED_LABELS = frozenset({"machine", "group", "state", "report"})
 """Labels that the selection sets, for placeholders: a request's own values are never used. So are those of secrets."""
-
-SECRETS = "secret."
-"""What the labels of secrets begin with."""
 
 MOST_VALUES = 1_000
 """Values that one label keeps."""

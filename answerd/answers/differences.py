@@ -8,22 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NoReturn
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.check_cases import CheckCase, check_cases
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
 from answerd.answers.masking import masked
-from answerd.answers.resolve import values_of
 from answerd.answers.select import Question, select
+from answerd.answers.sources import REPORT, STATE, Sources, Values
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill
 from answerd.formats import FORMATS
-from answerd.formats.family import Lookup, Prepared
-from answerd.formats.template import Placeholder, Template
+from answerd.formats.family import Prepared
+from answerd.formats.template import SECRETS, Lookup, Placeholder, Template
 from answerd.identity import identity
 
 Progress = Callable[[int, int], None]
+
+
+def _as_written(label: str) -> NoReturn:
+    raise CannotFill("a difference shows it as it is written", label, missing=True)
+
+
+_UNFILLED = Sources(
+    secret=lambda name, _: _as_written(SECRETS + name),
+    report=lambda *_: _as_written(REPORT),
+    state=lambda *_: _as_written(STATE),
+)
+"""A difference is between documents: what the service fills in stays in the answer as its placeholder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +124,7 @@ def _side(catalogue: Catalogue, asked: CheckCase | Document | None) -> Side | No
         return Side(None, asked.problems[0])
     try:
         selection = select(catalogue, Question(asked.facts, asked.extensions, (asked.document,)))
-        text = _filled(prepared_answer(selection.layers), values_of(selection, asked.facts))
+        text = _filled(prepared_answer(selection.layers), Values(selection, asked.facts, _UNFILLED))
     except AnswerError as error:
         return Side(None, error.reason)
     return Side(text, layers=tuple(str(layer.key) for layer in selection.layers))

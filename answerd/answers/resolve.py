@@ -9,11 +9,12 @@ from typing import NamedTuple
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import is_blank, named, prepared_answer
 from answerd.answers.select import Question, Selection, question_of, select
+from answerd.answers.sources import NO_SOURCES, Sources, Values
 from answerd.documents import Document
 from answerd.errors import AnswerTooLarge, EmptyAnswer, NotClaimed
 from answerd.facts import Facts
 from answerd.formats import FORMATS, Format
-from answerd.formats.family import LARGEST_ANSWER, Lookup
+from answerd.formats.family import LARGEST_ANSWER
 from answerd.formats.yaml_writing import escape
 
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -51,32 +52,36 @@ def resolve(
     facts: Facts,
     extensions: tuple[str, ...] | None = None,
     assumed: Collection[Document] = (),
+    *,
+    sources: Sources = NO_SOURCES,
 ) -> Answer:
     """The answer to a request. Raises `answerd.errors.AnswerError` with the reason when there is none.
 
     ``extensions`` overrides the formats that the request's path asks for. The ``match`` of a document in ``assumed``
-    counts as holding.
+    counts as holding. ``sources`` fill the placeholders of secrets, reports and states.
     """
     acceptable = facts.extensions if extensions is None else extensions
     question = question_of(facts, acceptable, assumed)
     side_file = facts.side_file if question.only_naming else None
     if side_file is None:
-        return _answer(catalogue, select(catalogue, question), facts)
+        return _answer(catalogue, select(catalogue, question), facts, sources)
     try:
-        return _answer(catalogue, select(catalogue, question), facts, may_be_blank=True)
+        return _answer(catalogue, select(catalogue, question), facts, sources, may_be_blank=True)
     except NotClaimed:
-        return _side_file(catalogue, facts, side_file, acceptable, assumed)
+        return _side_file(catalogue, facts, side_file, acceptable, assumed, sources=sources)
 
 
 MANY_HOLES = 2_000
 """Holes of an answer that take some milliseconds to be filled."""
 
 
-def _answer(catalogue: Catalogue, selection: Selection, facts: Facts, *, may_be_blank: bool = False) -> Answer:
+def _answer(
+    catalogue: Catalogue, selection: Selection, facts: Facts, sources: Sources, *, may_be_blank: bool = False
+) -> Answer:
     prepared = prepared_answer(selection.layers, may_be_blank=may_be_blank, elsewhere=catalogue.elsewhere)
     body = prepared.static
     if body is None:
-        values = values_of(selection, facts)
+        values = Values(selection, facts, sources)
         is_long = len(prepared.holes) > MANY_HOLES
         body = catalogue.elsewhere(lambda: prepared.fill(values)) if is_long else prepared.fill(values)
         if is_blank(body) and not may_be_blank:
@@ -86,25 +91,18 @@ def _answer(catalogue: Catalogue, selection: Selection, facts: Facts, *, may_be_
     return Answer(body, selection, FORMATS[selection.layers[-1].key.format])
 
 
-def values_of(selection: Selection, facts: Facts) -> Lookup:
-    """Values for placeholders: ``machine`` and ``group`` tell the selection, the rest what the request says."""
-    own = {
-        "machine": selection.machine.key.identifier if selection.machine else None,
-        "group": selection.group.key.identifier if selection.group else None,
-    }
-    return lambda label: own[label] if label in own else facts.first(label)
-
-
 def _side_file(
     catalogue: Catalogue,
     facts: Facts,
     side_file: str,
     extensions: tuple[str, ...],
     assumed: Collection[Document],
+    *,
+    sources: Sources,
 ) -> Answer:
     """What cloud-init gets for a side file that no document names: enough to go on, where user-data is there."""
     facts = facts.asking_for_user_data()
-    user_data = _answer(catalogue, select(catalogue, Question(facts, extensions, assumed)), facts)
+    user_data = _answer(catalogue, select(catalogue, Question(facts, extensions, assumed)), facts, sources)
     selection = user_data.selection
     body = b""
     if side_file == "meta-data":

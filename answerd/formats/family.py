@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from answerd.errors import AnswerTooLarge
 from answerd.formats.once import Once
-from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
+from answerd.formats.template import LONGEST_REMEMBERED, Lookup, Placeholder, Template, TemplateReader
 from answerd.memo import remembered
 
 Tree = Any
@@ -113,10 +113,6 @@ def branches(paths: Iterable[Path]) -> Branches:
         else:
             node[path[-1]] = None
     return root
-
-
-Lookup = Callable[[str], str | None]
-"""The first value of a label (case-folded), or None where the request has none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,8 +9,9 @@ family's, in its `Slot`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from answerd.errors import MOST_PROBLEMS, CannotFill
 from answerd.identity import brief, mac_digits
@@ -25,6 +26,7 @@ _PLACEHOLDER = re.compile(
 _ONE_FILTER = re.compile(rf"\|[ \t]*(?P<name>[A-Za-z_]\w*)(?:[ \t]*\([ \t]*(?P<argument>{_STRING})[ \t]*\))?")
 _LINE_END = re.compile(r"[\r\n]")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode category Cc, all of it
+_NOT_IN_A_SECRET = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # the same, but for line ends and tabs
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _OCTETS = range(0, 12, 2)
 _LONGEST_SPELLING = 200
@@ -72,20 +74,39 @@ FILTERS: dict[str, Callable[[str], str]] = {
 """The filters that take no argument. ``default("text")`` is the one that does; it acts on what is missing."""
 
 
+SECRETS = "secret."
+"""What the labels of secrets begin with; what follows is compared exactly."""
+
+_SECRET_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
+
+
+class Lookup(Protocol):
+    """The values of labels (case-folded, but for the name of a secret) while one answer is filled."""
+
+    def first(self, label: str) -> str | None:
+        """Return the first value of a label, None where there is none. Raises `CannotFill`."""
+
+    def values(self, label: str) -> Sequence[str]:
+        """Return all values of a label."""
+
+
 @dataclass(frozen=True, slots=True)
 class Placeholder:
     """One label and the filters its value goes through. A filter is its name and, for ``default``, its text.
 
-    ``label`` is case-folded, ``written`` is how the document spells it.
+    ``label`` is case-folded, but for the name of a secret; ``written`` is how the document spells it. ``is_secret``:
+    its value comes from the service's secrets, may hold line ends and tabs, and is missing for good where it is
+    missing.
     """
 
     label: str
     filters: tuple[tuple[str, str | None], ...] = ()
     written: str = ""
+    is_secret: bool = False
 
-    def value(self, lookup: Callable[[str], str | None]) -> str:
+    def value(self, lookup: Lookup) -> str:
         """What the request puts here. Raises `CannotFill` when it has no such fact or the fact cannot be used."""
-        value = lookup(self.label)
+        value = lookup.first(self.label)
         if value is not None and not value.isprintable():
             self._refuse_unusable(value)
         if self.filters:
@@ -99,7 +120,7 @@ class Placeholder:
 
     def _refuse_unusable(self, value: str) -> None:
         """Raise `CannotFill` for a value that no answer may take. Before any filter, which could hide it."""
-        if _CONTROL_CHARACTER.search(value):
+        if (_NOT_IN_A_SECRET if self.is_secret else _CONTROL_CHARACTER).search(value):
             reason = f"the value of {self._shown!r} holds a control character, which no answer may take"
             raise CannotFill(reason, self._shown, missing=False)
         if _LONE_SURROGATE.search(value):
@@ -133,7 +154,7 @@ class Template:
 
     parts: tuple[str | Placeholder, ...]
 
-    def fill(self, lookup: Callable[[str], str | None]) -> str:
+    def fill(self, lookup: Lookup) -> str:
         """The text for one request. Raises `CannotFill`."""
         parts = self.parts
         if len(parts) == 1 and not isinstance(parts[0], str):
@@ -146,7 +167,8 @@ class TemplateReader:
 
     ``problems`` holds the first sentences, ``unlisted`` counts those that came after them. A sentence tells the line
     and the column in ``source``, the document's text, where it can be found there. It never quotes what stands between
-    the braces: that may be a password. ``found`` tells whether any placeholder, a literal one included, was seen.
+    the braces: that may be a password. ``found`` tells whether any placeholder, a literal one included, was seen;
+    ``labels`` are those of the placeholders.
     """
 
     def __init__(self, source: str = "") -> None:
@@ -154,6 +176,7 @@ class TemplateReader:
         self.problems: list[str] = []
         self.unlisted = 0
         self.found = False
+        self.labels: set[str] = set()
         self._looked_at: dict[str, int] = {}
 
     def __call__(self, text: str, *, open_is_text: bool = False) -> str | Template:
@@ -196,6 +219,8 @@ class TemplateReader:
         placeholder, problem = _read(found[0])
         if problem:
             self._note(text, found.start(), problem)
+        elif isinstance(placeholder, Placeholder):
+            self.labels.add(placeholder.label)
         return placeholder
 
     def _note(self, text: str, start: int, problem: str, *, closed: bool = True) -> None:
@@ -252,11 +277,21 @@ def _read(written: str) -> tuple[str | Placeholder, str]:
     if len(read) > MOST_FILTERS:
         return "", f"{subject}: {len(read)} filters are too many, a placeholder has at most {MOST_FILTERS}"
     if subject[0] not in "\"'":
-        return Placeholder(subject.casefold(), tuple(read), subject), ""
+        return _of_label(subject, tuple(read))
     try:
         return _filtered(subject[1:-1], read), ""
     except ValueError as error:
         return "", f"has a text that {error}"
+
+
+def _of_label(subject: str, filters: tuple[tuple[str, str | None], ...]) -> tuple[str | Placeholder, str]:
+    label = subject.casefold()
+    if not label.startswith(SECRETS):
+        return Placeholder(label, filters, subject), ""
+    name = subject[len(SECRETS) :]
+    if not _SECRET_NAME.match(name):
+        return "", "names no secret: its name is ASCII letters, digits, - and _"
+    return Placeholder(SECRETS + name, filters, subject, is_secret=True), ""
 
 
 def _filtered(literal: str, filters: list[tuple[str, str | None]]) -> str:

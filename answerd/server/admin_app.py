@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -23,7 +22,19 @@ from answerd.server.admin.responses import JSON, error_response, json_bytes, jso
 from answerd.server.admin.routes import DOCUMENT_LIMIT, Handlers
 from answerd.server.bearer import FAILURES, FailureBlock, is_bearer, is_guess
 from answerd.server.bottle_locals import hold_in_context
-from answerd.server.http_parser import Request as HttpRequest
+from answerd.server.exchange import exchange_of
+from answerd.server.http_parser import HttpRequest
+from answerd.server.statuses import (
+    BAD_REQUEST,
+    CONFLICT,
+    CONTENT_TOO_LARGE,
+    INTERNAL_ERROR,
+    METHOD_NOT_ALLOWED,
+    NOT_FOUND,
+    PRECONDITION_FAILED,
+    TOO_MANY_REQUESTS,
+    UNAUTHORIZED,
+)
 from answerd.server.write_guard import (
     BreaksTheSet,
     ConditionFailed,
@@ -39,14 +50,14 @@ from answerd.store import StoreError
 METHODS_WITH_BODY = ("PUT",)
 
 STATUSES: dict[type[Exception], int] = {
-    InvalidRequest: 400,
-    InvalidDocument: 400,
-    NotThere: 404,
-    NoSuchDocument: 404,
-    BreaksTheSet: 409,
-    CannotRender: 409,
-    ConditionFailed: 412,
-    StoreError: 500,
+    InvalidRequest: BAD_REQUEST,
+    InvalidDocument: BAD_REQUEST,
+    NotThere: NOT_FOUND,
+    NoSuchDocument: NOT_FOUND,
+    BreaksTheSet: CONFLICT,
+    CannotRender: CONFLICT,
+    ConditionFailed: PRECONDITION_FAILED,
+    StoreError: INTERNAL_ERROR,
 }
 """The status of each reason for not doing what was asked."""
 
@@ -108,18 +119,20 @@ class _Gate:
         environ = bottle.request.environ
         if environ["PATH_INFO"] == HEALTH and environ["REQUEST_METHOD"] in ("GET", "HEAD"):
             return
-        peer = environ["answerd.peer"]
+        peer = exchange_of(environ).peer
         seconds = self.block.seconds_left(peer)
         if seconds:
             reason = {"error": f"too many wrong tokens, try again in {seconds} s"}
-            raise json_response(429, reason, {"Retry-After": seconds})
+            raise json_response(TOO_MANY_REQUESTS, reason, {"Retry-After": seconds})
         authorization = environ.get("HTTP_AUTHORIZATION")
         if is_bearer(authorization, self.token):
             self.block.succeeded(peer)
             return
         if is_guess(authorization):
             self._count_failure(peer)
-        raise json_response(401, {"error": "the admin API needs its bearer token"}, {"WWW-Authenticate": "Bearer"})
+        raise json_response(
+            UNAUTHORIZED, {"error": "the admin API needs its bearer token"}, {"WWW-Authenticate": "Bearer"}
+        )
 
     def _count_failure(self, peer: str) -> None:
         self.log(f"admin: {peer} failed authentication")
@@ -134,7 +147,7 @@ def _route_on_the_raw_path() -> None:
     Bottle decodes the path as UTF-8 and drops what is none, so that ``/machines/a%FF`` would be the machine ``a``.
     """
     environ = bottle.request.environ
-    environ["PATH_INFO"] = _routed_path(environ["answerd.path"])
+    environ["PATH_INFO"] = _routed_path(exchange_of(environ).request.path)
 
 
 def _routed_path(path: str) -> str:
@@ -146,10 +159,10 @@ def _errors_as_responses(log: Callable[[str], None]) -> Callable[..., Any]:
 
     def around(handler: Callable[..., Any]) -> Callable[..., Any]:
         def answer(*arguments: Any, **named: Any) -> Any:
-            environ = bottle.request.environ
+            request = exchange_of(bottle.request.environ).request
             try:
-                if environ["answerd.body_too_large"] or len(environ["answerd.body"]) > DOCUMENT_LIMIT:
-                    return error_response(413, f"a document has at most {DOCUMENT_LIMIT} bytes")
+                if request.body_too_large or len(request.body) > DOCUMENT_LIMIT:
+                    return error_response(CONTENT_TOO_LARGE, f"a document has at most {DOCUMENT_LIMIT} bytes")
                 return handler(*arguments, **named)
             except WriteRefused as error:
                 return error_response(STATUSES[type(error)], error.reason, error.problems)
@@ -158,8 +171,8 @@ def _errors_as_responses(log: Callable[[str], None]) -> Callable[..., Any]:
             except bottle.HTTPResponse:
                 raise
             except Exception as error:
-                log(f"admin: {environ['REQUEST_METHOD']} {environ['answerd.path']} failed: {error!r}")
-                return error_response(500, "the request failed unexpectedly, the log has the reason")
+                log(f"admin: {request.method} {request.path} failed: {error!r}")
+                return error_response(INTERNAL_ERROR, "the request failed unexpectedly, the log has the reason")
 
         return answer
 
@@ -171,7 +184,7 @@ def _router_error(error: bottle.HTTPError) -> bytes:
     error.__traceback__ = None  # or it and Bottle's frame would refer to each other
     environ = bottle.request.environ
     reason = f"there is nothing at {environ['PATH_INFO']}"
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+    if error.status_code == METHOD_NOT_ALLOWED:
         methods = ", ".join(sorted({"HEAD", *error.get_header("Allow").split(",")}))  # every path can be read
         bottle.response.set_header("Allow", methods)
         reason = f"{environ['REQUEST_METHOD']} is not possible on {environ['PATH_INFO']}, only {methods}"

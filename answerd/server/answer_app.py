@@ -1,14 +1,13 @@
 """The answer endpoint: a request becomes facts, facts an answer, the answer a response (docs/http.md).
 
 The listener has parsed the request, read its body and refused what is malformed; nothing here parses a document or
-touches a file. Statuses come from one table.
+touches a file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from http import HTTPStatus
 from time import monotonic
 from typing import Any
 
@@ -20,23 +19,21 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import resolve
 from answerd.answers.select import question_of, select
-from answerd.errors import AnswerError, AnswerTooLarge, BrokenDocument, CannotFill, EmptyAnswer, NotClaimed
+from answerd.errors import AnswerError
 from answerd.facts import LARGE, Facts, Request
 from answerd.server.bearer import is_bearer
 from answerd.server.bottle_locals import hold_in_context
 from answerd.server.capture import Recorder
-from answerd.server.client import Client
-from answerd.server.http_parser import Request as HttpRequest
+from answerd.server.exchange import Exchange, exchange_of
+from answerd.server.http_parser import HttpRequest
+from answerd.server.statuses import (
+    CONTENT_TOO_LARGE,
+    METHOD_NOT_ALLOWED,
+    OF_ERRORS,
+    SERVICE_UNAVAILABLE,
+    UNAUTHORIZED,
+)
 from answerd.server.wsgi import PLAIN_TEXT, keys_of, reason_line
-
-STATUSES: dict[type[AnswerError], int] = {
-    NotClaimed: 404,
-    BrokenDocument: 500,
-    CannotFill: 500,
-    EmptyAnswer: 500,
-    AnswerTooLarge: 500,
-}
-"""The status of each reason for not answering."""
 
 METHODS = ("GET", "POST")
 HEALTH = "/health"
@@ -48,8 +45,6 @@ thread would take the interpreter from the event loop. Made when first needed, a
 
 _large_bodies = BoundedSemaphore(1)
 """Held while a large body is read; the others wait, at most until their deadline is near."""
-
-Environ = dict[str, Any]
 
 
 def make_answer_app(
@@ -66,17 +61,17 @@ def make_answer_app(
     app.uninstall(bottle.JSONPlugin)
 
     def answer() -> bytes:
-        environ = bottle.request.environ
-        refusal = _judged(environ, token)
-        body = refusal if refusal is not None else _answer(environ, catalogue)  # NoCloud's side files may be empty
+        exchange = exchange_of(bottle.request.environ)
+        refusal = _refusal(exchange, token)
+        body = refusal if refusal is not None else _answer(exchange, catalogue)  # NoCloud's side files may be empty
         if recorder is not None:
-            _record(environ, recorder)
+            _record(exchange, recorder)
         return body
 
     routes = bottle.Route(app, HEALTH, "GET", _health), bottle.Route(app, "/", "ANY", answer)
 
-    def match(environ: Environ) -> tuple[bottle.Route, dict[str, str]]:
-        return routes[0 if _asks_for_health(environ) else 1], {}
+    def match(environ: dict[str, Any]) -> tuple[bottle.Route, dict[str, str]]:
+        return routes[0 if _asks_for_health(exchange_of(environ).request) else 1], {}
 
     # Bottle's router has no rule for every path: one with a newline in it would be 404.
     app.router.match = match
@@ -88,96 +83,86 @@ def make_gate(token: str | None) -> Callable[[HttpRequest, str], bool]:
     and not for ``/health``."""
 
     def wants_body(request: HttpRequest, _peer: str) -> bool:
-        if request.path == HEALTH and request.method in HEALTH_METHODS:
-            return False
-        return _fault(request.method, keys_of(request.header).get("HTTP_AUTHORIZATION"), token) is None
+        return not _asks_for_health(request) and _fault(request, token) is None
 
     return wants_body
 
 
-def _fault(method: str, authorization: str | None, token: str | None) -> int | None:
-    """The status that a request's header alone gets; None lets it in. The order is that of `docs/selection.md`."""
-    if method not in METHODS:
-        return 405
-    if token is not None and not is_bearer(authorization, token):
-        return 401
+def _fault(request: HttpRequest, token: str | None) -> int | None:
+    """Return the status that a request's header alone gets; None lets it in (docs/http.md#order-of-statuses)."""
+    if request.method not in METHODS:
+        return METHOD_NOT_ALLOWED
+    if token is not None and not is_bearer(keys_of(request.header).get("HTTP_AUTHORIZATION"), token):
+        return UNAUTHORIZED
     return None
 
 
-def _judged(environ: Environ, token: str | None) -> bytes | None:
-    """The refusal of a request by its header; None lets it in."""
-    fault = _fault(environ["REQUEST_METHOD"], environ.get("HTTP_AUTHORIZATION"), token)
+def _refusal(exchange: Exchange, token: str | None) -> bytes | None:
+    """Return the refusal of a request by its header; None lets it in."""
+    fault = _fault(exchange.request, token)
     if fault is None:
         return None
-    if fault == HTTPStatus.METHOD_NOT_ALLOWED:
-        return _not_allowed(environ)
+    if fault == METHOD_NOT_ALLOWED:
+        bottle.response.set_header("Allow", ", ".join(METHODS))
+        return _refuse(exchange, fault, f"only {' and '.join(METHODS)} are answered here")
     bottle.response.set_header("WWW-Authenticate", "Bearer")
-    return _refuse(environ, 401, "this endpoint needs its bearer token")
+    return _refuse(exchange, fault, "this endpoint needs its bearer token")
 
 
-def _answer(environ: Environ, catalogue: Callable[[], Catalogue]) -> bytes:
-    if environ["answerd.body_too_large"]:
-        return _refuse(environ, 413, "the body is larger than 1048576 bytes")
-    request = _request(environ)
+def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue]) -> bytes:
+    received = exchange.request
+    if received.body_too_large:
+        return _refuse(exchange, CONTENT_TOO_LARGE, "the body is larger than 1048576 bytes")
+    request = Request(received.path, received.query, received.headers, received.body, exchange.peer)
     if len(request.body) <= LARGE:
-        return _resolved(environ, catalogue, Facts(request))
-    client: Client = environ["answerd.client"]
-    if not _large_bodies.acquire(timeout=max(0.0, client.respond_by - monotonic())):
+        return _resolved(exchange, catalogue, Facts(request))
+    if not _large_bodies.acquire(timeout=max(0.0, exchange.client.respond_by - monotonic())):
         bottle.response.set_header("Retry-After", "2")
-        return _refuse(environ, 503, "the service is busy with large bodies, try again in 2 seconds")
+        return _refuse(exchange, SERVICE_UNAVAILABLE, "the service is busy with large bodies, try again in 2 seconds")
     try:
         if not _readers:
             _readers.append(ThreadPool(1))
         facts: Facts = _readers[0].apply(_read, (request, catalogue()))
-        return _resolved(environ, catalogue, facts)
+        return _resolved(exchange, catalogue, facts)
     finally:
         _large_bodies.release()
 
 
-def _resolved(environ: Environ, catalogue: Callable[[], Catalogue], facts: Facts) -> bytes:
+def _resolved(exchange: Exchange, catalogue: Callable[[], Catalogue], facts: Facts) -> bytes:
     try:
         found = resolve(catalogue(), facts)
     except AnswerError as error:
-        # Telling what a request has instead means reading all of it, which a large body is not worth.
-        large = len(environ["answerd.body"]) > LARGE
-        return _refuse(environ, STATUSES[type(error)], error.reason if large else with_hints(error, facts))
-    environ["answerd.outcome"] = found.composition
+        # Hints about what the request has instead need all of it, which a large body is not worth.
+        large = len(exchange.request.body) > LARGE
+        return _refuse(exchange, OF_ERRORS[type(error)], error.reason if large else with_hints(error, facts))
+    exchange.outcome = found.composition
     bottle.response.content_type = found.format.content_type
     return found.body
 
 
-def _record(environ: Environ, recorder: Recorder) -> None:
+def _record(exchange: Exchange, recorder: Recorder) -> None:
+    request = exchange.request
     recorder.record(
-        environ["answerd.peer"],
-        f"{environ['REQUEST_METHOD']} {environ['answerd.target']} {environ['SERVER_PROTOCOL']}",
-        environ["answerd.headers"],
-        environ["answerd.body"],
-        f"{bottle.response.status_code} {environ['answerd.outcome']}",
+        exchange.peer,
+        f"{request.method} {request.target} HTTP/1.{request.minor_version}",
+        request.headers,
+        request.body,
+        f"{bottle.response.status_code} {exchange.outcome}",
     )
 
 
-def _asks_for_health(environ: Environ) -> bool:
-    return environ["answerd.path"] == HEALTH and environ["REQUEST_METHOD"] in HEALTH_METHODS
+def _asks_for_health(request: HttpRequest) -> bool:
+    return request.path == HEALTH and request.method in HEALTH_METHODS
 
 
 def _health() -> bytes:
     bottle.response.content_type = PLAIN_TEXT
-    bottle.request.environ["answerd.outcome"] = "health"
+    exchange_of(bottle.request.environ).outcome = "health"
     return b"OK\n"
 
 
-def _request(environ: Environ) -> Request:
-    return Request(
-        environ["answerd.path"],
-        environ["QUERY_STRING"],
-        environ["answerd.headers"],
-        environ["answerd.body"],
-        environ["answerd.peer"],
-    )
-
-
 def _read(request: Request, catalogue: Catalogue) -> Facts:
-    """The facts of a large request, with all that takes long worked out. Runs in a thread: it reads and never edits."""
+    """Return the facts of a large request, with all that takes long worked out. Runs in a thread: it edits nothing."""
     facts = Facts(request)
     for asked in (facts, facts.asking_for_user_data()) if facts.side_file else (facts,):
         asked.prepare()
@@ -186,15 +171,10 @@ def _read(request: Request, catalogue: Catalogue) -> Facts:
     return facts
 
 
-def _not_allowed(environ: Environ) -> bytes:
-    bottle.response.set_header("Allow", ", ".join(METHODS))
-    return _refuse(environ, 405, f"only {' and '.join(METHODS)} are answered here")
-
-
-def _refuse(environ: Environ, status: int, reason: str) -> bytes:
-    """An error: one plain line for the installer's console, the same words for the log."""
+def _refuse(exchange: Exchange, status: int, reason: str) -> bytes:
+    """Return the body of an error: one plain line for the installer's console, the same words for the log."""
     line = reason_line(reason)
-    environ["answerd.outcome"] = line
+    exchange.outcome = line
     bottle.response.status = status
     bottle.response.content_type = PLAIN_TEXT
     return f"{line}\n".encode()

@@ -1,97 +1,97 @@
 """One connection: from its accept over one request and one response to its close.
 
-Knows non-blocking reading and writing in callbacks of the event loop, when a greenlet is needed (only while an app
-runs) and how a response is made to arrive. Must not know how connections are accepted or counted; deadlines are kept
-by its listener.
+Knows when a greenlet is needed (only while an app runs) and how a response is made to arrive. Must not know how
+connections are accepted or counted; its listener keeps the deadlines. The bytes are `channel.py`.
 
-A connection waits as a watcher on its socket and a buffer. Its stations: reading the request, the app, sending the
-response, and lingering where the client may still be sending: closing a socket with unread bytes resets the
-connection, and the client would lose the response. So the sending side is closed first and what arrives is thrown
-away, for a bounded time and amount.
+A connection waits as a watcher on its socket and a buffer. It reads the request, runs the app, sends the response, and
+lingers where the client may still be sending: closing a socket with unread bytes resets the connection, and the client
+would lose the response. So the sending side is closed first and what arrives is thrown away, for a bounded time and
+amount.
 """
 
-import ssl
-import struct
-import traceback
-from _socket import MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, SHUT_WR, SO_LINGER, SOL_SOCKET
-from _socket import socket as Socket
-from collections.abc import Callable
-from fcntl import ioctl
-from termios import FIONREAD
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
-from answerd.server.http_parser import BadRequest, Progress, Request, RequestReader
-from answerd.server.peer import peer_address, with_port
-from answerd.server.tls import TlsLayer
+import ssl
+from _socket import MSG_DONTWAIT, SHUT_WR
+from _socket import socket as Socket
+from typing import Any, Protocol
+
+from answerd.server.channel import READ, SMALL_ANSWER, WRITE, Channel
+from answerd.server.exchange import Exchange
+from answerd.server.header_block import BadRequest
+from answerd.server.http_parser import HttpRequest, Progress, RequestReader
+from answerd.server.memory import Memory
+from answerd.server.peer import forwarded_for, peer_address, with_port
+from answerd.server.request_log import describe_error
+from answerd.server.serving import Serving
+from answerd.server.statuses import INTERNAL_ERROR
 from answerd.server.wsgi import Response, environ_of, respond
 
-if TYPE_CHECKING:
-    from answerd.server.listener import Listener
-
-READ, WRITE = 1, 2  # events of the loop
 READ_SIZE = 65_536
-DRAIN_SIZE = 262_144
 UNCOUNTED_BODY = 8_192  # bytes of a body that came with its header; real ones have up to 4 KB
-SMALL_ANSWER = 65_536  # bytes that the socket's send buffer takes at once
-TLS_PIECE = 65_536  # bytes of an answer that are encrypted at a time
 _TO_RESPOND_SECONDS = 1.0  # before the deadline, an app stops waiting
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
-_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL
-_unread = bytearray(4)  # an int: how many bytes the kernel holds
-_drained = bytearray(DRAIN_SIZE)  # where the bytes go that nobody wants
 
 
-class Connection:
-    """Everything known of one client. Its methods run in callbacks of the loop, and `answer` in a greenlet."""
+class Host(Protocol):
+    """What a connection needs of the listener that it belongs to."""
+
+    loop: Any
+    memory: Memory
+    tls: ssl.SSLContext | None
+
+    def ready(self, connection: Connection, /) -> None:
+        """Call `Connection.answer` soon, in a greenlet: the request is complete."""
+
+    def answered(self, connection: Connection, /) -> None:
+        """Call `Connection.send` soon: the response is there."""
+
+    def release_permit(self, connection: Connection) -> bool:
+        """Let another connection have the place of this one; False if it held none."""
+
+    def reacquire_permit(self, connection: Connection) -> None:
+        """Take the place again: the connection is not done yet after all."""
+
+    def linger(self, connection: Connection) -> None:
+        """Keep a connection that has been answered, to listen to its client."""
+
+    def forget(self, connection: Connection) -> None:
+        """Forget a connection that is being closed."""
+
+    def count_shed(self, what: str, limit: int) -> None:
+        """Count a client that got a 503 because ``what`` is at its limit."""
+
+
+class Connection(Channel):
+    """One client. Its methods run in callbacks of the loop, and `answer` in a greenlet.
+
+    It is the `answerd.server.client.Client` of its exchange and the `answerd.server.memory.Holder` of its bytes.
+    """
 
     __slots__ = (
-        "_address",
-        "_answering",
-        "_body_size",
-        "_drained",
-        "_is_late",
-        "_listener",
-        "_outcome",
-        "_plaintext",
-        "_reader",
-        "_response",
-        "_shedding",
-        "_socket",
-        "_tls",
-        "_unsent",
-        "_watched",
-        "_watcher",
-        "answer_held",
-        "body_held",
-        "closed",
-        "deadline",
-        "has_permit",
-    )
+        "_address", "_answering", "_body_size", "_discarded", "_host", "_is_late", "_outcome", "_reader", "_response",
+        "_serving", "_shedding", "answer_held", "body_held", "closed", "deadline", "has_permit",
+    )  # fmt: skip
 
-    def __init__(self, listener: "Listener", socket: Socket, address: tuple[Any, ...], deadline: float) -> None:
-        """``deadline``: on the monotonic clock."""
+    def __init__(self, host: Host, serving: Serving, socket: Socket, address: tuple[Any, ...], deadline: float) -> None:
+        """``address``: the client's; ``deadline``: on the monotonic clock."""
+        Channel.__init__(self, socket, host.loop)
         self.deadline = deadline
         self.closed = False
         self.has_permit = True
         self.body_held = 0  # bytes, as counted by the listener
         self.answer_held: bytes | None = None  # as counted by the listener
-        self._listener = listener
-        self._socket = socket
+        self._host = host
+        self._serving = serving
         self._address = address
         self._reader: RequestReader | None = None
-        self._tls: TlsLayer | None = None
-        self._watcher: Any = None
-        self._watched = 0
         self._response: Response | None = None
-        self._unsent: memoryview | None = None
-        self._plaintext: memoryview | None = None  # of the response, still to be encrypted
         self._answering = False  # the app runs
         self._is_late = False  # the deadline came while it ran
         self._body_size = 0
         self._shedding = False
         self._outcome = ""
-        self._drained = 0
+        self._discarded = 0
 
     @property
     def waits_for_first_byte(self) -> bool:
@@ -107,26 +107,19 @@ class Connection:
     @property
     def respond_by(self) -> float:
         """When an app that waits for something must give up (monotonic clock), so that its response still arrives."""
-        return self.deadline - min(_TO_RESPOND_SECONDS, self._listener.limits.timeout / 4)
+        return self.deadline - min(_TO_RESPOND_SECONDS, self._serving.limits.timeout / 4)
 
     def is_gone(self) -> bool:
         """Whether the client has closed its connection, as far as can be known without writing to it.
 
         A client that has only finished sending looks the same: ask this of one that has been waiting.
         """
-        if self.closed or self._is_late:
-            return True
-        try:
-            return not self._socket.recv(1, MSG_DONTWAIT | MSG_PEEK)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
+        return self.closed or self._is_late or self._is_closed_by_client()
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def read(self) -> None:
-        """There may be something to read."""
+        """Read what is there."""
         try:
             data = self._socket.recv(READ_SIZE, MSG_DONTWAIT)
         except BlockingIOError:
@@ -138,7 +131,7 @@ class Connection:
         try:
             if not data:
                 self._ended()
-            elif self._listener.tls is None and self._tls is None:
+            elif self._host.tls is None and self._tls is None:
                 self._received(data)
             else:
                 self._received_ciphertext(data)
@@ -148,7 +141,7 @@ class Connection:
     def _received(self, data: bytes) -> None:
         reader = self._reader
         if reader is None:
-            reader = self._reader = RequestReader(self._listener.limits.max_body, self._wants_body)
+            reader = self._reader = RequestReader(self._serving.limits.max_body, self._wants_body)
         try:
             progress = reader.receive(data)
         except BadRequest as refusal:
@@ -159,8 +152,8 @@ class Connection:
             if (size > UNCOUNTED_BODY or self.body_held) and not self._hold_complete_body(size):
                 return
             self._unwatch()
-            self._listener.ready(self)
-        elif reader.held > self.body_held and not self._listener.memory.hold_body(self, reader.held):
+            self._host.ready(self)
+        elif reader.held > self.body_held and not self._host.memory.hold_body(self, reader.held):
             self.refuse_body()
         else:
             if progress is Progress.CONTINUE:
@@ -168,41 +161,37 @@ class Connection:
             self._watch(READ, self.read)
 
     def _hold_complete_body(self, size: int) -> bool:
-        """Counts a body; False if the memory is full, and its client has been told so."""
-        if not self._listener.memory.hold_body(self, size):
+        """Count a body; False if the memory is full, and its client has got a 503."""
+        if not self._host.memory.hold_body(self, size):
             self.refuse_body()
             return False
-        self._listener.memory.keep_body(self, size)
+        self._host.memory.keep_body(self, size)
         return True
 
-    def _wants_body(self, request: Request) -> bool:
-        return self._listener.wants_body(request, self._peer(request))
+    def _wants_body(self, request: HttpRequest) -> bool:
+        return self._serving.wants_body(request, self._peer(request))
 
     def refuse_body(self) -> None:
-        """Told to come back later: the memory for bodies is full."""
+        """Send a 503: the memory for bodies is full."""
         if self._reader is not None:
             self._reader.drop_body()
-        self._listener.memory.release_body(self)
-        self._listener.count_shed("bodies in flight", self._listener.admission.bodies.limit)
+        memory = self._host.memory
+        memory.release_body(self)
+        self._host.count_shed("bodies in flight", memory.body_limit)
         self._shedding = True
-        self._send(self._listener.out_of_memory)
+        self._send(self._serving.out_of_memory)
 
     def _received_ciphertext(self, data: bytes) -> None:
-        tls = self._tls
-        if tls is None:
-            context = self._listener.tls
-            if context is None:  # pragma: no cover: the listener never goes back to plain text
-                return
-            tls = self._tls = TlsLayer(context)
         try:
-            plaintext = tls.receive(data)
+            plaintext = self._decrypted(data, self._host.tls)
         except ssl.SSLError as error:
-            self._send_at_once(b"")  # the alert
             self.cut(f"TLS failed: {error.reason or error}")
             return
-        self._send_at_once(b"")  # the handshake
+        tls = self._tls
+        if tls is None:  # pragma: no cover: it has decrypted something
+            return
         if self._shedding and tls.handshaken:
-            self._send(self._listener.busy)
+            self._send(self._serving.busy)
         elif plaintext:
             self._received(plaintext)
             if tls.ended and self._watched == READ and self._response is None:
@@ -228,41 +217,39 @@ class Connection:
         if self._reader is not None:
             self._reader.drop_body()
         if self.body_held:
-            self._listener.memory.release_body(self)
+            self._host.memory.release_body(self)
         self._outcome = refusal.reason
-        self._send(self._listener.error(refusal.status, refusal.reason))
+        self._send(self._serving.error(refusal.status, refusal.reason))
 
     def answer(self) -> None:
-        """Asks the app; in a greenlet, where it may wait for whatever it needs."""
-        listener = self._listener
-        reader = self._reader
+        """Run the app; in a greenlet, where it may wait for whatever it needs."""
+        serving, reader = self._serving, self._reader
         if reader is None or reader.request is None:  # cut off while it waited for its turn
             return
         request = reader.request
         self._answering = True
         try:
-            environ = environ_of(request, listener.environ, self._peer(request), self._address[1])
-            environ["answerd.client"] = self
-            response = respond(listener.application, environ)
-            outcome = environ.get("answerd.outcome") or ""
+            exchange = Exchange(request, self._peer(request), self)
+            response = respond(serving.application, environ_of(exchange, serving.environ, self._address[1]))
+            outcome = exchange.outcome
         except Exception as error:
-            listener.request_log.service(f"an app failed on {request.method} {request.target}: {one_line(error)}")
+            serving.log.service(f"an app failed on {request.method} {request.target}: {describe_error(error)}")
             outcome = "the service failed unexpectedly"
-            response = listener.error(500, "the service failed unexpectedly, its log says why")
+            response = serving.error(INTERNAL_ERROR, "the service failed unexpectedly, its log says why")
         self._answering = False
         self._body_size = len(request.body)
         request.body = b""
         if self.body_held:
-            listener.memory.release_body(self)
+            self._host.memory.release_body(self)
         if not self.closed and not self._is_late:  # cut off while the app ran
             self._outcome = outcome
             self._response = response
-            listener.answered(self)
+            self._host.answered(self)
 
     # --- sending ---------------------------------------------------------------------------------------------------
 
     def send(self) -> None:
-        """Sends the response that it has."""
+        """Send the response."""
         try:
             if self._response is not None:
                 self._send(self._response)
@@ -272,33 +259,18 @@ class Connection:
     def _send(self, response: Response) -> None:
         if self.closed:
             return
-        body = response.body
+        host, body = self._host, response.body
         is_large = len(body) > SMALL_ANSWER
-        if is_large and not self._listener.memory.has_room_for(body):
-            self._listener.count_shed("answers waiting to be read", self._listener.admission.answers.limit)
+        if is_large and not host.memory.has_room_for(body):
+            host.count_shed("answers waiting to be read", host.memory.answer_limit)
             self._shedding = True
-            self._send(self._listener.out_of_memory)
+            self._send(self._serving.out_of_memory)
             return
         self._response = response
         # The place is free before the client can know that it was answered, or it would come back to a 503.
-        held = self._listener.release_permit(self)
+        held = host.release_permit(self)
         try:
-            if self._tls is not None:
-                first, rest = response.head + body[:TLS_PIECE], memoryview(body)[TLS_PIECE:]
-                self._unsent = memoryview(self._encrypted(first, is_last=not rest))
-                self._plaintext = rest or None
-                is_sent = self._push()
-            elif is_large:  # without another copy of it
-                is_sent = self._sent_of(self._socket.sendmsg((response.head, body), (), _FLAGS), response)
-            else:
-                data = response.head + body
-                sent = self._socket.send(data, _FLAGS)
-                is_sent = sent == len(data)
-                if not is_sent:
-                    self._unsent = memoryview(data)[sent:]
-        except BlockingIOError:
-            self._unsent = memoryview(response.head + body)
-            is_sent = False
+            is_sent = self._start_sending(response.head, body)
         except OSError:
             self.cut("the client went away")
             return
@@ -306,46 +278,10 @@ class Connection:
             self._sent()
         else:
             if held:
-                self._listener.reacquire_permit(self)
+                host.reacquire_permit(self)
             if is_large:
-                self._listener.memory.hold_answer(self, body)
+                host.memory.hold_answer(self, body)
             self._watch(WRITE, self._go_on_sending)
-
-    def _sent_of(self, sent: int, response: Response) -> bool:
-        """Whether that was all of it; keeps what was not."""
-        head, body = response.head, response.body
-        if sent < len(head):
-            self._unsent = memoryview(head + body)[sent:]
-        elif sent < len(head) + len(body):
-            self._unsent = memoryview(body)[sent - len(head) :]
-        return self._unsent is None
-
-    def _push(self) -> bool:
-        """Sends what the socket takes; whether that was all. Raises OSError."""
-        while True:
-            if self._unsent is not None:
-                try:
-                    sent = self._socket.send(self._unsent, _FLAGS)
-                except BlockingIOError:
-                    return False
-                if sent < len(self._unsent):
-                    self._unsent = self._unsent[sent:]
-                    return False
-                self._unsent = None
-            if self._plaintext is None:
-                return True
-            piece, rest = self._plaintext[:TLS_PIECE], self._plaintext[TLS_PIECE:]
-            self._unsent = memoryview(self._encrypted(piece, is_last=not rest))
-            self._plaintext = rest or None
-
-    def _encrypted(self, plaintext: bytes | memoryview, *, is_last: bool) -> bytes:
-        tls = self._tls
-        if tls is None:  # pragma: no cover: asked for under TLS only
-            return bytes(plaintext)
-        tls.send(plaintext)
-        if is_last:
-            tls.close()
-        return tls.outgoing()
 
     def _go_on_sending(self) -> None:
         try:
@@ -355,21 +291,9 @@ class Connection:
             return
         if is_sent:
             if self.answer_held is not None:
-                self._listener.memory.release_answer(self)
-            self._listener.release_permit(self)
+                self._host.memory.release_answer(self)
+            self._host.release_permit(self)
             self._sent()
-
-    def _send_at_once(self, data: bytes) -> None:
-        """Something small that the socket always has room for; where it has not, the deadline cuts the client off."""
-        if self._tls is not None:
-            if data:
-                self._tls.send(data)
-            data = self._tls.outgoing()
-        if data:
-            try:
-                self._socket.send(data, _FLAGS)
-            except OSError:  # the next read says what is wrong
-                pass
 
     def _sent(self) -> None:
         response = self._response
@@ -382,41 +306,32 @@ class Connection:
         else:
             self._linger()
 
-    def _has_unread(self) -> bool:
-        """Whether the client has sent more since its request was read."""
-        ioctl(self._socket.fileno(), FIONREAD, _unread)
-        return any(_unread)
-
     def _log(self, status: int | None, outcome: str, sent: int) -> None:
-        if not self._listener.request_log.keeps(status):
+        log = self._serving.log
+        if not log.keeps(status):
             return
         reader = self._reader
         request = reader.request if reader is not None else None
-        method, target, body = "-", "-", 0
-        if request is not None:
-            method, target, body = request.method, request.target, self._body_size or len(request.body)
-        elif reader is not None:
-            method, target = reader.line
+        method, target = reader.line if reader is not None else ("-", "-")
+        body = 0 if request is None else self._body_size or len(request.body)
         if not outcome and self._response is not None:
-            outcome = _reason_in(self._response)
+            outcome = self._response.reason
         peer = with_port(self._peer(request), self._address[1])
-        self._listener.request_log.request(peer, method, target, body=body, status=status, outcome=outcome, sent=sent)
+        log.request(peer, method, target, body=body, status=status, outcome=outcome, sent=sent)
 
-    def _peer(self, request: Request | None) -> str:
-        """The address that counts; without a header to read, the connection's own."""
-        trusted = self._listener.trusted_proxies
-        if request is None or not trusted:
-            return peer_address(self._address[0], (), ())
-        forwarded = [value for name, value in request.headers if name == "x-forwarded-for"]
+    def _peer(self, request: HttpRequest | None) -> str:
+        """Return the address that counts; without a header to read, the connection's own."""
+        trusted = self._serving.trusted_proxies
+        forwarded = forwarded_for(request.headers) if trusted and request is not None else ()
         return peer_address(self._address[0], forwarded, trusted)
 
     # --- the end ---------------------------------------------------------------------------------------------------
 
     def shed(self) -> None:
-        """Told to come back later, at once and without a place; under TLS after the handshake."""
+        """Send a 503 at once and without a place; under TLS after the handshake."""
         self._shedding = True
-        if self._listener.tls is None:
-            self._send(self._listener.busy)
+        if self._host.tls is None:
+            self._send(self._serving.busy)
         else:
             self.read()
 
@@ -428,91 +343,56 @@ class Connection:
             return
         self._unwatch()
         self._reader = self._tls = self._response = None
-        self._listener.linger(self)
+        self._host.linger(self)
         self._drain()
 
     def _drain(self) -> None:
         try:
-            size = self._socket.recv_into(_drained, DRAIN_SIZE, MSG_DONTWAIT)
+            size = self._discard()
         except BlockingIOError:
             self._watch(READ, self._drain)
             return
-        except OSError:
-            size = 0
-        self._drained += size
-        if not size or self._drained > self._listener.limits.linger_bytes:
+        self._discarded += size
+        if not size or self._discarded > self._serving.limits.linger_bytes:
             self.close()
         else:
             self._watch(READ, self._drain)
 
     def overdue(self) -> None:
-        """The deadline has come: a client that is slow is cut off; one whose app is slow gets a 500."""
+        """Act on the deadline: a client that is slow is cut off; one whose app is slow gets a 500."""
         if not self._answering or self._is_late:
             self.cut("deadline")
             return
         self._is_late = True
         self._outcome = "the service had no answer before the deadline"
-        self._send(self._listener.error(500, self._outcome))
+        self._send(self._serving.error(INTERNAL_ERROR, self._outcome))
 
     def cut(self, reason: str) -> None:
-        """Closed without a response, or in the middle of one, and said in the log."""
+        """Close the connection without a response, or in the middle of one, and log that."""
         if self.closed:
             return
         sent = 0
         if self._response is not None and self._unsent is not None:
-            unsent = len(self._unsent) + (len(self._plaintext) if self._plaintext is not None else 0)
-            sent = max(0, len(self._response.body) - unsent)
-            # What the kernel still holds for a client that does not read would stay there.
-            self._socket.setsockopt(SOL_SOCKET, SO_LINGER, _RESET_ON_CLOSE)
+            sent = max(0, len(self._response.body) - self._bytes_unsent())
+            self._reset_on_close()
         if self._reader is not None or self._tls is not None:
             self._log(None, reason, sent)
         self.close()
 
     def _failed(self, error: Exception) -> None:
-        """A fault in this service: said in the log, and only this connection ends."""
-        self._listener.request_log.service(f"a connection failed: {one_line(error)}")
+        """Log a fault in this service; only this connection ends."""
+        self._serving.log.service(f"a connection failed: {describe_error(error)}")
         self.close()
 
     def close(self) -> None:
-        """Gives back everything it holds. Lost when called twice."""
+        """Close the connection and release its resources. Safe to call twice."""
         if self.closed:
             return
         self.closed = True
-        self._unwatch()
-        self._listener.forget(self)
+        self._host.forget(self)
         if self.answer_held is not None:
-            self._listener.memory.release_answer(self)
+            self._host.memory.release_answer(self)
         if self.body_held and not self._answering:  # else the app still has it
-            self._listener.memory.release_body(self)
-        self._socket.close()
-        self._reader = self._tls = self._response = self._unsent = self._plaintext = None
-
-    # --- the loop --------------------------------------------------------------------------------------------------
-
-    def _watch(self, events: int, callback: Callable[[], None]) -> None:
-        if self._watched == events and callback == self._watcher.callback:
-            return
-        self._unwatch()
-        self._watcher = self._listener.loop.io(self._socket.fileno(), events)
-        self._watcher.start(callback)
-        self._watched = events
-
-    def _unwatch(self) -> None:
-        if self._watcher is not None:
-            self._watcher.stop()
-            self._watcher.close()
-            self._watcher = None
-            self._watched = 0
-
-
-def one_line(error: BaseException) -> str:
-    """An exception and where it came from, innermost call first, on one line for the log."""
-    calls = [f"{call.name} ({call.filename}:{call.lineno})" for call in traceback.extract_tb(error.__traceback__)]
-    return f"{type(error).__name__}: {error} in {' < '.join(reversed(calls))}"
-
-
-def _reason_in(response: Response) -> str:
-    """Words for the log where the app gave none: an error's body is its reason."""
-    if response.status < 400:  # noqa: PLR2004
-        return "-"
-    return response.body.decode("utf-8", "replace").strip().partition("\n")[0] or "-"
+            self._host.memory.release_body(self)
+        self._close_channel()
+        self._reader = self._response = None

@@ -31,6 +31,8 @@ class Memory:
         self._answers = admission.answers
         self._large: dict[Holder, None] = {}  # incomplete bodies above their share, the one that grew last at the end
         self._waiting: dict[int, int] = {}  # how many connections wait to send the same bytes, by their id
+        self.body_limit = admission.bodies.limit
+        self.answer_limit = admission.answers.limit
 
     def hold_body(self, connection: Holder, size: int) -> bool:
         """Counts an incomplete body of ``size`` bytes; False if its connection must be refused.

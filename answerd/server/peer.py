@@ -3,12 +3,17 @@
 Knows IP addresses and ``X-Forwarded-For``. Must not know sockets or who asks.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from answerd.addresses import Network
 
-_MAPPED_PREFIX = "::ffff:"
+
+def forwarded_for(headers: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the values of ``X-Forwarded-For`` among headers with lower-case names, in order."""
+    return [value for name, value in headers if name == "x-forwarded-for"]
 
 
 def peer_address(connected: str, forwarded_for: Sequence[str], trusted: Sequence[Network]) -> str:

@@ -14,10 +14,13 @@ import os
 import re
 import stat
 import time
+import traceback
 from collections import deque
 from typing import Final, Literal, Protocol
 
 from gevent.monkey import get_original
+
+from answerd.server.statuses import FIRST_PROBLEM
 
 Level = Literal["all", "problems", "off"]
 
@@ -33,7 +36,6 @@ MAX_SERVICE_TEXT: Final = 3_900
 # Between two batches: a wake-up costs both threads a turn of the interpreter's lock.
 BATCH_SECONDS: Final = 0.01
 CLOSE_SECONDS: Final = 1.0  # that the end of the process waits for a log nobody reads
-FIRST_PROBLEM_STATUS: Final = 400
 
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _STREAMS: Final = {"stdout": 1, "stderr": 2}
@@ -61,6 +63,12 @@ def escape(text: str) -> str:
 def _escaped(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"  # noqa: PLR2004
+
+
+def describe_error(error: BaseException) -> str:
+    """Return an exception and where it came from, innermost call first, on one line for the log."""
+    calls = [f"{call.name} ({call.filename}:{call.lineno})" for call in traceback.extract_tb(error.__traceback__)]
+    return f"{type(error).__name__}: {error} in {' < '.join(reversed(calls))}"
 
 
 class _Reopened:
@@ -92,9 +100,9 @@ class RequestLog:
         atexit.register(self.close)
 
     def keeps(self, status: int | None) -> bool:
-        """Whether a request that ended so gets a line: who has to look for its words need not."""
+        """Whether a request with this status is logged. Lets callers skip making the message."""
         if self.level == "problems":
-            return status is None or status >= FIRST_PROBLEM_STATUS
+            return status is None or status >= FIRST_PROBLEM
         return self.level == "all"
 
     def request(

@@ -32,7 +32,7 @@ from answerd.server.answer_set import AnswerSet, CooperativeYield, Preparation
 from answerd.server.bearer import FailureBlock
 from answerd.server.capture import Recorder
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
-from answerd.server.listener import Limits, Listener, bind, refuse_new
+from answerd.server.listener import Listener
 from answerd.server.live_set import WriteCounter, in_thread
 from answerd.server.long_work import LongWork
 from answerd.server.peer import with_port
@@ -45,6 +45,8 @@ from answerd.server.processes import (
     when_parent_exits,
 )
 from answerd.server.request_log import RequestLog
+from answerd.server.serving import Limits
+from answerd.server.sockets import bind, refuse_new
 from answerd.server.write_guard import WriteGuard
 from answerd.store import StoreError, WritableStore
 from answerd.store.loader import Loader

@@ -1,18 +1,22 @@
 """WSGI without a server: the environ of a request, and the bytes of what an app answers.
 
-Knows PEP 3333 and the keys of its own that the apps read (``answerd.…``, listed at `environ_of`), and what every
-response carries (docs/http.md#response-headers). Must not know sockets, deadlines or what an app does.
+Knows PEP 3333, and what every response carries (docs/http.md#response-headers). Must not know sockets, deadlines or
+what an app does.
 """
 
+from __future__ import annotations
+
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from io import BytesIO
 from typing import Any, NamedTuple, Protocol
 from wsgiref.types import WSGIApplication
 
-from answerd.server.http_parser import HeaderBlock, Request
+from answerd.server.exchange import KEY, Exchange
+from answerd.server.header_block import HeaderBlock
 from answerd.server.request_log import escape
+from answerd.server.statuses import FIRST_PROBLEM
 
 PLAIN_TEXT = "text/plain; charset=utf-8"
 MAX_REASON = 800  # characters of an error's plain-text line, its line end included: it is read on a console
@@ -32,6 +36,13 @@ class Response(NamedTuple):
     status: int
     head: bytes
     body: bytes
+
+    @property
+    def reason(self) -> str:
+        """Words for the log where an app gave none: an error's body is its reason."""
+        if self.status < FIRST_PROBLEM:
+            return "-"
+        return self.body.decode("utf-8", "replace").strip().partition("\n")[0] or "-"
 
 
 class _Log(Protocol):
@@ -59,41 +70,67 @@ class ErrorLines:
         """Do nothing: each write is logged at once."""
 
 
-def environ_of(request: Request, base: dict[str, Any], peer: str, port: int) -> dict[str, Any]:
-    """The environ of a request: ``base`` (what is the same for all) and
+BASE_ENVIRON: Mapping[str, Any] = {
+    "GATEWAY_INTERFACE": "CGI/1.1",
+    "SCRIPT_NAME": "",
+    "wsgi.version": (1, 0),
+    "wsgi.multithread": False,
+    "wsgi.multiprocess": False,
+    "wsgi.run_once": False,
+    "wsgi.input_terminated": True,
+}
+"""What is the same in every environ of every listener."""
 
-    - ``answerd.target``, ``answerd.path``: as sent, in origin form, not percent-decoded (latin-1 of the bytes);
-    - ``answerd.headers``: all headers as (lower-case name, value), also those that a ``HTTP_`` key cannot hold;
-    - ``answerd.body``: bytes, empty where the app's gate did not want it; ``answerd.body_too_large``: it was not read,
-      its limit or what it claims is exceeded;
-    - ``answerd.peer``: the address the request came from (docs/http.md#behind-a-proxy), without port.
 
-    The listener adds ``answerd.client``, an `answerd.server.client.Client`.
+def base_environ(address: tuple[Any, ...], scheme: str, log: _Log) -> dict[str, Any]:
+    """Return what is the same in every environ of a listener. ``address``: its socket's; ``scheme``: that of URLs."""
+    return {
+        **BASE_ENVIRON,
+        "SERVER_NAME": str(address[0]),
+        "SERVER_PORT": str(address[1]),
+        "wsgi.url_scheme": scheme,
+        "wsgi.errors": ErrorLines(log),
+    }
 
-    An app may set ``answerd.outcome``, the words for the log line.
+
+def environ_of(exchange: Exchange, base: dict[str, Any], port: int) -> dict[str, Any]:
+    """Return the environ of a request: ``base`` (of `base_environ`), PEP 3333's keys and `answerd.server.exchange.KEY`.
+
+    ``port`` is the client's.
     """
+    request = exchange.request
     environ = base | keys_of(request.header)
     environ["REQUEST_METHOD"] = request.method
     environ["PATH_INFO"] = request.decoded_path()
     environ["QUERY_STRING"] = request.query
     environ["SERVER_PROTOCOL"] = "HTTP/1.1" if request.minor_version else "HTTP/1.0"
-    environ["REMOTE_ADDR"] = environ["answerd.peer"] = peer
+    environ["REMOTE_ADDR"] = exchange.peer
     environ["REMOTE_PORT"] = str(port)
-    environ["answerd.target"] = request.target
-    environ["answerd.path"] = request.path
-    environ["answerd.headers"] = request.headers
-    environ["answerd.body"] = request.body
-    environ["answerd.body_too_large"] = request.body_too_large
-    environ["wsgi.input"] = BytesIO(request.body)
     environ["CONTENT_LENGTH"] = str(len(request.body))
+    environ["wsgi.input"] = BytesIO(request.body)
+    environ[KEY] = exchange
     return environ
 
 
+_keys_of_blocks: dict[HeaderBlock, dict[str, str]] = {}
+_KEPT_KEYS = 512
+"""Header blocks whose keys are remembered: as many as `answerd.server.header_block` keeps, and only those."""
+
+
 def keys_of(header: HeaderBlock) -> dict[str, str]:
-    """The keys of a header block in an environ, put together once for each block. Do not modify."""
-    keys = header.environ
-    if keys:
-        return keys
+    """Return the keys of a header block in an environ. Do not modify: requests with the same header share them."""
+    keys = _keys_of_blocks.get(header)
+    if keys is None:
+        keys = _header_keys(header)
+        if header.is_kept:
+            if len(_keys_of_blocks) >= _KEPT_KEYS:
+                _keys_of_blocks.clear()
+            _keys_of_blocks[header] = keys
+    return keys
+
+
+def _header_keys(header: HeaderBlock) -> dict[str, str]:
+    keys: dict[str, str] = {}
     for name, value in header.lines:
         # ``X_A`` would arrive as the same key as ``X-A`` and shadow it.
         if "_" in name or name in _NOT_FOR_APPS:

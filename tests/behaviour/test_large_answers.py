@@ -8,6 +8,7 @@ from answerd.answers.compose import prepared_answer
 from answerd.errors import AnswerTooLarge
 from answerd.formats.family import LARGEST_ANSWER
 from tests.support.fleet import Fleet
+from tests.support.lookups import Said
 
 LINE = "x" * 1_023 + "\n"
 
@@ -50,5 +51,5 @@ def test_a_value_that_is_repeated_is_not_made_more_often_than_an_answer_holds(
 
     [defaults] = fleet.loader.catalogue.defaults.values()
     with pytest.raises(AnswerTooLarge):
-        prepared_answer(defaults).fill(lookup)
+        prepared_answer(defaults).fill(Said(lookup))
     assert len(made) == 11

@@ -23,8 +23,9 @@ from answerd.answers.differences import Difference, Side
 from answerd.answers.near_misses import with_hints
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.provenance import explained, explanation
-from answerd.answers.resolve import Answer, resolve, values_of
+from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import Question, select
+from answerd.answers.sources import Values
 from answerd.documents import Document, RawDocument, read_content
 from answerd.errors import AnswerError
 from answerd.facts import Facts
@@ -118,7 +119,7 @@ def measure(case: Case, watch: Watch) -> None:
     for layer in selection.layers:
         _ = layer.tree
     prepared = watch("merge and prepare", lambda: prepared_answer(selection.layers))
-    watch("fill", lambda: prepared.fill(values_of(selection, facts)))
+    watch("fill", lambda: prepared.fill(Values(selection, facts)))
 
     answer = resolve(catalogue, facts)
     watch("explain", lambda: explanation(answer))

@@ -3,13 +3,17 @@
 ``python fuzz_listener.py 1000000`` runs as many streams as it is told; the tests run a few hundred.
 """
 
+from __future__ import annotations
+
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from answerd.server.http_parser import BadRequest, Progress, Request, RequestReader
+from answerd.server.header_block import BadRequest
+from answerd.server.http_parser import HttpRequest, Progress, RequestReader
 
 MAX_BODY = 1_048_576
 
@@ -50,10 +54,15 @@ requests = st.tuples(st.sampled_from(_REQUEST_LINES[:3]), st.just(b"Host: s\r\n"
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a stream was judged: refused with a status, or a request, or neither yet."""
+    """How a stream was judged: refused with a status, or a request, or neither yet. Compared by ``parts``."""
 
     status: int = 0
-    request: Request | None = None
+    request: HttpRequest | None = field(default=None, compare=False)
+    parts: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, request: HttpRequest | None) -> Outcome:
+        return cls(request=request, parts=None if request is None else asdict(request))
 
 
 def judge(pieces: list[bytes], max_body: int = MAX_BODY) -> Outcome:
@@ -62,12 +71,12 @@ def judge(pieces: list[bytes], max_body: int = MAX_BODY) -> Outcome:
     try:
         for piece in pieces:
             if piece and reader.receive(piece) is Progress.COMPLETE:
-                return Outcome(request=reader.request)
+                return Outcome.of(reader.request)
     except BadRequest as refusal:
         if refusal.status not in (400, 414, 431) or not refusal.reason.isprintable():
             raise AssertionError(f"refused with {refusal.status} {refusal.reason!r}") from refusal
         return Outcome(status=refusal.status)
-    return Outcome(request=None)
+    return Outcome()
 
 
 def fuzz(examples: int) -> None:

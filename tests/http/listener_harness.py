@@ -59,15 +59,19 @@ _LOOKS: dict[str, Callable[[], bytes]] = {
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Answers by path; like the apps of the service it judges method, then size, and reads ``answerd.body``."""
+    """Answers by path; like the apps of the service it judges method, then size, and reads the whole body."""
     from gevent import sleep
 
-    path, query = environ["answerd.path"], environ["QUERY_STRING"]
+    from answerd.server.exchange import exchange_of
+
+    exchange = exchange_of(environ)
+    request = exchange.request
+    path, query = request.path, request.query
     plain = [("Content-Type", "text/plain; charset=utf-8")]
-    if environ["REQUEST_METHOD"] not in ("GET", "POST", "HEAD"):
+    if request.method not in ("GET", "POST", "HEAD"):
         start_response("405 Method Not Allowed", [*plain, ("Allow", "GET, POST")])
         return [b"only GET and POST\n"]
-    if environ["answerd.body_too_large"]:
+    if request.body_too_large:
         start_response("413 Content Too Large", plain)
         return [b"the body is too large\n"]
     if path == "/raise":
@@ -77,6 +81,7 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
         return [b""]
     if path == "/environ":
         shown = {k: v for k, v in environ.items() if isinstance(v, str | list | tuple | bool | int)}
+        shown |= {"target": request.target, "headers": list(request.headers), "peer": exchange.peer}
         body = json.dumps(shown | {"input": environ["wsgi.input"].read().decode("latin-1")}).encode()
     elif path == "/big":
         body = b"x" * int(query)
@@ -88,9 +93,9 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     elif path in _LOOKS:
         body = _LOOKS[path]()
     elif path == "/echo":
-        body = environ["answerd.body"]
+        body = request.body
     else:
-        environ["answerd.outcome"] = "format=toml default"
+        exchange.outcome = "format=toml default"
         body = b"hello\n"
     start_response("200 OK", plain)
     return [body]
@@ -113,10 +118,11 @@ def main(options: dict[str, Any]) -> None:
     import gevent
     from gevent.event import Event
 
-    from answerd.server import listener as module
     from answerd.server.admission import Admission
-    from answerd.server.listener import Limits, Listener, bind
+    from answerd.server.listener import Listener
     from answerd.server.request_log import RequestLog
+    from answerd.server.serving import Limits
+    from answerd.server.sockets import bind
 
     log = RequestLog(options.get("log", "stderr"), options.get("level", "all"))
     tls = None
@@ -135,10 +141,8 @@ def main(options: dict[str, Any]) -> None:
     )
     if "files" in options:
         resource.setrlimit(resource.RLIMIT_NOFILE, (options["files"], options["files"]))
-    if "accept_at_once" in options:
-        module.ACCEPT_AT_ONCE = options["accept_at_once"]
     if options.get("without_spare_file"):
-        listener._spare_file = None
+        listener.acceptor.drop_spare_file()
     ended = Event()
     gevent.signal_handler(signal.SIGTERM, ended.set)
     gevent.signal_handler(signal.SIGHUP, log.reopen)

@@ -6,6 +6,7 @@
 | `replies` | `Reply`; requests as bytes; `exchange`, `receive` |
 | `fleet` | `Fleet`: an answer set in one store, asked in process; `STORES`; `key_of` |
 | `admin` | `Admin`: the admin application, asked in process |
+| `lookups` | `Said`: the values of labels, without a request |
 | `stores` | stores that are empty, fixed or failing |
 | `waiting` | `wait_until` |
 | `processes` | children, memory, signals and sockets of processes, as the kernel sees them |

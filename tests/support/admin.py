@@ -9,8 +9,12 @@ from typing import Any, Generic, TypeVar
 from answerd.server.admin_app import make_admin_app
 from answerd.server.bearer import FailureBlock
 from answerd.server.client import Client, PatientClient
+from answerd.server.exchange import Exchange
+from answerd.server.header_block import HeaderBlock
+from answerd.server.http_parser import HttpRequest
 from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.write_guard import WriteGuard
+from answerd.server.wsgi import environ_of
 from answerd.store import WritableStore
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
@@ -64,20 +68,13 @@ class AdminOf(Generic[_Store]):
     ) -> Reply:
         """One request. ``_`` in a header's name stands for ``-``."""
         path, _, query = target.partition("?")
-        environ: dict[str, Any] = {
-            "REQUEST_METHOD": method,
-            "PATH_INFO": path,
-            "QUERY_STRING": query,
-            "SERVER_PROTOCOL": "HTTP/1.1",
-            "answerd.path": path,
-            "answerd.body": body.encode() if isinstance(body, str) else body,
-            "answerd.body_too_large": too_large,
-            "answerd.peer": peer,
-            "answerd.client": client,
-            **{f"HTTP_{name.upper()}": value for name, value in headers.items()},
-        }
+        sent_headers = {name.lower().replace("_", "-"): value for name, value in headers.items()}
         if token is not None:
-            environ.setdefault("HTTP_AUTHORIZATION", f"Bearer {token}")
+            sent_headers.setdefault("authorization", f"Bearer {token}")
+        header = HeaderBlock(tuple(sent_headers.items()))
+        sent_body = body.encode() if isinstance(body, str) else body
+        exchange = Exchange(HttpRequest(method, target, path, query, 1, header, sent_body, too_large), peer, client)
+        environ = environ_of(exchange, {}, 0)
         started: list[tuple[str, list[tuple[str, str]]]] = []
         answer = b"".join(self.app(environ, lambda status, headers, _=None: started.append((status, headers))))
         status, sent = started[0]
@@ -85,7 +82,7 @@ class AdminOf(Generic[_Store]):
             int(status[:3]),
             {name.lower(): value for name, value in sent},
             answer,
-            outcome=environ.get("answerd.outcome", ""),
+            outcome=exchange.outcome,
         )
 
     def get(self, target: str, **named: Any) -> Reply:

@@ -22,6 +22,7 @@ from answerd.formats.family import Prepared
 from answerd.identity import Kind
 from answerd.server import answer_set, gc_tuning
 from answerd.server.answer_set import CooperativeYield, Preparation
+from tests.support.lookups import Said
 
 GROUP = RawDocument(Key(Kind.GROUP, "g", "toml"), 'y = "1"\n')
 
@@ -129,10 +130,10 @@ def test_answers_that_share_a_block_are_what_they_were() -> None:
     catalogue = Catalogue().changed([machine(number, text) for number, text in enumerate(texts)])
     warm_up(catalogue, no_pause)
     answers += [kept[1] for document in catalogue.documents.values() if (kept := document.prepared)]
-    before = [(one.fill(str.upper), one.static, one.pieces) for one in answers]
+    before = [(one.fill(Said(str.upper)), one.static, one.pieces) for one in answers]
     Prepared.pack(answers[:3])
     Prepared.pack(answers)
-    assert [(one.fill(str.upper), one.static, one.pieces) for one in answers] == before
+    assert [(one.fill(Said(str.upper)), one.static, one.pieces) for one in answers] == before
 
 
 def test_what_is_made_while_it_is_held_back_is_no_business_of_the_collector(frozen: int) -> None:

@@ -18,7 +18,7 @@ import answerd
 from answerd.formats import family, template, toml_family, yaml_nodes
 from answerd.formats.template import Placeholder
 from answerd.memo import remembered
-from answerd.server import http_parser, wsgi
+from answerd.server import header_block, wsgi
 from answerd.server.http_parser import RequestReader
 
 ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"
@@ -96,7 +96,7 @@ def test_the_cache_of_a_function_has_a_bound_and_a_row(name: str) -> None:
 
 def test_every_container_of_a_module_that_is_filled_later_has_a_row() -> None:
     found = {name for module in MODULES for name in filled_later(module)}
-    assert "answerd.server.http_parser._known_names" in found
+    assert "answerd.server.header_block._known_names" in found
     assert found - in_table() - NO_CACHES.keys() == set()
 
 
@@ -152,18 +152,27 @@ def test_a_large_text_of_a_document_is_not_kept_for_others(name: str) -> None:
 def read_header(line: bytes) -> None:
     reader = RequestReader(1_000)
     reader.receive(b"GET / HTTP/1.1\r\nHost: s\r\n" + line + b"\r\n\r\n")
+    assert reader.request
+    wsgi.keys_of(reader.request.header)
 
 
 def test_what_clients_send_fills_no_cache_beyond_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in ((http_parser, "_known_names"), (http_parser, "_judged_blocks"), (wsgi, "_known_heads")):
+    for module, name in (
+        (header_block, "_known_names"),
+        (header_block, "_validated_blocks"),
+        (wsgi, "_known_heads"),
+        (wsgi, "_keys_of_blocks"),
+    ):
         monkeypatch.setattr(module, name, {})
     for number in range(2_000):
         read_header(b"x-%d: %d" % (number, number))
         wsgi._head("200 OK", [("ETag", str(number))], 1, False)
     read_header(b"y" * 5_000 + b": 1")
     read_header(b"Final: 1")
-    names, blocks = http_parser._known_names, http_parser._judged_blocks
+    names, blocks = header_block._known_names, header_block._validated_blocks
     assert (len(names) <= 512, len(blocks) <= 512, len(wsgi._known_heads) <= 256) == (True, True, True)
+    assert 0 < len(wsgi._keys_of_blocks) <= 512
+    assert all(header.is_kept for header in wsgi._keys_of_blocks)
     assert max(map(len, names)) <= 64
     assert b"Final" in names  # a full table makes room
     assert max(len(block) for _, block in blocks) <= 1_024
@@ -173,4 +182,4 @@ def test_random_headers_are_read_the_same_from_a_full_table() -> None:
     rng = random.Random(3)
     for _ in range(1_500):
         name = "".join(rng.choices("aBcDe-", k=rng.randrange(1, 80)))
-        assert http_parser._name(name.encode()) == name.lower()
+        assert header_block._name(name.encode()) == name.lower()

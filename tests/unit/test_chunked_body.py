@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.server.http_parser import BadRequest, Progress, Request, RequestReader
+from answerd.server.header_block import BadRequest
+from answerd.server.http_parser import HttpRequest, Progress, RequestReader
 
 HEAD = b"POST / HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n"
 LIMIT = 100
 TRICKY = st.sampled_from([b"a", b"0", b"fF", b"\r", b"\n", b"\r\n", b";", b":", b"fffff\r\n", b"0\r\n\r\n"])
 
 
-def read(data: bytes, cuts: set[int], limit: int = LIMIT) -> Request | None:
+def read(data: bytes, cuts: set[int], limit: int = LIMIT) -> HttpRequest | None:
     """The request once it is complete, of a stream in pieces."""
     reader = RequestReader(limit)
     places = sorted({0, len(data)} | {cut for cut in cuts if cut < len(data)})

@@ -17,6 +17,7 @@ from answerd.formats import ALIASES, FORMATS, WELL_KNOWN_NAMES
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.template import FILTERS
 from answerd.identity import IDENTIFIER_LENGTH, Kind
+from answerd.server.statuses import ADMIN_STATUSES, ANSWER_STATUSES
 
 CHECKOUT = Path(__file__).parents[2]
 DOCS = CHECKOUT / "docs"
@@ -70,23 +71,13 @@ def test_every_filter_stands_in_the_table_and_does_what_is_shown() -> None:
     assert table == {name: apply("98:FA:9B:50:D8:10") for name, apply in FILTERS.items()}
 
 
-STATUS_IN_CODE = re.compile(
-    r"(?:BadRequest\(|_refuse\(environ, |\berror\(|Error: |NotClaimed: )\s*(\d{3})\b|^\s+(\d{3}), \"", re.MULTILINE
+@pytest.mark.parametrize(
+    ("name", "heading", "statuses"),
+    [("selection", "What comes back", ANSWER_STATUSES), ("admin-api", "Statuses", ADMIN_STATUSES)],
 )
-
-
-def statuses_of_the_answer_endpoint() -> set[str]:
-    """The statuses that the server's modules write, as their source has them."""
-    found = {"200"}
-    for name in ("answer_app", "http_parser", "connection", "listener"):
-        source = (CHECKOUT / "answerd" / "server" / f"{name}.py").read_text("utf-8")
-        found |= {one or other for one, other in STATUS_IN_CODE.findall(source)}
-    return found
-
-
-def test_every_status_stands_in_the_table() -> None:
-    text = page("selection").partition("## What comes back")[2]
-    assert {status for status, _ in rows(text, 2) if status.isdigit()} == statuses_of_the_answer_endpoint()
+def test_every_status_stands_in_the_table(name: str, heading: str, statuses: frozenset[int]) -> None:
+    text = page(name).partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    assert {int(status) for row, _ in rows(text, 2) for status in row.split(", ") if status.isdigit()} == statuses
 
 
 USAGE = cli.__doc__ or ""

@@ -14,6 +14,7 @@ from answerd.formats.control import read_control
 from answerd.formats.family import ParseError
 from answerd.formats.template import TemplateReader
 from answerd.identity import Kind
+from tests.support.lookups import Said
 
 
 def served(*layers: str, **facts: str) -> str:
@@ -23,7 +24,7 @@ def served(*layers: str, **facts: str) -> str:
         _, above = json_family.control(json_family.parse(text))
         above = json_family.placeholders(above, TemplateReader())
         tree = json_family.merge(tree, above) if position else above
-    return json_family.prepare(tree).fill(facts.get).decode()
+    return json_family.prepare(tree).fill(Said(facts.get)).decode()
 
 
 def exact(text: str) -> Any:

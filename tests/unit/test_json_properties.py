@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from answerd.formats import json_family
 from answerd.formats.family import ParseError
 from answerd.formats.template import TemplateReader
+from tests.support.lookups import Said
 
 quick = settings(max_examples=60)
 
@@ -22,6 +23,7 @@ values = st.recursive(
     lambda below: st.lists(below, max_size=3) | st.dictionaries(keys, below, max_size=4),
     max_leaves=12,
 )
+
 maps = st.dictionaries(keys, values, max_size=4)
 
 
@@ -117,7 +119,7 @@ def test_a_merge_touches_only_what_the_upper_layer_names(lower: Any, key: str, v
 def test_a_filled_template_has_its_shape_whatever_the_value(value: str, around: str) -> None:
     constant = around.replace("{", "").replace("}", "")
     document = json_family.placeholders(tree({"a": [constant + "{{ x }}"], "b": {"c": "{{ x }}"}}), TemplateReader())
-    answer = standard.loads(json_family.prepare(document).fill(lambda _: value))
+    answer = standard.loads(json_family.prepare(document).fill(Said(lambda _: value)))
     assert answer == {"a": [constant + value], "b": {"c": value}}
 
 

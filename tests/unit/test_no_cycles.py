@@ -18,7 +18,8 @@ from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from answerd.identity import Kind
-from answerd.server.http_parser import BadRequest, RequestReader
+from answerd.server.header_block import BadRequest
+from answerd.server.http_parser import RequestReader
 from answerd.server.live_set import in_thread
 from answerd.validators import Tools
 from tests.support.admin import Admin

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from answerd.errors import CannotFill
 from answerd.formats.template import Template, TemplateReader
+from tests.support.lookups import Said
 
 FACTS = {
     "serial": "Ab-1",
@@ -31,7 +32,7 @@ def read(text: str, *, open_is_text: bool = False) -> tuple[str | Template, Temp
 def filled(text: str) -> str:
     template, reader = read(text)
     assert reader.problems == []
-    return template if isinstance(template, str) else template.fill(FACTS.get)
+    return template if isinstance(template, str) else template.fill(Said(FACTS.get))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_what_a_placeholder_becomes(text: str, answer: str) -> None:
 def test_a_value_is_never_read_again_as_a_template() -> None:
     template, _ = read("{{ serial }}")
     assert isinstance(template, Template)
-    assert template.fill(lambda _: '{{ "x" }}') == '{{ "x" }}'
+    assert template.fill(Said(lambda _: '{{ "x" }}')) == '{{ "x" }}'
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_what_cannot_be_filled_is_named(text: str, words: str) -> None:
     assert reader.problems == []
     assert isinstance(template, Template)
     with pytest.raises(CannotFill, match=words) as caught:
-        template.fill(FACTS.get)
+        template.fill(Said(FACTS.get))
     assert caught.value.missing == (words == "'rack'")
 
 
@@ -166,7 +167,7 @@ def test_braces_that_their_line_does_not_close_are_text_in_the_text_family_only(
 def test_placeholders_after_open_braces_are_still_filled() -> None:
     template, _ = read("echo {{a,b}\nserial {{ serial }}", open_is_text=True)
     assert isinstance(template, Template)
-    assert template.fill(FACTS.get) == "echo {{a,b}\nserial Ab-1"
+    assert template.fill(Said(FACTS.get)) == "echo {{a,b}\nserial Ab-1"
 
 
 @given(st.text())

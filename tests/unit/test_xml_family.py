@@ -14,6 +14,7 @@ from answerd.formats.control import read_control
 from answerd.formats.family import MergeError, ParseError
 from answerd.formats.template import TemplateReader
 from answerd.identity import Kind
+from tests.support.lookups import Said
 
 
 def served(*layers: str, **facts: str) -> str:
@@ -26,7 +27,7 @@ def served(*layers: str, **facts: str) -> str:
             for path in read_control(written, Kind.GROUP).unset:
                 tree = xml_family.unset(tree, [path])
         tree = above if tree is None else xml_family.merge(tree, above)
-    return xml_family.prepare(tree).fill(facts.get).decode()
+    return xml_family.prepare(tree).fill(Said(facts.get)).decode()
 
 
 def seen(text: str) -> Any:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from answerd.formats import xml_family
 from answerd.formats.family import ParseError
 from answerd.formats.template import TemplateReader
+from tests.support.lookups import Said
 
 quick = settings(max_examples=60)
 WHITE = " \t\n"
@@ -170,7 +171,7 @@ def test_a_filled_template_has_its_shape_whatever_the_value(value: str, around: 
     source = Plain({"a": Plain(constant + "{{ x }}!", {"k": constant + "{{ x }}"}), "b": Plain("{{ x }}")})
     text = ET.tostring(built("r", source), "unicode").replace("</r>", f"<c><![CDATA[{constant}{{{{ x }}}}]]></c></r>")
     document = xml_family.placeholders(xml_family.parse(text), TemplateReader())
-    root = ET.fromstring(xml_family.prepare(document).fill(lambda _: value))
+    root = ET.fromstring(xml_family.prepare(document).fill(Said(lambda _: value)))
     assert [(child.tag, child.text or "", child.attrib) for child in root] == [
         ("a", constant + value + "!", {"k": constant + value}),
         ("b", value, {}),

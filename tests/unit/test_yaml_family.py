@@ -14,6 +14,7 @@ from answerd.formats import yaml_family
 from answerd.formats.family import DEEPEST, ParseError, Prepared, Tree, Written
 from answerd.formats.template import TemplateReader
 from answerd.formats.yaml_reading import MOST_ALIASED
+from tests.support.lookups import Said
 
 
 def written(tree: Tree) -> str:
@@ -41,7 +42,7 @@ def templated(text: str) -> Prepared:
 
 
 def filled(text: str, value: str) -> str:
-    return templated(text).fill(lambda _: value).decode()
+    return templated(text).fill(Said(lambda _: value)).decode()
 
 
 def read_1_1(text: str) -> Any:

@@ -14,6 +14,7 @@ from answerd.formats import yaml_family
 from answerd.formats.family import MergeError
 from answerd.identity import Kind
 from answerd.validators import Tools, validate
+from tests.support.lookups import Said
 
 FACTS = {"host": "web-01", "odd": "a: \"b' # {x}\\", "folded": "two words", "blank": " x", "no": "no"}
 FACTS["sep"] = "a\u2028b"
@@ -22,7 +23,7 @@ FACTS["sep"] = "a\u2028b"
 def served(text: str) -> str:
     document = Document(RawDocument(Key(Kind.MACHINE, "n1", "yaml"), text))
     assert document.problems == ()
-    return yaml_family.prepare(document.tree).fill(FACTS.get).decode()
+    return yaml_family.prepare(document.tree).fill(Said(FACTS.get)).decode()
 
 
 WRITTEN = {
@@ -103,6 +104,6 @@ def test_the_validator_takes_each_document_for_itself() -> None:
         return [finding.message for finding in validate(text, "yaml", tools=Tools.none()).findings]
 
     assert findings("version: v1alpha1\n---\nkind: HostnameConfig\n") == []
-    assert findings("a: 1\n---\nb: 1\nb: 2\n") == ["this key is there already in its mapping"]
+    assert findings("a: 1\n---\nb: 1\nb: 2\n") == ["this key is already in its mapping"]
     assert findings("a: 1\n---\nb: [\n") != []
     assert "one document" in findings("#cloud-config\na: 1\n---\nb: 1\n")[0]

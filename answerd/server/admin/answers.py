@@ -24,6 +24,7 @@ from answerd.server.admin.responses import JSON, json_response, note_outcome
 from answerd.server.admin.routes import Route
 from answerd.server.answer_set import CooperativeYield
 from answerd.server.live_set import LiveAnswerSet
+from answerd.server.statuses import OK
 
 EXPLAIN = "explain=1"
 
@@ -69,8 +70,8 @@ class Answers:
         note_outcome(answer.composition)
         source = {"X-Answer-Source": answer.composition}
         if explanation is not None:
-            return bottle.HTTPResponse(explanation, 200, {"Content-Type": JSON, **source})
-        return bottle.HTTPResponse(answer.body, 200, {"Content-Type": answer.format.content_type, **source})
+            return bottle.HTTPResponse(explanation, OK, {"Content-Type": JSON, **source})
+        return bottle.HTTPResponse(answer.body, OK, {"Content-Type": answer.format.content_type, **source})
 
     def check(self) -> bottle.HTTPResponse:
         """Return every problem of the set, as ``answerd check`` finds them. Looked for once per state of the set."""
@@ -80,7 +81,7 @@ class Answers:
                 self._checked = catalogue, [*check(catalogue, pause=CooperativeYield()).problems]
             problems = self._checked[1]
         note_outcome(f"{len(problems)} problems")
-        return json_response(200, {"problems": problems})
+        return json_response(OK, {"problems": problems})
 
 
 def _without_explain(query: str) -> tuple[str, bool]:

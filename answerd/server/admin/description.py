@@ -16,6 +16,7 @@ import yaml
 from answerd import __version__
 from answerd.server.admin.responses import JSON, note_outcome
 from answerd.server.admin.routes import Route
+from answerd.server.statuses import OK
 from answerd.server.wsgi import PLAIN_TEXT
 
 HEALTH = "/health"
@@ -44,9 +45,9 @@ class Description:
     def health(self) -> bottle.HTTPResponse:
         """Return that the process is there."""
         note_outcome("health")
-        return bottle.HTTPResponse(b"OK\n", 200, {"Content-Type": PLAIN_TEXT})
+        return bottle.HTTPResponse(b"OK\n", OK, {"Content-Type": PLAIN_TEXT})
 
     def openapi(self) -> bottle.HTTPResponse:
         """Return the description."""
         note_outcome("description")
-        return bottle.HTTPResponse(self._description, 200, {"Content-Type": JSON})
+        return bottle.HTTPResponse(self._description, OK, {"Content-Type": JSON})

@@ -16,6 +16,7 @@ from answerd.server.admin.requests import KINDS, NotThere
 from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import Route
 from answerd.server.etags import Conditions, etag
+from answerd.server.statuses import NOT_MODIFIED, OK
 from answerd.server.write_guard import ConditionFailed, WriteGuard, Written
 
 
@@ -39,7 +40,7 @@ class Documents:
         kind = KINDS[collection]
         identifiers = sorted(key.identifier for key in self.guard.run(self.store.keys, kind))
         note_outcome(f"{len(identifiers)} {collection}")
-        return json_response(200, {kind.value: identifiers})
+        return json_response(OK, {kind.value: identifiers})
 
     def get(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         """Return a document exactly as it was written."""
@@ -52,8 +53,8 @@ class Documents:
         if conditions.if_match is not None and (fault := Conditions(conditions.if_match).fault(tag)):
             raise ConditionFailed(fault)
         if conditions.is_not_modified(tag):
-            return bottle.HTTPResponse(b"", 304, {"ETag": tag})
-        return bottle.HTTPResponse(stored.body, 200, {"Content-Type": FORMATS[key.format].content_type, "ETag": tag})
+            return bottle.HTTPResponse(b"", NOT_MODIFIED, {"ETag": tag})
+        return bottle.HTTPResponse(stored.body, OK, {"Content-Type": FORMATS[key.format].content_type, "ETag": tag})
 
     def put(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         """Store a document, unless that would break the set."""
@@ -70,4 +71,4 @@ class Documents:
 
 def _written(status: str, written: Written, headers: dict[str, Any] | None = None) -> bottle.HTTPResponse:
     note_outcome(f"{status} {written.key}")
-    return json_response(200, {"status": status, "problems": [*written.problems]}, headers)
+    return json_response(OK, {"status": status, "problems": [*written.problems]}, headers)

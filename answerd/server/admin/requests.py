@@ -15,6 +15,7 @@ from answerd.formats import FORMATS
 from answerd.identity import Kind, identifier_fault
 from answerd.server.client import Client
 from answerd.server.etags import Conditions
+from answerd.server.exchange import exchange_of
 
 DEFAULT_FORMAT = "toml"
 
@@ -38,14 +39,12 @@ def environ() -> dict[str, Any]:
 
 def peer() -> str:
     """Return the address that the request came from, without port."""
-    address: str = environ()["answerd.peer"]
-    return address
+    return exchange_of(environ()).peer
 
 
 def client() -> Client:
     """Return the connection that waits for the response."""
-    waiting: Client = environ()["answerd.client"]
-    return waiting
+    return exchange_of(environ()).client
 
 
 def conditions() -> Conditions:
@@ -55,7 +54,7 @@ def conditions() -> Conditions:
 
 def body_text(what: str) -> str:
     """Return the body, which is ``what``. Raises `InvalidRequest` where it is not UTF-8."""
-    body: bytes = environ()["answerd.body"]
+    body = exchange_of(environ()).request.body
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:

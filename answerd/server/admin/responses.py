@@ -7,6 +7,7 @@ from typing import Any
 
 import bottle
 
+from answerd.server.exchange import exchange_of
 from answerd.server.wsgi import reason_line
 
 JSON = "application/json"
@@ -43,4 +44,4 @@ def error_response(status: int, reason: str, problems: tuple[str, ...] = ()) -> 
 
 def note_outcome(outcome: str) -> None:
     """Set the words for the request's line in the log."""
-    bottle.request.environ["answerd.outcome"] = outcome
+    exchange_of(bottle.request.environ).outcome = outcome

@@ -1,0 +1,37 @@
+"""One request as an app sees it: what was sent, who waits for the response, and what the log says about it.
+
+An app finds it in its environ (`exchange_of`). Must not know WSGI's own keys, sockets, or what an app does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from answerd.server.client import Client
+from answerd.server.http_parser import HttpRequest
+
+KEY = "answerd.exchange"
+"""Its key in an environ, the only one that is not WSGI's."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request and its surroundings. An app reads all of it, and writes ``outcome``.
+
+    ``request`` holds the request as it was sent: its headers include those that no ``HTTP_`` key can hold; its body is
+    empty where the app's gate did not want it. ``peer`` is the address the request came from
+    (docs/http.md#behind-a-proxy), without port. ``outcome``: the words for the log line.
+    """
+
+    request: HttpRequest
+    peer: str
+    client: Client
+    outcome: str = ""
+
+
+def exchange_of(environ: Mapping[str, Any]) -> Exchange:
+    """Return what an app is asked to answer."""
+    exchange: Exchange = environ[KEY]
+    return exchange

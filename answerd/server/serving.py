@@ -1,0 +1,68 @@
+"""What all connections of one listener have in common: the application, the limits, and how errors are written.
+
+Values only. Must not know sockets or how many connections there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+from wsgiref.types import WSGIApplication
+
+from answerd.addresses import Network
+from answerd.server.admission import LINGERING
+from answerd.server.http_parser import HttpRequest
+from answerd.server.request_log import RequestLog
+from answerd.server.wsgi import Response
+
+ACCEPT_AT_ONCE = 2_000  # connections accepted before others get a turn; with 500 the queue overflowed in a stampede
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one connection may take. Sizes in bytes, times in seconds.
+
+    ``timeout``: from accept to close. ``linger``, ``linger_bytes``: how long, and for how much, a client that still
+    sends after its response is listened to; within ``timeout``. ``max_lingering``: connections that do so at a time.
+    ``accept_at_once``: connections accepted before those that are there are read from. ``idle_give_way``: at the limit
+    of connections, the oldest one without a whole header makes room for a new one.
+    """
+
+    max_body: int = 1_048_576
+    timeout: float = 10.0
+    linger: float = 2.0
+    linger_bytes: int = 8_388_608
+    max_lingering: int = LINGERING
+    accept_at_once: int = ACCEPT_AT_ONCE
+    idle_give_way: bool = False
+
+
+Gate = Callable[[HttpRequest, str], bool]
+"""Whether the body of a request from this address is worth reading; false where it is refused whatever the body is."""
+
+
+class ErrorForm(Protocol):
+    """How a listener writes its own errors."""
+
+    def __call__(self, status: int, reason: str, headers: Iterable[tuple[str, str]] = ()) -> Response:
+        """Return the response with this reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What each connection of a listener is given.
+
+    ``environ``: what is the same in the environ of every request. ``busy``, ``out_of_memory``: the responses of a
+    listener that is at its limit of connections, or of memory.
+    """
+
+    application: WSGIApplication
+    environ: dict[str, Any]
+    limits: Limits
+    log: RequestLog
+    trusted_proxies: tuple[Network, ...]
+    wants_body: Gate
+    error: ErrorForm
+    busy: Response
+    out_of_memory: Response

@@ -1,0 +1,62 @@
+"""Listening sockets: binding them, and having the kernel refuse what is new.
+
+Knows socket options. Must not know who accepts.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import socket
+import struct
+
+from gevent.monkey import get_original
+
+BACKLOG = 4_096  # with the usual 128, a stampede's 503s took seconds (SYN retransmits)
+SEND_BUFFER = 131_072  # bytes the kernel holds for a client that does not read; left to itself it would take 4 MB
+
+
+def bind(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
+    """Return a listening socket. ``host``: an IPv4 or IPv6 address or a name; ``::`` takes IPv4 too. Raises OSError."""
+    getaddrinfo = get_original("socket", "getaddrinfo")  # gevent's would start threads before the workers are forked
+    family, kind, protocol, _, address = getaddrinfo(host, port, 0, socket.SOCK_STREAM, 0, socket.AI_PASSIVE)[0]
+    bound = socket.socket(family, kind, protocol)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)  # accepted sockets inherit it
+        if reuse_port:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        bound.bind(address)
+        bound.listen(BACKLOG)
+        bound.setblocking(False)
+    except BaseException:
+        bound.close()
+        raise
+    return bound
+
+
+# Classic BPF over a segment's TCP header: no SYN without ACK passes, everything else does.
+_NO_NEW_CONNECTION = (
+    (0x30, 0, 0, 13),  # load the byte of flags
+    (0x54, 0, 0, 0x12),  # keep SYN and ACK
+    (0x15, 0, 1, 0x02),  # SYN alone?
+    (0x06, 0, 0, 0),  # then drop it
+    (0x06, 0, 0, 0xFFFF_FFFF),  # else let it pass
+)
+_SO_ATTACH_FILTER = 26  # of Linux's asm-generic/socket.h
+
+
+def refuse_new(listening: socket.socket) -> None:
+    """Have the kernel drop what would begin another connection; handshakes that have begun go on.
+
+    Closing a listening socket resets whatever has completed its handshake since the last accept. A client whose SYN is
+    dropped tries again a second later, and is then refused, or served by the program that listens then. Where the
+    system has no such filter, a client can be reset in that instant.
+    """
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in _NO_NEW_CONNECTION))
+    described = struct.pack("HP", len(_NO_NEW_CONNECTION), ctypes.addressof(program))
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, described)
+    except OSError:
+        pass

@@ -1,0 +1,198 @@
+"""The Debian package in a system of its own: installed, used, upgraded, removed and purged; what it must keep stays.
+
+Run by scripts/test-packages, as root, where debootstrap is. No systemd runs in there: what the package says to
+systemd is judged by systemd-analyze, and the service is started as its user by hand.
+
+Rules: docs/packages.md#debian-and-ubuntu.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import answerd
+from release import deb
+from release.source import CHECKOUT
+from tests.support import service as running
+
+CACHE = "ANSWERD_CHROOT_CACHE"
+MIRROR = "http://deb.debian.org/debian"
+MAC = "98-fa-9b-50-d8-10"
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("debootstrap") is None, reason="needs root and debootstrap"
+)
+
+
+@dataclass(frozen=True)
+class System:
+    """A Debian system in a directory."""
+
+    root: Path
+
+    def command(self, *words: str, user: str = "root") -> list[str]:
+        """A command in there, with /proc and /dev that are unmounted when it ends."""
+        inside = 'mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && exec chroot "$@"'
+        unshare = ["unshare", "--mount", "--propagation", "private", "--", "sh", "-c", inside, str(self.root)]
+        return [*unshare, f"--userspec={user}:{user}", str(self.root), *words]
+
+    def run(self, *words: str, user: str = "root") -> str:
+        """Run a command in there and return what it prints. Fails with that output where it fails."""
+        clean = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
+        done = subprocess.run(
+            self.command(*words, user=user),
+            env=clean,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{words}: {done.stdout}"
+        return done.stdout
+
+    def install(self, package: Path) -> str:
+        """Install or upgrade a package from a file."""
+        shutil.copy(package, self.root / package.name)
+        return self.run("dpkg", "--install", f"/{package.name}")
+
+    def owner(self, path: str) -> str:
+        """Owner, group and mode of a file, by the names of that system."""
+        return self.run("stat", "-c", "%U:%G %a", path).strip()
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    """A fresh minimal Debian of the release that this one is."""
+    codename = re.findall(r"^VERSION_CODENAME=(\w+)", Path("/etc/os-release").read_text("utf-8"), re.MULTILINE)[0]
+    kept = Path(os.environ[CACHE]) / codename if CACHE in os.environ else tmp_path_factory.mktemp("fresh") / codename
+    if not (kept / "var/lib/dpkg/status").exists():
+        wanted = ["debootstrap", "--variant=minbase", "--include=python3,adduser,procps", codename, str(kept), MIRROR]
+        subprocess.run(wanted, check=True, stdout=subprocess.DEVNULL)
+    root = tmp_path_factory.mktemp("system") / "root"
+    subprocess.run(["cp", "--archive", "--reflink=auto", kept, root], check=True)
+    yield System(root)
+    shutil.rmtree(root)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package of this checkout."""
+    return deb.build(tmp_path_factory.mktemp("deb"))
+
+
+@pytest.fixture(scope="module")
+def installed(system: System, package: Path) -> System:
+    """The system with the package in it."""
+    system.install(package)
+    return system
+
+
+def with_version(package: Path, version: str, where: Path) -> Path:
+    """The same package under another version."""
+    subprocess.run(["dpkg-deb", "--raw-extract", package, where / "root"], check=True)
+    control = where / "root/DEBIAN/control"
+    control.write_text(re.sub(r"^Version: .*$", f"Version: {version}", control.read_text(), flags=re.MULTILINE))
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "-b", where / "root", where / "new.deb"], check=True)
+    return where / "new.deb"
+
+
+def test_the_package_is_the_same_bytes_each_time(package: Path, tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        assert deb.build(tmp_path).read_bytes() == package.read_bytes()
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize(
+    ("path", "owner"),
+    [
+        ("/srv/answers", "root:answerd 2750"),
+        ("/etc/answerd", "root:answerd 750"),
+        ("/etc/answerd/secrets", "root:answerd 2750"),
+        ("/etc/answerd.env", "root:answerd 640"),
+        ("/var/lib/answerd", "answerd:answerd 700"),
+        ("/var/log/answerd", "answerd:answerd 750"),
+        ("/usr/bin/answerd", "root:root 755"),
+    ],
+    ids=lambda value: value if value.startswith("/") else "",
+)
+def test_the_file_belongs_to(installed: System, path: str, owner: str) -> None:
+    assert installed.owner(path) == owner
+
+
+def test_the_program_is_of_this_version_and_accepts_the_settings(installed: System) -> None:
+    assert installed.run("answerd", "--version").strip() == f"answerd {answerd.__version__}"
+    settings = installed.run("env", "SERVICE_ENV_FILE=/etc/answerd.env", "answerd", "config", user="answerd")
+    shown = dict(line.split()[:2] for line in settings.splitlines())
+    assert shown["SERVICE_DB_PATH"] == "/var/lib/answerd/answers.db"
+    assert "warning" not in settings
+
+
+def test_the_package_brings_examples_documentation_and_licences(installed: System) -> None:
+    documentation = installed.root / deb.DOCUMENTATION
+    assert (documentation / "docs/running.md").is_file()
+    assert (documentation / "examples/answers/README.md").is_file()
+    assert "gevent" in (documentation / "licences.txt").read_text()
+    assert (documentation / "copyright").read_text().startswith("Format: ")
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+def test_systemd_accepts_the_unit(installed: System) -> None:
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", f"--root={installed.root}", "answerd.service"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert [line for line in done.stderr.splitlines() if "answerd" in line] == []
+
+
+def test_the_service_answers_as_its_user(installed: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    for example in (CHECKOUT / "examples/answers").rglob("*"):
+        if example.is_file():
+            target = installed.root / "srv/answers" / example.relative_to(CHECKOUT / "examples/answers")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(example, target)
+    monkeypatch.setattr(running, "PROGRAM", installed.command("/usr/bin/answerd", user="answerd"))
+    with running.Service(SERVICE_ENV_FILE="/etc/answerd.env", PATH="/usr/bin:/bin") as service:
+        assert service.get("/ready").status in (200, 404)
+        answer = service.get(f"/proxmox?mac={MAC}")
+    assert answer.status == 200
+    assert "root-password" in answer.text
+
+
+def test_what_the_administrator_wrote_survives_upgrade_removal_and_purge(
+    installed: System, package: Path, tmp_path: Path
+) -> None:
+    kept = {
+        "srv/answers/default.toml": "[global]\n",
+        "etc/answerd/secrets/root-password": "secret\n",
+        "var/lib/answerd/answers.db": "database\n",
+    }
+    for name, text in kept.items():
+        (installed.root / name).write_text(text)
+    settings = installed.root / "etc/answerd.env"
+    settings.write_text(settings.read_text() + "SERVICE_WORKERS=2\n")
+    installed.run("chmod", "0600", "/etc/answerd.env")
+
+    installed.install(with_version(package, f"{answerd.__version__}+1", tmp_path))
+    assert installed.run("dpkg-query", "-W", "-f", "${Version}", "answerd") == f"{answerd.__version__}+1"
+    assert settings.read_text().endswith("SERVICE_WORKERS=2\n")
+    assert installed.owner("/etc/answerd.env") == "root:answerd 600"
+
+    installed.run("dpkg", "--remove", "answerd")
+    assert not (installed.root / "usr/lib/answerd").exists()
+    assert settings.exists()
+    said = installed.run("dpkg", "--purge", "answerd")
+    assert "/srv/answers is kept" in said
+    assert not settings.exists()
+    assert {name: (installed.root / name).read_text() for name in kept} == kept

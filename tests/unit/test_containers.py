@@ -1,0 +1,112 @@
+"""The image, the compose file and the manifests: not root, nothing writable that need not be, no file that is missing.
+
+No container engine is needed: what the files say is read. scripts/test-packages runs the steps of the image.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+CHECKOUT = Path(__file__).parents[2]
+DOCKERFILE = (CHECKOUT / "etc/Dockerfile").read_text("utf-8")
+COMPOSE: dict[str, Any] = yaml.safe_load((CHECKOUT / "etc/compose.yaml").read_text("utf-8"))
+KUBERNETES = CHECKOUT / "etc/kubernetes"
+MANIFESTS: dict[str, Any] = {
+    one["kind"]: one for one in yaml.safe_load_all((KUBERNETES / "answerd.yaml").read_text("utf-8"))
+}
+KUSTOMIZATION: dict[str, Any] = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text("utf-8"))
+IGNORED = (CHECKOUT / ".dockerignore").read_text("utf-8")
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The instructions of the Dockerfile, comments away and continued lines joined."""
+    text = re.sub(r"^#.*\n", "", DOCKERFILE, flags=re.MULTILINE).replace("\\\n", " ")
+    pairs = [line.split(None, 1) for line in text.splitlines() if line.strip()]
+    return [(word, rest.strip()) for word, rest in pairs]
+
+
+def values(instruction: str) -> list[str]:
+    return [rest for word, rest in instructions() if word == instruction]
+
+
+def test_what_the_image_copies_exists_and_is_not_ignored() -> None:
+    copied = {name.removeprefix("./") for rest in values("COPY") if "--from" not in rest for name in rest.split()[:-1]}
+    assert {name for name in copied if not (CHECKOUT / name).exists()} == set()
+    assert copied == set(re.findall(r"^!(.+)$", IGNORED, re.MULTILINE))
+
+
+def test_the_image_does_not_run_as_root() -> None:
+    (user,) = values("USER")
+    assert user.isdigit()
+    assert int(user) > 0
+    assert f"--uid {user} " in DOCKERFILE
+
+
+def test_the_image_is_built_from_hashed_requirements_only() -> None:
+    installs = [part for rest in values("RUN") for part in rest.split("&&") if " install " in part and "pip" in part]
+    assert installs
+    assert [one for one in installs if "--require-hashes" not in one and "--no-deps" not in one] == []
+
+
+def test_the_image_is_healthy_when_it_is_ready() -> None:
+    (check,) = values("HEALTHCHECK")
+    assert "http://127.0.0.1:8000/ready" in check
+
+
+def test_the_services_of_the_compose_file_are_confined() -> None:
+    service = COMPOSE["services"]["answerd"]
+    assert service["read_only"] is True
+    assert [one["cap_drop"] for one in COMPOSE["services"].values()] == [["ALL"], ["ALL"]]
+    assert (CHECKOUT / "etc" / service["build"]["context"] / service["build"]["dockerfile"]).exists()
+    named = {mount.partition(":")[0] for one in COMPOSE["services"].values() for mount in one["volumes"]}
+    assert {name for name in named if not name.startswith("./")} == set(COMPOSE["volumes"])
+
+
+POD: dict[str, Any] = MANIFESTS["Deployment"]["spec"]["template"]["spec"]
+(CONTAINER,) = POD["containers"]
+
+
+def test_the_pod_meets_the_restricted_standard() -> None:
+    assert POD["securityContext"]["runAsNonRoot"] is True
+    assert POD["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert CONTAINER["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert str(POD["securityContext"]["runAsUser"]) in values("USER")
+    assert POD["automountServiceAccountToken"] is False
+
+
+def test_what_the_pod_mounts_is_made_by_the_kustomization() -> None:
+    made = {one["name"] for kind in ("configMapGenerator", "secretGenerator") for one in KUSTOMIZATION[kind]}
+    volumes = {one["name"]: one for one in POD["volumes"]}
+    assert {volumes["answers"]["configMap"]["name"], volumes["secrets"]["secret"]["secretName"]} == made
+    assert (
+        volumes["state"]["persistentVolumeClaim"]["claimName"] == MANIFESTS["PersistentVolumeClaim"]["metadata"]["name"]
+    )
+    assert {one["name"] for one in CONTAINER["volumeMounts"]} == set(volumes)
+
+
+@pytest.mark.parametrize("generator", ["configMapGenerator", "secretGenerator"])
+def test_the_files_of_the_kustomization_are_those_that_exist(generator: str) -> None:
+    (one,) = KUSTOMIZATION[generator]
+    folder = {file.partition("/")[0] for file in one["files"]}.pop()
+    assert {KUBERNETES / file for file in one["files"]} == set((KUBERNETES / folder).iterdir())
+
+
+def test_the_selectors_find_the_pod() -> None:
+    labels = MANIFESTS["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    assert MANIFESTS["Deployment"]["spec"]["selector"]["matchLabels"] == labels
+    assert MANIFESTS["Service"]["spec"]["selector"].items() <= labels.items()
+    ports = {port["name"]: port["containerPort"] for port in CONTAINER["ports"]}
+    assert [port["targetPort"] for port in MANIFESTS["Service"]["spec"]["ports"]] == list(ports)
+    assert {CONTAINER[probe]["httpGet"]["path"] for probe in ("readinessProbe", "livenessProbe")} == {
+        "/ready",
+        "/health",
+    }
