@@ -85,6 +85,12 @@ setup(
     package_data={"answerd": ["py.typed"], "answerd.server.admin": ["openapi.yaml"]},
     install_requires=RUNTIME,
     extras_require=EXTRAS,
+    data_files=[
+        ("share/man/man1", ["etc/man/answerd.1"]),
+        ("share/bash-completion/completions", ["etc/completions/answerd.bash"]),
+        ("share/zsh/site-functions", ["etc/completions/_answerd"]),
+        ("share/fish/vendor_completions.d", ["etc/completions/answerd.fish"]),
+    ],
     entry_points={"console_scripts": ["answerd = answerd.cli:main"]},
     zip_safe=False,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.check_cases import CheckCase, check_cases
@@ -78,12 +78,97 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """Differences that are the same change: their lines that begin with ``+`` or ``-`` are equal.
+
+    ``lines`` is the unified diff of the first; the lines around a change are its own.
+    """
+
+    differences: tuple[Difference, ...]
+    lines: tuple[str, ...]
+
+    @property
+    def first(self) -> Difference:
+        """The difference whose lines are shown."""
+        return self.differences[0]
+
+    @property
+    def name(self) -> str:
+        """``pc-001 (toml)``, ``3 machines: a, b, c (toml)`` or ``120 machines: pc-001 … pc-120 (toml)``."""
+        if len(self.differences) == 1:
+            return self.first.name
+        names = [difference.identifier or "default" for difference in self.differences]
+        shown = ", ".join(names) if len(names) <= MOST_NAMED else f"{names[0]} … {names[-1]}"
+        return f"{len(names)} machines: {shown} ({self.first.format})"
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many lines are added and how many are removed, in each answer."""
+        added, removed = (sum(line.startswith(sign) for line in self.lines) for sign in "+-")
+        return added, removed
+
+
+MOST_NAMED = 5
+"""Machines of one change that are named one by one; of more, the first and the last."""
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """What was compared: how many answers, which differ (sorted), and what could not be tried."""
 
     compared: int
     differences: tuple[Difference, ...]
     notes: tuple[str, ...]
+
+    def changes(self, *, show_secrets: bool = False) -> list[Change]:
+        """The differences, those that are the same change together, in the order of their first names."""
+        same: dict[tuple[str, ...], list[Difference]] = {}
+        shown: dict[tuple[str, ...], list[str]] = {}
+        for difference in self.differences:
+            lines = difference.unified(show_secrets=show_secrets)
+            edits = (line for line in lines if line[:1] in ("+", "-"))
+            key = (difference.change, difference.format, *edits)
+            same.setdefault(key, []).append(difference)
+            shown.setdefault(key, lines)
+        return [Change(tuple(differences), tuple(shown[key])) for key, differences in same.items()]
+
+    def as_json(self, *, show_secrets: bool = False, summary: bool = False) -> dict[str, Any]:
+        """The comparison as JSON (docs/explain.md#what-a-change-would-change); ``summary``: without diffs."""
+        changes = self.changes(show_secrets=show_secrets)
+        told: dict[str, Any] = {
+            "compared": self.compared,
+            "differences": [
+                {**_difference_as_json(one), **({} if summary else {"diff": one.unified(show_secrets=show_secrets)})}
+                for one in self.differences
+            ],
+            "changes": [
+                {
+                    "change": change.first.change,
+                    "format": change.first.format,
+                    "names": [one.name for one in change.differences],
+                    "added": change.counts[0],
+                    "removed": change.counts[1],
+                }
+                for change in changes
+            ],
+            "notes": list(self.notes),
+        }
+        return told
+
+
+def _difference_as_json(difference: Difference) -> dict[str, Any]:
+    return {
+        "name": difference.name,
+        "identifier": difference.identifier,
+        "format": difference.format,
+        "change": difference.change,
+        "before": _side_as_json(difference.before),
+        "after": _side_as_json(difference.after),
+    }
+
+
+def _side_as_json(side: Side | None) -> dict[str, Any] | None:
+    return None if side is None else {"layers": list(side.layers), "reason": side.reason or None}
 
 
 def compare(before: Catalogue, after: Catalogue, progress: Progress | None = None) -> Comparison:

@@ -3,53 +3,140 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from answerd import captures
-from answerd.commands import Arguments, CommandError
-from answerd.commands.terminal import plain, print_json
+from answerd.captures import Capture
+from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands.terminal import counted, plain, print_json
 from answerd.config import read_config
 from answerd.facts import Facts
-from answerd.identity import printable
+from answerd.identity import identity, printable
+
+HELP = Help(
+    summary="The recorded requests (SERVICE_CAPTURE_DIR), newest first.",
+    usage=("captures [--machine NAME] [--status STATUS] [--since TIME] [--json]",),
+    details="""
+        Lists what the service recorded: time, address, who asked, outcome, request and file. The file's name is what
+        answerd render --replay takes.
+        """,
+    options=(
+        ("--machine NAME", "Only requests that carry this identity: a MAC address, a serial number, a host name."),
+        ("--status STATUS", "Only requests with this outcome: 404, or 4xx for all from 400 to 499."),
+        ("--since TIME", "Only requests of the last 30m, 1h, 2d, or since 2026-11-20 or 2026-11-20T21:00:00Z."),
+        ("--json", "For programs."),
+    ),
+    examples=(
+        ("answerd captures --status 4xx --since 1h", "List what was refused within the last hour."),
+        ("answerd captures --machine 98:fa:9b:50:d8:10", "List what one machine asked for."),
+    ),
+)
+
+COLUMNS = ("time", "peer", "identity", "outcome", "request", "file")
+WIDEST = 40
+"""Characters to which a column is aligned; a longer cell moves those after it."""
+
+_STATUS = re.compile(r"[1-5](?:\d\d|xx)\Z")
+_AGE = re.compile(r"(?P<number>\d{1,6})(?P<unit>[smhd])\Z")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+Filter = Callable[[Capture, Facts], bool]
 
 
-def list_captures(arguments: Arguments) -> int:
+def run(arguments: Arguments) -> int:
     """Print the captured requests: when, from where, who asked for what, and what became of it."""
-    directory = read_config(os.environ, to_serve=False).capture_dir
+    wanted = list(_filters(arguments))
+    directory = capture_directory()
     if directory is None:
         raise CommandError("SERVICE_CAPTURE_DIR is not set: there is nothing to list")
     try:
-        rows = _rows(Path(directory))
+        found = list(captures.newest_first(directory))
     except OSError as error:
         raise CommandError(f"{directory} cannot be read: {error.strerror}") from None
+    print(f"# captures: {plain(str(directory))}, {counted(len(found), 'request')}", file=sys.stderr)
+    rows = list(_rows(found, wanted))
     if arguments["--json"]:
         print_json({"captures": rows})
         return 0
-    columns = ("time", "peer", "identity", "outcome", "request", "file")
-    widths = {column: max((len(row[column]) for row in rows), default=0) for column in ("time", "peer", "identity")}
+    widths = {column: min(WIDEST, max((len(row[column]) for row in rows), default=0)) for column in COLUMNS[:-1]}
     for row in rows:
-        print("  ".join(f"{row[column]:{widths.get(column, 0)}}" for column in columns))
+        print("  ".join(f"{row[column]:{widths.get(column, 0)}}" for column in COLUMNS))
     return 0
 
 
-def _rows(directory: Path) -> list[dict[str, str]]:
-    rows = []
-    for name, capture in captures.newest_first(directory):
+def capture_directory() -> Path | None:
+    """Return the directory of captures that the settings name."""
+    directory = read_config(os.environ, to_serve=False).capture_dir
+    return None if directory is None else Path(directory)
+
+
+def capture_named(name: str) -> Path:
+    """Return the ``.meta`` file of a capture, by its path or its name as ``captures`` prints it.
+
+    Raises `CommandError`, with status 2, where there is no such file.
+    """
+    path = Path(name)
+    if not path.exists() and "/" not in name and (directory := capture_directory()) is not None:
+        path = directory / name
+    if not path.exists():
+        raise CommandError(
+            f"{name} cannot be read: there is none; answerd captures lists the requests that were recorded", WRONG_USAGE
+        )
+    return path
+
+
+def _filters(arguments: Arguments) -> Iterator[Filter]:
+    """Yield what a capture must meet. Raises `CommandError`."""
+    if (name := arguments["--machine"]) is not None:
+        wanted = identity(name)
+        yield lambda _, facts: wanted in facts.identities
+    if (status := arguments["--status"]) is not None:
+        if not _STATUS.match(status):
+            raise CommandError(f"--status {status!r} is no status: write 404, or 4xx", WRONG_USAGE)
+        begin = status.rstrip("x")
+        yield lambda capture, _: capture.outcome.split(" ")[0].startswith(begin)
+    if (since := arguments["--since"]) is not None:
+        begin_time = _moment(since)
+        yield lambda capture, _: capture.time >= begin_time
+
+
+def _moment(text: str) -> str:
+    """Return a moment in UTC as captures have it. Raises `CommandError`."""
+    age = _AGE.match(text)
+    try:
+        if age:
+            moment = datetime.now(UTC) - timedelta(**{_UNITS[age["unit"]]: int(age["number"])})
+        else:
+            moment = datetime.fromisoformat(text)
+            moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise CommandError(
+            f"--since {text!r} is no time: write 30m, 1h, 2d, 2026-11-20 or 2026-11-20T21:00:00Z", WRONG_USAGE
+        ) from None
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _rows(found: list[tuple[str, Capture | captures.CaptureError]], wanted: list[Filter]) -> Iterator[dict[str, str]]:
+    for name, capture in found:
         try:
             if isinstance(capture, captures.CaptureError):
                 raise capture
-            who = Facts(capture.request).described
+            facts = Facts(capture.request)
         except captures.CaptureError as error:
             print(f"answerd: {plain(str(error))}", file=sys.stderr)
+            continue
+        if not all(is_wanted(capture, facts) for is_wanted in wanted):
             continue
         row = {
             "file": name,
             "time": capture.time,
             "peer": capture.peer,
-            "identity": who,
+            "identity": facts.described,
             "request": capture.request_line,
             "outcome": capture.outcome,
         }
-        rows.append({key: printable(value) for key, value in row.items()})
-    return rows
+        yield {key: printable(value) for key, value in row.items()}

@@ -1,23 +1,38 @@
-"""``answerd check`` and ``answerd validate-answer``: what is wrong, for people and for programs."""
+"""``answerd check``: what is wrong with the answer set, for people and for programs."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 
 from answerd.check import Report, built_in_verdict, check
-from answerd.commands import Arguments
-from answerd.commands.common import configured_store, read_bytes
+from answerd.commands import Arguments, Help
+from answerd.commands.common import read_documents
 from answerd.commands.terminal import coloured, plain, print_json, progress
-from answerd.formats import FORMATS, split_extension
-from answerd.identity import brief
-from answerd.store.loader import loaded
-from answerd.validators import Verdict, validate
+from answerd.validators import Verdict
 
-VALID, INVALID, NOT_JUDGED = 0, 1, 2
-"""The exit statuses of ``validate-answer``."""
+HELP = Help(
+    summary="Every problem of the answer set; every machine tried.",
+    usage=("check [--json] [DIR]",),
+    details="""
+        Lists the problems of the answer set, renders every machine, every member of a group and every default, and
+        has each answer judged by the rules of its installer. DIR is a directory of documents; without it, the store of
+        the settings is checked.
+
+        A problem fails. A note does not: it is what could not be tried, or could not be judged here.
+        """,
+    options=(("--json", "For programs."),),
+    examples=(
+        ("answerd check ~/answers", "Check a directory before it is put in force."),
+        ("answerd check --json | jq -r '.problems[]'", "List the problems of the configured store, one a line."),
+    ),
+    exits=(
+        (0, "there is no problem"),
+        (1, "there is a problem, or the store cannot be read"),
+        (2, "the command line is wrong, or DIR is not there"),
+    ),
+)
 
 MOST_ALIKE = 5
 """Sentences that differ only in the document they are about and are told one by one; of more, `SHOWN_ALIKE` are."""
@@ -35,15 +50,13 @@ def _on_every_processor(answers: list[tuple[str, str]]) -> list[Verdict]:
         return list(pool.map(built_in_verdict, answers, chunksize=50))
 
 
-def check_set(arguments: Arguments) -> int:
+def run(arguments: Arguments) -> int:
     """Print the problems and notes of the answer set. Exit status 1 if there is a problem."""
-    store = configured_store()
-    missing = store.warnings()
-    report = check(loaded(store), progress=progress("answers"), spread=_on_every_processor)
-    problems = [*missing, *report.problems]
+    store, catalogue = read_documents(arguments["DIR"])
+    report = check(catalogue, progress=progress("answers"), spread=_on_every_processor)
+    problems = [*store.warnings(), *report.problems]
     if arguments["--json"]:
-        told = {"problems": problems, "notes": report.notes, "answers": report.rendered}
-        print_json(told)
+        print_json({"problems": problems, "notes": report.notes, "answers": report.rendered})
     else:
         _print(problems, report)
     return 1 if problems else 0
@@ -73,32 +86,3 @@ def _gathered(sentences: Iterable[str]) -> Iterator[str]:
             yield f"{shown} and {len(subjects) - SHOWN_ALIKE} more (--json lists them): {rest}"
         else:
             yield from (f"{subject}: {rest}" if subject else rest for subject in subjects)
-
-
-def validate_answer(arguments: Arguments) -> int:
-    """Judge one answer."""
-    name = arguments["FILE"] or "-"
-    extension = (arguments["--format"] or split_extension(name)[1] or "").lower().lstrip(".")
-    if extension not in FORMATS:
-        known = ", ".join(FORMATS)
-        asked = f"{brief(extension)!r} is no format" if extension else "the format is not known from a file's extension"
-        print(f"answerd: {asked}: give --format with one of {known}", file=sys.stderr)
-        return NOT_JUDGED
-    try:
-        text = read_bytes(name).decode("utf-8")
-    except UnicodeDecodeError as error:
-        print(f"invalid: not UTF-8 (byte offset {error.start})")
-        return INVALID
-    verdict = validate(text, extension, release=arguments["--release"], product=arguments["--product"])
-    for kind, colour, lines in (
-        ("invalid", "red", verdict.findings),
-        ("warning", "yellow", verdict.warnings),
-        ("note", "cyan", verdict.notes),
-    ):
-        for line in lines:
-            print(f"{coloured(kind, colour)}: {line}")
-    if not verdict.judged:
-        return NOT_JUDGED
-    if verdict.valid:
-        print(f"{coloured('valid', 'green')}, as far as {', '.join(verdict.judged_by)} can tell")
-    return VALID if verdict.valid else INVALID

@@ -1,4 +1,4 @@
-"""What several commands need: the store that the settings name, and files that are read."""
+"""What several commands need: the documents that the settings or an argument name, and files that are read."""
 
 from __future__ import annotations
 
@@ -6,20 +6,61 @@ import os
 import sys
 from pathlib import Path
 
-from answerd.commands import CommandError
-from answerd.config import read_config
-from answerd.store import Store
-from answerd.store.opening import open_store
+from answerd.answers.catalogue import Catalogue
+from answerd.commands import FAILED, WRONG_USAGE, CommandError
+from answerd.commands.terminal import counted, plain
+from answerd.config import ENV_FILE, ConfigError, read_config
+from answerd.store import Store, StoreError
+from answerd.store.files import FileStore
+from answerd.store.loader import loaded
+from answerd.store.opening import open_existing
+
+SYSTEM_ENV_FILE = Path("/etc/answerd.env")
+"""Where the packages put the service's settings."""
+
+
+def read_documents(directory: str | None = None) -> tuple[Store, Catalogue]:
+    """Open the store and load it, and print its name to standard error.
+
+    ``directory`` is one that the command line names; None for the store of the settings. Raises `CommandError`, with
+    status 2 for a directory of the command line that is not there; `ConfigError`; `StoreError`.
+    """
+    store = named_directory(directory) if directory is not None else configured_store()
+    catalogue = loaded(store)
+    print(f"# store: {plain(store.described)}, {counted(len(catalogue.documents), 'document')}", file=sys.stderr)
+    return store, catalogue
 
 
 def configured_store() -> Store:
-    """The store that the settings name. Raises `ConfigError`, `StoreError`."""
-    return open_store(read_config(os.environ, to_serve=False))
+    """Open the store that the settings name. Raises `ConfigError`, `StoreError`: it is absent or cannot be read."""
+    try:
+        return open_existing(read_config(os.environ, to_serve=False))
+    except StoreError as error:
+        raise StoreError(f"{error}{_unread_env_file()}") from None
+    except ConfigError as error:
+        raise ConfigError(f"{error}{_unread_env_file()}") from None
+
+
+def _unread_env_file() -> str:
+    """Return the advice to name the service's settings, where they exist and were not read."""
+    if os.environ.get(ENV_FILE, "").strip() or not SYSTEM_ENV_FILE.exists():
+        return ""
+    return f"; {SYSTEM_ENV_FILE} exists and was not read: set {ENV_FILE}={SYSTEM_ENV_FILE} to use its settings"
+
+
+def named_directory(name: str) -> FileStore:
+    """Open a directory of documents that the command line names. Raises `CommandError`."""
+    store = FileStore(name)
+    fault = store.fault()
+    if fault:
+        raise CommandError(fault, FAILED if Path(name).is_dir() else WRONG_USAGE)
+    return store
 
 
 def read_bytes(name: str) -> bytes:
-    """A file's content; ``-`` is standard input. Raises `CommandError`."""
+    """Return a file's content; ``-`` is standard input. Raises `CommandError`, with status 2 where there is no such
+    file."""
     try:
         return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
-        raise CommandError(f"{name} cannot be read: {error.strerror}") from None
+        raise CommandError(f"{name} cannot be read: {error.strerror}", WRONG_USAGE) from None

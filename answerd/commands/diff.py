@@ -2,101 +2,100 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from answerd.answers.differences import Comparison, Difference, Side
+from answerd.answers.differences import Change, Comparison, Side
 from answerd.answers.differences import compare as compare_sets
-from answerd.commands import Arguments, CommandError
-from answerd.commands.common import configured_store
-from answerd.commands.terminal import coloured, plain, print_json, progress
+from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands.common import named_directory, read_documents
+from answerd.commands.terminal import coloured, plain, print_json, progress, show_lines
 from answerd.config import ConfigError
 from answerd.store import Store, StoreError
-from answerd.store.files import FileStore
 from answerd.store.loader import loaded
+from answerd.store.opening import require_database
 from answerd.store.sqlite import SqliteStore
 
 SAME, DIFFERENT, FAILED = 0, 1, 2
 """The exit statuses: those of diff(1)."""
 
+HELP = Help(
+    summary="Whose answers would change if OTHER were in force, and how.",
+    usage=("diff [--json] [--summary] [--show-secrets] [--no-pager] OTHER",),
+    details="""
+        OTHER is a directory of documents or a database file. Every answer that can be tried without a request is made
+        from the store of the settings and from OTHER; machines with the same change are shown together. Secrets that
+        differ are masked.
+        """,
+    options=(
+        ("--summary", "Show who changes, and by how many lines; not the lines."),
+        ("--show-secrets", "Show passwords, hashes and keys that differ."),
+        ("--no-pager", "Do not show the result in less(1), which is used on a terminal."),
+        ("--json", "For programs."),
+    ),
+    examples=(
+        ("answerd diff ~/answers", "Show what a directory would change before it is put in force."),
+        ("answerd diff --summary answers-of-yesterday.db", "Name the machines whose answers differ from a backup's."),
+    ),
+    exits=((0, "no answer would change"), (1, "some would"), (2, "it could not be found out, or wrong command line")),
+)
+
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def compare(arguments: Arguments) -> int:
+def run(arguments: Arguments) -> int:
     """Print whose answers differ between the configured store and OTHER, and how. Exit status as diff(1) has it."""
     try:
-        store, other = configured_store(), _opened(arguments["OTHER"])
-        for warning in store.warnings():
-            print(f"warning: {plain(warning)}", file=sys.stderr)
-        found = compare_sets(loaded(store), loaded(other), progress("answers"))
+        other = _opened(arguments["OTHER"])
+        store, catalogue = read_documents()
+        found = compare_sets(catalogue, loaded(other), progress("answers"))
     except (ConfigError, StoreError) as error:
         raise CommandError(str(error), FAILED) from None
-    show_secrets = bool(arguments["--show-secrets"])
+    show_secrets, summary = bool(arguments["--show-secrets"]), bool(arguments["--summary"])
     if arguments["--json"]:
-        print_json(_as_json(found, show_secrets))
+        print_json(found.as_json(show_secrets=show_secrets, summary=summary))
     else:
-        _print(found, store.described, other.described, show_secrets)
+        changes = found.changes(show_secrets=show_secrets)
+        names = plain(store.described), plain(other.described)
+        lines = [*_summary(found, changes, names), *(() if summary else _hunks(changes, names))]
+        show_lines(lines, in_pager=not arguments["--no-pager"])
     return DIFFERENT if found.differences else SAME
 
 
 def _opened(name: str) -> Store:
-    """A directory or a database file that exists. Raises `CommandError`, `StoreError`."""
+    """Open a directory or a database file that exists. Raises `CommandError`, `StoreError`."""
     path = Path(name)
     if path.is_dir():
-        store = FileStore(path)
-        unreadable = store.warnings()
-        if unreadable:
-            raise CommandError(unreadable[0], FAILED)
-        return store
+        return named_directory(name)
     if path.is_file():
+        require_database(name)
         return SqliteStore(path)
-    raise CommandError(f"{name} is neither a directory nor a file", FAILED)
+    raise CommandError(f"{name} is neither a directory nor a file", WRONG_USAGE)
 
 
-def _print(found: Comparison, described: str, other: str, show_secrets: bool) -> None:
-    width = max((len(difference.name) for difference in found.differences), default=0)
-    described, other = plain(described), plain(other)
-    print(coloured(f"{len(found.differences)} of {found.compared} answers differ, {described} and {other}", "bold"))
-    diffs = [(difference, difference.unified(show_secrets=show_secrets)) for difference in found.differences]
-    for difference, lines in diffs:
-        added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
-        print(f"{difference.change:7}  {plain(difference.name):{width}}  +{added} -{removed}")
+def _summary(found: Comparison, changes: list[Change], names: tuple[str, str]) -> Iterator[str]:
+    """Yield how many answers differ, a line for each change, and what could not be tried."""
+    yield coloured(f"{len(found.differences)} of {found.compared} answers differ, {' and '.join(names)}", "bold")
+    width = max((len(change.name) for change in changes), default=0)
+    for change in changes:
+        added, removed = change.counts
+        yield f"{change.first.change:7}  {plain(change.name):{width}}  +{added} -{removed}"
     for note in found.notes:
-        print(f"note: {plain(note)}")
-    for difference, lines in diffs:
-        print()
-        print(coloured(plain(f"--- {difference.name} in {described}{_made_of(difference.before)}"), "bold"))
-        print(coloured(plain(f"+++ {difference.name} in {other}{_made_of(difference.after)}"), "bold"))
-        for line in lines:
-            print(coloured(plain(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else plain(line))
+        yield f"note: {plain(note)}"
+
+
+def _hunks(changes: list[Change], names: tuple[str, str]) -> Iterator[str]:
+    for change in changes:
+        first = change.first
+        several = f", shown for {first.name}" if len(change.differences) > 1 else ""
+        yield ""
+        yield coloured(plain(f"--- {change.name}{several} in {names[0]}{_made_of(first.before)}"), "bold")
+        yield coloured(plain(f"+++ {change.name}{several} in {names[1]}{_made_of(first.after)}"), "bold")
+        for line in change.lines:
+            yield coloured(plain(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else plain(line)
 
 
 def _made_of(side: Side | None) -> str:
     if side is None:
         return ": nothing of this name"
     return f": {' over '.join(reversed(side.layers))}" if side.layers else ""
-
-
-def _as_json(found: Comparison, show_secrets: bool) -> dict[str, Any]:
-    return {
-        "compared": found.compared,
-        "differences": [_difference_as_json(difference, show_secrets) for difference in found.differences],
-        "notes": list(found.notes),
-    }
-
-
-def _difference_as_json(difference: Difference, show_secrets: bool) -> dict[str, Any]:
-    return {
-        "name": difference.name,
-        "identifier": difference.identifier,
-        "format": difference.format,
-        "change": difference.change,
-        "before": _side_as_json(difference.before),
-        "after": _side_as_json(difference.after),
-        "diff": difference.unified(show_secrets=show_secrets),
-    }
-
-
-def _side_as_json(side: Side | None) -> dict[str, Any] | None:
-    return None if side is None else {"layers": list(side.layers), "reason": side.reason or None}

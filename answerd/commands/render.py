@@ -3,29 +3,72 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from answerd import captures
 from answerd.answers.near_misses import with_hints
 from answerd.answers.provenance import Placing, explained, explanation, origins
 from answerd.answers.reasoning import reasoning
 from answerd.answers.resolve import Answer, resolve
-from answerd.commands import Arguments, CommandError
-from answerd.commands.common import configured_store, read_bytes
+from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
+from answerd.commands.captures import capture_named
+from answerd.commands.common import read_bytes, read_documents
 from answerd.commands.terminal import plain, print_json
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
-from answerd.store.loader import loaded
+from answerd.formats import ALIASES, FORMATS
 from answerd.validators import Tools, validate
 
+SEGMENTS = {"seed": "preseed"}
+"""The URL segment for an extension that is none itself."""
 
-def render(arguments: Arguments) -> int:
+HELP = Help(
+    summary="The answer to a request; how it came about on stderr.",
+    usage=(
+        "render [<id>] [--format EXT] [--body FILE] [--query QUERY] [--header HEADER]... [--dir DIR] [--why] "
+        "[--explain] [--json]",
+        "render --replay META [--dir DIR] [--why] [--explain] [--json]",
+    ),
+    details="""
+        Resolves a request exactly as the server would. <id> is an identifier of the machine that asks; beside a query
+        or body it is one more. Nothing at all is an empty request: the default answers, if there is one.
+        """,
+    options=(
+        (
+            "--format EXT",
+            "The format that is asked for, as a URL segment would: an extension or an alias, such as ks or rhel.",
+        ),
+        ("--body FILE", 'The request\'s body; "-" is standard input.'),
+        ("--query QUERY", "The request's query; path= in it is the URL's path: \"path=/rhel/ks&serial=7ABC123\"."),
+        ("--header HEADER", 'A header of the request, "X-System-Serial-Number: 7ABC123"; may be given several times.'),
+        ("--replay META", "A recorded request, by its name in the list of answerd captures or the path of its file."),
+        ("--dir DIR", "The directory of documents, in place of the store of the settings."),
+        ("--why", "Tell on stderr each claim that was considered and why it won or lost."),
+        ("--explain", "Tell for each key or line the document it came from; --explain=json for programs."),
+        ("--json", "With --explain: for programs."),
+    ),
+    examples=(
+        ("answerd render 98:fa:9b:50:d8:10 --format ks", "Show the kickstart of a machine."),
+        (
+            "answerd render --query 'path=/pve/answer&mac=98:fa:9b:50:d8:10' --why",
+            "Show what a URL gets, and why that document won.",
+        ),
+    ),
+    exits=(
+        (0, "there is an answer"),
+        (1, "nothing applies or the answer cannot be made; the reason is on stderr"),
+        (2, "the command line is wrong, or a file on it is not there"),
+    ),
+)
+
+
+def run(arguments: Arguments) -> int:
     """Print the answer to a request that is described by the arguments."""
     if arguments["--json"] and not arguments["--explain"]:
-        raise CommandError("--json goes with --explain: the answer itself is printed as it is")
+        raise CommandError("--json goes with --explain: the answer itself is printed as it is", WRONG_USAGE)
     replayed = arguments["--replay"]
-    facts = Facts(captures.read(Path(replayed)).request if replayed else request_of(arguments))
-    catalogue = loaded(configured_store())
+    request = captures.read(capture_named(replayed)).request if replayed else request_of(arguments)
+    _, catalogue = read_documents(arguments["--dir"])
+    facts = Facts(request)
     if arguments["--why"]:
         for line in reasoning(catalogue, facts).lines():
             print(plain(line), file=sys.stderr)
@@ -68,15 +111,28 @@ def request_of(arguments: Arguments) -> Request:
     for header in arguments["--header"]:
         name, colon, value = _native(header).partition(":")
         if not colon or not name.strip():
-            raise CommandError(f"--header {header!r} is not 'Name: value'")
+            raise CommandError(f"--header {header!r} is not 'Name: value'", WRONG_USAGE)
         headers.append((name.strip().lower(), value.strip()))
+    path = paths[0] if paths else "/"
+    if arguments["--format"]:
+        path = f"/{_alias_of(arguments['--format'])}{path if paths else ''}"
     return Request(
-        path=paths[0] if paths else "/",
+        path=path,
         query="&".join(piece for piece in pieces if piece.partition("=")[0] != "path"),
         headers=headers,
         body=read_bytes(arguments["--body"]) if arguments["--body"] else b"",
         identities=[arguments["<id>"]] if arguments["<id>"] else [],
     )
+
+
+def _alias_of(name: str) -> str:
+    """Return the URL segment that asks for a format. Raises `CommandError`."""
+    asked = name.lower().lstrip(".")
+    alias = asked if asked in ALIASES else SEGMENTS.get(asked)
+    if alias is None:
+        near = did_you_mean(asked, [*FORMATS, *ALIASES])
+        raise CommandError(f"--format {name!r} is no format{near}; there are {', '.join(FORMATS)}", WRONG_USAGE)
+    return alias
 
 
 def _native(text: str) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from answerd.identity import printable
@@ -18,10 +20,30 @@ def plain(text: str) -> str:
     return "\t".join(map(printable, text.split("\t")))
 
 
+def counted(number: int, word: str) -> str:
+    """Return a number with its noun: ``1 document``, ``140 documents``."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
 def print_json(told: Any) -> None:
     """Print a value as JSON: readable where the output is UTF-8, else with escapes, which any encoding can hold."""
     is_utf8 = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "").replace("_", "") == "utf8"
     print(json.dumps(told, indent=2, ensure_ascii=not is_utf8))
+
+
+PAGER = ("less", "-R", "-F", "-X")
+"""The program in which a long result is shown: with colours; it ends by itself where the screen holds everything."""
+
+
+def show_lines(lines: Sequence[str], *, in_pager: bool) -> None:
+    """Print lines, on a terminal in less(1) where that is installed and ``in_pager`` says so."""
+    text = "".join(f"{line}\n" for line in lines)
+    program = shutil.which(PAGER[0]) if in_pager and sys.stdout.isatty() and os.environ.get("TERM") != "dumb" else None
+    if program is None:
+        print(text, end="")
+        return
+    sys.stdout.flush()
+    subprocess.run([program, *PAGER[1:]], input=text.encode("utf-8", "backslashreplace"), check=False)  # noqa: S603
 
 
 def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:

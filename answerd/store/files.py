@@ -55,17 +55,22 @@ class FileStore:
         return f"files:{printable(str(self.directory))}"
 
     def warnings(self) -> list[str]:
-        """What keeps the directory from being read, if anything."""
+        """Return what keeps the directory from being read, if anything, and what that means for the service."""
+        fault = self.fault()
+        return [f"{fault}: every request gets 404 until that changes"] if fault else []
+
+    def fault(self) -> str | None:
+        """Return what keeps the directory from being read; None where nothing does."""
         directory = f"the answers directory {printable(str(self.directory))}"
         try:
             os.listdir(self.directory)
         except FileNotFoundError:
-            return [f"{directory} does not exist: every request gets 404 until it does"]
+            return f"{directory} does not exist"
         except NotADirectoryError:
-            return [f"{directory} is not a directory: every request gets 404 until it is"]
+            return f"{directory} is not a directory"
         except OSError as error:
-            return [f"{directory} cannot be read ({error.strerror}): every request gets 404 until it can"]
-        return []
+            return f"{directory} cannot be read ({error.strerror})"
+        return None
 
     def look_at_everything(self) -> None:
         """Have the next look be at everything, whatever the kernel reports. May be called from any thread."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from answerd.config import Config
-from answerd.store import Store
+from answerd.identity import printable
+from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
 from answerd.store.sqlite import SqliteStore
 
@@ -17,5 +19,37 @@ STORES: dict[str, Callable[[Config], Store]] = {
 
 
 def open_store(config: Config) -> Store:
-    """The store that the configuration names. Raises `answerd.store.StoreError` when it cannot be opened."""
+    """Open the store that the configuration names, and create it where it may be created.
+
+    For ``serve`` and the commands that write. Raises `answerd.store.StoreError` when it cannot be opened.
+    """
     return STORES[config.store](config)
+
+
+def open_existing(config: Config) -> Store:
+    """Open the store that the configuration names, for a command that reads it.
+
+    Raises `answerd.store.StoreError` when it is not there or cannot be read: an absent store is no empty one.
+    """
+    if config.store == "sqlite":
+        require_database(config.db_path)
+    store = open_store(config)
+    fault = store.fault() if isinstance(store, FileStore) else None
+    if fault:
+        raise StoreError(f"{fault}: SERVICE_ANSWERS_DIR names it")
+    return store
+
+
+def require_database(path: str) -> None:
+    """Raise `answerd.store.StoreError` where there is no database at ``path``: opening it would create one."""
+    shown = printable(path)
+    try:
+        size = Path(path).stat().st_size
+    except FileNotFoundError:
+        raise StoreError(
+            f"the database {shown} does not exist: SERVICE_DB_PATH names it; serve and import create it"
+        ) from None
+    except OSError as error:
+        raise StoreError(f"the database {shown} cannot be opened: {error.strerror}") from None
+    if not size:
+        raise StoreError(f"the database {shown} is an empty file: SERVICE_DB_PATH names it; serve and import fill it")

@@ -40,16 +40,25 @@ def no_progress(done: int, total: int) -> None:
 class ImportSummary:
     """What an import did.
 
-    ``taken`` documents are stored, ``replaced`` of them in place of one that was there. ``skipped`` are files that are
-    no documents, ``unreadable`` documents whose text nobody can store; both with their name below the directory and
-    why. ``problems`` are those of the answer set as it is now.
+    ``taken`` documents of the directory are stored: ``new``, ``changed`` or ``unchanged`` compared with what was
+    stored under their identity and format. ``removed`` counts those that the directory does not have, and that were
+    removed because pruning was asked for. ``skipped`` are files that are no documents, ``unreadable`` documents whose
+    text cannot be stored; both with their name below the directory and why. ``problems`` are those of the answer set
+    as it is now.
     """
 
-    taken: int
-    replaced: int
+    new: int
+    changed: int
+    unchanged: int
+    removed: int
     skipped: tuple[tuple[str, str], ...]
     unreadable: tuple[tuple[str, str], ...]
     problems: tuple[str, ...]
+
+    @property
+    def taken(self) -> int:
+        """How many documents of the directory are in the database now."""
+        return self.new + self.changed + self.unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +69,15 @@ class ExportSummary:
     skipped: tuple[tuple[str, str], ...]
 
 
-def import_directory(directory: str | Path, store: WritableStore, progress: Progress = no_progress) -> ImportSummary:
-    """Copies the documents of a directory into the database, in one transaction.
+def import_directory(
+    directory: str | Path, store: WritableStore, progress: Progress = no_progress, *, prune: bool = False
+) -> ImportSummary:
+    """Copy the documents of a directory into the database, in one transaction.
 
-    A document takes the place of the one with its identity and format, whose spelling stays; all others stay too.
-    Raises `StoreError`, and then nothing was imported: the directory or a part of it cannot be listed, two files stand
-    for one identity and format, the database cannot be written.
+    A document takes the place of the one with its identity and format, whose spelling stays; all others stay too,
+    unless ``prune`` is given: then those that the directory does not have are removed. A document of the directory
+    that cannot be read keeps the one that is stored. Raises `StoreError`, and then nothing was imported: the directory
+    or a part of it cannot be listed, two files are for one identity and format, the database cannot be written.
     """
     root = Path(directory)
     found = _documents_below(root)
@@ -78,11 +90,27 @@ def import_directory(directory: str | Path, store: WritableStore, progress: Prog
         *_no_documents(root, Boundary.of(root, Mounts.of(read_table()))),
         *((source, fault) for source, fault in faults.items() if fault),
     ]
-    with store.writing() as transaction:
-        replaced = transaction.put_all(documents, progress)
+    with store.writing() as transaction:  # it has the write lock: what is read here stays as it is until the commit
+        present = {stored.key.name: stored for stored in store.all()}
+        new = [raw for raw in documents if raw.key.name not in present]
+        known = [raw for raw in documents if raw.key.name in present]
+        changed = [raw for raw in known if present[raw.key.name].body != raw.text.encode()]
+        named_here = {raw.key.name for raw in found}
+        removed = [stored.key for name, stored in present.items() if name not in named_here] if prune else []
+        transaction.put_all([*changed, *new], progress)
+        for key in removed:
+            transaction.delete(key)
         transaction.commit()
     problems = load_problems(loaded(store))
-    return ImportSummary(len(documents), replaced, tuple(sorted(skipped)), tuple(unreadable), tuple(problems))
+    return ImportSummary(
+        len(new),
+        len(changed),
+        len(known) - len(changed),
+        len(removed),
+        tuple(sorted(skipped)),
+        tuple(unreadable),
+        tuple(problems),
+    )
 
 
 def export_directory(

@@ -125,7 +125,9 @@ def captured(directory: Path, count: int = 1) -> list[Path]:
 
 def replayed(meta: Path, service_answers: Path) -> tuple[int, bytes, str]:
     done = run("render", "--replay", str(meta), SERVICE_ANSWERS_DIR=service_answers)
-    return done.returncode, done.stdout, done.stderr.decode()
+    store, _, told = done.stderr.decode().partition("\n")
+    assert store.startswith("# store: files:")
+    return done.returncode, done.stdout, told
 
 
 @dataclass(frozen=True)
@@ -168,13 +170,15 @@ def test_a_replay_answers_byte_for_byte_what_was_sent(
     status = main(["render", "--replay", str(one.meta)])
     sys.stdout.flush()
     out, err = capfdbinary.readouterr()
+    store, _, told = err.decode().partition("\n")
+    assert store == f"# store: files:{one.answers}, {len(FILES)} documents"
     if one.reply.status == 200:
         assert (status, out) == (0, one.reply.body)
-        assert err.decode() == f"# {captures.read(one.meta).outcome.partition(' ')[2]}\n"
+        assert told == f"# {captures.read(one.meta).outcome.partition(' ')[2]}\n"
     else:
         # A header that is no valid Unicode cannot fill a placeholder.
         assert (status, one.reply.status) == (1, 500 if name == "header in latin-1" else 404)
-        assert err.decode() == f"answerd: {one.reply.text}"
+        assert told == f"answerd: {one.reply.text}"
 
 
 @pytest.mark.parametrize("name", CLIENTS)
@@ -374,9 +378,9 @@ def test_what_is_no_capture_is_refused_in_one_line(tmp_path: Path, meta: str | N
         file.write_text(meta)
         file.with_suffix(".body").write_bytes(b"")
     done = run("render", "--replay", str(file), SERVICE_ANSWERS_DIR=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == (2 if meta is None else 1)
     assert said in done.stderr.decode()
-    assert len(done.stderr.splitlines()) == 1
+    assert len([line for line in done.stderr.splitlines() if not line.startswith(b"# store: ")]) == 1
     assert b"\x1b" not in done.stderr
 
 
@@ -385,7 +389,7 @@ def test_a_replay_of_what_is_no_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "b.meta").mkdir()
     for name in ("a.meta", "b.meta", "c.body"):
         done = run("render", "--replay", str(tmp_path / name), SERVICE_ANSWERS_DIR=tmp_path)
-        assert done.returncode == 1
+        assert done.returncode == (2 if name == "c.body" else 1)
         assert len(done.stderr.splitlines()) == 1
 
 

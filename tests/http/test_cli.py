@@ -105,22 +105,22 @@ def test_render_reads_a_body_from_a_file(command: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "status", "words"),
     [
-        (["unknown", "--query", "path=/pve"], "no document claims"),
-        (["--query", "path=/pve&mac=11:22:33:44:55:66"], "mac=11:22:33:44:55:66"),
-        (["node3"], "'serial'"),
-        (["node3", "--query", "serial=a%0ab"], "control character"),
-        ([MAC, "--body", "/nowhere/at/all"], "/nowhere/at/all"),
-        ([MAC, "--header", "nonsense"], "nonsense"),
+        (["unknown", "--query", "path=/pve"], 1, "no document claims"),
+        (["--query", "path=/pve&mac=11:22:33:44:55:66"], 1, "mac=11:22:33:44:55:66"),
+        (["node3"], 1, "'serial'"),
+        (["node3", "--query", "serial=a%0ab"], 1, "control character"),
+        ([MAC, "--body", "/nowhere/at/all"], 2, "/nowhere/at/all"),
+        ([MAC, "--header", "nonsense"], 2, "nonsense"),
     ],
 )
-def test_render_fails_with_the_reason(command: Run, arguments: list[str], words: str) -> None:
+def test_render_fails_with_the_reason(command: Run, arguments: list[str], status: int, words: str) -> None:
     done = command("render", *arguments)
-    assert done.returncode == 1
+    assert done.returncode == status
     assert done.stdout == b""
     assert words in done.stderr.decode()
-    assert done.stderr.count(b"\n") == 1
+    assert len([line for line in done.stderr.splitlines() if not line.startswith(b"# store: ")]) == 1
 
 
 def test_check_is_content_with_a_sound_set_and_tells_what_it_could_not_try(command: Run) -> None:
@@ -249,10 +249,10 @@ def test_config_fails_where_the_store_or_the_log_file_cannot_be_opened(command: 
 @pytest.mark.parametrize("arguments", [["frobnicate"], ["import"], ["render", "a", "b"], ["check", "--frob"]])
 def test_what_is_no_command_is_one_line_that_shows_it(command: Run, arguments: list[str]) -> None:
     done = command(*arguments)
-    assert done.returncode == 1
+    assert done.returncode == 2
     [line] = done.stderr.decode().splitlines()
-    assert " ".join(arguments) in line
-    assert "answerd --help" in line
+    assert arguments[-1] in line
+    assert "--help" in line
 
 
 def test_config_fails_where_the_service_would_not_start(command: Run) -> None:

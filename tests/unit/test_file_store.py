@@ -476,7 +476,7 @@ def test_a_directory_that_appears_later_is_taken_up(tmp_path: Path) -> None:
     watched = Watched(tmp_path / "later")
     assert watched.texts() == {}
     assert FileStore(tmp_path / "later").warnings() == [
-        f"the answers directory {tmp_path / 'later'} does not exist: every request gets 404 until it does"
+        f"the answers directory {tmp_path / 'later'} does not exist: every request gets 404 until that changes"
     ]
     write(tmp_path / "later" / "n1.toml")
     watched.look()

@@ -53,7 +53,7 @@ def test_import_then_export_is_byte_identical(store: SqliteStore, directory: Pat
     written = export_directory(store, tmp_path / "out")
 
     assert tree(tmp_path / "out") == tree(directory)
-    assert (taken.taken, taken.replaced, taken.skipped, taken.unreadable) == (7, 0, (), ())
+    assert (taken.new, taken.changed, taken.unchanged, taken.skipped, taken.unreadable) == (7, 0, 0, (), ())
     assert (written.written, written.skipped) == (7, ())
 
 
@@ -80,7 +80,7 @@ def test_documents_of_the_same_identity_are_replaced_and_others_kept(store: Sqli
 
     summary = import_directory(directory, store)
 
-    assert (summary.taken, summary.replaced) == (2, 1)
+    assert (summary.new, summary.changed, summary.unchanged, summary.removed) == (1, 1, 0, 0)
     assert texts(store) == {
         'machine "98:FA" (toml)': b"x = 1",
         'machine "98-fa" (ks)': b"new",
@@ -93,8 +93,21 @@ def test_importing_the_same_directory_again_writes_nothing(store: SqliteStore, d
     import_directory(directory, store)
     before = store.all()
 
-    assert import_directory(directory, store).replaced == len(FLAT)
+    summary = import_directory(directory, store)
+    assert (summary.new, summary.changed, summary.unchanged) == (0, 0, len(FLAT))
     assert store.all() == before
+
+
+def test_pruning_removes_what_the_directory_does_not_have(store: SqliteStore, directory: Path) -> None:
+    store.put(Key(Kind.MACHINE, "98:FA", "toml"), "old")
+    store.put(Key(Kind.GROUP, "gone", "toml"), "x = 1")
+    store.put(Key(Kind.MACHINE, "unread", "toml"), "kept, because the file that is there cannot be read")
+    write_tree(directory, {"98-fa.toml": "x = 1", "unread.toml": b"\xff"})
+
+    summary = import_directory(directory, store, prune=True)
+
+    assert (summary.new, summary.changed, summary.unchanged, summary.removed) == (0, 1, 0, 1)
+    assert [str(one.key) for one in store.all()] == ['machine "98:FA" (toml)', 'machine "unread" (toml)']
 
 
 def test_a_broken_document_is_taken_and_reported(store: SqliteStore, directory: Path) -> None:

@@ -1,0 +1,57 @@
+"""``answerd config``: every setting, its value and where it came from."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from answerd.commands import Arguments, CommandError, Help
+from answerd.config import Config, describe, read_config
+from answerd.store.opening import open_store
+
+HELP = Help(
+    summary="Every setting, its value and where it came from.",
+    usage=("config",),
+    details="""
+        Secrets are shown as (set). An existing database and the log file are opened, so that this fails where the
+        service would not start. No address is bound: the service may be running.
+        """,
+    examples=(
+        ("answerd config", "Show the settings that the service would have now."),
+        ("SERVICE_ENV_FILE=/etc/answerd.env answerd config", "Show those of the installed service."),
+    ),
+    exits=((0, "the service would start"), (1, "it would not, and why"), (2, "the command line is wrong")),
+)
+
+
+def run(_arguments: Arguments) -> int:
+    """Print every setting, and fail where the service would not start with them."""
+    config = read_config(os.environ)
+    rows = describe(config)
+    widths = [max(len(row[column]) for row in rows) for column in range(2)]
+    for name, value, source in rows:
+        print(f"{name:{widths[0]}}  {value:{widths[1]}}  {source}")
+    for warning in config.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    _try_to_open(config)
+    return 0
+
+
+def _try_to_open(config: Config) -> None:
+    """Open the store and the log file. Raises `StoreError` or `CommandError` where the service could not.
+
+    What does not exist is not created. No address is bound: the service that has these settings may be running.
+    """
+    if config.store == "sqlite" and Path(config.db_path).exists():
+        open_store(config)
+    if config.log_file in ("stderr", "stdout"):
+        return
+    log_file = Path(config.log_file)
+    try:
+        if log_file.exists():
+            log_file.open("ab").close()
+        else:
+            os.listdir(log_file.parent)
+    except OSError as error:
+        raise CommandError(f"SERVICE_LOG_FILE: {log_file} cannot be opened: {error.strerror}") from None

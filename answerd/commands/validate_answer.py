@@ -1,0 +1,65 @@
+"""``answerd validate-answer``: whether the installer would take an answer."""
+
+from __future__ import annotations
+
+import sys
+
+from answerd.commands import Arguments, Help
+from answerd.commands.common import read_bytes
+from answerd.commands.terminal import coloured
+from answerd.formats import FORMATS, split_extension
+from answerd.identity import brief
+from answerd.validators import validate
+
+VALID, INVALID, NOT_JUDGED = 0, 1, 2
+"""The exit statuses."""
+
+HELP = Help(
+    summary="Judge an answer, from FILE or standard input.",
+    usage=("validate-answer [--format EXT] [--release VERSION] [--product NAME] [FILE]",),
+    details="""
+        Judges an answer by the built-in rules of its format and by the installer's own program where that is on PATH.
+        """,
+    options=(
+        ("--format EXT", "The format of the answer (toml, ks, yaml, ...); the extension of FILE when not given."),
+        ("--release VERSION", 'The Proxmox installer\'s release whose rules decide, "8.2"; the newest when not given.'),
+        ("--product NAME", "Its product: pve, pmg or pbs."),
+    ),
+    examples=(
+        (
+            "answerd render 98fa9b50d810 | answerd validate-answer --format toml",
+            "Judge what a machine would get.",
+        ),
+        ("answerd validate-answer --release 8.2 answer.toml", "Judge a file by the rules of an older release."),
+    ),
+    exits=((0, "valid"), (1, "invalid, with the reasons"), (2, "nothing could judge it, or the command line is wrong")),
+)
+
+
+def run(arguments: Arguments) -> int:
+    """Judge an answer, from a file or standard input."""
+    name = arguments["FILE"] or "-"
+    extension = (arguments["--format"] or split_extension(name)[1] or "").lower().lstrip(".")
+    if extension not in FORMATS:
+        known = ", ".join(FORMATS)
+        asked = f"{brief(extension)!r} is no format" if extension else "the format is not known from a file's extension"
+        print(f"answerd: {asked}: give --format with one of {known}", file=sys.stderr)
+        return NOT_JUDGED
+    try:
+        text = read_bytes(name).decode("utf-8")
+    except UnicodeDecodeError as error:
+        print(f"invalid: not UTF-8 (byte offset {error.start})")
+        return INVALID
+    verdict = validate(text, extension, release=arguments["--release"], product=arguments["--product"])
+    for kind, colour, lines in (
+        ("invalid", "red", verdict.findings),
+        ("warning", "yellow", verdict.warnings),
+        ("note", "cyan", verdict.notes),
+    ):
+        for line in lines:
+            print(f"{coloured(kind, colour)}: {line}")
+    if not verdict.judged:
+        return NOT_JUDGED
+    if verdict.valid:
+        print(f"{coloured('valid', 'green')}, as far as {', '.join(verdict.judged_by)} can tell")
+    return VALID if verdict.valid else INVALID

@@ -1,0 +1,330 @@
+"""The commands, called in this process: exit statuses, the store's line, absent stores, near misses (docs/cli.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from answerd import captures
+from answerd.captures import Capture
+from answerd.cli import main
+from answerd.commands import NAMES, command, common, terminal
+from answerd.usage import COLUMNS, help_of, overview
+from tests.support.service import write_tree
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command's exit status, and the lines of its two outputs."""
+
+    status: int
+    out: list[str]
+    err: list[str]
+
+
+class Shell:
+    """Runs commands with settings of their own, in an empty directory."""
+
+    def __init__(self, place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.place, self.capsys, self.monkeypatch = place, capsys, monkeypatch
+        monkeypatch.chdir(place)
+        for name in [name for name in os.environ if name.startswith("SERVICE_")]:
+            monkeypatch.delenv(name)
+
+    def set(self, **settings: object) -> None:
+        for name, value in settings.items():
+            self.monkeypatch.setenv(name, str(value))
+
+    def __call__(self, *arguments: str) -> Done:
+        status = main(list(arguments))
+        out, err = self.capsys.readouterr()
+        return Done(status, out.splitlines(), err.splitlines())
+
+
+@pytest.fixture
+def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
+    monkeypatch.setattr(common, "SYSTEM_ENV_FILE", tmp_path / "no" / "answerd.env")
+    return Shell(tmp_path, capsys, monkeypatch)
+
+
+RACK = {
+    "answers/groups/lab.toml": 'members = ["pc-1", "pc-2"]\nx = 1\n',
+    "answers/node1.toml": "x = 1\n",
+    "answers/node1.ipxe": "#!ipxe\n",
+    "answers/node1.seed": "d-i a/b string c\n",
+}
+
+
+# --- help ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_help_of_a_command_fits_80_columns_and_has_two_examples(shell: Shell, name: str) -> None:
+    done = shell(name, "--help")
+    assert done.status == 0
+    assert "\n".join(done.out) + "\n" == help_of(name)
+    assert [line for line in done.out if len(line) > COLUMNS] == []
+    examples = done.out[done.out.index("Examples:") + 1 :]
+    assert len([line for line in examples if "answerd" in line and not line.startswith("  #")]) == 2
+    assert len(command(name).HELP.summary) <= 60
+
+
+def test_the_overview_fits_80_columns_and_names_every_command(shell: Shell) -> None:
+    for option in ("--help", "-h"):
+        done = shell(option)
+        assert (done.status, "\n".join(done.out) + "\n") == (0, overview())
+    assert [line for line in done.out if len(line) > COLUMNS] == []
+    assert [name for name in NAMES if not any(line.startswith(f"  {name} ") for line in done.out)] == []
+
+
+# --- wrong command lines ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(["rendr", "a"], "did you mean render?", id="a command that nearly exists"),
+        pytest.param(["--verson"], "did you mean --version?", id="an option of the program that nearly exists"),
+        pytest.param(["frobnicate"], "answerd --help", id="a command that does not exist"),
+        pytest.param(["render", "--quary", "a=b"], "did you mean --query?", id="an option that nearly exists"),
+        pytest.param(["check", "--jsno"], "did you mean --json?", id="letters that have changed places"),
+        pytest.param(["check", "--frob"], "answerd check --help", id="an option that does not exist"),
+        pytest.param(["diff"], "answerd diff --help", id="an argument that is missing"),
+        pytest.param(["config", "x"], "answerd config --help", id="an argument too many"),
+        pytest.param(["serve", "x"], "answerd serve --help", id="an argument of serve"),
+        pytest.param(["render", "a", "--format", "ipex"], "did you mean ipxe?", id="a format that nearly exists"),
+        pytest.param(["render", "a", "--explain=yaml"], "--explain=json", id="an explanation that does not exist"),
+        pytest.param(["render", "a", "--json"], "--explain", id="json without an explanation"),
+        pytest.param(["captures", "--status", "4yy"], "4xx", id="a status that is none"),
+        pytest.param(["captures", "--since", "yesterday"], "1h", id="a time that is none"),
+        pytest.param(["check", "nowhere"], "nowhere does not exist", id="check of a directory that is not there"),
+        pytest.param(["render", "a", "--dir", "nowhere"], "nowhere", id="render of a directory that is not there"),
+        pytest.param(["render", "--replay", "nowhere.meta"], "answerd captures", id="a capture that is not there"),
+        pytest.param(["render", "--body", "nowhere"], "nowhere", id="a body that is not there"),
+        pytest.param(["diff", "nowhere"], "nowhere", id="diff with what is not there"),
+        pytest.param(["import", "nowhere"], "nowhere", id="import of what is not there"),
+        pytest.param(["import", "--prune", "answers/node1.toml"], "is no directory", id="import of a file"),
+        pytest.param(["validate-answer", "nowhere.toml"], "nowhere", id="validate-answer of what is not there"),
+    ],
+)
+def test_a_wrong_command_line_is_status_2_and_one_line(shell: Shell, arguments: list[str], words: str) -> None:
+    write_tree(shell.place, RACK)
+    shell.set(SERVICE_ANSWERS_DIR="answers", SERVICE_DB_PATH="new.db")
+    done = shell(*arguments)
+    assert (done.status, done.out) == (2, [])
+    [line] = done.err
+    assert words in line
+    assert not Path("new.db").exists()
+
+
+# --- the store -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments", [["render", "node1"], ["check"], ["diff", "answers"]], ids=["render", "check", "diff"]
+)
+def test_the_first_line_on_standard_error_names_the_store(shell: Shell, arguments: list[str]) -> None:
+    write_tree(shell.place, RACK)
+    shell.set(SERVICE_ANSWERS_DIR="answers")
+    assert shell(*arguments).err[0] == "# store: files:answers, 4 documents"
+    write_tree(shell.place, {"few/node1.toml": "x = 1\n"})
+    shell.set(SERVICE_ANSWERS_DIR="few")
+    assert shell(*arguments).err[0] == "# store: files:few, 1 document"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [(["render", "node1"], 1), (["check"], 1), (["check", "--json"], 1), (["diff", "answers"], 2)],
+    ids=["render", "check", "check for programs", "diff"],
+)
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"SERVICE_ANSWERS_DIR": "absent"}, "SERVICE_ANSWERS_DIR"),
+        ({"SERVICE_ANSWERS_DIR": "answers/node1.toml"}, "is not a directory"),
+        ({"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": "typo/x.db"}, "SERVICE_DB_PATH"),
+        ({"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": "empty.db"}, "SERVICE_DB_PATH"),
+    ],
+    ids=["a directory that is absent", "a file for a directory", "a database that is absent", "an empty file"],
+)
+def test_an_absent_store_is_an_error_and_stays_absent(
+    shell: Shell, arguments: list[str], status: int, settings: dict[str, str], named: str
+) -> None:
+    write_tree(shell.place, RACK | {"empty.db": ""})
+    before = sorted(Path().rglob("*"))
+    shell.set(**settings)
+    done = shell(*arguments)
+    assert (done.status, done.out, len(done.err)) == (status, [], 1)
+    assert named in done.err[0]
+    assert "no document claims" not in done.err[0]
+    assert sorted(Path().rglob("*")) == before
+
+
+def test_an_absent_store_names_the_services_settings_that_were_not_read(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_tree(shell.place, {"answerd.env": "SERVICE_ANSWERS_DIR=answers\n", **RACK})
+    monkeypatch.setattr(common, "SYSTEM_ENV_FILE", Path("answerd.env"))
+    shell.set(SERVICE_ANSWERS_DIR="absent")
+    assert (
+        shell("check")
+        .err[0]
+        .endswith("answerd.env exists and was not read: set SERVICE_ENV_FILE=answerd.env to use its settings")
+    )
+    monkeypatch.delenv("SERVICE_ANSWERS_DIR")
+    shell.set(SERVICE_ENV_FILE="answerd.env")
+    assert shell("render", "node1", "--format", "toml").status == 0
+
+
+def test_export_of_an_absent_database_creates_none(shell: Shell) -> None:
+    shell.set(SERVICE_DB_PATH="absent.db")
+    done = shell("export", "out")
+    assert (done.status, len(done.err)) == (1, 1)
+    assert sorted(Path().iterdir()) == []
+
+
+def test_import_creates_a_database_and_says_what_is_new(shell: Shell) -> None:
+    write_tree(shell.place, RACK)
+    shell.set(SERVICE_STORE="sqlite", SERVICE_DB_PATH="made/x.db")
+    assert "4 documents imported into made/x.db: 4 new, 0 changed, 0 unchanged;" in shell("import", "answers").out[0]
+    Path("answers/node1.toml").write_text("x = 2\n")
+    Path("answers/node1.ipxe").unlink()
+    assert ": 0 new, 1 changed, 2 unchanged;" in shell("import", "answers").out[0]
+    assert ": 0 new, 0 changed, 3 unchanged, 1 removed;" in shell("import", "--prune", "answers").out[0]
+    assert shell("check").err[0].endswith("x.db, 3 documents")
+
+
+# --- directories and formats -----------------------------------------------------------------------------------------
+
+
+def test_check_and_render_take_a_directory_in_place_of_the_settings(shell: Shell) -> None:
+    write_tree(shell.place, RACK | {"broken/node1.toml": "x = = 1\n"})
+    shell.set(SERVICE_ANSWERS_DIR="answers")
+    assert shell("check", "broken").status == 1
+    assert shell("check", "answers").status == 0
+    shell.set(SERVICE_STORE="sqlite", SERVICE_DB_PATH="absent.db")
+    done = shell("render", "pc-1", "--dir", "answers")
+    assert (done.status, done.out) == (0, ["x = 1"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "line"),
+    [
+        ("ipxe", "#!ipxe"),
+        ("toml", "x = 1"),
+        ("PVE", "x = 1"),
+        (".ipxe", "#!ipxe"),
+        ("seed", "d-i a/b string c"),
+        ("debian", "d-i a/b string c"),
+    ],
+)
+def test_render_asks_for_a_format_as_an_alias_would(shell: Shell, asked: str, line: str) -> None:
+    write_tree(shell.place, RACK)
+    done = shell("render", "node1", "--format", asked, "--dir", "answers")
+    assert (done.status, done.out) == (0, [line])
+    assert shell("render", "node1", "--format", "ks", "--dir", "answers").status == 1
+
+
+# --- diff ------------------------------------------------------------------------------------------------------------
+
+LAB = {
+    "a/groups/lab.toml": 'name = "{{ hostname }}"\nx = 1\ny = 1\n',
+    "a/web.toml": "z = 1\n",
+    **{f"a/pc-{number:03}.toml": 'extends = "lab"\n' for number in range(1, 121)},
+}
+
+
+def test_diff_shows_machines_with_the_same_change_together(shell: Shell) -> None:
+    write_tree(shell.place, LAB)
+    write_tree(shell.place, {name.replace("a/", "b/", 1): text.replace("y = 1", "y = 2") for name, text in LAB.items()})
+    write_tree(shell.place, {"b/web.toml": "z = 2\n", "b/new.toml": "z = 2\n"})
+    shell.set(SERVICE_ANSWERS_DIR="a")
+    done = shell("diff", "b")
+    assert done.status == 1
+    assert done.out[0].startswith("122 of 122 answers differ, ")
+    assert [line.split() for line in done.out[1:4]] == [
+        ["new", "new", "(toml)", "+1", "-0"],
+        ["changed", "120", "machines:", "pc-001", "…", "pc-120", "(toml)", "+1", "-1"],
+        ["changed", "web", "(toml)", "+1", "-1"],
+    ]
+    assert done.out.count("-y = 1") == 1
+    summary = shell("diff", "--summary", "b")
+    assert (summary.status, summary.out) == (1, done.out[:4])
+    told = json.loads("\n".join(shell("diff", "--json", "b").out))
+    assert [(one["format"], len(one["names"])) for one in told["changes"]] == [("toml", 1), ("toml", 120), ("toml", 1)]
+    assert all("diff" in one for one in told["differences"])
+    assert not any(
+        "diff" in one for one in json.loads("\n".join(shell("diff", "--json", "--summary", "b").out))["differences"]
+    )
+
+
+def test_a_long_result_is_shown_in_a_pager_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shown = tmp_path / "shown"
+    pager = tmp_path / "less"
+    pager.write_text(f'#!/bin/sh\necho "$@" >{shown}\ncat >>{shown}\n')
+    pager.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("TERM", "xterm")
+    for is_terminal, in_pager, is_shown in ((False, True, False), (True, False, False), (True, True, True)):
+        monkeypatch.setattr("sys.stdout.isatty", lambda answer=is_terminal: answer, raising=False)
+        terminal.show_lines(["a", "é"], in_pager=in_pager)
+        assert shown.exists() == is_shown
+    assert shown.read_text() == "-R -F -X\na\né\n"
+
+
+# --- captures --------------------------------------------------------------------------------------------------------
+
+
+def capture(directory: Path, moment: datetime, target: str, outcome: str) -> str:
+    """Record a request; the name of its file."""
+    time = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    shelf = captures.Shelf(directory)
+    return shelf.write(Capture(time, "192.0.2.7", f"GET {target} HTTP/1.1", [], b"", outcome)).name
+
+
+def test_captures_are_filtered_and_their_names_can_be_replayed(shell: Shell) -> None:
+    write_tree(shell.place, RACK)
+    directory = shell.place / "captures"
+    captures.make_directory(directory)
+    now = datetime.now(UTC)
+    old = capture(directory, now - timedelta(hours=3), "/toml?mac=52:54:00:00:00:01", "404 no document claims it")
+    mine = capture(directory, now - timedelta(minutes=5), "/ks?host=node1", "404 nothing")
+    good = capture(directory, now, "/toml?host=node1", "200 format=toml machine=node1")
+    shell.set(SERVICE_CAPTURE_DIR=directory, SERVICE_ANSWERS_DIR="answers")
+
+    def listed(*options: str) -> list[str]:
+        done = shell("captures", *options)
+        assert done.err == [f"# captures: {directory}, 3 requests"]
+        return [line.split()[-1] for line in done.out]
+
+    assert sorted(listed()) == sorted([old, mine, good])
+    assert sorted(listed("--status", "4xx")) == sorted([old, mine])
+    assert listed("--status", "200") == [good]
+    assert listed("--machine", "525400000001") == [old]
+    assert listed("--machine", "node1", "--since", "1h", "--status", "404") == [mine]
+    assert listed("--since", (now - timedelta(minutes=1)).isoformat()) == [good]
+    assert shell("render", "--replay", good).out == ["x = 1"]
+    assert shell("render", "--replay", mine).status == 1
+
+
+def test_the_columns_of_captures_are_aligned(shell: Shell) -> None:
+    directory = shell.place / "captures"
+    captures.make_directory(directory)
+    for target, outcome in (("/a", "200 x"), ("/longer?serial=7ABC123", "404 nothing")):
+        capture(directory, datetime.now(UTC), target, outcome)
+    shell.set(SERVICE_CAPTURE_DIR=directory)
+    lines = shell("captures").out
+    assert len({line.index("GET ") for line in lines}) == 1
+    assert len({line.rindex("  2") for line in lines}) == 1
+
+
+def test_captures_of_a_directory_that_is_not_there_fail(shell: Shell) -> None:
+    assert shell("captures").status == 1
+    shell.set(SERVICE_CAPTURE_DIR="absent")
+    done = shell("captures")
+    assert (done.status, len(done.err)) == (1, 1)
