@@ -67,14 +67,16 @@ class Key(NamedTuple):
 class RawDocument:
     """One document as a store holds it. The same object for as long as its text does not change.
 
-    ``text`` is exactly what was written. ``fault`` says why it could not be read; then ``text`` is empty. ``source``
-    is where it stands (a file's path below the answers directory), empty where its key says all.
+    ``text`` is exactly what was written. ``fault`` says why it could not be read; then ``text`` is empty, and
+    ``fault_line`` is the line at fault, where there is one. ``source`` is its file's path below the answers directory,
+    empty where its key says all.
     """
 
     key: Key
     text: str
     source: str = ""
     fault: str | None = None
+    fault_line: int = 1
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

@@ -25,6 +25,7 @@ from answerd.identity import (
     normalize,
     without_pxelinux_prefix,
 )
+from answerd.inventory.rows import Row
 from answerd.json_body import JsonBody, filed, read_json
 
 OWN_LABELS = frozenset({"peer", "user_agent"})
@@ -79,7 +80,13 @@ class Request(NamedTuple):
 
 
 class Facts:
-    """Everything a request says. Never raises: a body that cannot be read has no labels, but still identities."""
+    """Everything a request says. Never raises: a body that cannot be read has no labels, but still identities.
+
+    ``row`` is the inventory's row of the machine that asks, where it is known to have one
+    (`answerd.answers.row_facts`).
+    """
+
+    row: Row | None = None
 
     def __init__(self, request: Request, same_body: Facts | None = None) -> None:
         """``same_body``: facts of another request with this body, which then is not read again."""
@@ -229,6 +236,25 @@ class Facts:
                 return list(found)
         found = among(self.identities.keys())
         return [one for one in self.identities if one in found]
+
+    def identities_but_of_peer_in(self, among: Callable[[Collection[str]], set[str]]) -> list[str]:
+        """Return `identities_in` without that of the address which the request came from, unless it is said as well.
+
+        An address may be leased to another machine, so it never finds a row of an inventory.
+        """
+        found = self.identities_in(among)
+        peer = self.request.peer
+        if not found or not peer:
+            return found
+        of_peer = _address_identity(peer)
+        if of_peer not in found or self._says(of_peer):
+            return found
+        return [one for one in found if one != of_peer]
+
+    def _says(self, one: str) -> bool:
+        """Whether an identity is that of a text which the request says."""
+        texts = self._json.texts(OWN_LABELS) if self._json else []
+        return one in map(identity, self._identifying()) or one in identities_of(texts)
 
     def _found_names(self) -> tuple[list[str], list[str]]:
         """The identities, and those of the texts in a JSON body, among which are some that are too short."""

@@ -18,6 +18,7 @@ class Kind(StrEnum):
 
     DEFAULT = "default"
     GROUP = "group"
+    INVENTORY = "inventory"
     MACHINE = "machine"
 
 
@@ -30,9 +31,22 @@ LONGEST_VALUE = 1_024
 SHORTEST_MAC = 12
 """Characters of a MAC address without separators."""
 
+SHARED_BY_MANY = frozenset(
+    {
+        "tobefilledbyoem",
+        "defaultstring",
+        "systemserialnumber",
+        "notspecified",
+        "none",
+        "03000200040005000006000700080009",
+    }
+)
+"""Identities that vendors give to many machines (`is_shared_by_many`), so that they identify none."""
+
 RESERVED_MACHINES = frozenset({"groups", "default", "inventory"})
 """Names that a machine cannot have, in any letter case: the file layout uses them."""
 
+_FILLING_DIGITS = ("0", "1", "f")
 _IDENTIFIER = re.compile(r"(?!\.)[A-Za-z0-9._:-]+\Z")
 _TO_LOWER = bytes(ord(chr(code).lower()) if code < 128 else code for code in range(256))  # noqa: PLR2004 - ASCII
 _PUNCTUATION_IN_LINE = bytes(code for code in range(128) if not chr(code).isalnum())
@@ -128,6 +142,11 @@ def normalize(text: str) -> str:
     if text.isascii():
         return text.encode().translate(_TO_LOWER, _PUNCTUATION_IN_LINE).decode()
     return "".join(filter(str.isalnum, text.casefold()))
+
+
+def is_shared_by_many(one: str) -> bool:
+    """Return whether many machines have this identity: a vendor's filling text, or nothing but 0, 1 or F."""
+    return one in SHARED_BY_MANY or (one[:1] in _FILLING_DIGITS and one == one[0] * len(one))
 
 
 def printable(text: str) -> str:

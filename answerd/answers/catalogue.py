@@ -16,6 +16,7 @@ from functools import partial
 from typing import TypeVar
 
 from answerd.answers.copy_on_write import CopyOnWriteMap
+from answerd.answers.rows import Inventory, inventory_after
 from answerd.answers.selectors import SelectorIndex
 from answerd.documents import Document, Elsewhere, Key, RawDocument, here
 from answerd.errors import BrokenDocument
@@ -75,7 +76,8 @@ class Catalogue:
     ``unlisted`` says which part of the store could not even be listed, for the same reason. ``faults`` says which part
     could be listed before and cannot now: a problem, and no doubt about a claim. ``gone`` is what groups claimed that
     are not there any more, for the case that one comes back and cannot be read. ``elsewhere`` runs what takes long for
-    one document or one answer; a catalogue that is made of this one has it too.
+    one document or one answer; a catalogue that is made of this one has it too. ``inventory`` has the rows of all
+    inventories, None where there is none.
     """
 
     documents: CopyOnWriteMap[RawDocument, Document] = field(default_factory=CopyOnWriteMap)
@@ -94,6 +96,7 @@ class Catalogue:
     elsewhere: Elsewhere = here
     gone: Mapping[Name, Claimed] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
+    inventory: Inventory | None = None
     # What `extended_by` and `chain` found, each once: hundreds of machines stand on one group.
     _extended: dict[Name, Document] = field(default_factory=dict)
     _chains: dict[Document, tuple[Document, ...]] = field(default_factory=dict)
@@ -257,12 +260,23 @@ class _Change:
         unlisted: tuple[str, ...],
         faults: tuple[str, ...],
     ) -> Catalogue:
+        inventory = self.before.inventory
+        tables_added: list[RawDocument] = []
+        tables_removed: list[RawDocument] = []
         for count, raw in enumerate(removed):
+            if raw.key.kind is Kind.INVENTORY:
+                tables_removed.append(raw)
+                continue
             self._remove(raw)
             self._pause_after(count, raw)
         for count, raw in enumerate(added):
+            if raw.key.kind is Kind.INVENTORY:
+                tables_added.append(raw)
+                continue
             self._add(raw)
             self._pause_after(count, raw)
+        if tables_added or tables_removed:
+            inventory = inventory_after(inventory, tables_added, tables_removed, self.pause)
         return Catalogue(
             documents=self.documents,
             machines=self.machines,
@@ -276,6 +290,7 @@ class _Change:
             elsewhere=self.before.elsewhere,
             gone=self._gone(),
             faults=faults,
+            inventory=inventory,
         )
 
     def _pause_after(self, count: int, raw: RawDocument) -> None:

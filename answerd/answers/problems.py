@@ -88,19 +88,33 @@ class ProblemIndex:
             added = catalogue.documents.keys_not_in(before.documents, pause)
             removed = before.documents.keys_not_in(catalogue.documents, pause)
         update = _Update(self, catalogue, pause)
-        update.take_away(before.documents[raw] for raw in removed)
-        update.take_in(catalogue.documents[raw] for raw in added)
+        update.take_away(before.documents[raw] for raw in removed if raw.key.kind is not Kind.INVENTORY)
+        update.take_in(catalogue.documents[raw] for raw in added if raw.key.kind is not Kind.INVENTORY)
         return update.made()
 
     def sentences(self) -> frozenset[str]:
         """Every problem, each once."""
+        found = self._of_the_documents()
+        if self.catalogue.inventory is not None:
+            found.update(self.catalogue.inventory.problems())
+        return frozenset(found)
+
+    def introduced_after(self, before: ProblemIndex) -> list[str]:
+        """Return the problems that the set ``before`` did not have, sorted. A row of an inventory that only moved to
+        another line is no new problem."""
+        found = self._of_the_documents() - before._of_the_documents()
+        if self.catalogue.inventory is not None:
+            found.update(self.catalogue.inventory.problems_since(before.catalogue.inventory))
+        return sorted(found)
+
+    def _of_the_documents(self) -> set[str]:
         found = {*self.catalogue.unlisted, *self.catalogue.faults}
         for filed in (self.of_documents, self.of_names):
             for sentences in filed.values():
                 found.update(sentences)
         found.update(cycle.sentence for cycle in self.cycles.values())
         found.update(self.too_high.values())
-        return frozenset(found)
+        return found
 
     def listed(self) -> list[str]:
         """Every problem, each once and sorted."""

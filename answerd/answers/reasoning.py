@@ -74,7 +74,12 @@ def reasoning(
         outcome = resolve(catalogue, facts, extensions, assumed)
     except AnswerError as error:
         outcome = error
-    steps = [*_request(facts), _formats(facts, acceptable, by_name=extensions is not None)]
+    try:
+        facts, row_steps = _with_row(catalogue, facts)
+    except AnswerError as error:
+        steps = [*_request(facts), Step("row", f"no answer: {error.reason}"), Step("answer", f"none: {error.reason}")]
+        return Reasoning(tuple(steps), outcome)
+    steps = [*_request(facts), *row_steps, _formats(facts, acceptable, by_name=extensions is not None)]
     considered = _Considered(catalogue, question_of(facts, acceptable, assumed))
     steps += considered.steps
     if facts.side_file and isinstance(considered.outcome, NotClaimed):
@@ -87,6 +92,20 @@ def reasoning(
         steps += [Step("placeholder", f"{place} needs the fact {brief(outcome.label)!r}") for place in places]
     steps.append(Step("answer", f"none: {outcome.reason}" if isinstance(outcome, AnswerError) else outcome.composition))
     return Reasoning(tuple(steps), outcome)
+
+
+def _with_row(catalogue: Catalogue, facts: Facts) -> tuple[Facts, list[Step]]:
+    """Return the facts with those of the request's row, and what there is to say about it. Raises `AnswerError`."""
+    inventory = catalogue.inventory
+    if inventory is None:
+        return facts, []
+    known = inventory.facts(facts)
+    if known.row is None:
+        return facts, [Step("row", "no row of the inventory has one of these identities")]
+    columns = ", ".join(map(shortened, known.row.values()))
+    sentence = f"{inventory.place(known.row)} is the row of this machine: its values count for {columns}"
+    found = [one for one in known.row.identities() if one in facts.identities]
+    return known, [Step("row", sentence, (f"found by {join_limited(found)}",))]
 
 
 def _request(facts: Facts) -> Iterator[Step]:
@@ -171,7 +190,7 @@ class _Considered:
             heading = "rules" if self.facts.asks_for_rules else "side file"
             self._tell(heading, f"only documents whose match names {self.question.only_naming!r} may claim it")
         for reason in self.catalogue.unlisted:
-            self._tell("unreadable", f"{reason}: any group might claim this request")
+            self._tell("unreadable", f"{reason}: any group or row might claim this request")
         machine = self._machines()
         if machine and machine.control.extends is not None:
             name = _called(machine.control.extends)

@@ -16,6 +16,7 @@ from answerd.facts import Facts
 from answerd.formats import FORMATS, Format
 from answerd.formats.family import LARGEST_ANSWER
 from answerd.formats.yaml_writing import escape
+from answerd.inventory.rows import Row
 
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -24,12 +25,16 @@ NO_INSTANCE = "nocloud"
 
 
 class Answer(NamedTuple):
-    """One answer. ``side_file`` names NoCloud's file that was made up, where it was; then ``body`` may be empty."""
+    """One answer. ``side_file`` names NoCloud's file that was made up, where it was; then ``body`` may be empty.
+
+    ``row`` is the inventory's row of the machine that asked, where it has one.
+    """
 
     body: bytes
     selection: Selection
     format: Format
     side_file: str | None = None
+    row: Row | None = None
 
     @property
     def composition(self) -> str:
@@ -60,6 +65,8 @@ def resolve(
     ``extensions`` overrides the formats that the request's path asks for. The ``match`` of a document in ``assumed``
     counts as holding. ``sources`` fill the placeholders of secrets, reports and states.
     """
+    if catalogue.inventory is not None:
+        facts = catalogue.inventory.facts(facts)
     acceptable = facts.extensions if extensions is None else extensions
     question = question_of(facts, acceptable, assumed)
     side_file = facts.side_file if question.only_naming else None
@@ -88,7 +95,7 @@ def _answer(
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
     if len(body) > LARGEST_ANSWER:
         raise AnswerTooLarge(f"the answer of {named(selection.layers)} has more than {LARGEST_ANSWER} bytes")
-    return Answer(body, selection, FORMATS[selection.layers[-1].key.format])
+    return Answer(body, selection, FORMATS[selection.layers[-1].key.format], None, facts.row)
 
 
 def _side_file(
@@ -106,23 +113,34 @@ def _side_file(
     selection = user_data.selection
     body = b""
     if side_file == "meta-data":
-        machine = selection.machine
-        named = machine.key.identifier if machine else _sent_by_a_member(catalogue, selection, facts)
+        named = _instance(catalogue, selection, facts)
         body = f'instance-id: "{escape(named or NO_INSTANCE)}"\n'.encode()
-    return Answer(body, selection, user_data.format, side_file)
+    return Answer(body, selection, user_data.format, side_file, facts.row)
 
 
-def _sent_by_a_member(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:
-    """The value, as the request sent it, by which a group's ``members`` claimed it; None where they did not.
-
-    Where that was no valid Unicode, its identity: no YAML parser takes a lone surrogate.
-    """
-    if selection.group is None or selection.default is not None:
+def _instance(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:
+    """What names a machine to cloud-init; None where nothing does."""
+    if selection.machine:
+        return selection.machine.key.identifier
+    if facts.row and (name := facts.row.name):
+        return name
+    member = claimed_member(catalogue, selection, facts)
+    if member is None:
         return None
+    one, sent = member
+    return one if _LONE_SURROGATE.search(sent) else sent  # no YAML parser takes a lone surrogate
+
+
+def claimed_member(catalogue: Catalogue, selection: Selection, facts: Facts) -> tuple[str, str] | None:
+    """Return the identity in a group's ``members`` by which it claimed a request, and the text that gave it: as the
+    request sent it, or as its row has it. None where no ``members`` claimed it.
+
+    ``facts`` are those of `Inventory.facts`, with the row.
+    """
     group = selection.group
-    claimed = (
-        one if _LONE_SURROGATE.search(sent) else sent
-        for one, sent in facts.identities.items()
-        if any(claim.document is group for claim in catalogue.members.get(one, ()))
-    )
-    return next(claimed, None)
+    if group is None or selection.default is not None:
+        return None
+    for one, sent in facts.identities.items():
+        if any(claim.document is group for claim in catalogue.members.get(one, ())):
+            return one, sent
+    return None

@@ -65,7 +65,7 @@ def question_of(facts: Facts, extensions: tuple[str, ...], assumed: Collection[D
 def select(catalogue: Catalogue, question: Question) -> Selection:
     """The documents that answer. Raises `NotClaimed` or `BrokenDocument`, with the reason for the console."""
     if catalogue.unlisted:
-        raise BrokenDocument(f"any group might claim this request: {catalogue.unlisted[0]}")
+        raise BrokenDocument(f"any group or row might claim this request: {catalogue.unlisted[0]}")
     machine = _best_machine(catalogue, question)
     if machine:
         return _with_its_group(catalogue, question, machine)

@@ -13,6 +13,7 @@ from answerd.answers.select import Selection
 from answerd.errors import CannotFill
 from answerd.facts import RESERVED_LABELS, Facts
 from answerd.formats.template import SECRETS
+from answerd.inventory.rows import Row
 
 REPORT, STATE = "report", "state"
 
@@ -64,7 +65,7 @@ class Values:
         if label in RESERVED_LABELS:
             return self._own(label)
         if label.startswith(SECRETS):
-            return self._sources.secret(label[len(SECRETS) :], identifiers_of(self._selection))
+            return self._sources.secret(label[len(SECRETS) :], identifiers_of(self._selection, self._facts.row))
         return self._facts.first(label)
 
     def values(self, label: str) -> Sequence[str]:
@@ -83,6 +84,8 @@ class Values:
         return document.key.identifier if document else None
 
 
-def identifiers_of(selection: Selection) -> Sequence[str]:
-    """The identifiers by which a machine has secrets of its own, the most telling first."""
-    return [selection.machine.key.identifier] if selection.machine else []
+def identifiers_of(selection: Selection, row: Row | None) -> Sequence[str]:
+    """The identifiers by which a machine has secrets of its own, the most telling first: that of its document, then
+    the ``id`` of its row."""
+    of_document = [selection.machine.key.identifier] if selection.machine else []
+    return [*of_document, row.id] if row is not None and row.id else of_document

@@ -238,7 +238,7 @@ def _judged(before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> Pro
     """The problems of a catalogue after some changes, with that catalogue. Raises `BreaksTheSet` for new ones."""
     trial = catalogue.changed(changes.added, changes.removed, catalogue.unlisted)
     after = before.after(trial, changes.added, changes.removed)
-    introduced = sorted(after.sentences() - before.sentences())
+    introduced = after.introduced_after(before)
     if introduced:
         reason = f"this would break the answer set and was rolled back: {introduced[0]}"
         raise BreaksTheSet(reason, tuple(introduced))

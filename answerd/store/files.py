@@ -14,7 +14,7 @@ from pathlib import Path
 from answerd.documents import Key, RawDocument
 from answerd.identity import printable
 from answerd.store import Changes, StoreError
-from answerd.store.layout import flat_name, is_groups
+from answerd.store.layout import flat_name, is_groups, is_inventories
 from answerd.store.mounts import Mounts, read_table
 from answerd.store.notification import Hints, Watch, device_and_inode
 from answerd.store.reading import Boundary, Signature, is_settled, read_document, unopened
@@ -105,7 +105,9 @@ class FileStore:
         unlisted, faults = self._unlisted, self._faults
         if look.listed:  # directories were listed: a look at known files finds nothing amiss with any
             unknown = look.unknown
-            unlisted = tuple(sorted(reason for name, reason in unknown.items() if is_groups(name)))
+            unlisted = tuple(
+                sorted(reason for name, reason in unknown.items() if is_groups(name) or is_inventories(name))
+            )
             faults = tuple(sorted(reason for name, reason in look.failed.items() if name not in unknown))
             self._attached = look.attached
             failing = dict.fromkeys(look.failed.keys() - unknown.keys())

@@ -8,6 +8,9 @@ from __future__ import annotations
 from answerd.documents import Key
 from answerd.formats import split_extension
 from answerd.identity import Kind, identifier_fault
+from answerd.inventory import DEFAULT_NAME, FORMAT, file_of
+
+_INVENTORIES = "inventory"
 
 
 def counts(name: str) -> bool:
@@ -20,11 +23,25 @@ def is_groups(name: str) -> bool:
     return name.lower() == "groups"
 
 
+def is_inventories(name: str) -> bool:
+    """Return whether a directory directly below the root holds inventories."""
+    return name.lower() == _INVENTORIES
+
+
+def is_csv(name: str) -> bool:
+    """Return whether a file has the extension of inventories, wherever it is."""
+    return name.lower().endswith(f".{FORMAT}")
+
+
 def key_of(name: str) -> Key | None:
     """Return the key of a document from its file's name below the root; None for a file that is not a document."""
     *above, file = name.split("/")
+    if not all(map(counts, (*above, file))):
+        return None
+    if is_csv(file):
+        return _inventory_key(above, file[: -len(FORMAT) - 1])
     stem, extension = split_extension(file)
-    if extension is None or not all(map(counts, (*above, file))):
+    if extension is None:
         return None
     if not above:
         is_default = stem.lower() == "default"
@@ -35,19 +52,28 @@ def key_of(name: str) -> Key | None:
     return Key(Kind.DEFAULT, "", extension) if owner.lower() == "default" else Key(Kind.MACHINE, owner, extension)
 
 
+def _inventory_key(above: list[str], stem: str) -> Key | None:
+    if not above and is_inventories(stem):
+        return Key(Kind.INVENTORY, DEFAULT_NAME, FORMAT)
+    return Key(Kind.INVENTORY, stem, FORMAT) if len(above) == 1 and is_inventories(above[0]) else None
+
+
 def may_own_documents(directory: str) -> bool:
     """Return whether a directory, by its name below the root, can hold valid documents.
 
     False for a name such as ``lost+found``: no identifier is spelled like that.
     """
     *above, owner = directory.split("/")
-    if not above and (is_groups(owner) or owner.lower() == "default" or not owner):
+    if not above and (is_groups(owner) or is_inventories(owner) or owner.lower() == "default" or not owner):
         return True
     return identifier_fault(Kind.GROUP if above else Kind.MACHINE, owner) is None
 
 
 def flat_name(key: Key) -> str:
-    """Return a document's name in the flat layout: ``groups/rack-a.toml``, ``98fa9b50d810.toml``, ``default.toml``."""
+    """Return a document's name in the flat layout: ``groups/rack-a.toml``, ``98fa9b50d810.toml``, ``default.toml``,
+    ``inventory.csv``."""
+    if key.kind is Kind.INVENTORY:
+        return file_of(key.identifier)
     if key.kind is Kind.DEFAULT:
         return f"default.{key.format}"
     folder = "groups/" if key.kind is Kind.GROUP else ""

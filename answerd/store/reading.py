@@ -100,7 +100,8 @@ def read_document(path: str, source: str, key: Key, boundary: Boundary) -> tuple
         return read, RawDocument(key, content.decode("utf-8"), source)
     except UnicodeDecodeError as error:
         byte, place = content[error.start], printable(source)
-        return read, RawDocument(key, "", source, f"is not UTF-8: byte 0x{byte:02x} at offset {error.start} ({place})")
+        fault = f"is not UTF-8: byte 0x{byte:02x} at offset {error.start} ({place})"
+        return read, RawDocument(key, "", source, fault, content.count(b"\n", 0, error.start) + 1)
 
 
 def unopened(key: Key, source: str, reason: str) -> RawDocument:

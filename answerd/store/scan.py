@@ -14,7 +14,7 @@ from pathlib import Path
 from answerd.documents import Key, RawDocument
 from answerd.formats import ALL_EXTENSIONS
 from answerd.identity import identifier_fault, printable
-from answerd.store.layout import counts, is_groups, key_of, may_own_documents
+from answerd.store.layout import counts, is_groups, is_inventories, key_of, may_own_documents
 from answerd.store.notification import Watch, device_and_inode
 from answerd.store.reading import Boundary, Signature, signature_of
 
@@ -171,14 +171,15 @@ class Scan:
             self._fail(name, refusal)
         else:
             take(entry.path, name)
-        if self.failed and name in self.failed and not is_groups(name):
+        if self.failed and name in self.failed and not (is_groups(name) or is_inventories(name)):
             self._assume_every_format(name)
         if is_attached or name in self.before.attached:
             self._judge_attached(Path(entry.path), name, has_documents=self.documents > before)
 
     def _was_directory(self, link: os.DirEntry[str], name: str) -> bool:
         """Whether a link that leads nowhere now is one to a directory all the same."""
-        return not os.path.exists(link) and (name in self.before.attached or is_groups(name))
+        is_shared = is_groups(name) or is_inventories(name)
+        return not os.path.exists(link) and (name in self.before.attached or is_shared)
 
     def _refusal(self, directory: str) -> str | None:
         """Return why a directory is not entered; None where it is."""

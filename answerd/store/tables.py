@@ -16,6 +16,7 @@ import peewee
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity
+from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.store import StoredDocument
 
 
@@ -76,7 +77,7 @@ class Row:
             return RawDocument(self.key, self.body.decode("utf-8"))
         except UnicodeDecodeError as error:
             fault = f"is not UTF-8: byte 0x{self.body[error.start]:02x} at offset {error.start}"
-            return RawDocument(self.key, "", fault=fault)
+            return RawDocument(self.key, "", "", fault, self.body.count(b"\n", 0, error.start) + 1)
 
 
 def fetched(query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
@@ -127,7 +128,9 @@ def rows(database: peewee.Database, condition: Any, order: Any = None, limit: in
 def is_known() -> Any:
     """Return the condition that this version can read a document: its kind and format. Others may be of a newer
     version."""
-    return DocumentRow.format.in_(list(FORMATS)) & DocumentRow.kind.in_(list(_KINDS))
+    is_inventory = DocumentRow.kind == Kind.INVENTORY.value
+    is_document = DocumentRow.format.in_(list(FORMATS)) & DocumentRow.kind.in_(list(_KINDS)) & ~is_inventory
+    return is_document | (is_inventory & (DocumentRow.format == INVENTORY_FORMAT))
 
 
 def key_of(kind: str, identifier: str, extension: str) -> Key:
@@ -151,7 +154,8 @@ def find_document(database: peewee.Database, key: Key) -> StoredDocument | None:
 
 def key_fault(key: Key) -> str | None:
     """Return why no document may be stored under a key, None where one may be."""
-    if key.format not in FORMATS:
+    formats = (INVENTORY_FORMAT,) if key.kind is Kind.INVENTORY else FORMATS
+    if key.format not in formats:
         return f"{key.format!r} is no format"
     return key.fault
 

@@ -19,7 +19,7 @@ from answerd.formats import FORMATS, split_extension
 from answerd.identity import Kind, printable
 from answerd.store import StoreError, WritableStore
 from answerd.store.files import FileStore
-from answerd.store.layout import flat_name, is_groups
+from answerd.store.layout import flat_name, is_csv, is_groups, key_of
 from answerd.store.loader import loaded
 from answerd.store.mounts import Mounts, read_table
 from answerd.store.reading import Boundary
@@ -178,6 +178,9 @@ def _no_documents(root: Path, boundary: Boundary, below: str = "", depth: int = 
                 yield name, "a directory here holds no documents"
             elif not (entry.is_symlink() and boundary.link_fault(entry.path)):  # its documents are named as unreadable
                 yield from _no_documents(Path(entry.path), boundary, f"{name}/", depth + 1)
+        elif is_csv(entry.name):
+            if key_of(name) is None:
+                yield name, "a table is inventory.csv or inventory/NAME.csv"
         elif split_extension(entry.name)[1] is None:
             yield name, f"its extension is none of {', '.join(FORMATS)}"
 

@@ -29,6 +29,8 @@ STORES: dict[str, Callable[[Path], SingleWrites]] = {
 
 def key_of(name: str) -> Key:
     """The key of a document by its flat name: ``groups/rack.toml``, ``98fa9b50d810.toml``, ``default.ks``."""
+    if name.endswith(".csv"):
+        return Key(Kind.INVENTORY, name.partition("/")[2].removesuffix(".csv") or "default", "csv")
     folder, _, file = name.rpartition("/")
     stem, extension = split_extension(file)
     assert extension, name

@@ -146,9 +146,9 @@ def test_an_answer_is_composed_once(parsed: list[str], monkeypatch: pytest.Monke
     merges: list[int] = []
     merge = toml_family.merge
 
-    def count(lower: Any, upper: Any) -> Any:
+    def count(lower: Any, upper: Any, *append: Any) -> Any:
         merges.append(1)
-        return merge(lower, upper)
+        return merge(lower, upper, *append)
 
     monkeypatch.setattr(toml_family, "merge", count)
     catalogue = Catalogue().changed([raw("g", "y = 1\n", Kind.GROUP), raw("m1", 'extends = "g"\n')])

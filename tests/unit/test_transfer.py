@@ -23,6 +23,8 @@ FLAT: dict[str, str | bytes] = {
     "default.ks": b"",
     "groups/rack-a.toml": b"x = 1\n\n\n",
     "groups/Rack.B.preseed": b"d-i a/b string c\n",
+    "inventory.csv": b"\xef\xbb\xbf# all\r\nid;mac;;\r\nweb-01 ;;;\r\n;;;",
+    "inventory/Lab.csv": b'id,note\nweb-02,"a\nb"\n',
 }
 
 
@@ -53,8 +55,8 @@ def test_import_then_export_is_byte_identical(store: SqliteStore, directory: Pat
     written = export_directory(store, tmp_path / "out")
 
     assert tree(tmp_path / "out") == tree(directory)
-    assert (taken.new, taken.changed, taken.unchanged, taken.skipped, taken.unreadable) == (7, 0, 0, (), ())
-    assert (written.written, written.skipped) == (7, ())
+    assert (taken.new, taken.changed, taken.unchanged, taken.skipped, taken.unreadable) == (9, 0, 0, (), ())
+    assert (written.written, written.skipped) == (9, ())
 
 
 def test_both_layouts_are_read(store: SqliteStore, directory: Path) -> None:
@@ -157,6 +159,7 @@ def test_what_is_skipped_is_said_with_its_reason(store: SqliteStore, directory: 
             "README.md": "",
             "a b.toml": "",
             "groups.toml": "",
+            "machines.csv": "",
             "old.toml~": "",
             ".hidden.toml": "",
             "m/deeper/x.toml": "",
@@ -175,6 +178,7 @@ def test_what_is_skipped_is_said_with_its_reason(store: SqliteStore, directory: 
         "groups.toml",
         "groups/r/deeper",
         "m/deeper",
+        "machines.csv",
         "old.toml~",
     ]
     assert dict(summary.unreadable).keys() == {"bad.toml", "gone.toml"}

@@ -325,7 +325,7 @@ def test_a_link_to_groups_that_leads_nowhere_at_the_start_might_be_anything(root
     (root / "groups").symlink_to("nowhere")
     watched = Watched(root)
     assert watched.loader.catalogue.unlisted == ("directory groups cannot be listed: the link leads nowhere",)
-    assert "any group might claim this request" in watched.ask("/ks/n1")
+    assert "any group or row might claim this request" in watched.ask("/ks/n1")
 
 
 def test_groups_that_give_way_to_a_link_that_leads_nowhere_might_be_anything(root: Path) -> None:
@@ -334,7 +334,7 @@ def test_groups_that_give_way_to_a_link_that_leads_nowhere_might_be_anything(roo
     (root / "groups").rename(root / ".groups")
     (root / "groups").symlink_to("nowhere")
     watched.settle()
-    assert "any group might claim this request" in watched.ask("/ks/n1")
+    assert "any group or row might claim this request" in watched.ask("/ks/n1")
     (root / "groups").unlink()
     watched.settle()
     assert watched.ask("/ks/n1") == "wipe"
@@ -397,11 +397,24 @@ def test_a_directory_that_lets_pass_but_not_list_serves_what_is_known(root: Path
         assert watched.ask("/ks/n1") == "new\n"
 
 
-def test_a_directory_that_holds_no_documents_may_be_closed(root: Path) -> None:
-    write_tree(root, {"a.ks": "a", "lost+found/x": "", "inventory/x.csv": ""})
+def test_a_directory_of_inventories_that_was_never_listed_may_hold_anybodys_row(root: Path) -> None:
+    write_tree(root, {"a.ks": "a", "inventory/x.csv": "id\nweb-01\n"})
     reachable(root)
     with as_nobody():
-        for name in ("lost+found", "inventory"):
+        (root / "inventory").chmod(0)
+        watched = Watched(root)
+        watched.settle()
+        assert "any group or row might claim this request" in watched.ask("/ks/a")
+        (root / "inventory").chmod(0o700)
+        watched.settle()
+        assert watched.ask("/ks/a") == "a"
+
+
+def test_a_directory_that_holds_no_documents_may_be_closed(root: Path) -> None:
+    write_tree(root, {"a.ks": "a", "lost+found/x": "", "my notes/x.csv": ""})
+    reachable(root)
+    with as_nobody():
+        for name in ("lost+found", "my notes"):
             (root / name).chmod(0)
         watched = Watched(root)
         assert watched.settle() == {"a.ks": "a"}

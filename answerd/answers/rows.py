@@ -1,0 +1,304 @@
+"""The rows of all inventories of one answer set, looked up by identity (docs/inventory.md#the-row-of-a-request).
+
+An `Inventory` is never edited: `inventory_after` makes the next one beside it, at the cost of the rows that changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from answerd.answers.copy_on_write import CopyOnWriteMap
+from answerd.answers.row_facts import RowFacts
+from answerd.documents import RawDocument
+from answerd.errors import MOST_PROBLEMS, BrokenDocument
+from answerd.facts import Facts
+from answerd.identity import Kind, first_of, printable
+from answerd.inventory import file_of
+from answerd.inventory.records import UnreadableError
+from answerd.inventory.rows import Layout, Row, judged
+from answerd.inventory.table import Table, table_after
+
+_INDEXED_BETWEEN_PAUSES = 100
+"""Rows indexed between two pauses: 0.5 ms."""
+
+_MOST_GONE = 4
+"""Inventories that are gone and whose last rows are kept: a file that is replaced may be missing for a few looks."""
+
+_MOST_PLACES = 4
+"""Rows of one identity that a sentence names."""
+
+Name = tuple[Kind, str, str]
+Entry = Row | tuple[Row, ...]
+"""What is filed under an identity: its row, or several where that is a problem. A tuple for each row would take 56
+bytes more."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Inventory:
+    """The rows in force.
+
+    ``tables`` has the rows of each document, those of its last readable version where it cannot be read.
+    ``unreadable`` says why a document cannot be read; one that is not in ``tables`` has not been readable since the
+    start. ``index`` files rows by identity, ``shared`` are its identities with several rows, ``faulty`` are rows with a
+    fault. ``by_layout`` finds the table of a row. ``doubled`` are the layouts of files that stand for one name, with
+    the sentence that says so. ``gone`` are the last tables of documents that are not there any more.
+    """
+
+    tables: Mapping[RawDocument, Table] = field(default_factory=dict)
+    unreadable: Mapping[RawDocument, str] = field(default_factory=dict)
+    index: CopyOnWriteMap[str, Entry] = field(default_factory=partial(CopyOnWriteMap, is_searched=True))
+    shared: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    faulty: Mapping[Row, str] = field(default_factory=dict)
+    by_layout: Mapping[Layout, Table] = field(default_factory=dict)
+    doubled: Mapping[Layout, str] = field(default_factory=dict)
+    gone: Mapping[Name, Table] = field(default_factory=dict)
+
+    def facts(self, facts: Facts) -> Facts:
+        """Return the facts of a request with those of its row, if it has one.
+
+        Raises `BrokenDocument` where two rows claim it, its row has a fault, or a file that has not been readable since
+        the start might hold its row.
+        """
+        if facts.found is not None and self in facts.found:
+            known: Facts = facts.found[self]
+            return known
+        row = self.row_of(facts)
+        known = facts if row is None else RowFacts(facts, row)
+        if facts.found is not None:
+            facts.found[self] = known
+        return known
+
+    def row_of(self, facts: Facts) -> Row | None:
+        """Return the row of a request; None where it has none. Raises `BrokenDocument`, as `facts` does."""
+        if self.unreadable:
+            self._refuse_unknown()
+        found = facts.identities_but_of_peer_in(self.index.among)
+        if not found:
+            return None
+        rows = dict.fromkeys(row for one in found for row in _rows(self.index[one]))
+        if len(rows) > 1:
+            raise BrokenDocument(f"two rows of the inventory claim this request: {self._places(rows)}")
+        (row,) = rows
+        fault = self.fault_of(row)
+        if fault:
+            raise BrokenDocument(fault)
+        return row
+
+    def fault_of(self, row: Row) -> str | None:
+        """Return why a row gets no answer, with its place; None where nothing is wrong with it."""
+        if row in self.faulty:
+            return f"{self.place(row)}: {self.faulty[row]}"
+        if row.layout in self.doubled:
+            return f"{self.place(row)}: {self.doubled[row.layout]}"
+        if self.shared:
+            for one in row.identities():
+                if one in self.shared:
+                    return self._shared_problem(self.shared[one])
+        return None
+
+    def place(self, row: Row) -> str:
+        """Return where a row is: ``inventory.csv:17``."""
+        source, line = self._place(row)
+        return f"{source}:{line}"
+
+    def rows(self) -> Iterator[Row]:
+        """Yield every row in force, by file and line."""
+        for table in sorted(self.by_layout.values(), key=lambda table: table.layout.source):
+            yield from table.rows
+
+    def problems(self) -> Iterator[str]:
+        """Yield the problems of all inventories; of one file's rows the first, and how many more there are."""
+        listed: dict[str, int] = {}
+        more: dict[str, int] = {}
+        for _, sentence in self.problem_items():
+            source = sentence.partition(":")[0]
+            listed[source] = listed.get(source, 0) + 1
+            if listed[source] <= MOST_PROBLEMS:
+                yield sentence
+            else:
+                more[source] = more.get(source, 0) + 1
+        for source, number in more.items():
+            yield f"{source}: and {number:,} more problems like these"
+
+    def problem_items(self) -> Iterator[tuple[Hashable, str]]:
+        """Yield what each problem is about, which stays the same when rows above it come and go, and its sentence."""
+        for document, fault in self.unreadable.items():
+            yield (document.key, fault), fault
+        for document in self.tables.keys() | self.unreadable.keys():
+            if document.key.fault:
+                sentence = f"{document.key}: {document.key.fault}{_of_source(document)}"
+                yield sentence, sentence
+        for sentence in dict.fromkeys(self.doubled.values()):
+            yield sentence, sentence
+        by_place = [(self._place(row), row, fault) for row, fault in self.faulty.items()]
+        for (source, line), row, fault in sorted(by_place, key=lambda item: item[0]):
+            yield row, f"{source}:{line}: {fault}"
+        for rows in dict.fromkeys(map(frozenset, self.shared.values())):
+            yield rows, self._shared_problem(rows)
+
+    def problems_since(self, before: Inventory | None) -> list[str]:
+        """Return the problems that ``before`` did not have. A row that only moved to another line is no new problem."""
+        known = {part for item in (before.problem_items() if before else ()) for part in item}
+        return [sentence for about, sentence in self.problem_items() if about not in known and sentence not in known]
+
+    def _refuse_unknown(self) -> None:
+        for document, fault in sorted(self.unreadable.items(), key=lambda item: item[1]):
+            if document not in self.tables:
+                raise BrokenDocument(f"any row might claim this request, and an inventory cannot be read: {fault}")
+
+    def _shared_problem(self, rows: Iterable[Row]) -> str:
+        return f"{self._places(rows)}: rows with one identity, so none of them counts"
+
+    def _places(self, rows: Iterable[Row]) -> str:
+        places = [f"{source}:{line}" for source, line in sorted(map(self._place, rows))]
+        return first_of(places, _MOST_PLACES, " and ")
+
+    def _place(self, row: Row) -> tuple[str, int]:
+        table = self.by_layout.get(row.layout)
+        return printable(row.layout.source), (table.line_of(row) if table else None) or 0
+
+
+def source_of(document: RawDocument) -> str:
+    """Return the file that an inventory's places name, in a database too."""
+    return document.source or file_of(document.key.identifier)
+
+
+def _of_source(document: RawDocument) -> str:
+    return f" ({printable(document.source)})" if document.source else ""
+
+
+def _rows(entry: Entry) -> tuple[Row, ...]:
+    return entry if isinstance(entry, tuple) else (entry,)
+
+
+def inventory_after(
+    before: Inventory | None,
+    added: Iterable[RawDocument],
+    removed: Iterable[RawDocument],
+    pause: Callable[[], None],
+) -> Inventory | None:
+    """Return the inventory without ``removed`` and with ``added``; None where there is no document left.
+
+    ``pause`` is called between slices of a millisecond.
+    """
+    change = _InventoryChange(before or Inventory(), pause)
+    after = change.made(list(added), list(removed))
+    return after if after.tables or after.unreadable or after.gone else None
+
+
+class _InventoryChange:
+    """The making of one inventory from another: its mappings with what changed, then given away."""
+
+    def __init__(self, before: Inventory, pause: Callable[[], None]) -> None:
+        self.pause = pause
+        self.tables = dict(before.tables)
+        self.unreadable = dict(before.unreadable)
+        self.index = before.index.copy(pause)
+        self.shared = dict(before.shared)
+        self.faulty = dict(before.faulty)
+        self.gone = dict(before.gone)
+
+    def made(self, added: list[RawDocument], removed: list[RawDocument]) -> Inventory:
+        lapsed: dict[Name, list[tuple[str, Table]]] = {}
+        for document in removed:
+            self.unreadable.pop(document, None)
+            table = self.tables.pop(document, None)
+            if table is not None:
+                lapsed.setdefault(document.key.name, []).append((document.source, table))
+        for document in added:
+            self._add(document, lapsed.get(document.key.name, []))
+        names = {document.key.name for document in self.tables}
+        for name, tables in lapsed.items():
+            for _, table in tables:
+                self._change_rows(table.rows, ())
+                if name not in names:
+                    self.gone.pop(name, None)  # so that it counts as the newest
+                    self.gone[name] = table
+        for name in [name for name in self.gone if name in names] + list(self.gone)[:-_MOST_GONE]:
+            self.gone.pop(name, None)
+        return Inventory(
+            self.tables,
+            self.unreadable,
+            self.index,
+            self.shared,
+            self.faulty,
+            {table.layout: table for table in self.tables.values()},
+            self._doubled(),
+            self.gone,
+        )
+
+    def _add(self, document: RawDocument, lapsed: list[tuple[str, Table]]) -> None:
+        """Put one document in force. The version before it is taken out of ``lapsed``."""
+        at = next((at for at, (source, _) in enumerate(lapsed) if source == document.source), 0)
+        before = lapsed.pop(at)[1] if lapsed else None
+        try:
+            if document.fault is not None:
+                raise _fault_of(document)
+            change = table_after(before, source_of(document), document.text, self.pause)
+        except UnreadableError as error:
+            where = f"{printable(source_of(document))}:{error.line}"
+            self.unreadable[document] = f"{where}: the inventory cannot be read: {error.reason}"
+            if before is not None:
+                self.tables[document] = before
+            elif document.key.name in self.gone:
+                table = self.tables[document] = self.gone.pop(document.key.name)
+                self._change_rows((), table.rows)
+            return
+        self.tables[document] = change.table
+        self._change_rows(change.removed, change.added)
+
+    def _change_rows(self, removed: Iterable[Row], added: Iterable[Row]) -> None:
+        for number, row in enumerate(removed):
+            self._withdraw(row)
+            if number % _INDEXED_BETWEEN_PAUSES == 0:
+                self.pause()
+        for number, row in enumerate(added):
+            self._enter(row)
+            if number % _INDEXED_BETWEEN_PAUSES == 0:
+                self.pause()
+
+    def _enter(self, row: Row) -> None:
+        identities, fault = judged(row.layout, row.layout.syntax.cells(row.text))
+        if fault is not None:
+            self.faulty[row] = fault
+        index = self.index
+        for one in identities:
+            others = index.get(one)
+            if others is None:
+                index[one] = row
+            else:
+                index[one] = self.shared[one] = (*_rows(others), row)
+
+    def _withdraw(self, row: Row) -> None:
+        self.faulty.pop(row, None)
+        for one in row.identities():
+            others = tuple(other for other in _rows(self.index.get(one, ())) if other is not row)
+            if not others:
+                self.index.pop(one, None)
+                continue
+            self.index[one] = others if len(others) > 1 else others[0]
+            if len(others) > 1:
+                self.shared[one] = others
+            else:
+                self.shared.pop(one, None)
+
+    def _doubled(self) -> dict[Layout, str]:
+        by_name: dict[Name, list[RawDocument]] = {}
+        for document in self.tables:
+            by_name.setdefault(document.key.name, []).append(document)
+        doubled = {}
+        for documents in by_name.values():
+            if len(documents) > 1:
+                sources = sorted(printable(source_of(document)) for document in documents)
+                sentence = f"{min(document.key for document in documents)}: {len(sources)} documents for one name: "
+                for document in documents:
+                    doubled[self.tables[document].layout] = sentence + " and ".join(sources)
+        return doubled
+
+
+def _fault_of(document: RawDocument) -> UnreadableError:
+    """Return the fault of a document whose text could not be read at all."""
+    fault = (document.fault or "").removesuffix(f" ({printable(document.source)})")
+    return UnreadableError(document.fault_line, f"it {fault}")

@@ -1,0 +1,171 @@
+"""The records of a CSV text: where each begins and ends, and its cells (docs/inventory.md#syntax).
+
+The standard library's ``csv`` is not used for reading: it does not report whether a cell was quoted, so blanks inside
+quotes could not be kept, and it accepts text after a closing quote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+BYTE_ORDER_MARK = "\ufeff"
+SEPARATORS = ",;\t"
+"""The first of these outside quotes in the header separates cells in the whole file."""
+
+COMMENT = "#"
+
+_LINE = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_QUOTED_TEXT = r'"([^"]*+(?:""[^"]*+)*+)"'
+_QUOTED_IN_LINE = re.compile(_QUOTED_TEXT)
+
+
+class UnreadableError(Exception):
+    """A text that is no inventory. ``line`` counts from 1; ``reason`` never quotes a cell."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(f"line {line}: {reason}")
+        self.line = line
+        self.reason = reason
+
+
+class Record(NamedTuple):
+    """One record that is not ignored: the line that it begins on, and its place in the text without its line end."""
+
+    line: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """How the cells of one file are separated. ``blanks`` are trimmed around unquoted cells."""
+
+    separator: str
+    blanks: str
+    quoted: re.Pattern[str]
+    unquoted: re.Pattern[str]
+
+    @classmethod
+    def of(cls, separator: str) -> Syntax:
+        """Return the syntax of files with this separator."""
+        blanks = " " if separator == "\t" else " \t"
+        around = f"[{blanks}]*"
+        return cls(
+            separator,
+            blanks,
+            re.compile(rf"{around}{_QUOTED_TEXT}{around}(?=[{separator}\r\n]|\Z)"),
+            re.compile(rf"[^{separator}\r\n]*"),
+        )
+
+    def cells(self, record: str) -> list[str]:
+        """Return the values of a record's cells."""
+        if '"' not in record:
+            blanks = self.blanks
+            return [cell.strip(blanks) for cell in record.split(self.separator)]
+        return [cell.value for cell in self.spans(record, 0, 1)]
+
+    def spans(self, text: str, at: int, line: int) -> list[Cell]:
+        """Return the cells of the record that begins at ``at`` on ``line``. Raises `UnreadableError`."""
+        found = []
+        while True:
+            cell = self._cell(text, at, line)
+            found.append(cell)
+            if text[cell.end : cell.end + 1] != self.separator:
+                return found
+            line += lines_in(text, at, cell.end)
+            at = cell.end + 1
+
+    def _cell(self, text: str, at: int, line: int) -> Cell:
+        quoted = self.quoted.match(text, at)
+        if quoted:
+            return Cell(at, quoted.end(), quoted[1].replace('""', '"'))
+        unquoted = self.unquoted.match(text, at)
+        end = unquoted.end() if unquoted else at
+        value = text[at:end].strip(self.blanks)
+        if value.startswith('"'):
+            opening = text.index('"', at)
+            closed = _QUOTED_IN_LINE.match(text, opening)
+            if closed is None:
+                raise UnreadableError(line, "a quote is opened and never closed")
+            raise UnreadableError(line + lines_in(text, opening, closed.end()), "there is text after a closing quote")
+        return Cell(at, end, value)
+
+
+class Cell(NamedTuple):
+    """One cell: its place in the text with blanks and quotes, and its value."""
+
+    start: int
+    end: int
+    value: str
+
+
+def lines_in(text: str, start: int, end: int) -> int:
+    """Return how many line ends there are between two places of a text."""
+    if "\r" not in text:
+        return text.count("\n", start, end)
+    returns = text.count("\r", start, end)
+    return text.count("\n", start, end) + returns - text.count("\r\n", start, end)
+
+
+def records(text: str, syntax: Syntax, at: int = 0, line: int = 1) -> Iterator[Record]:
+    """Yield the records from a record's beginning on, without comments, blank lines and those of empty cells only.
+
+    Raises `UnreadableError` for a quote that stays open and for text after a closing quote.
+    """
+    length = len(text)
+    ignored = syntax.blanks + syntax.separator
+    matched = _LINE.match
+    while at < length:
+        found = matched(text, at)
+        if found is None:  # never: the pattern matches everywhere
+            return
+        start, end = found.span(1)
+        following = found.end()
+        first = text[start : start + 1]
+        if first == COMMENT:
+            at, line = following, line + 1
+        elif '"' in found[1]:
+            cells = syntax.spans(text, at, line)
+            end = cells[-1].end
+            if any(cell.value for cell in cells):
+                yield Record(line, start, end)
+            line_end = _LINE_END.match(text, end)
+            line += lines_in(text, start, end) + 1
+            at = line_end.end() if line_end else end
+        else:
+            if found[1].strip(ignored):
+                yield Record(line, start, end)
+            at, line = following, line + 1
+
+
+def separator_of(text: str) -> str:
+    """Return what separates cells: the first separator outside quotes in the first record with a value."""
+    at = 0
+    while at < len(text):
+        found = _LINE.match(text, at)
+        if found is None:
+            break
+        line, at = found[1], found.end()
+        if not line.startswith(COMMENT) and line.strip(SEPARATORS + " \t"):
+            unquoted = _QUOTED_IN_LINE.sub("", line)
+            return next((character for character in unquoted if character in SEPARATORS), SEPARATORS[0])
+    return SEPARATORS[0]
+
+
+def written(value: str, separator: str, *, is_first: bool = False) -> str:
+    """Return a cell that is read as ``value``. ``is_first``: the record begins with it, and must be no comment."""
+    needs_quotes = (
+        any(character in value for character in f'{separator}"\r\n')
+        or value != value.strip(" \t")
+        or (is_first and value.startswith((COMMENT, BYTE_ORDER_MARK)))
+    )
+    return '"' + value.replace('"', '""') + '"' if needs_quotes else value
+
+
+def written_record(values: Sequence[str], separator: str) -> str:
+    """Return a record with these values, without a line end. Values that are all empty make an ignored record."""
+    return separator.join(written(value, separator, is_first=at == 0) for at, value in enumerate(values))

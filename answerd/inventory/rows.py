@@ -1,0 +1,217 @@
+"""Columns and rows: what the header allows, and what one row says of a machine (docs/inventory.md#identity-columns)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from answerd.identity import (
+    RESERVED_MACHINES,
+    Kind,
+    brief,
+    identifier_fault,
+    identity,
+    is_shared_by_many,
+    mac_digits,
+    normalize,
+)
+from answerd.inventory.records import Record, Syntax, UnreadableError
+
+IDENTITY_COLUMNS = ("id", "mac", "serial", "uuid")
+"""Columns whose values identify a machine, in the order in which the first identity of a row is looked for."""
+
+RESERVED_COLUMNS = frozenset({"path", "file", "segment", "peer", "user_agent", "machine", "group", "state", "report"})
+"""Labels that the URL, the service or the selection sets, so that no column can have them."""
+
+RESERVED_BEGINNING = "secret."
+"""What the labels of secrets begin with."""
+
+SHORTEST_IN_BODY = 4
+"""Characters of an identity that a JSON body can claim (docs/selection.md#what-a-request-says-facts)."""
+
+_LABEL = re.compile(r"[\w$@][\w$@.:-]*")
+_UUID = re.compile(r"[0-9a-f]{32}")
+
+
+class Layout:
+    """The header of one file. The same object for as long as its columns do not change, however its rows do.
+
+    ``source`` names the file, ``columns`` are spelled as in the header and without those that have no name, ``labels``
+    are the columns case-folded, with their places. ``width`` counts the columns with those that have no name.
+    """
+
+    __slots__ = ("columns", "identifying", "labels", "source", "syntax", "width")
+
+    def __init__(self, source: str, syntax: Syntax, header: Sequence[str], line: int) -> None:
+        """Raises `UnreadableError`, on ``line``, for columns that no inventory can have."""
+        self.source = source
+        self.syntax = syntax
+        self.width = len(header)
+        names = list(header)
+        while names and not names[-1]:
+            names.pop()
+        self.columns = tuple(names)
+        self.labels: Mapping[str, int] = _labels(self.columns, line)
+        self.identifying = tuple((name, self.labels[name]) for name in IDENTITY_COLUMNS if name in self.labels)
+        if not self.identifying:
+            raise UnreadableError(line, f"no column is one of {', '.join(IDENTITY_COLUMNS)}, so no row names a machine")
+
+    def is_like(self, other: Layout) -> bool:
+        """Return whether records mean the same under both headers."""
+        return (self.source, self.syntax.separator, self.width, self.columns) == (
+            other.source,
+            other.syntax.separator,
+            other.width,
+            other.columns,
+        )
+
+
+def _labels(columns: Sequence[str], line: int) -> dict[str, int]:
+    labels: dict[str, int] = {}
+    for at, column in enumerate(columns):
+        label = column.casefold()
+        if not column:
+            raise UnreadableError(line, f"column {at + 1} of the header has no name")
+        if not _LABEL.fullmatch(column):
+            raise UnreadableError(
+                line,
+                f"column {at + 1} of the header is no label: letters, digits, '_', '$', '@', "
+                "and after the first character '.', ':' and '-'",
+            )
+        if label in RESERVED_COLUMNS or label.startswith(RESERVED_BEGINNING):
+            raise UnreadableError(line, f"column {brief(column)!r} is reserved: the service sets this label")
+        if label in labels:
+            raise UnreadableError(line, f"column {brief(column)!r} is there twice")
+        labels[label] = at
+    return labels
+
+
+class Row:
+    """One row. Immutable, and the same object for as long as its record and the header do not change.
+
+    ``hint`` is its place among the rows of its file when it was read; rows above it may have come and gone since.
+    """
+
+    __slots__ = ("hint", "layout", "text")
+
+    def __init__(self, layout: Layout, text: str, hint: int) -> None:
+        self.layout = layout
+        self.text = text
+        self.hint = hint
+
+    def cells(self) -> list[str]:
+        """Return the values of its cells, one for each named column."""
+        width = len(self.layout.columns)
+        cells = self.layout.syntax.cells(self.text)[:width]
+        return cells + [""] * (width - len(cells))
+
+    def by_column(self) -> dict[str, str]:
+        """Return the text of each column, as the header spells it; empty where the cell is."""
+        return dict(zip(self.layout.columns, self.cells(), strict=True))
+
+    def values(self) -> dict[str, list[str]]:
+        """Return the values of each label that has one. Only a ``mac`` cell can hold several."""
+        cells = self.cells()
+        found = {label: [cells[at]] for label, at in self.layout.labels.items() if cells[at]}
+        if "mac" in found:
+            found["mac"] = found["mac"][0].split() or found["mac"]
+        return found
+
+    def identities(self) -> dict[str, str]:
+        """Return each identity by which a request is this row's, with the text that gave it, in a fixed order."""
+        return judged(self.layout, self.layout.syntax.cells(self.text)).identities
+
+    @property
+    def id(self) -> str:
+        """Its ``id`` as written; empty where it has none."""
+        at = self.layout.labels.get("id")
+        return "" if at is None else self.cells()[at]
+
+    @property
+    def name(self) -> str:
+        """What the row is called: its ``id`` as written, else its first identity, else nothing."""
+        return self.id or next(iter(self.identities()), "")
+
+
+class Judgement(NamedTuple):
+    """What is known of one row: its valid ``identities``, and its ``fault``, None where it has none."""
+
+    identities: dict[str, str]
+    fault: str | None
+
+
+def judged(layout: Layout, cells: Sequence[str]) -> Judgement:
+    """Return what the cells of a row identify, and what is wrong with it. No sentence quotes a cell."""
+    identities: dict[str, str] = {}
+    fault = None
+    has_value = False
+    width = len(cells)
+    for column, at in layout.identifying:
+        cell = cells[at] if at < width else ""
+        if not cell:
+            continue
+        has_value = True
+        for value in cell.split() if column == "mac" else (cell,):
+            one, wrong = _VALUES[column](value)
+            if wrong:
+                fault = fault or f"column {column}: {wrong}"
+            elif not is_shared_by_many(one):
+                identities.setdefault(one, value)
+    if width > layout.width:
+        fault = f"has {width} cells, and the header has {layout.width} columns"
+    elif not has_value:
+        fault = f"has no value in {' or '.join(column for column, _ in layout.identifying)}, so it names no machine"
+    return Judgement(identities, fault)
+
+
+def notes(layout: Layout, cells: Sequence[str]) -> list[str]:
+    """Return what may surprise whoever wrote a row: values that identify nobody, and those no JSON body can claim."""
+    found = []
+    for column, at in layout.identifying:
+        cell = cells[at] if at < len(cells) else ""
+        for value in cell.split() if column == "mac" else filter(None, (cell,)):
+            one, wrong = _VALUES[column](value)
+            if wrong:
+                continue
+            if is_shared_by_many(one):
+                found.append(f"column {column}: a value that many machines share identifies nobody")
+            elif len(one) < SHORTEST_IN_BODY:
+                found.append(
+                    f"column {column}: a value of under {SHORTEST_IN_BODY} letters and digits "
+                    "is not recognised in a JSON body"
+                )
+    return list(dict.fromkeys(found))
+
+
+def _id(value: str) -> tuple[str, str | None]:
+    fault = identifier_fault(Kind.MACHINE, value)
+    if fault and value.lower() in RESERVED_MACHINES:
+        fault = "a value is a reserved name"  # the other sentence quotes it
+    return identity(value), fault
+
+
+def _mac(value: str) -> tuple[str, str | None]:
+    digits = mac_digits(value)
+    return (digits, None) if digits else ("", "a value is no MAC address")
+
+
+def _serial(value: str) -> tuple[str, str | None]:
+    one = identity(value)
+    return one, None if one else "a serial number needs a letter or a digit"
+
+
+def _uuid(value: str) -> tuple[str, str | None]:
+    one = normalize(value)
+    return one, None if _UUID.fullmatch(one) else "a UUID has 32 hex digits"
+
+
+_VALUES = {"id": _id, "mac": _mac, "serial": _serial, "uuid": _uuid}
+"""The identity of a value in each identity column, and what is wrong with the value."""
+
+
+def read_header(text: str, syntax: Syntax, source: str, header: Record | None) -> Layout:
+    """Return the layout that a header gives. Raises `UnreadableError`; ``header`` is None where there is none."""
+    if header is None:
+        raise UnreadableError(1, "there is no header line that names the columns")
+    return Layout(source, syntax, syntax.cells(text[header.start : header.end]), header.line)

@@ -1,0 +1,275 @@
+"""A table of machines: whose row a request is, what it says, and what is wrong with tables.
+
+Rules: docs/inventory.md.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from answerd.answers.reasoning import reasoning
+from answerd.documents import Key
+from answerd.errors import BrokenDocument, NotClaimed
+from answerd.facts import Facts, Request, facts_of
+from answerd.identity import Kind
+from tests.support.fleet import Fleet
+
+ROWS = """id,mac,serial,role,addr
+web-01,98:fa:9b:50:d8:10 98:fa:9b:50:d8:20,7ABC123,web,10.0.0.5
+db-01,98:fa:9b:50:d8:11,7ABC124,db,
+"""
+SAYS_ID = '{{ id | default("none") }} {{ role | default("none") }}\n'
+
+
+def refused(fleet: Fleet, target: str, **request: object) -> str:
+    """Why a request gets no answer, which is a 500."""
+    with pytest.raises(BrokenDocument) as raised:
+        fleet.ask(target, **request)  # type: ignore[arg-type]
+    return raised.value.reason
+
+
+@pytest.mark.parametrize(
+    ("target", "json_body", "expected"),
+    [
+        ("/ks?mac=98fa9b50d810", None, "web-01 web\n"),
+        ("/ks?x=98FA.9B50.D820", None, "web-01 web\n"),
+        ("/ks/98-fa-9b-50-d8-20", None, "web-01 web\n"),
+        ("/ks/Web_01", None, "web-01 web\n"),
+        ("/ks/web-01.ks", None, "web-01 web\n"),
+        ("/ks?serial=7abc124", None, "db-01 db\n"),
+        ("/ks", {"nics": [{"mac": "98:fa:9b:50:d8:11"}]}, "db-01 db\n"),
+        ("/ks", {"text": "a word, 98:fa:9b:50:d8:11 and more"}, "db-01 db\n"),
+        ("/ks?serial=7abc125", None, "none none\n"),
+        ("/ks?role=db", None, "none db\n"),
+        ("/ks?ip=10.0.0.5", None, "none none\n"),
+        ("/ks?x=web", None, "none none\n"),
+    ],
+)
+def test_a_request_finds_its_row_by_any_identity_of_it(
+    fleet: Fleet, target: str, json_body: object, expected: str
+) -> None:
+    fleet.write({"inventory.csv": ROWS, "default.ks": SAYS_ID})
+    assert fleet.text(target, json=json_body) == expected
+
+
+def test_the_row_is_known_with_the_answer(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": ROWS, "default.ks": SAYS_ID})
+    row = fleet.ask("/ks?serial=7ABC123").row
+    assert row is not None
+    assert row.name == "web-01"
+    assert list(row.identities()) == ["web01", "98fa9b50d810", "98fa9b50d820", "7abc123"]
+    assert fleet.ask("/ks").row is None
+
+
+def test_what_the_operator_wrote_is_used_instead_of_what_the_machine_said(fleet: Fleet) -> None:
+    fleet.write(
+        {
+            "inventory.csv": "mac,Hostname,note\n98:fa:9b:50:d8:10 98:fa:9b:50:d8:11,right,\n",
+            "default.ks": "{{ hostname }} {{ note }} {{ mac }}\n",
+            "groups/right.cfg": "# answer: match hostname=right mac=98fa9b50d811\n{{ mac }}\n",
+        }
+    )
+    assert fleet.text("/ks?mac=98fa9b50d811&hostname=wrong&note=own") == "right own 98:fa:9b:50:d8:10\n"
+    assert fleet.text("/cfg?mac=98fa9b50d810") == "98:fa:9b:50:d8:10\n"
+    assert fleet.text("/cfg?mac=98fa9b50d810&hostname=wrong") == "98:fa:9b:50:d8:10\n"
+
+
+def test_identities_of_the_row_claim_as_if_the_machine_had_said_them(fleet: Fleet) -> None:
+    fleet.write(
+        {
+            "inventory/lab.csv": "id,mac\nweb-01,98:fa:9b:50:d8:10\nweb-02,98:fa:9b:50:d8:11\n",
+            "web-01.ks": "own {{ machine }}\n",
+            "groups/web.toml": 'members = ["web-01", "web-02"]\nname = "{{ id }}"\n',
+            "98fa9b50d811.cfg": "by mac\n",
+        }
+    )
+    assert fleet.text("/ks?mac=98-fa-9b-50-d8-10") == "own web-01\n"
+    assert fleet.text("/pve?mac=98fa9b50d811") == 'name = "web-02"\n'
+    assert fleet.text("/cfg/web-02") == "by mac\n"
+    with pytest.raises(NotClaimed):
+        fleet.ask("/ks?mac=98fa9b50d811")
+
+
+def test_the_address_of_the_request_finds_no_row_unless_the_request_says_it(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": "id,role\n192.0.2.7,web\n", "default.ks": SAYS_ID})
+    assert fleet.text("/ks", peer="192.0.2.7") == "none none\n"
+    assert fleet.text("/ks?x=192.0.2.7", peer="192.0.2.7") == "192.0.2.7 web\n"
+    assert fleet.text("/ks", json={"ip": "192.0.2.7"}, peer="192.0.2.7") == "192.0.2.7 web\n"
+
+
+@pytest.mark.parametrize("value", ["None", "to be filled by O.E.M.", "0000", "FF:FF:FF:FF:FF:FF", "Default string"])
+def test_values_that_many_machines_share_identify_nobody_and_are_no_problem(fleet: Fleet, value: str) -> None:
+    fleet.write({"inventory.csv": f"id,serial\nweb-01,{value}\nweb-02,{value}\n", "default.ks": SAYS_ID})
+    assert fleet.text(f"/ks?serial={value.replace(' ', '+')}") == "none none\n"
+    assert fleet.problems() == []
+
+
+def test_two_rows_with_one_identity_stop_both_machines_and_nobody_else(fleet: Fleet) -> None:
+    fleet.write(
+        {
+            "inventory.csv": "id,mac,serial\nweb-01,98:fa:9b:50:d8:10,AAAA1\nweb-03,98:fa:9b:50:d8:12,AAAA3\n",
+            "inventory/lab.csv": "id,mac,serial\nweb-02,98-fa-9b-50-d8-10,AAAA2\n",
+            "default.cfg": SAYS_ID,
+        }
+    )
+    both = "inventory.csv:2 and inventory/lab.csv:2"
+    for target in ("/cfg?mac=98fa9b50d810", "/cfg?serial=AAAA1", "/cfg/web-02"):
+        assert both in refused(fleet, target)
+    assert fleet.text("/cfg/web-03") == "web-03 none\n"
+    assert [problem for problem in fleet.problems() if both in problem] == fleet.problems() != []
+    fleet.write({"inventory/lab.csv": "id,mac,serial\nweb-02,98-fa-9b-50-d8-13,AAAA2\n"})
+    assert fleet.problems() == []
+    assert fleet.text("/cfg?serial=AAAA1") == "web-01 none\n"
+
+
+def test_one_row_may_name_an_identity_twice(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": "id,serial,mac\n7ABC,7-abc,98fa9b50d810 98:fa:9b:50:d8:10\n", "default.cfg": SAYS_ID})
+    assert fleet.text("/cfg/7abc") == "7ABC none\n"
+    assert fleet.problems() == []
+
+
+def test_a_request_that_two_rows_claim_belongs_to_none(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": ROWS, "default.ks": SAYS_ID})
+    body = {"nics": [{"mac": "98:fa:9b:50:d8:10"}, {"mac": "98:fa:9b:50:d8:11"}]}
+    assert "inventory.csv:2 and inventory.csv:3" in refused(fleet, "/ks", json=body)
+    assert fleet.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("row", "target", "named"),
+    [
+        ("web-01,98:fa:9b:50:d8:10,extra", "/ks?mac=98fa9b50d810", "3 cells"),
+        ("web-02,98:fa:9b:50:d8:zz", "/ks/web-02", "column mac"),
+        ("web 02,98:fa:9b:50:d8:10", "/ks?mac=98fa9b50d810", "column id"),
+    ],
+)
+def test_a_row_with_a_fault_stops_its_own_machine(fleet: Fleet, row: str, target: str, named: str) -> None:
+    fleet.write({"inventory.csv": f"id,mac\n{row}\nweb-03,98:fa:9b:50:d8:12\n", "default.ks": SAYS_ID})
+    reason = refused(fleet, target)
+    assert "inventory.csv:2" in reason
+    assert named in reason
+    assert fleet.text("/ks?mac=98fa9b50d812") == "web-03 none\n"
+    assert fleet.text("/ks?mac=98fa9b50d814") == "none none\n"
+    (problem,) = fleet.problems()
+    assert problem.startswith("inventory.csv:2: ")
+
+
+def test_a_table_that_was_never_readable_may_have_claimed_anybody(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": 'id,mac\nweb-01,"98\n', "inventory/lab.csv": "id\nweb-02\n", "web-09.ks": "own\n"})
+    for target in ("/ks/whoever", "/ks/web-09", "/ks/web-02", "/nothing"):
+        assert "inventory.csv:2" in refused(fleet, target)
+    assert any("inventory.csv:2" in problem for problem in fleet.problems())
+    fleet.remove("inventory.csv")
+    assert fleet.text("/ks/web-09") == "own\n"
+
+
+@pytest.mark.parametrize("broken", ['id,mac\nweb-01,"98\n', "ip,role\n192.0.2.7,web\n", ""])
+def test_a_table_that_was_readable_keeps_its_last_readable_rows(fleet: Fleet, broken: str) -> None:
+    fleet.write({"inventory.csv": ROWS, "default.ks": SAYS_ID}).write({"inventory.csv": broken})
+    assert fleet.text("/ks?serial=7ABC123") == "web-01 web\n"
+    assert fleet.text("/ks") == "none none\n"
+    (problem,) = fleet.problems()
+    assert problem.startswith("inventory.csv:")
+    fleet.write({"inventory.csv": ROWS.replace("web-01", "web-11")})
+    assert fleet.text("/ks?serial=7ABC123") == "web-11 web\n"
+    assert fleet.problems() == []
+    fleet.remove("inventory.csv")
+    assert fleet.text("/ks?serial=7ABC123") == "none none\n"
+
+
+def test_a_table_that_went_and_came_back_broken_keeps_its_last_readable_rows(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": ROWS, "default.ks": SAYS_ID})
+    fleet.remove("inventory.csv")
+    fleet.write({"inventory.csv": "broken"})
+    assert fleet.text("/ks?serial=7ABC123") == "web-01 web\n"
+    fleet.remove("inventory.csv")
+    assert fleet.text("/ks?serial=7ABC123") == "none none\n"
+
+
+def test_rows_come_change_and_go(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": ROWS, "default.ks": SAYS_ID})
+    changed = "# moved\n\n" + ROWS.replace("web,10", "mail,10") + "new-01,,NEW1,new,\n"
+    fleet.write({"inventory.csv": changed.replace("db-01,98:fa:9b:50:d8:11,7ABC124,db,\n", "")})
+    assert fleet.text("/ks?serial=7ABC123") == "web-01 mail\n"
+    assert fleet.text("/ks?serial=7ABC124") == "none none\n"
+    assert fleet.text("/ks/new-01") == "new-01 new\n"
+    inventory = fleet.loader.catalogue.inventory
+    assert inventory is not None
+    assert [inventory.place(row) for row in inventory.rows()] == ["inventory.csv:4", "inventory.csv:5"]
+
+
+def test_a_changed_row_of_many_is_the_only_one_that_is_indexed_again(fleet: Fleet) -> None:
+    rows = [f"web-{number:04},web" for number in range(2_000)]
+    fleet.write({"inventory.csv": "\n".join(["id,role", *rows]), "default.ks": SAYS_ID})
+    before = fleet.loader.catalogue.inventory
+    rows[1_234] = "web-1234,db"
+    fleet.write({"inventory.csv": "\n".join(["id,role", *rows])})
+    after = fleet.loader.catalogue.inventory
+    assert before is not None
+    assert after is not None
+    assert [one for one in before.index if after.index[one] is not before.index[one]] == ["web1234"]
+    assert fleet.text("/ks/web-1234") == "web-1234 db\n"
+
+
+def test_made_up_meta_data_names_the_machine_document_then_the_row(fleet: Fleet) -> None:
+    fleet.write(
+        {
+            "inventory.csv": "id,mac\nweb-01,98:fa:9b:50:d8:10\nweb-02,98:fa:9b:50:d8:11\n,98:fa:9b:50:d8:12\n",
+            "98fa9b50d811.yaml": "#cloud-config\nhostname: two\n",
+            "default.yaml": "#cloud-config\nhostname: any\n",
+        }
+    )
+    assert fleet.text("/nocloud/98-fa-9b-50-d8-10/meta-data") == 'instance-id: "web-01"\n'
+    assert fleet.text("/nocloud/98-fa-9b-50-d8-11/meta-data") == 'instance-id: "98fa9b50d811"\n'
+    assert fleet.text("/nocloud/98-fa-9b-50-d8-12/meta-data") == 'instance-id: "98fa9b50d812"\n'
+    assert fleet.text("/nocloud/98-fa-9b-50-d8-13/meta-data") == 'instance-id: "nocloud"\n'
+    assert fleet.text("/nocloud/98-fa-9b-50-d8-10/vendor-data") == ""
+
+
+def test_one_row_and_one_document_answer_as_a_document_of_the_machine_does(fleet: Fleet) -> None:
+    machines = {f"web-{number:03}": f"98:fa:9b:50:d8:{number:02x}" for number in range(140)}
+    body = 'hostname = "%s"\nmac = "%s"\n\n[disk]\nkeep = [1, 2]\n'
+    fleet.write({f"{name}.toml": body % (name, mac) for name, mac in machines.items()})
+    single = {name: fleet.ask(f"/pve/{name}").body for name in machines}
+    for name in machines:
+        fleet.store.delete(Key(Kind.MACHINE, name, "toml"))
+    fleet.look()
+    rows = "".join(f"{name},{mac},lab\n" for name, mac in machines.items())
+    group = body % ("{{ id }}", "{{ mac }}") + '[match]\nrole = "lab"\n'
+    fleet.write({"inventory.csv": f"id,mac,role\n{rows}", "groups/lab.toml": group})
+    by_row = {name: fleet.ask(f"/pve?mac={mac}") for name, mac in machines.items()}
+    assert {name: answer.body for name, answer in by_row.items()} == single
+    assert {answer.composition for answer in by_row.values()} == {"format=toml group=lab"}
+
+
+def test_a_large_body_finds_its_row_too(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": ROWS, "default.ks": SAYS_ID})
+    body = {"mac": "98:fa:9b:50:d8:11", "texts": [f"text {number:010}" for number in range(2_000)]}
+    facts = Facts(Request("/ks", body=json.dumps(body).encode()))
+    inventory = fleet.loader.catalogue.inventory
+    assert inventory is not None
+    known = inventory.facts(facts)
+    assert facts.found is not None
+    assert inventory.facts(facts) is known
+    assert known.first("id") == "db-01"
+
+
+def test_the_reasoning_names_the_row(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": ROWS, "default.ks": SAYS_ID})
+    told = "\n".join(reasoning(fleet.loader.catalogue, facts_of(["7abc123"])).lines())
+    assert "inventory.csv:2 is the row of this machine" in told
+    assert "role = web" in told
+    assert "98fa9b50d820" in told
+    told = "\n".join(reasoning(fleet.loader.catalogue, facts_of(["7abc999"])).lines())
+    assert "no row of the inventory" in told
+    both = "\n".join(reasoning(fleet.loader.catalogue, facts_of(["web-01", "db-01"])).lines())
+    assert "inventory.csv:2 and inventory.csv:3" in both
+
+
+def test_problems_of_rows_are_listed_up_to_a_number(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": "id,mac\n" + "".join(f"web-{number},zz\n" for number in range(15))})
+    problems = fleet.problems()
+    assert len(problems) == 11
+    assert any("5 more problems" in problem for problem in problems)

@@ -1,0 +1,467 @@
+"""Inventories as text and rows: syntax, identities, faults, incremental reading, edits of one row.
+
+Rules: docs/inventory.md.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from answerd.facts import OWN_LABELS, RESERVED_LABELS
+from answerd.formats.template import SECRETS
+from answerd.identity import identity
+from answerd.inventory.editing import with_row, with_rows_added, without_row
+from answerd.inventory.records import UnreadableError, written
+from answerd.inventory.rows import RESERVED_BEGINNING, RESERVED_COLUMNS, judged, notes
+from answerd.inventory.table import Table, read_table, table_after
+
+MAC = "98:fa:9b:50:d8:10"
+
+
+def rows_of(text: str) -> list[tuple[int, dict[str, str]]]:
+    """The rows of a text with their lines, empty cells left out."""
+    table = read_table("inventory.csv", text)
+    found = []
+    for row in table.rows:
+        line = table.line_of(row)
+        assert line is not None
+        found.append((line, {column: value for column, value in row.by_column().items() if value}))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("id,note\na,b\n", [(2, {"id": "a", "note": "b"})], id="a comma separates"),
+        pytest.param("id;note\na;b,c\n", [(2, {"id": "a", "note": "b,c"})], id="a semicolon separates"),
+        pytest.param("id\tnote\na\tb; c\n", [(2, {"id": "a", "note": "b; c"})], id="a tab separates"),
+        pytest.param("id\na\n", [(2, {"id": "a"})], id="one column needs no separator"),
+        pytest.param("\ufeffid,note\r\na,b\r\n", [(2, {"id": "a", "note": "b"})], id="byte order mark and CRLF"),
+        pytest.param("id,note\ra,b\r", [(2, {"id": "a", "note": "b"})], id="CR alone ends a line"),
+        pytest.param("id,note\na,b", [(2, {"id": "a", "note": "b"})], id="the last line needs no end"),
+        pytest.param("# x,y;z\n\nid;n\n \na;b\n#c;d\n", [(5, {"id": "a", "n": "b"})], id="comments and blank lines"),
+        pytest.param(";;\nid;n\n;\na;b\n; \n", [(4, {"id": "a", "n": "b"})], id="empty cells only are no row"),
+        pytest.param(" id , n \n a , b \n", [(2, {"id": "a", "n": "b"})], id="blanks around cells go"),
+        pytest.param('id,n\na , " b " \n', [(2, {"id": "a", "n": " b "})], id="blanks inside quotes stay"),
+        pytest.param('id,n\na,"b ""c"", d"\n', [(2, {"id": "a", "n": 'b "c", d'})], id="doubled quotes"),
+        pytest.param('id,n\na,6" disk "x"\n', [(2, {"id": "a", "n": '6" disk "x"'})], id="a quote within a cell"),
+        pytest.param(
+            'id,n\na,"b\n#c"\nd,e\n', [(2, {"id": "a", "n": "b\n#c"}), (4, {"id": "d", "n": "e"})], id="lines"
+        ),
+        pytest.param('id,n\n"#a",b\n', [(2, {"id": "#a", "n": "b"})], id="a quoted cell begins no comment"),
+        pytest.param("id,n,m\na\n", [(2, {"id": "a"})], id="fewer cells are empty"),
+        pytest.param("id,n,,\na,b,,\nc,d\n", [(2, {"id": "a", "n": "b"}), (3, {"id": "c", "n": "d"})], id="no names"),
+        pytest.param('"id";"n"\n"a";""\n', [(2, {"id": "a"})], id="a quoted header"),
+        pytest.param('id,n\na,""\n"",""\n', [(2, {"id": "a"})], id="quoted empty cells are empty"),
+        pytest.param("Id,NETWORK.0.ip\na,b\n", [(2, {"Id": "a", "NETWORK.0.ip": "b"})], id="columns keep their case"),
+        pytest.param("id,n\n", [], id="a header alone"),
+    ],
+)
+def test_what_a_text_holds(text: str, expected: list[tuple[int, dict[str, str]]]) -> None:
+    assert rows_of(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("", 1, "no header"),
+        ("# only\n\n", 1, "no header"),
+        ("ip,role\n", 1, "no column is one of id, mac, serial, uuid"),
+        ("\nid,,note\n", 2, "column 2 of the header has no name"),
+        ("id,a b\n", 1, "column 2 of the header is no label"),
+        ("id,-a\n", 1, "no label"),
+        ("id,ID\n", 1, "twice"),
+        ("id,mac;serial\n", 1, "no label"),
+        ("id,Peer\n", 1, "reserved"),
+        ("id,secret.root\n", 1, "reserved"),
+        ('id,n\na,b\nc,"d\n', 3, "never closed"),
+        ('id,n\na,"b" c\n', 2, "after a closing quote"),
+        ('id,n\na,"b\nc" d\n', 3, "after a closing quote"),
+        ('id,"n\n', 1, "never closed"),
+        ("id,n,\na,b,\nc,d,e\n", 3, "without a name"),
+    ],
+)
+def test_what_is_no_inventory_names_the_line(text: str, line: int, reason: str) -> None:
+    with pytest.raises(UnreadableError) as raised:
+        read_table("inventory.csv", text)
+    assert raised.value.line == line
+    assert reason in raised.value.reason
+
+
+def test_the_reserved_columns_are_those_that_a_request_cannot_set_and_those_of_the_url() -> None:
+    assert {"path", "file", "segment"} | OWN_LABELS | RESERVED_LABELS == RESERVED_COLUMNS
+    assert RESERVED_BEGINNING == SECRETS
+
+
+def judge(text: str) -> tuple[dict[str, str], str | None]:
+    """The identities and the fault of the only row of a text."""
+    table = read_table("inventory.csv", text)
+    (row,) = table.rows
+    return judged(table.layout, table.layout.syntax.cells(row.text))
+
+
+@pytest.mark.parametrize(
+    ("text", "identities"),
+    [
+        ("id,mac\nweb-01,98:FA:9B:50:D8:10\n", ["web01", "98fa9b50d810"]),
+        ("mac\n98fa.9b50.d810  98-FA-9B-50-D8-11 98fa9b50d812\n", ["98fa9b50d810", "98fa9b50d811", "98fa9b50d812"]),
+        ("mac\n00:00:00:00:00:00 ff:ff:ff:ff:ff:ff 98:fa:9b:50:d8:10\n", ["98fa9b50d810"]),
+        ("serial\nVMware-56 4d x\n", ["vmware564dx"]),
+        ("serial,id\nTo be filled by O.E.M.,a1\n", ["a1"]),
+        ("uuid\n4C4C4544-0042-4210-8056-B4C04F4E4B33\n", ["4c4c454400424210" + "8056b4c04f4e4b33"]),
+        ("uuid\n4c4c4544 0042 42108056 b4c04f4e4b33\n", ["4c4c4544004242108056b4c04f4e4b33"]),
+        ("uuid,id\n03000200-0400-0500-0006-000700080009,x\n", ["x"]),
+        ("id\n10.0.0.5\n", ["10.0.0.5"]),
+        ("serial\n1010\n", ["1010"]),
+        ("ip,id\n10.0.0.5,x\n", ["x"]),
+    ],
+)
+def test_what_a_row_identifies(text: str, identities: list[str]) -> None:
+    found, fault = judge(text)
+    assert fault is None
+    assert list(found) == identities
+
+
+@pytest.mark.parametrize(
+    ("text", "fault", "identities"),
+    [
+        ("id,mac\nweb-01,98:fa:9b:50:d8:zz\n", "column mac", ["web01"]),
+        ("id,mac\nweb-01,98:fa:9b:50:d8:10 x\n", "column mac", ["web01", "98fa9b50d810"]),
+        ("id,mac\nweb 01,98:fa:9b:50:d8:10\n", "column id", ["98fa9b50d810"]),
+        ("id,mac\nInventory,98:fa:9b:50:d8:10\n", "column id", ["98fa9b50d810"]),
+        ("id,serial\nweb-01,---\n", "column serial", ["web01"]),
+        ("id,uuid\nweb-01,4c4c4544\n", "column uuid", ["web01"]),
+        ("id,mac\nweb-01,98:fa:9b:50:d8:10,extra\n", "3 cells", ["web01", "98fa9b50d810"]),
+        ("id,mac\nweb-01,98:fa:9b:50:d8:10,\n", "3 cells", ["web01", "98fa9b50d810"]),
+        ("id,role\n,web\n", "no value in id", []),
+    ],
+)
+def test_a_fault_names_the_column_keeps_valid_identities_and_quotes_nothing(
+    text: str, fault: str, identities: list[str]
+) -> None:
+    found, why = judge(text)
+    assert why is not None
+    assert fault in why
+    assert "zz" not in why
+    assert "nventory" not in why
+    assert list(found) == identities
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("serial,id\nNone,web-01\n", ["column serial: a value that many machines share identifies nobody"]),
+        ("id\nw1\n", ["column id: a value of under 4 letters and digits is not recognised in a JSON body"]),
+        ("id\nweb1\n", []),
+    ],
+)
+def test_what_surprises_is_noted(text: str, expected: list[str]) -> None:
+    table = read_table("inventory.csv", text)
+    assert notes(table.layout, table.rows[0].cells()) == expected
+
+
+def test_the_addresses_of_a_mac_cell_are_several_values_and_any_other_cell_is_one() -> None:
+    table = read_table("inventory.csv", "id,mac,disks\nweb-01,98:fa:9b:50:d8:10 98fa9b50d811,sda sdb\n")
+    assert table.rows[0].values() == {
+        "id": ["web-01"],
+        "mac": ["98:fa:9b:50:d8:10", "98fa9b50d811"],
+        "disks": ["sda sdb"],
+    }
+    assert table.rows[0].name == "web-01"
+
+
+def test_a_row_without_an_id_is_called_by_its_first_identity() -> None:
+    assert read_table("inventory.csv", f"serial,mac\nX1,{MAC}\n").rows[0].name == "98fa9b50d810"
+
+
+def test_an_export_of_a_spreadsheet_is_read() -> None:
+    table = read_table(
+        "inventory.csv",
+        "\ufeffid;mac;Serial;addr;note;;\r\n"
+        'web-01;98-FA-9B-50-D8-10;"7ABC 123";10.0.0.5/24;"Rack A; top\r\nnext to ""b""";;\r\n'
+        ";;;;;;\r\n"
+        "web-02;98-FA-9B-50-D8-11;;10.0.0.6/24; ;;\r\n"
+        "\r\n",
+    )
+    assert [(row.by_column(), table.line_of(row)) for row in table.rows] == [
+        (
+            {
+                "id": "web-01",
+                "mac": "98-FA-9B-50-D8-10",
+                "Serial": "7ABC 123",
+                "addr": "10.0.0.5/24",
+                "note": 'Rack A; top\r\nnext to "b"',
+            },
+            2,
+        ),
+        ({"id": "web-02", "mac": "98-FA-9B-50-D8-11", "Serial": "", "addr": "10.0.0.6/24", "note": ""}, 5),
+    ]
+
+
+CELL = st.text(st.sampled_from('ab1 "\t,;\n\r#é'), max_size=6)
+GRID = st.lists(st.tuples(CELL, CELL, CELL), max_size=8)
+
+
+def spelled_by_csv(grid: list[tuple[str, str, str]], separator: str, line_end: str) -> str:
+    """A text as the standard library's writer spells it, with every cell quoted where blanks have to stay."""
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=separator, lineterminator=line_end, quoting=csv.QUOTE_ALL)
+    writer.writerow(["id", "note", "more"])
+    writer.writerows(grid)
+    return text.getvalue()
+
+
+@settings(deadline=None, max_examples=60)
+@given(GRID, st.sampled_from(",;\t"), st.sampled_from(["\n", "\r\n"]))
+def test_what_another_program_wrote_is_read_as_it_was_meant(
+    grid: list[tuple[str, str, str]], separator: str, line_end: str
+) -> None:
+    table = read_table("inventory.csv", spelled_by_csv(grid, separator, line_end))
+    assert [tuple(row.cells()) for row in table.rows] == [row for row in grid if any(row)]
+
+
+def literally(text: str) -> list[tuple[int, list[str]]]:
+    """The records of a text with commas, read character by character as docs/inventory.md#syntax says.
+
+    Raises ValueError for a quote that stays open and for text after a closing quote.
+    """
+    found = []
+    lines = re.split("\r\n|\n|\r", text)
+    line = 0
+    while line < len(lines):
+        begun = line
+        rest = lines[line]
+        cells: list[str] = []
+        while not rest.startswith("#") or cells:
+            bare = rest.lstrip(" \t")
+            if bare.startswith('"'):
+                value, rest = "", bare[1:]
+                while (closing := rest.replace('""', "xx").find('"')) < 0:
+                    line += 1
+                    if line == len(lines):
+                        raise ValueError
+                    value, rest = value + rest + "\n", lines[line]
+                value, rest = (value + rest[:closing]).replace('""', '"'), rest[closing + 1 :].lstrip(" \t")
+                if rest and not rest.startswith(","):
+                    raise ValueError
+                _, comma, rest = rest.partition(",")
+            else:
+                value, comma, rest = rest.partition(",")
+            cells.append(value if bare.startswith('"') else value.strip(" \t"))
+            if not comma:
+                break
+        if any(cells):
+            found.append((begun + 1, cells))
+        line += 1
+    return found
+
+
+LINES = st.lists(
+    st.one_of(
+        st.sampled_from(
+            ["", "#x", "a,b", "a, b ,", ' "a" ,b', '"a', 'b"', 'a"b,c', '"a""b",c', '"a"b', ";", ",,", " "]
+        ),
+        st.text(st.sampled_from('ab ,"#'), max_size=6),
+    ),
+    max_size=7,
+)
+
+
+def as_read(text: str) -> list[tuple[int, list[str]]] | int:
+    """The records of a text with their lines; where it cannot be read, the line that says so."""
+    try:
+        table = read_table("inventory.csv", text)
+    except UnreadableError as error:
+        return error.line
+    return [(line, table.layout.syntax.cells(row.text)) for line, row in zip(table.lines, table.rows, strict=True)]
+
+
+@settings(deadline=None, max_examples=150)
+@given(LINES, st.sampled_from(["\n", "\r\n", "\r"]))
+def test_reading_agrees_with_a_literal_reading(lines: list[str], line_end: str) -> None:
+    read = as_read(line_end.join(["id,n,m,o", *lines]))
+    try:
+        expected = literally("\n".join(["id,n,m,o", *lines]))[1:]
+    except ValueError:
+        assert isinstance(read, int)
+        return
+    assert not isinstance(read, int)
+    assert [(line, [cell.replace(line_end, "\n") for cell in cells]) for line, cells in read] == expected
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(LINES, min_size=4, max_size=4), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans())
+def test_a_changed_text_is_read_as_it_would_be_alone(parts: list[list[str]], line_end: str, ends: bool) -> None:
+    head, before, after, tail = parts
+
+    def text_of(middle: list[str]) -> str:
+        return line_end.join(["id,n,m,o", *head, *middle, *tail]) + (line_end if ends else "")
+
+    try:
+        table = read_table("inventory.csv", text_of(before))
+    except UnreadableError:
+        return
+    expected = as_read(text_of(after))
+    if isinstance(expected, int):
+        with pytest.raises(UnreadableError, match=f"line {expected}:"):
+            table_after(table, "inventory.csv", text_of(after))
+        return
+    changed = table_after(table, "inventory.csv", text_of(after))
+    fresh = read_table("inventory.csv", text_of(after))
+    assert [row.text for row in changed.table.rows] == [row.text for row in fresh.rows]
+    assert list(changed.table.lines) == list(fresh.lines)
+    assert [changed.table.line_of(row) for row in changed.table.rows] == list(fresh.lines)
+    kept = [row for row in table.rows if not any(row is gone for gone in changed.removed)]
+    assert {id(row) for row in changed.table.rows} == {id(row) for row in [*kept, *changed.added]}
+    assert not {row.text for row in changed.removed} & {row.text for row in changed.added}
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param(
+            ['id,n\na,b\nc,d\n#"\ne,f\n', 'id,n\na,"b\nc,d\n#"\ne,f\n'],
+            id="a quote that closes in the common end",
+        ),
+        pytest.param(
+            ["id,n\na,b\nc,d\n", 'id,n\na,"b\nx,y"\nc,d\n', 'id,n\na,"b\nx,z"\nc,d\n', "id,n\nx,y\n"],
+            id="records of several lines that come, change and go",
+        ),
+        pytest.param(["id,n\na,b\n", "id, n\na,b\n", "id,n\nc,b\n"], id="a header that is spelled differently"),
+        pytest.param(["id,n\na,b\n", "# x\nid,n\na,b\n", "id,n"], id="lines above the header, no rows"),
+        pytest.param(["id\r\na\r\nb\r\n", "id\na\nb\n", "id\ra\rb\r"], id="other line ends"),
+    ],
+)
+def test_each_of_several_changes_is_read_as_it_would_be_alone(texts: list[str]) -> None:
+    table = None
+    for text in texts:
+        fresh = read_table("inventory.csv", text)
+        table = table_after(table, "inventory.csv", text).table
+        assert [row.text for row in table.rows] == [row.text for row in fresh.rows]
+        assert [table.line_of(row) for row in table.rows] == list(fresh.lines)
+
+
+def test_one_changed_row_of_many_is_one_new_row() -> None:
+    lines = ["id,role", *[f"web-{number:05},web" for number in range(5_000)]]
+    table = read_table("inventory.csv", "\n".join(lines))
+    lines[3_000] = "web-02999,db"
+    lines.insert(10, "# a comment moves the lines")
+    changed = table_after(table, "inventory.csv", "\n".join(lines))
+    assert [row.text for row in changed.removed] == ["web-02999,web"]
+    assert [row.text for row in changed.added] == ["web-02999,db"]
+    assert changed.table.line_of(changed.table.rows[-1]) == 5_002
+
+
+def test_a_changed_header_makes_every_row_new() -> None:
+    table = read_table("inventory.csv", "id,role\na1,web\n")
+    changed = table_after(table, "inventory.csv", "id,kind\na1,web\n")
+    assert (changed.removed, [row.by_column() for row in changed.added]) == (
+        list(table.rows),
+        [{"id": "a1", "kind": "web"}],
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "values", "expected"),
+    [
+        (0, ["web-01", MAC, "db"], "web-01, 98:fa:9b:50:d8:10 ,db"),
+        (0, ["web-01", "98:fa:9b:50:d8:12", "web"], "web-01, 98:fa:9b:50:d8:12 ,web"),
+        (0, ["web-01", "", "a,b"], 'web-01,  ,"a,b"'),
+        (0, ["#1", MAC, "web"], '"#1", 98:fa:9b:50:d8:10 ,web'),
+    ],
+)
+def test_an_edit_changes_its_cells_and_no_other_byte(row: int, values: list[str], expected: str) -> None:
+    text = '\ufeff# mine\r\nid,mac,role\r\nweb-01, 98:fa:9b:50:d8:10 ,web\r\n\r\n"web-02" ,98:fa:9b:50:d8:11,web'
+    table = read_table("inventory.csv", text)
+    line = table.lines[row]
+    assert with_row(text, table, line, values) == text.replace("web-01, 98:fa:9b:50:d8:10 ,web", expected)
+
+
+def test_a_row_that_was_short_gets_the_cells_that_it_needs() -> None:
+    table = read_table("inventory.csv", "id,mac,role,rack\nweb-01\n")
+    assert with_row(table.text, table, 2, ["web-01", "", "db", ""]) == "id,mac,role,rack\nweb-01,,db\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "expected"),
+    [
+        ("id\r\na\r\nb\r\n", 2, "id\r\nb\r\n"),
+        ("id\na\nb", 3, "id\na\n"),
+        ('id,n\na,"x\ny"\nb\n', 2, "id,n\nb\n"),
+        ("id\ra\rb\r", 2, "id\rb\r"),
+    ],
+)
+def test_a_removed_row_takes_its_line_end_along(text: str, line: int, expected: str) -> None:
+    assert without_row(text, read_table("inventory.csv", text), line) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("id,n\r\na,b\r\n", "id,n\r\na,b\r\nc,d\r\n"),
+        ("id,n\na,b", "id,n\na,b\nc,d\n"),
+        ("\ufeffid;n", "\ufeffid;n\nc;d\n"),
+        ("id\tn\r", "id\tn\rc\td\r"),
+    ],
+)
+def test_a_new_row_is_appended_as_the_file_is_spelled(text: str, expected: str) -> None:
+    assert with_rows_added(text, read_table("inventory.csv", text), [["c", "d"]]) == expected
+
+
+@settings(deadline=None, max_examples=80)
+@given(GRID.filter(lambda grid: any(map(any, grid))), st.tuples(CELL, CELL, CELL), st.data())
+def test_whatever_a_row_is_changed_to_it_is_read_back_and_nothing_else_changes(
+    grid: list[tuple[str, str, str]], values: tuple[str, str, str], data: st.DataObject
+) -> None:
+    text = spelled_by_csv(grid, data.draw(st.sampled_from(",;\t")), data.draw(st.sampled_from(["\n", "\r\n"])))
+    table = read_table("inventory.csv", text)
+    at = data.draw(st.integers(0, len(table.rows) - 1))
+
+    def rows(changed: str) -> list[tuple[str, ...]]:
+        return [tuple(row.cells()) for row in read_table("inventory.csv", changed).rows]
+
+    before = rows(text)
+    edited = with_row(text, table, table.lines[at], values)
+    assert rows(edited) == [row for row in [*before[:at], values, *before[at + 1 :]] if any(row)]
+    assert rows(without_row(text, table, table.lines[at])) == before[:at] + before[at + 1 :]
+    assert rows(with_rows_added(text, table, [values])) == [*before, *([values] if any(values) else [])]
+    assert edited.startswith(text[: text.index("\n")])
+
+
+@settings(deadline=None)
+@given(st.text(st.sampled_from('a "\t,;\r\n#\ufeff'), max_size=6), st.sampled_from(",;\t"))
+def test_a_written_cell_is_read_back(value: str, separator: str) -> None:
+    text = f"{written(value, separator, is_first=True)}{separator}x"
+    table = read_table("inventory.csv", f"id{separator}n\n{text}\n")
+    assert table.rows[0].cells() == [value, "x"]
+
+
+def test_sentences_of_faults_quote_no_cell() -> None:
+    text = 'id,mac,serial,uuid\nhush hush,hush,"!hush",hush\n'
+    found, fault = judge(text.replace('"!hush"', "!!"))
+    assert found == {}
+    assert fault
+    assert "hush" not in fault
+    assert re.search(r"column \w+", fault)
+    assert identity("hush")
+
+
+def _lines(table: Table) -> list[int]:
+    return list(table.lines)
+
+
+def test_a_row_is_found_however_far_it_has_moved() -> None:
+    rows = [f"m{number}" for number in range(6_000)]
+    table = read_table("inventory.csv", "\n".join(["id", *rows]))
+    last = table.rows[-1]
+    changed = table_after(table, "inventory.csv", "\n".join(["id", *rows[5_000:]]))
+    assert changed.table.rows[-1] is last
+    assert changed.table.line_of(last) == 1_001
+    assert changed.table.line_of(table.rows[0]) is None
+    assert _lines(changed.table)[0] == 2
