@@ -16,9 +16,10 @@ from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
 from answerd.answers.masking import masked
 from answerd.answers.select import Question, select
-from answerd.answers.sources import REPORT, STATE, Sources, Values
+from answerd.answers.sources import REPORT, Sources, Values
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill
+from answerd.facts import STATE
 from answerd.formats import FORMATS
 from answerd.formats.family import Prepared
 from answerd.formats.template import SECRETS, Lookup, Placeholder, Template

@@ -1,4 +1,4 @@
-"""The gates of installs on the way of a request: who asks, whether it is given the document, and the URL of its reports.
+"""The gates of installs on the way of a request: who asks, whether it gets the document, and the URL of its reports.
 
 Rules: docs/install-once.md. Asks the states only where an answer has ``once`` or ``{{ report }}``, or a selector names
 ``state``. Knows no database and no clock: an `InstallSource` brings them.
@@ -7,21 +7,21 @@ Rules: docs/install-once.md. Asks the states only where an answer has ``once`` o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.members import claimed_member
 from answerd.answers.select import Selection
-from answerd.errors import CannotFill, GateClosed
+from answerd.errors import CannotFill
 from answerd.facts import Facts
 from answerd.formats.once import Once
 from answerd.identity import identity, is_shared_by_many, mac_digits, without_pxelinux_prefix
-from answerd.installs.memory import Judgement, Memory, Remembered, Visitor, state_of
+from answerd.installs.memory import Judgement, Memory, Remembered, Visitor
 from answerd.installs.sentences import script, sentence
-from answerd.installs.states import Asked, Gate, Record, Refusal, Rules, State
-from answerd.installs.tokens import WORTHLESS, Speaker, token_of
+from answerd.installs.states import Asked, Gate, Record, Refusal, Rules
+from answerd.installs.tokens import Speaker, token_of
 
 IPXE = "ipxe"
 """The format whose documents are a boot loader's."""
@@ -63,6 +63,11 @@ class Asking(NamedTuple):
     judgement: Judgement
     document: str
     peer: str
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the records to which this happened."""
+        return [remembered.record.name for remembered, _ in self.judgement.outcomes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,22 +127,26 @@ def _nameless(what: str) -> CannotFill:
     return CannotFill(reason, "report", missing=True)
 
 
-def refusal_sentence(asking: Asking) -> str | None:
-    """Return why the document is refused; None where it is given."""
-    judgement = asking.judgement
-    if judgement.refuser is None or judgement.refusal is None:
-        return None
-    return sentence(judgement.refuser, judgement.refusal)
+def is_loader(extension: str) -> bool:
+    """Return whether documents of a format are a boot loader's scripts."""
+    return extension == IPXE
 
 
-def refused(asking: Asking, extension: str) -> bytes:
-    """Return what a boot loader gets at a closed gate. Raises `GateClosed` with the sentence for everybody else."""
+def refusal_sentence(asking: Asking) -> str:
+    """Return why a document is refused. Raises `ValueError` where it is not."""
+    return sentence(*_refusal(asking))
+
+
+def script_of(asking: Asking) -> bytes:
+    """Return what a boot loader gets at a closed gate. Raises `ValueError` where the document is not refused."""
+    return script(*_refusal(asking))
+
+
+def _refusal(asking: Asking) -> tuple[Record, Refusal]:
     judgement = asking.judgement
     if judgement.refuser is None or judgement.refusal is None:
-        raise ValueError("the document was not refused")
-    if extension != IPXE:
-        raise GateClosed(sentence(judgement.refuser, judgement.refusal))
-    return script(judgement.refuser, judgement.refusal)
+        raise ValueError("the document is not refused")
+    return judgement.refuser, judgement.refusal
 
 
 # --- who asks --------------------------------------------------------------------------------------------------------
@@ -232,75 +241,9 @@ def _named(value: Mapping[str, Any], label: str) -> Iterator[str]:
 
 
 def url_of_host(scheme: str, facts: Facts) -> str:
-    """Return the URL by which a request reached the service, from its ``Host``. Raises `CannotFill` where it is none."""
+    """Return the URL that a request reached, from its ``Host``. Raises `CannotFill` where that is no host and port."""
     for name, value in facts.request.headers:
         if name == "host" and _HOST.match(value):
             return f"{scheme}://{value}"
     reason = "{{ report }} needs SERVICE_URL: the request has no Host that is a host and a port"
     raise CannotFill(reason, "report", missing=False)
-
-
-# --- states that are assumed -----------------------------------------------------------------------------------------
-
-
-class _Assumed(Memory):
-    """Every machine is in one state, and has been for a moment."""
-
-    def __init__(self, state: State, now: float) -> None:
-        super().__init__()
-        self._record = Record(
-            "",
-            state=state,
-            since=now,
-            was_armed=state is not State.NEW,
-            by_operator=state is State.INSTALLED,
-            starts=0 if state in (State.NEW, State.ARMED) else 1,
-            heard=now,
-        )
-
-    def found_by(self, identities: object, name: str | None = None) -> list[Remembered]:
-        """Return the assumed record, of the machine's name."""
-        return []
-
-    def new(self, name: str) -> Record:
-        """Return the assumed record."""
-        return Record(
-            name,
-            1,
-            self._record.state,
-            self._record.since,
-            self._record.was_armed,
-            self._record.by_operator,
-            self._record.starts,
-            heard=self._record.heard,
-        )
-
-    def state(self, records: list[Remembered]) -> State:
-        """Return the assumed state."""
-        return self._record.state
-
-
-@dataclass(frozen=True, slots=True)
-class AssumedInstalls:
-    """An `InstallSource` that remembers nothing: every machine is in ``state``, and tokens are worth nothing."""
-
-    url: str
-    state: State = State.ARMED
-    clock: Callable[[], float] = lambda: 0.0
-    rules: Rules = Rules()
-    key: bytes = WORTHLESS
-
-    def current(self) -> Memory:
-        """Return a memory in which every machine is in the state."""
-        return _Assumed(self.state, self.clock())
-
-    def now(self) -> float:
-        """Return the time."""
-        return self.clock()
-
-    def base_url(self, facts: Facts) -> str:
-        """Return the URL that is shown."""
-        return self.url
-
-    def given(self, asking: Asking) -> None:
-        """Do nothing: what is tried is given to nobody."""

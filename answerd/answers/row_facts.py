@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from answerd.facts import Facts
+from answerd.facts import STATE, Facts
 from answerd.inventory.rows import Row
 
 
@@ -32,11 +32,15 @@ class RowFacts(Facts):
 
     def values(self, label: str) -> Sequence[str]:
         """Return the values of a case-folded label: the row's, where it has any, else the request's."""
+        if label == STATE:  # the row's identities find the machine's install too
+            return super().values(label)
         written = self._written.get(label)
         return self._said.values(label) if written is None else written
 
     def first(self, label: str) -> str | None:
         """Return the first of the `values`."""
+        if label == STATE:
+            return super().first(label)
         written = self._written.get(label)
         return self._said.first(label) if written is None else written[0]
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from answerd.identity import identity
+from answerd.identity import identity, is_shared_by_many
 from answerd.installs.states import (
     Asked,
     Event,
@@ -68,8 +68,15 @@ class Judgement(NamedTuple):
 class Memory:
     """All records. Of one process, and edited by its loop only; walks and look-ups from other threads are safe."""
 
-    def __init__(self, remembered: Iterable[Remembered] = (), forgotten: Mapping[str, int] | None = None) -> None:
-        """``forgotten`` maps the identity of a name to the last attempt before it was forgotten."""
+    def __init__(
+        self,
+        remembered: Iterable[Remembered] = (),
+        forgotten: Mapping[str, int] | None = None,
+        assumed: Record | None = None,
+    ) -> None:
+        """``forgotten`` maps the identity of a name to the last attempt before it was forgotten. ``assumed`` is what a
+        machine without a record begins with, its name apart; without it that is a new one."""
+        self._assumed = assumed
         self.by_name: dict[str, Remembered] = {}
         self._by_identity: dict[str, tuple[str, ...]] = {}
         self.forgotten: dict[str, int] = dict(forgotten or {})
@@ -117,8 +124,15 @@ class Memory:
             names += self._by_identity.get(one, ())
         return [self.by_name[one] for one in dict.fromkeys(names) if one in self.by_name]
 
+    def state(self, records: Iterable[Remembered]) -> State:
+        """Return the state of a machine that these records belong to."""
+        found = list(records)
+        return state_of(found) if found or self._assumed is None else self._assumed.state
+
     def new(self, name: str) -> Record:
         """Return the record that a machine without one begins with."""
+        if self._assumed is not None:
+            return replace(self._assumed, name=name)
         return Record(name, self.forgotten.get(identity(name), 0) + 1)
 
     def judge(self, visitor: Visitor, found: Iterable[Remembered], asked: Asked, rules: Rules) -> Judgement:
@@ -149,6 +163,12 @@ class Applied(NamedTuple):
     outcome: Outcome
 
 
+def _made(name: str, attempt: int) -> Remembered:
+    """Return a new record, which its name finds from the start: a report may come before its first answer is written."""
+    own = identity(name)
+    return Remembered(Record(name, attempt), {} if is_shared_by_many(own) else {own: name})
+
+
 class Happened(NamedTuple):
     """An event of the record of ``name``, with the identities that it adds and the group that was part of an answer."""
 
@@ -164,7 +184,7 @@ def apply(before: Remembered | None, forgotten: int, happened: Happened, rules: 
 
     An event may be worked in long after it was decided: what is refused by now adds its identities and nothing else.
     """
-    remembered = before or Remembered(Record(happened.name, forgotten + 1))
+    remembered = before or _made(happened.name, forgotten + 1)
     event, known = happened.event, remembered.identities
     outcome = step(remembered.record, event, rules)
     if isinstance(event, Reported) and event.attempt != remembered.record.attempt:

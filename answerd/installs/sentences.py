@@ -15,7 +15,7 @@ _LONGEST_NAME = 100
 
 
 def shown(name: str) -> str:
-    """Return a name fit for scripts, logs and terminals: anything but letters, digits, blanks and ``._:@+-`` is ``?``."""
+    """Return a name for scripts, logs and terminals: all but letters, digits, blanks and ``._:@+-`` becomes ``?``."""
     return _UNSAFE.sub("?", name[:_LONGEST_NAME])
 
 

@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from answerd.errors import AnswerError, AnswerTooLarge, BrokenDocument, CannotFill, EmptyAnswer, NotClaimed
+from answerd.errors import (
+    AnswerError,
+    AnswerTooLarge,
+    BrokenDocument,
+    CannotFill,
+    EmptyAnswer,
+    GateClosed,
+    NotClaimed,
+    StatesUnknown,
+)
 
 OK: Final = 200
 NOT_MODIFIED: Final = 304
@@ -64,6 +73,8 @@ ADMIN_STATUSES: Final = frozenset(status.code for status in STATUSES if status.a
 
 OF_ERRORS: Final[Mapping[type[AnswerError], int]] = {
     NotClaimed: NOT_FOUND,
+    GateClosed: NOT_FOUND,
+    StatesUnknown: SERVICE_UNAVAILABLE,
     BrokenDocument: INTERNAL_ERROR,
     CannotFill: INTERNAL_ERROR,
     EmptyAnswer: INTERNAL_ERROR,

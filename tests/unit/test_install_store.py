@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from answerd.formats.once import Once
-from answerd.installs.batch import MOST_EVENTS, MOST_NEWS, MOST_UNKNOWN, Entry, Sighting
 from answerd.installs.memory import Memory, Remembered, Visitor, state_of
 from answerd.installs.states import Asked, Gate, Order, Ordered, Record, Refusal, Reported, Rules, State, Word
-from answerd.installs.store import InstallStore, open_state_file
 from answerd.store import StoreError
+from answerd.store.install_batch import MOST_EVENTS, MOST_NEWS, MOST_UNKNOWN, Entry, Sighting
+from answerd.store.installs import InstallStore, open_state_file
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import SqliteFile
 
@@ -174,7 +174,7 @@ def test_a_write_that_fails_leaves_no_trace(store: InstallStore, monkeypatch: py
     store.write([given()], RULES)
     blocker = SqliteFile(store.path).connect(0)
     blocker.begin("EXCLUSIVE")
-    monkeypatch.setattr("answerd.installs.store.WRITER_WAIT_SECONDS", 0)
+    monkeypatch.setattr("answerd.store.installs.WRITER_WAIT_SECONDS", 0)
     with pytest.raises(StoreError, match="locked"):
         InstallStore.write(store, [reported(Word.INSTALLED)], RULES)
     blocker.rollback()

@@ -22,10 +22,12 @@ from typing import NamedTuple
 import peewee
 
 from answerd.identity import identity
-from answerd.installs.batch import MOST_EVENTS, Batch, Entry, Sighting, write_sightings
 from answerd.installs.memory import Applied, Remembered
 from answerd.installs.states import Rules
-from answerd.installs.tables import (
+from answerd.installs.tokens import KEY_LENGTH
+from answerd.store import WRITER_WAIT_SECONDS, StoreError
+from answerd.store.install_batch import MOST_EVENTS, Batch, Entry, Sighting, write_sightings
+from answerd.store.install_tables import (
     EventRow,
     ForgottenRow,
     InstallRow,
@@ -36,8 +38,6 @@ from answerd.installs.tables import (
     installs_named,
     setting,
 )
-from answerd.installs.tokens import KEY_LENGTH
-from answerd.store import WRITER_WAIT_SECONDS, StoreError
 from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.sqlite_file import READER_WAIT_SECONDS, SqliteFile
 

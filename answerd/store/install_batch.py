@@ -13,7 +13,7 @@ import peewee
 from answerd.identity import identity
 from answerd.installs.memory import Applied, Happened, Remembered, apply
 from answerd.installs.states import Asked, Event, Order, Ordered, Refusal, Reported, Rules, Word
-from answerd.installs.tables import StoredInstall, forgotten_named, installs_named, write_installs
+from answerd.store.install_tables import StoredInstall, forgotten_named, installs_named, write_installs
 
 MOST_EVENTS = 200
 """Events of one record that are kept."""
