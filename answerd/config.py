@@ -145,6 +145,7 @@ class Config:
     tls_cert: str | None = _setting("SERVICE_TLS_CERT", None, "certificate chain (PEM) of the answer endpoint")
     tls_key: str | None = _setting("SERVICE_TLS_KEY", None, "private key (PEM) of that certificate")
     capture_dir: str | None = _setting("SERVICE_CAPTURE_DIR", None, "directory in which requests are recorded")
+    capture: Literal["all", "problems"] = _choice("SERVICE_CAPTURE", ("all", "problems"), "which requests are recorded")
     log: Literal["all", "problems", "off"] = _choice(
         "SERVICE_LOG", ("all", "problems", "off"), "which requests are logged"
     )

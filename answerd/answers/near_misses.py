@@ -17,6 +17,7 @@ from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import AUTOYAST_RULES, Facts
 from answerd.formats import ALL_EXTENSIONS
 from answerd.formats.control import Criterion
+from answerd.identity import mac_digits
 
 if TYPE_CHECKING:
     from answerd.answers.select import Question
@@ -29,6 +30,8 @@ MOST_LABELS = 500
 
 LONGEST_LABEL = 100
 """Characters of a label that is compared with others: what that takes grows with the square of them."""
+
+_MAC_DIGITS = 12
 
 LONGEST_NAME = 120
 """Characters of who asked."""
@@ -44,10 +47,15 @@ def unclaimed(catalogue: Catalogue, question: Question) -> str:
     if question.only_naming is None:
         near = nearest_miss(catalogue, question)
         parts += [near] if near else []
-    seen = list(facts.identities)
+    seen = sorted(facts.identities, key=_is_no_mac)
     if len(seen) > 1 or any(sent not in facts.described for sent in facts.identities.values()):
         parts.append(f"identities seen: {join_limited(seen, MOST_IDENTITIES)}")
     return "; ".join(parts)
+
+
+def _is_no_mac(name: str) -> bool:
+    """For sorting: MAC addresses come first, because they are what a machine is looked up by at its console."""
+    return len(name) != _MAC_DIGITS or mac_digits(name) is None
 
 
 def _why_no_default(question: Question) -> str:

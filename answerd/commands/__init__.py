@@ -34,6 +34,7 @@ NAMES = (
     "import",
     "export",
     "config",
+    "boot-config",
 )
 """Every command. To add one: its name here and a module of that name (`module_name`)."""
 

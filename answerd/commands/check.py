@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from answerd.check import Report, built_in_verdict, check
 from answerd.commands import Arguments, Help
 from answerd.commands.common import read_documents
-from answerd.commands.terminal import coloured, plain, print_json, progress
+from answerd.commands.terminal import coloured, counted, plain, print_json, progress
 from answerd.validators import Verdict
 
 HELP = Help(
@@ -70,7 +70,8 @@ def _print(problems: list[str], report: Report) -> None:
         advice = "mend the problems; answerd render ID --why shows how one machine's answer comes about"
     else:
         advice = "answerd render ID --explain shows where each line of an answer comes from"
-    summary = f"{report.rendered} answers tried, {len(problems)} problems, {len(report.notes)} notes"
+    counts = counted(len(problems), "problem"), counted(len(report.notes), "note")
+    summary = f"{counted(report.rendered, 'answer')} tried, {', '.join(counts)}"
     print(f"{coloured(summary, 'red' if problems else 'green')}; {advice}")
 
 

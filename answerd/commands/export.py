@@ -9,9 +9,10 @@ from answerd.commands import Arguments, Help
 from answerd.commands.terminal import counted, plain, progress
 from answerd.config import read_config
 from answerd.identity import printable
+from answerd.store import no_progress
 from answerd.store.opening import require_database
 from answerd.store.sqlite import SqliteStore
-from answerd.store.transfer import export_directory, no_progress
+from answerd.store.transfer import export_directory
 
 HELP = Help(
     summary="Write the database's documents into a directory.",

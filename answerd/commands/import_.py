@@ -10,8 +10,9 @@ from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
 from answerd.commands.terminal import counted, plain, progress
 from answerd.config import read_config
 from answerd.identity import printable
+from answerd.store import no_progress
 from answerd.store.sqlite import SqliteStore
-from answerd.store.transfer import import_directory, no_progress
+from answerd.store.transfer import import_directory
 
 HELP = Help(
     summary="Copy a directory of documents into the database.",

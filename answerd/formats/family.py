@@ -126,6 +126,27 @@ class Slot:
     template: Template
     write: Callable[[str], str]
 
+    def fill(self, lookup: Lookup) -> str:
+        """What stands in the document for one request. Raises `answerd.errors.CannotFill`."""
+        return self.write(self.template.fill(lookup))
+
+
+class TypedSlot(Slot):
+    """A place of a placeholder that becomes a number, a boolean or a list of strings.
+
+    All families that have these types write them alike: ``42``, ``true``, ``["a", "b"]``. ``write`` makes the string
+    of a text, quotes included; a text that is shown in place of the value is one too.
+    """
+
+    __slots__ = ()
+
+    def fill(self, lookup: Lookup) -> str:
+        """The value in its type."""
+        placeholder = self.template.typed
+        if placeholder is None or placeholder.type != "list":
+            return self.template.fill(lookup)
+        return f"[{', '.join(map(self.write, placeholder.values(lookup)))}]"
+
 
 def fragments(text: str | Template, write: Callable[[str], str]) -> Iterator[str | Slot]:
     """A text as it stands in a document by ``write``, cut at its placeholders."""
@@ -137,6 +158,12 @@ def fragments(text: str | Template, write: Callable[[str], str]) -> Iterator[str
 def hole(placeholder: Placeholder, write: Callable[[str], str]) -> Slot:
     """The hole of one placeholder. The answers of a fleet share theirs."""
     return Slot(Template((placeholder,)), write)
+
+
+@remembered(1_024, Placeholder.size, LONGEST_REMEMBERED)
+def typed_hole(placeholder: Placeholder, write: Callable[[str], str]) -> TypedSlot:
+    """The place of one placeholder that becomes another type than a string; ``write`` makes a whole string."""
+    return TypedSlot(Template((placeholder,)), write)
 
 
 _LONGEST_ALIKE = 1_000
@@ -194,7 +221,7 @@ class Prepared:
         filled: list[bytes] = []
         room = LARGEST_ANSWER
         for length, hole in zip(cuts, holes, strict=False):  # behind the last hole there are bytes again
-            value = hole.write(hole.template.fill(lookup)).encode()
+            value = hole.fill(lookup).encode()
             room -= len(value)
             if room < 0:  # before the rest is made: a value may be long, and repeated
                 raise AnswerTooLarge(f"the filled answer has more than {LARGEST_ANSWER} bytes")

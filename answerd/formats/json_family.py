@@ -19,7 +19,17 @@ from typing import Any, NoReturn
 
 from answerd.errors import CannotFill
 from answerd.formats import plain
-from answerd.formats.family import DEEPEST, ParseError, Path, Prepared, RawControl, Slot, Tree, line_and_column
+from answerd.formats.family import (
+    DEEPEST,
+    ParseError,
+    Path,
+    Prepared,
+    RawControl,
+    Slot,
+    Tree,
+    TypedSlot,
+    line_and_column,
+)
 from answerd.formats.template import Placeholder, Template, TemplateReader
 from answerd.identity import brief
 
@@ -179,6 +189,8 @@ def _value(value: object, line: str) -> Iterator[str | Slot]:
         yield from _members(value, line)
     elif isinstance(value, list):
         yield from _elements(value, line)
+    elif isinstance(value, Template) and value.typed:
+        yield TypedSlot(value, partial(_fill_string, value.typed))
     elif isinstance(value, Template):
         yield '"'
         for part in value.parts:
@@ -212,6 +224,10 @@ def _elements(elements: list[Any], line: str) -> Iterator[str | Slot]:
 def _escape(text: str) -> str:
     """A text as it stands between the quotes of a JSON string."""
     return _quoted(text)[1:-1]
+
+
+def _fill_string(placeholder: Placeholder, text: str) -> str:
+    return f'"{_fill(placeholder, text)}"'
 
 
 def _fill(placeholder: Placeholder, text: str) -> str:

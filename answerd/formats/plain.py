@@ -94,4 +94,4 @@ def placeholders(tree: Any, reader: TemplateReader) -> Any:
         }
     if isinstance(tree, list):
         return [placeholders(value, reader) for value in tree]
-    return reader(tree) if type(tree) is str and "{{" in tree else tree
+    return reader(tree, has_types=True) if type(tree) is str and "{{" in tree else tree

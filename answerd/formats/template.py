@@ -9,26 +9,28 @@ family's, in its `Slot`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from answerd.errors import MOST_PROBLEMS, CannotFill
-from answerd.identity import brief, mac_digits
+from answerd.formats import filters
+from answerd.formats.filters import FILTERS, Filter, one
+from answerd.identity import brief
 from answerd.memo import remembered
 
 _STRING = r'"[^"\r\n]*"|\'[^\'\r\n]*\''
 _LABEL = r"[\w$@][\w$@.:-]*"
-_FILTER = rf"[A-Za-z_]\w*(?:[ \t]*\([ \t]*(?:{_STRING})[ \t]*\))?"
+_FILTER = rf"[A-Za-z_]\w*(?:[ \t]*\([ \t]*(?:{_STRING})(?:[ \t]*,[ \t]*(?:{_STRING}))*[ \t]*\))?"
 _PLACEHOLDER = re.compile(
     rf"\{{\{{[ \t]*(?P<subject>{_STRING}|{_LABEL})(?P<filters>(?:[ \t]*\|[ \t]*{_FILTER})*)[ \t]*\}}\}}"
 )
-_ONE_FILTER = re.compile(rf"\|[ \t]*(?P<name>[A-Za-z_]\w*)(?:[ \t]*\([ \t]*(?P<argument>{_STRING})[ \t]*\))?")
+_ONE_FILTER = re.compile(rf"\|[ \t]*(?P<name>[A-Za-z_]\w*)(?:[ \t]*\((?P<texts>(?:{_STRING}|[ \t,])*)\))?")
+_ONE_TEXT = re.compile(_STRING)
 _LINE_END = re.compile(r"[\r\n]")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode category Cc, all of it
 _NOT_IN_A_SECRET = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # the same, but for line ends and tabs
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
-_OCTETS = range(0, 12, 2)
 _LONGEST_SPELLING = 200
 """Characters by which a faulty placeholder is looked for in its document."""
 _SPELLINGS: tuple[tuple[str, str], ...] = (("", ""), ('"', '\\"'), ("'", "''"), ('"', "&quot;"))
@@ -39,39 +41,6 @@ MOST_FILTERS = 32
 
 LONGEST_REMEMBERED = 200
 """Characters of a placeholder that is read once for all documents that have it."""
-
-
-def _separated_by(separator: str) -> Callable[[str], str]:
-    def spell(value: str) -> str:
-        digits = mac_digits(value)
-        if digits is None:
-            raise ValueError("is not a MAC address")
-        return separator.join([digits[at : at + 2] for at in _OCTETS])
-
-    return spell
-
-
-_NO_SLUG = re.compile(r"[^a-z0-9]+")
-_LONGEST_SLUG = 63
-"""Characters of a DNS label (RFC 1035)."""
-
-
-def _slug(value: str) -> str:
-    slug = _NO_SLUG.sub("-", value.lower()).strip("-")[:_LONGEST_SLUG].rstrip("-")
-    if not slug:
-        raise ValueError("has no ASCII letter or digit")
-    return slug
-
-
-FILTERS: dict[str, Callable[[str], str]] = {
-    "bare": _separated_by(""),
-    "colons": _separated_by(":"),
-    "dashes": _separated_by("-"),
-    "lower": str.lower,
-    "upper": str.upper,
-    "slug": _slug,
-}
-"""The filters that take no argument. ``default("text")`` is the one that does; it acts on what is missing."""
 
 
 SECRETS = "secret."
@@ -92,31 +61,67 @@ class Lookup(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """One label and the filters its value goes through. A filter is its name and, for ``default``, its text.
+    """One label and the filters its value goes through.
 
     ``label`` is case-folded, but for the name of a secret; ``written`` is how the document spells it. ``is_secret``:
     its value comes from the service's secrets, may hold line ends and tabs, and is missing for good where it is
-    missing.
+    missing. ``gathers``: a filter wants all values of the label, else the first one counts.
     """
 
     label: str
-    filters: tuple[tuple[str, str | None], ...] = ()
+    filters: tuple[Filter, ...] = ()
     written: str = ""
     is_secret: bool = False
+    gathers: bool = False
+
+    def __str__(self) -> str:
+        """As a document may write it."""
+        return "{{ " + " | ".join([self.label, *(_spelled(name, texts) for name, texts in self.filters)]) + " }}"
 
     def value(self, lookup: Lookup) -> str:
         """What the request puts here. Raises `CannotFill` when it has no such fact or the fact cannot be used."""
+        if self.gathers:
+            return self.values(lookup)[0]
         value = lookup.first(self.label)
         if value is not None and not value.isprintable():
             self._refuse_unusable(value)
         if self.filters:
-            value = self._filtered(value)
+            for name, texts in self.filters:
+                try:
+                    value = one(name, texts, value) if texts or value is None else FILTERS[name](value)
+                except ValueError as error:
+                    raise self._refused_by(name, error) from None
+            if value is not None and not value.isprintable():  # the text of a default
+                self._refuse_unusable(value)
         if value is None:
-            reason = f"the request has no fact {self._shown!r}, which the answer needs"
-            raise CannotFill(reason, self._shown, missing=True)
-        if self.filters and not value.isprintable():  # the text of a default
-            self._refuse_unusable(value)
+            raise self._missing()
         return value
+
+    def values(self, lookup: Lookup) -> Sequence[str]:
+        """All values that the request puts here, at least one. Raises `CannotFill` as `value` does."""
+        values = lookup.values(self.label)
+        for value in values:
+            if not value.isprintable():
+                self._refuse_unusable(value)
+        for name, texts in self.filters:
+            try:
+                values = filters.several(name, texts, values)
+            except ValueError as error:
+                raise self._refused_by(name, error) from None
+        for value in values:
+            if not value.isprintable():
+                self._refuse_unusable(value)
+        if not values:
+            raise self._missing()
+        return values
+
+    def _missing(self) -> CannotFill:
+        reason = f"the request has no fact {self._shown!r}, which the answer needs"
+        return CannotFill(reason, self._shown, missing=True)
+
+    def _refused_by(self, name: str, error: ValueError) -> CannotFill:
+        reason = f"{{{{ {self._shown} | {name} }}}}: the value {error}"
+        return CannotFill(reason, self._shown, missing=False)
 
     def _refuse_unusable(self, value: str) -> None:
         """Raise `CannotFill` for a value that no answer may take. Before any filter, which could hide it."""
@@ -127,25 +132,24 @@ class Placeholder:
             reason = f"the value of {self._shown!r} is not valid Unicode, which no answer may take"
             raise CannotFill(reason, self._shown, missing=False)
 
-    def _filtered(self, value: str | None) -> str | None:
-        for name, argument in self.filters:
-            if argument is not None:
-                value = argument if value is None else value
-            elif value is not None:
-                try:
-                    value = FILTERS[name](value)
-                except ValueError as error:
-                    reason = f"{{{{ {self._shown} | {name} }}}}: the value {error}"
-                    raise CannotFill(reason, self._shown, missing=False) from None
-        return value
+    @property
+    def type(self) -> str | None:
+        """``number``, ``bool`` or ``list``: what replaces the string that the placeholder is; None for a string."""
+        last = self.filters[-1][0] if self.filters else None
+        return last if last in filters.TYPES else None
 
     def size(self) -> int:
         """Its characters."""
-        return len(self.label) + sum([len(argument or "") for _, argument in self.filters])
+        return len(self.label) + sum([len(text) for _, texts in self.filters for text in texts])
 
     @property
     def _shown(self) -> str:
         return brief(self.written or self.label)
+
+
+def _spelled(name: str, texts: tuple[str, ...]) -> str:
+    quoted = [f"'{text}'" if '"' in text else f'"{text}"' for text in texts]
+    return f"{name}({', '.join(quoted)})" if texts else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +164,12 @@ class Template:
         if len(parts) == 1 and not isinstance(parts[0], str):
             return parts[0].value(lookup)
         return "".join([part if isinstance(part, str) else part.value(lookup) for part in parts])
+
+    @property
+    def typed(self) -> Placeholder | None:
+        """The placeholder of a template that becomes another type than a string; None for any other template."""
+        part = self.parts[0]
+        return part if len(self.parts) == 1 and not isinstance(part, str) and part.type else None
 
 
 class TemplateReader:
@@ -179,10 +189,11 @@ class TemplateReader:
         self.labels: set[str] = set()
         self._looked_at: dict[str, int] = {}
 
-    def __call__(self, text: str, *, open_is_text: bool = False) -> str | Template:
+    def __call__(self, text: str, *, open_is_text: bool = False, has_types: bool = False) -> str | Template:
         """``text`` as a template, or as the text that it stands for when no part of it depends on the request.
 
         ``open_is_text``: whether ``{{`` that its line never closes is text, as in the text family, or a problem.
+        ``has_types``: whether a placeholder that is the whole text may become a number, a boolean or a list.
         """
         start = text.find("{{")
         if start < 0:
@@ -194,8 +205,10 @@ class TemplateReader:
             found = _PLACEHOLDER.match(text, start)
             if found:
                 self.found = True
-                parts += [text[done:start], self._placeholder(found, text)]
-                done = next_from = found.end()
+                done_before, done = done, found.end()
+                next_from = done
+                is_whole = has_types and not start and done == len(text)
+                parts += [text[done_before:start], self._placeholder(found, text, is_whole=is_whole)]
             else:
                 self._note_fault(text, start, closings.after(start), open_is_text)
                 next_from = start + 2
@@ -215,8 +228,13 @@ class TemplateReader:
             closed=end is not None,
         )
 
-    def _placeholder(self, found: re.Match[str], text: str) -> str | Placeholder:
+    def _placeholder(self, found: re.Match[str], text: str, *, is_whole: bool) -> str | Placeholder:
         placeholder, problem = _read(found[0])
+        if isinstance(placeholder, Placeholder) and placeholder.type and not is_whole:
+            problem = (
+                f"has the filter {placeholder.type}, for which it must be the whole text of a TOML, YAML or JSON value"
+            )
+            placeholder = ""
         if problem:
             self._note(text, found.start(), problem)
         elif isinstance(placeholder, Placeholder):
@@ -266,16 +284,18 @@ def _read(written: str) -> tuple[str | Placeholder, str]:
     """What stands between the braces, and what is wrong with it. A fleet's documents share their few placeholders."""
     found = _PLACEHOLDER.fullmatch(written)
     assert found is not None  # noqa: S101 - the caller matched it
-    subject, filters = found["subject"], found["filters"]
-    read: list[tuple[str, str | None]] = []
-    for one in _ONE_FILTER.finditer(filters):
-        name, argument = one["name"], one["argument"]
-        if (name == "default") != (argument is not None) or (name != "default" and name not in FILTERS):
-            known = ", ".join(sorted([*FILTERS, 'default("text")']))
-            return "", f"has an unknown filter; the filters are {known}"
-        read.append((name, argument[1:-1] if argument is not None else None))
+    subject, written_filters = found["subject"], found["filters"]
+    read: list[Filter] = []
+    for found in _ONE_FILTER.finditer(written_filters):
+        texts = tuple(text[0][1:-1] for text in _ONE_TEXT.finditer(found["texts"] or ""))
+        problem = filters.fault(found["name"], texts)
+        if problem:
+            return "", problem
+        read.append((found["name"], texts))
     if len(read) > MOST_FILTERS:
         return "", f"{subject}: {len(read)} filters are too many, a placeholder has at most {MOST_FILTERS}"
+    if any(name in filters.TYPES for name, _ in read[:-1]):
+        return "", f"has a filter that is not the last one: {', '.join(sorted(filters.TYPES))} can only be the last"
     if subject[0] not in "\"'":
         return _of_label(subject, tuple(read))
     try:
@@ -284,21 +304,27 @@ def _read(written: str) -> tuple[str | Placeholder, str]:
         return "", f"has a text that {error}"
 
 
-def _of_label(subject: str, filters: tuple[tuple[str, str | None], ...]) -> tuple[str | Placeholder, str]:
+def _of_label(subject: str, read: tuple[Filter, ...]) -> tuple[str | Placeholder, str]:
     label = subject.casefold()
+    gathers = any(name in filters.GATHERING for name, _ in read)
     if not label.startswith(SECRETS):
-        return Placeholder(label, filters, subject), ""
+        return Placeholder(label, read, subject, gathers=gathers), ""
     name = subject[len(SECRETS) :]
     if not _SECRET_NAME.match(name):
         return "", "names no secret: its name is ASCII letters, digits, - and _"
-    return Placeholder(SECRETS + name, filters, subject, is_secret=True), ""
+    return Placeholder(SECRETS + name, read, subject, is_secret=True, gathers=gathers), ""
 
 
-def _filtered(literal: str, filters: list[tuple[str, str | None]]) -> str:
-    """A literal after its filters, among which ``default`` never acts. Raises ValueError where it is no MAC address."""
-    for name, argument in filters:
-        literal = literal if argument is not None else FILTERS[name](literal)
-    return literal
+def _filtered(literal: str, read: list[Filter]) -> str:
+    """A literal after its filters, among which ``default`` never acts. Raises ValueError where one refuses it."""
+    values: Sequence[str] = [literal]
+    for name, texts in read:
+        if name in filters.TYPES:
+            raise ValueError(f"needs no filter {name}: write the value itself")
+        values = filters.several(name, texts, values)
+    if not values:
+        raise ValueError("has nothing left after its filters")
+    return values[0]
 
 
 def _joined(parts: list[str | Placeholder]) -> str | Template:

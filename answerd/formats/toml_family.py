@@ -16,7 +16,7 @@ from typing import Any
 import tomli
 
 from answerd.formats import plain
-from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, Tree, fragments
+from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, Tree, fragments, typed_hole
 from answerd.formats.template import Template, TemplateReader
 from answerd.memo import remembered
 
@@ -164,7 +164,9 @@ def _is_short(header: str, key: str) -> bool:
 
 def _write_value(value: object, written: _Written) -> None:
     if isinstance(value, str):
-        written.append(f'"{escape(value)}"')
+        written.append(_string(value))
+    elif isinstance(value, Template) and value.typed:
+        written.append(typed_hole(value.typed, _string))
     elif isinstance(value, Template):
         written.append('"')
         written += fragments(value, escape)
@@ -193,6 +195,10 @@ def _scalar(value: object) -> str:
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     return repr(value)  # int and float: the shortest text that reads back as the same number, inf and nan included
+
+
+def _string(text: str) -> str:
+    return f'"{escape(text)}"'
 
 
 def escape(text: str) -> str:

@@ -131,9 +131,11 @@ def _placeholders(node: Node, reader: TemplateReader) -> Node:
         return node._replace(items=tuple(_placeholders(item, reader) for item in node.items))
     if isinstance(node.text, Template) or "{{" not in node.text or scalar_tag(node) != STRING:
         return node
-    text = reader(node.text)
+    text = reader(node.text, has_types=True)
     if text == node.text:
         return node
+    if isinstance(text, Template) and text.typed:
+        return node._replace(text=text, style="", tag=None)
     tag = None if node.tag == NON_SPECIFIC else node.tag  # PyYAML would take a quoted number after "!" for a number
     return node._replace(text=text, style=node.style or '"', tag=tag)
 

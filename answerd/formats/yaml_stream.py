@@ -31,7 +31,7 @@ def cut(text: str, reader: TemplateReader) -> tuple[str | Slot, ...]:
         scalar = Scalar(event.value, style, event.tag, 0, 0)
         if scalar_tag(scalar) != STRING:
             continue
-        read = reader(event.value)
+        read = reader(event.value, has_types=True)
         if read == event.value:
             continue
         start, end = event.start_mark.index, event.end_mark.index

@@ -12,7 +12,8 @@ import re
 from typing import TypeGuard
 from urllib.parse import quote
 
-from answerd.formats.family import Slot, fragments
+from answerd.formats.family import Slot, fragments, typed_hole
+from answerd.formats.template import Template
 from answerd.formats.yaml_nodes import Mapping, Node, Scalar, Sequence
 
 _STEP = 2
@@ -51,6 +52,8 @@ def write_in_place(scalar: Scalar, margin: int | None) -> list[str | Slot]:
     ``margin`` is the column in which the lines of a block begin, None where it is no block or nobody can say.
     """
     tag = _tag(scalar) + " " if scalar.tag else ""
+    if isinstance(scalar.text, Template) and scalar.text.typed:
+        return [typed_hole(scalar.text.typed, _double_quoted)]
     if scalar.style in _BLOCK_STYLES:
         spell = functools.partial(_block_in_place, style=scalar.style, margin=margin)
         return [tag, spell(scalar.text) if isinstance(scalar.text, str) else Slot(scalar.text, spell)]
@@ -118,6 +121,8 @@ class _Writer:
             self._flow(node, indent)
         elif isinstance(node.text, str):
             self.put(_scalar(node.text, node.style, indent))
+        elif node.text.typed:
+            self.put(typed_hole(node.text.typed, _double_quoted))
         elif node.style in _BLOCK_STYLES:
             self.put(Slot(node.text, functools.partial(_scalar, style=node.style, indent=indent)))
         else:

@@ -39,6 +39,9 @@ METHODS = ("GET", "POST")
 HEALTH = "/health"
 HEALTH_METHODS = ("GET", "HEAD")
 
+_LONGEST_SHOWN = 100
+"""Characters of a value in a log line."""
+
 _readers: list[ThreadPool] = []
 """The one thread of this process that reads large bodies: 1 MB of JSON can take 50 MB while it is read, and a second
 thread would take the interpreter from the event loop. Made when first needed, after the fork."""
@@ -135,19 +138,31 @@ def _resolved(exchange: Exchange, catalogue: Callable[[], Catalogue], facts: Fac
         # Hints about what the request has instead need all of it, which a large body is not worth.
         large = len(exchange.request.body) > LARGE
         return _refuse(exchange, OF_ERRORS[type(error)], error.reason if large else with_hints(error, facts))
-    exchange.outcome = found.composition
+    exchange.outcome = found.composition if found.selection.machine else f"{found.composition}{_for_whom(facts)}"
     bottle.response.content_type = found.format.content_type
     return found.body
 
 
+def _for_whom(facts: Facts) -> str:
+    """Return who asked, for the log line of an answer that no machine document names: `` for mac=…``."""
+    for label in ("mac", "serial"):
+        value = facts.first(label)
+        if value:
+            return f" for {label}={value[:_LONGEST_SHOWN]}"
+    return ""
+
+
 def _record(exchange: Exchange, recorder: Recorder) -> None:
+    status = bottle.response.status_code
+    if not recorder.wants(status):
+        return
     request = exchange.request
     recorder.record(
         exchange.peer,
         f"{request.method} {request.target} HTTP/1.{request.minor_version}",
         request.headers,
         request.body,
-        f"{bottle.response.status_code} {exchange.outcome}",
+        f"{status} {exchange.outcome}",
     )
 
 

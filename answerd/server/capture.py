@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ class Recorder:
     """Writes captures in one native thread at a time: a disk that stalls, or a process that holds the directory's lock,
     takes no more threads from those that read large bodies. One object a process; the directory is shared."""
 
-    def __init__(self, directory: str, log: RequestLog) -> None:
+    def __init__(self, directory: str, log: RequestLog, *, problems_only: bool = False) -> None:
+        """``problems_only``: record only requests that were not answered 200."""
+        self.problems_only = problems_only
         self.log = log
         self.shelf = captures.Shelf(Path(directory))
         self._waiting: deque[Capture] = deque()
@@ -39,6 +42,10 @@ class Recorder:
             captures.make_directory(self.shelf.directory)
         except OSError as error:
             self._note(f"{directory}: {error.strerror}")
+
+    def wants(self, status: int) -> bool:
+        """Return whether a request that was answered with this status is recorded."""
+        return status != HTTPStatus.OK or not self.problems_only
 
     def record(self, peer: str, request_line: str, headers: Headers, body: bytes, outcome: str) -> None:
         """Take a request; returns at once."""

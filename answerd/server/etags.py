@@ -8,12 +8,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from answerd.store import Version
+
 _TAG = re.compile(r'(W/)?("[^"]*")')
 
 
 def etag(revision: int, token: str) -> str:
     """Return the tag of a document's revision. The token is random: after a restored backup numbers are used again."""
     return f'"{revision}-{token}"' if token else f'"{revision}"'
+
+
+def set_etag(version: Version) -> str:
+    """Return the tag of the whole set. It is never that of a document."""
+    return f'"set-{version.revision}-{version.token}"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +34,13 @@ class Conditions:
     if_match: str | None = None
     if_none_match: str | None = None
 
-    def fault(self, current: str | None) -> str | None:
-        """Why a request must not be carried out on the document with the tag ``current`` (None: there is none)."""
+    def fault(self, current: str | None, what: str = "the document") -> str | None:
+        """Return why a request must not be carried out on what has the tag ``current`` (None: there is none)."""
         if self.if_match is not None and not _names(self.if_match, current, weakly=False):
-            now = "there is no such document" if current is None else f"its ETag is {current}"
+            now = "there is no such document" if current is None else f"the ETag of {what} is {current}"
             return f"If-Match does not hold: {now}"
         if self.if_none_match is not None and _names(self.if_none_match, current, weakly=True):
-            return f"If-None-Match does not hold: the document exists, its ETag is {current}"
+            return f"If-None-Match does not hold: {what} exists, its ETag is {current}"
         return None
 
     def is_not_modified(self, current: str) -> bool:

@@ -33,12 +33,10 @@ from answerd.server.overload import Overload
 from answerd.server.request_log import RequestLog
 from answerd.server.serving import ErrorForm, Gate, Limits, Serving
 from answerd.server.sockets import refuse_new
-from answerd.server.statuses import SERVICE_UNAVAILABLE
 from answerd.server.wsgi import base_environ, plain_text
 
 SERVE_AT_ONCE = 32  # fresh connections read before others get a turn
 SHED_UNDER_TLS = 256  # handshakes at a time whose only purpose is to say 503
-RETRY = (("Retry-After", "2"),)
 
 
 def _always(_request: HttpRequest, _peer: str) -> bool:
@@ -71,7 +69,6 @@ class Listener:
         the request."""
         self._socket = sock
         self.address: tuple[Any, ...] = sock.getsockname()
-        busy = error(SERVICE_UNAVAILABLE, "the service is at its limit of connections, try again in 2 seconds", RETRY)
         self.serving = Serving(
             application,
             base_environ(self.address, "http" if tls is None else "https", log),
@@ -80,8 +77,6 @@ class Listener:
             tuple(trusted_proxies),
             wants_body,
             error,
-            busy,
-            error(SERVICE_UNAVAILABLE, "the service is at its limit of memory, try again in 2 seconds", RETRY),
         )
         self.admission = admission
         self.memory = Memory(admission)
@@ -104,7 +99,7 @@ class Listener:
             accepted=self._serve_fresh,
             make_room=self._make_room,
             failed=self._accept_failed,
-            busy=b"" if tls is not None else busy.head + busy.body,
+            busy=b"" if tls is not None else self.serving.busy.head + self.serving.busy.body,
         )
         self._draining = Draining(self.loop, self.acceptor, self.deadlines)
 

@@ -11,6 +11,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Protocol
 
 import gevent
 import gevent.os
@@ -22,8 +23,8 @@ _PARENTS_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD
 _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
 
 _RESPAWN_DELAY_SECONDS = 0.5
-"""Between two births in one place: a child that cannot live is no storm of forks, one that lived longer is replaced at
-once."""
+"""Minimum seconds between two starts of one child, so that a child that crashes at its start does not fork in a loop.
+One that ran longer is replaced at once."""
 
 _KILL_AFTER_SECONDS = 2.0
 """What a child gets beyond the deadline of its connections before it is killed."""
@@ -35,62 +36,17 @@ _sleep = get_original("time", "sleep")
 
 
 def block_signals() -> None:
-    """Let signals wait until there is somebody to heed them: `supervise`, or the one process that answers by itself.
+    """Block signals until a handler is installed: by a `Supervisor`, or by the one process that answers.
 
-    To be called before any thread is started: one that does not hold them back would be given what comes while the
-    parent is busy, and the default action there would end the service, or lose the news that a child has died.
+    Call this before any thread is started: a thread that does not block them would receive what comes while the parent
+    is busy, and the default action there would end the service, or lose the news that a child has died.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _PARENTS_SIGNALS)
 
 
 def stop_requested() -> bool:
-    """Whether a signal to stop is waiting, once signals are held."""
+    """Whether a signal to stop is waiting, once signals are blocked."""
     return not _STOP_SIGNALS.isdisjoint(signal.sigpending())
-
-
-def supervise(
-    names: Sequence[str],
-    run_child: Callable[[int], int],
-    forget_child: Callable[[int], None],
-    *,
-    log: RequestLog,
-    announce: Callable[[], None],
-    interim_worker: InterimWorker,
-    reload: Callable[[], None],
-    stop_accepting: Callable[[], None],
-    stop_seconds: float,
-) -> int:
-    """Keep one child running for each of ``names`` until SIGTERM or SIGINT; returns the exit status.
-
-    ``run_child(index)`` is called in the child and returns its exit status. ``forget_child(index)`` is called in the
-    parent when a child has died unasked, before it is replaced. ``announce`` is called once they run and nobody is
-    ``interim_worker`` for them any longer, or is about to be. ``reload`` is what the parent does itself at SIGHUP,
-    for the children that it will fork later. ``stop_accepting`` closes what the parent holds open for its children;
-    they then have ``stop_seconds`` to finish. A child that outlives its parent ends by itself. `block_signals`
-    must have been called.
-    """
-    family = _Workers(names, run_child, log)
-    family.start_due()
-    interim_worker.end(_RESPAWN_DELAY_SECONDS)
-    announce()
-    log.service(f"{len(names)} processes started: {', '.join(names)}")
-    while (received := family.next_signal()) not in _STOP_SIGNALS:
-        interim_worker.has_ended()
-        if received == signal.SIGHUP:
-            reload()
-            family.tell(signal.SIGHUP)
-        for index, how in family.reap():
-            log.service(f"{names[index]} died ({how}), replacing it")
-            forget_child(index)
-        family.start_due()
-    log.service("stopping: what is in flight is finished")
-    stop_accepting()
-    family.tell(signal.SIGTERM)
-    until = time.monotonic() + stop_seconds + _KILL_AFTER_SECONDS
-    family.wait_or_kill(until)
-    interim_worker.end(until - time.monotonic())
-    log.service("stopped")
-    return 0
 
 
 def log_reopened(log: RequestLog) -> None:
@@ -132,7 +88,7 @@ class InterimWorker:
 
         self.pid: int | None = None
         try:
-            self.pid = _fork_child("the stand-in", live, log)
+            self.pid = _fork_child("the interim worker", live, log)
         except OSError:
             pass  # the others will not be started either, and that is said
 
@@ -152,7 +108,7 @@ class InterimWorker:
                 self.pid = None
                 self.forget()
                 if status:
-                    self.log.service(f"the stand-in ended with {os.waitstatus_to_exitcode(status)}")
+                    self.log.service(f"the interim worker ended with {os.waitstatus_to_exitcode(status)}")
         return self.pid is None
 
 
@@ -171,62 +127,113 @@ def _fork_child(name: str, live: Callable[[], int], log: RequestLog) -> int:
         os._exit(status)
 
 
-class _Workers:
-    """The children, by their index; each is running or due to be started."""
+class Children(Protocol):
+    """What a supervisor keeps running, by index."""
 
-    def __init__(self, names: Sequence[str], run_child: Callable[[int], int], log: RequestLog) -> None:
-        self.names = names
-        self.run_child = run_child
-        self.log = log
-        self.pids: dict[int, int] = {}
-        self.born: dict[int, float] = {}  # when, on the monotonic clock
-        self.due = dict.fromkeys(range(len(names)), 0.0)
+    @property
+    def names(self) -> Sequence[str]:
+        """A name for each child, for the log."""
 
-    def next_signal(self) -> int | None:
+    def run_child(self, index: int) -> int:
+        """Run in the child; its exit status."""
+
+    def forget_child(self, index: int) -> None:
+        """Clean up in the parent when a child has died unasked, before it is replaced."""
+
+    def announce(self) -> None:
+        """Say that requests are accepted: the children run, and no interim worker answers in their place."""
+
+    def reload(self) -> None:
+        """Do what the parent does itself at SIGHUP, for the children that it will fork later."""
+
+    def stop_accepting(self) -> None:
+        """Close what the parent holds open for its children."""
+
+
+class Supervisor:
+    """Keeps one child running for each name; each is running or due to be started. `block_signals` comes first."""
+
+    def __init__(self, children: Children, log: RequestLog) -> None:
+        self._children = children
+        self._names = children.names
+        self._log = log
+        self._pids: dict[int, int] = {}
+        self._started: dict[int, float] = {}  # when, on the monotonic clock
+        self._due = dict.fromkeys(range(len(self._names)), 0.0)
+
+    def run(self, interim_worker: InterimWorker, stop_seconds: float) -> int:
+        """Keep the children running until SIGTERM or SIGINT; returns the exit status.
+
+        At the end they have ``stop_seconds`` to finish what is in flight.
+        """
+        children, log = self._children, self._log
+        self._start_due()
+        interim_worker.end(_RESPAWN_DELAY_SECONDS)
+        children.announce()
+        log.service(f"{len(self._names)} processes started: {', '.join(self._names)}")
+        while (received := self._next_signal()) not in _STOP_SIGNALS:
+            interim_worker.has_ended()
+            if received == signal.SIGHUP:
+                children.reload()
+                self._signal_all(signal.SIGHUP)
+            for index, how in self._reap():
+                log.service(f"{self._names[index]} died ({how}), replacing it")
+                children.forget_child(index)
+            self._start_due()
+        log.service("stopping: what is in flight is finished")
+        children.stop_accepting()
+        self._signal_all(signal.SIGTERM)
+        until = time.monotonic() + stop_seconds + _KILL_AFTER_SECONDS
+        self._wait_or_kill(until)
+        interim_worker.end(until - time.monotonic())
+        log.service("stopped")
+        return 0
+
+    def _next_signal(self) -> int | None:
         """Wait for a signal; None when a child is due before one comes."""
-        if not self.due:
+        if not self._due:
             return signal.sigwaitinfo(_PARENTS_SIGNALS).si_signo
-        patience = max(0.0, min(self.due.values()) - time.monotonic())
+        patience = max(0.0, min(self._due.values()) - time.monotonic())
         received = signal.sigtimedwait(_PARENTS_SIGNALS, patience)
         return None if received is None else received.si_signo
 
-    def start_due(self) -> None:
+    def _start_due(self) -> None:
         """Fork the children whose time has come. Where the system allows no more processes, later."""
         now = time.monotonic()
-        for index in [index for index, when in self.due.items() if when <= now]:
+        for index in [index for index, when in self._due.items() if when <= now]:
+            name = self._names[index]
             try:
-                pid = _fork_child(self.names[index], partial(self.run_child, index), self.log)
+                pid = _fork_child(name, partial(self._children.run_child, index), self._log)
             except OSError as error:
-                self.log.service(f"warning: {self.names[index]} cannot be started: {error.strerror}; trying again")
-                self.due[index] = now + _RESPAWN_DELAY_SECONDS
+                self._log.service(f"warning: {name} cannot be started: {error.strerror}; trying again")
+                self._due[index] = now + _RESPAWN_DELAY_SECONDS
                 continue
-            self.pids[index] = pid
-            self.born[index] = now
-            del self.due[index]
+            self._pids[index] = pid
+            self._started[index] = now
+            del self._due[index]
 
-    def reap(self) -> list[tuple[int, str]]:
-        """The children that have died, each with how. They are due again."""
+    def _reap(self) -> list[tuple[int, str]]:
+        """Reap dead children: (index, how it ended) for each; they are scheduled to restart."""
         dead = []
-        for index, pid in list(self.pids.items()):
+        for index, pid in list(self._pids.items()):
             ended, status = _waitpid(pid, os.WNOHANG)
             if ended:
-                del self.pids[index]
-                self.due[index] = self.born[index] + _RESPAWN_DELAY_SECONDS
+                del self._pids[index]
+                self._due[index] = self._started[index] + _RESPAWN_DELAY_SECONDS
                 code = os.waitstatus_to_exitcode(status)
                 dead.append((index, f"signal {-code}" if code < 0 else f"exit status {code}"))
         return dead
 
-    def tell(self, signal_number: int) -> None:
-        """Send a signal to every child."""
-        for pid in self.pids.values():
+    def _signal_all(self, signal_number: int) -> None:
+        for pid in self._pids.values():
             os.kill(pid, signal_number)
 
-    def wait_or_kill(self, until: float) -> None:
+    def _wait_or_kill(self, until: float) -> None:
         """Wait for all to end; kill what is left at ``until``, on the monotonic clock."""
-        while self.pids and time.monotonic() < until:
+        while self._pids and time.monotonic() < until:
             signal.sigtimedwait([signal.SIGCHLD], max(0.0, until - time.monotonic()))
-            self.reap()
-        if self.pids:
-            self.tell(signal.SIGKILL)
-            for pid in self.pids.values():
+            self._reap()
+        if self._pids:
+            self._signal_all(signal.SIGKILL)
+            for pid in self._pids.values():
                 _waitpid(pid, 0)

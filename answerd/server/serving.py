@@ -6,7 +6,7 @@ Values only. Must not know sockets or how many connections there are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 from wsgiref.types import WSGIApplication
 
@@ -14,9 +14,11 @@ from answerd.addresses import Network
 from answerd.server.admission import LINGERING
 from answerd.server.http_parser import HttpRequest
 from answerd.server.request_log import RequestLog
+from answerd.server.statuses import SERVICE_UNAVAILABLE
 from answerd.server.wsgi import Response
 
 ACCEPT_AT_ONCE = 2_000  # connections accepted before others get a turn; with 500 the queue overflowed in a stampede
+_RETRY = (("Retry-After", "2"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,5 +66,10 @@ class Serving:
     trusted_proxies: tuple[Network, ...]
     wants_body: Gate
     error: ErrorForm
-    busy: Response
-    out_of_memory: Response
+    busy: Response = field(init=False)
+    out_of_memory: Response = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name, what in (("busy", "connections"), ("out_of_memory", "memory")):
+            reason = f"the service is at its limit of {what}, try again in 2 seconds"
+            object.__setattr__(self, name, self.error(SERVICE_UNAVAILABLE, reason, _RETRY))

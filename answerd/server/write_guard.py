@@ -1,13 +1,13 @@
-"""The write guard: a write that would break the answer set is undone before anybody sees it.
+"""The write guard: a change that would break the answer set is undone before anybody sees it.
 
 Rules: docs/admin-api.md#what-a-write-guarantees.
 
-Knows the order of one write: begin, problems before, apply, problems after, keep or roll back. Must not know HTTP, nor
-who may write.
+Knows the order of a change: begin, problems before, write, problems after, keep or roll back. A change is a set of
+writes; a single PUT or DELETE is a set of one. Must not know HTTP, nor who may write.
 
-Nothing can come between the two looks: within the process a lock lets one write through at a time, and across processes
-the database's write lock (``BEGIN IMMEDIATE``) is held from the first look to the commit. What other programs wrote
-before is brought in once that lock is held. Readers see the write when it is committed, and not before.
+Nothing can come between the two looks: within the process a lock lets one change through at a time, and across
+processes the database's write lock is held from the first look to the commit. What other programs wrote before is
+brought in once that lock is held. Readers see the change when it is committed, and not before.
 """
 
 from __future__ import annotations
@@ -26,14 +26,28 @@ from answerd.answers.catalogue import Catalogue, no_pause
 from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
 from answerd.server.client import Client, PatientClient
-from answerd.server.etags import UNCONDITIONAL, Conditions, etag
+from answerd.server.etags import UNCONDITIONAL, Conditions, etag, set_etag
 from answerd.server.live_set import LiveAnswerSet, in_thread
-from answerd.store import WRITER_WAIT_SECONDS, Changes, StoredDocument, StoreError, Transaction, WritableStore
+from answerd.store import (
+    NOBODY,
+    WRITER_WAIT_SECONDS,
+    Author,
+    Changes,
+    StoreError,
+    Transaction,
+    Version,
+    WritableStore,
+    Written,
+)
+
+BESIDE_THE_LOOP = 20
+"""Up to so many documents of a change are read and judged in a thread, which competes with the loop only shortly. A
+larger change is judged in slices between requests."""
 
 
 class WriteRefused(Exception):
-    """A write that was not made. ``reason`` is one line for whoever asked; ``problems`` are those it would have
-    caused."""
+    """A change that was not made. ``reason`` is one line for the client; ``problems`` are those it would have caused,
+    or those of the documents that it is about."""
 
     def __init__(self, reason: str, problems: tuple[str, ...] = ()) -> None:
         super().__init__(reason)
@@ -58,20 +72,53 @@ class BreaksTheSet(WriteRefused):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A write that is durable and in force. ``problems`` are all that the answer set has now, ``etag`` the
-    document's."""
+class ChangeSet:
+    """What is to become of documents: ``puts`` are stored, ``deletes`` removed, each identity and format once.
+
+    ``prune``: every document that is not among ``puts`` is removed. ``rewrite``: a document that has its text already
+    gets a new revision all the same.
+    """
+
+    puts: tuple[RawDocument, ...] = ()
+    deletes: tuple[Key, ...] = ()
+    prune: bool = False
+    rewrite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A write of one document that is durable and in force. ``problems`` are all that the answer set has now, ``etag``
+    is that of the document."""
 
     key: Key
     etag: str
     problems: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A change that is durable and in force, or with a dry run what it would be.
+
+    ``problems`` are all that the answer set has after it. ``etag`` is that of the set in force: with a dry run of the
+    one before the change. ``before`` and ``after`` are the sets.
+    """
+
+    written: Written
+    etag: str
+    problems: tuple[str, ...]
+    before: Catalogue
+    after: Catalogue
+
+
+Check = Callable[[Transaction], None]
+"""Looks at what is stored before a change. Raises `WriteRefused`."""
+
+
 class InThread(Protocol):
     """Runs a function that waits for the disk."""
 
     def __call__(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What it returns, or raises."""
+        """Return what it returns, or raise what it raises."""
 
 
 _PATIENT = PatientClient()
@@ -120,7 +167,7 @@ class _Turn:
 
 
 class WriteGuard:
-    """Writes to one database. One object in the whole service: in the process with the admin listener."""
+    """Changes of one database. One object in the whole service: in the process with the admin listener."""
 
     def __init__(
         self,
@@ -132,7 +179,7 @@ class WriteGuard:
         """``follower`` follows ``store``. ``pause`` lets other greenlets run; ``run`` keeps the disk off the hub."""
         self.store = store
         self.follower = follower
-        self._pause = pause
+        self.pause = pause
         self.run = run
         self._one_writer = RLock()
         self._problems = ProblemIndex.of(Catalogue())
@@ -141,105 +188,158 @@ class WriteGuard:
         self,
         key: Key,
         text: str,
-        peer: str,
+        author: Author = NOBODY,
         conditions: Conditions = UNCONDITIONAL,
         client: Client = _PATIENT,
-    ) -> Written:
-        """Stores a document. Raises `WriteRefused`, and `answerd.store.StoreError` where it cannot be written: also
+    ) -> Stored:
+        """Store a document. Raises `WriteRefused`, and `answerd.store.StoreError` where it cannot be written: also
         where the write had to wait until ``client`` must have its response, or is gone. It is not made then."""
-        document = Document(RawDocument(key, text))
-        document.read(self.follower.loader.catalogue.elsewhere)
-        if document.content.problems:
-            reasons = "; ".join(document.content.problems)
-            raise InvalidDocument(f"{key}: {reasons}")
+        raw = RawDocument(key, text)
+        self._refuse_faulty(Document(raw))
 
-        def apply(writing: Transaction, stored: StoredDocument | None) -> StoredDocument:
-            self._judge(conditions, stored)
-            written: StoredDocument = self.run(writing.put, key, text)
-            return written
+        def check(transaction: Transaction) -> None:
+            found = self.run(transaction.find, key)
+            _judge(conditions.fault(etag(found.revision, found.token) if found else None))
 
-        return self._write(key, peer, apply, text, client)
+        applied = self._change(ChangeSet((raw,), rewrite=True), author, check, client)
+        written = applied.written
+        stored = (*written.new, *written.changed)[0]
+        return Stored(stored.key, etag(written.version.revision, written.version.token), applied.problems)
 
-    def delete(self, key: Key, peer: str, conditions: Conditions = UNCONDITIONAL, client: Client = _PATIENT) -> Written:
-        """Removes a document. Raises as `put` does."""
+    def delete(
+        self, key: Key, author: Author = NOBODY, conditions: Conditions = UNCONDITIONAL, client: Client = _PATIENT
+    ) -> Stored:
+        """Remove a document. Raises as `put` does."""
 
-        def apply(writing: Transaction, stored: StoredDocument | None) -> StoredDocument:
+        def check(transaction: Transaction) -> None:
+            stored = self.run(transaction.find, key)
             if stored is None:
                 raise NoSuchDocument(f"there is no {key}")
-            self._judge(conditions, stored)
-            deleted: StoredDocument = self.run(writing.delete, key)
-            return deleted
+            _judge(conditions.fault(etag(stored.revision, stored.token)))
 
-        return self._write(key, peer, apply, None, client)
+        applied = self._change(ChangeSet(deletes=(key,)), author, check, client)
+        written = applied.written
+        tag = etag(written.version.revision, written.version.token)
+        return Stored(written.removed[0], tag, applied.problems)
+
+    def apply(
+        self,
+        changes: ChangeSet,
+        author: Author = NOBODY,
+        conditions: Conditions = UNCONDITIONAL,
+        client: Client = _PATIENT,
+        *,
+        dry_run: bool = False,
+    ) -> Applied:
+        """Make many writes at once, all or none. ``conditions`` are about the set. Raises as `put` does."""
+        _refuse_repeated(changes)
+
+        def check(transaction: Transaction) -> None:
+            _judge(conditions.fault(set_etag(self.run(transaction.version)), "the set"))
+
+        return self._change(changes, author, check, client, dry_run=dry_run)
 
     def warm_up(self, problems: ProblemIndex | None = None) -> None:
-        """Looks at the whole set in slices, so that no write has to wait for that; called when the set was loaded.
+        """Look at the whole set in slices, so that no write has to wait for that; called when the set was loaded.
 
         ``problems`` are those of a set that has been looked at already: only what is different from it is left to do.
         """
         with self._one_writer:
             self._problems = problems or self._problems
-            self._look_at(self.follower.loader.catalogue, self._pause)
+            self._look_at(self.follower.loader.catalogue, self.pause)
 
-    def _write(
-        self,
-        key: Key,
-        peer: str,
-        apply: Callable[[Transaction, StoredDocument | None], StoredDocument],
-        text: str | None,
-        client: Client,
-    ) -> Written:
+    def _change(
+        self, changes: ChangeSet, author: Author, check: Check, client: Client, *, dry_run: bool = False
+    ) -> Applied:
         turn = _Turn(client)
         with turn.of(self._one_writer, "the writes before it"):
-            self._look_at(self.follower.loader.catalogue, self._pause)
+            self._look_at(self.follower.loader.catalogue, self.pause)
             with (
-                self._transaction(peer, turn.seconds_left()) as writing,
+                self._transaction(author, turn.seconds_left()) as transaction,
                 turn.of(self.follower.lock, "the answer set to be loaded"),
             ):
                 self.follower.refresh()
                 turn.check()
                 catalogue = self.follower.loader.catalogue
-                before = self._look_at(catalogue)
-                written = apply(writing, self.run(writing.find, key))
-                changes = self.store.difference(written.key, text)
-                after = catalogue.elsewhere(partial(_judged, before, catalogue, changes))
+                before = self._look_at(catalogue, self.pause)
+                check(transaction)
+                version: Version = self.run(transaction.version)
+                write = partial(
+                    transaction.write, changes.puts, changes.deletes, prune=changes.prune, rewrite=changes.rewrite
+                )
+                written: Written = self.run(write)
+                difference = self.store.difference(written)
+                after = self._judged(before, catalogue, difference)
                 turn.check_deadline()
-                self.run(writing.commit)
-                self._put_in_force(changes, written, after)
-        return Written(written.key, etag(written.revision, written.token), tuple(after.listed()))
+                if not dry_run:
+                    self.run(transaction.commit)
+                    self._put_in_force(difference, written.version, after)
+                    version = written.version
+        return Applied(written, set_etag(version), tuple(after.listed()), catalogue, after.catalogue)
+
+    def _judged(self, before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> ProblemIndex:
+        """Return the problems of a catalogue after some changes, with that catalogue. Raises `InvalidDocument` and
+        `BreaksTheSet`."""
+        if len(changes.added) + len(changes.removed) <= BESIDE_THE_LOOP:
+            after = catalogue.elsewhere(partial(_after, before, catalogue, changes, no_pause))
+        else:
+            after = _after(before, catalogue, changes, self.pause)
+        documents = after.catalogue.documents
+        self._refuse_faulty(*(documents[raw] for raw in changes.added if raw in documents))
+        introduced = after.introduced_after(before)
+        if introduced:
+            reason = f"this would break the answer set and was rolled back: {introduced[0]}"
+            raise BreaksTheSet(reason, tuple(introduced))
+        return after
+
+    def _refuse_faulty(self, *documents: Document) -> None:
+        """Raise `InvalidDocument` where documents show by themselves that they are wrong."""
+        found = []
+        for document in documents:
+            document.read(self.follower.loader.catalogue.elsewhere)
+            if document.content.problems:
+                found.append(f"{document.key}: {'; '.join(document.content.problems)}")
+        if found:
+            raise InvalidDocument(found[0], tuple(found) if len(documents) > 1 else ())
 
     @contextmanager
-    def _transaction(self, peer: str, wait: float) -> Iterator[Transaction]:
-        writing: Transaction = self.run(self.store.begin, peer, min(wait, WRITER_WAIT_SECONDS))
+    def _transaction(self, author: Author, wait: float) -> Iterator[Transaction]:
+        transaction: Transaction = self.run(self.store.begin, author, min(wait, WRITER_WAIT_SECONDS))
         try:
-            yield writing
+            yield transaction
         finally:
-            self.run(writing.close)
+            self.run(transaction.close)
 
     def _look_at(self, catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> ProblemIndex:
-        """The problems of a catalogue that may have changed without this guard."""
+        """Return the problems of a catalogue that may have changed without this guard."""
         if self._problems.catalogue is not catalogue:
             self._problems = self._problems.after(catalogue, pause=pause)
         return self._problems
 
-    def _judge(self, conditions: Conditions, stored: StoredDocument | None) -> None:
-        fault = conditions.fault(etag(stored.revision, stored.token) if stored else None)
-        if fault:
-            raise ConditionFailed(fault)
-
-    def _put_in_force(self, changes: Changes, written: StoredDocument, after: ProblemIndex) -> None:
-        """What is committed becomes what is answered, at once and without giving way to another greenlet."""
-        self.store.adopt(changes, written.revision, written.token)
+    def _put_in_force(self, changes: Changes, version: Version, after: ProblemIndex) -> None:
+        """Make what is committed what is answered, at once and without giving way to another greenlet."""
+        self.store.adopt(changes, version)
         self._problems = after
         self.follower.replace(after.catalogue)
 
 
-def _judged(before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> ProblemIndex:
-    """The problems of a catalogue after some changes, with that catalogue. Raises `BreaksTheSet` for new ones."""
-    trial = catalogue.changed(changes.added, changes.removed, catalogue.unlisted)
-    after = before.after(trial, changes.added, changes.removed)
-    introduced = after.introduced_after(before)
-    if introduced:
-        reason = f"this would break the answer set and was rolled back: {introduced[0]}"
-        raise BreaksTheSet(reason, tuple(introduced))
-    return after
+def _after(before: ProblemIndex, catalogue: Catalogue, changes: Changes, pause: Callable[[], None]) -> ProblemIndex:
+    trial = catalogue.changed(changes.added, changes.removed, catalogue.unlisted, pause)
+    return before.after(trial, changes.added, changes.removed, pause)
+
+
+def _judge(fault: str | None) -> None:
+    if fault:
+        raise ConditionFailed(fault)
+
+
+def _refuse_repeated(changes: ChangeSet) -> None:
+    """Raise `InvalidDocument` where two writes are about one identity and format: only one of them could be meant."""
+    keys = [*(raw.key for raw in changes.puts), *changes.deletes]
+    seen: dict[tuple[Any, str, str], Key] = {}
+    for key in keys:
+        if key.name in seen:
+            other = seen[key.name]
+            also = "" if other == key else f" (as {other})"
+            raise InvalidDocument(f"{key} is named twice{also}: name each document once")
+        seen[key.name] = key

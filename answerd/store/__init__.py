@@ -18,6 +18,14 @@ WRITER_WAIT_SECONDS = 5
 """How long a write waits for that of another program to end; a client waits 10 s for its response."""
 
 
+Progress = Callable[[int, int], None]
+"""Gets how many documents of how many are done."""
+
+
+def no_progress(done: int, total: int) -> None:
+    """Discard progress."""
+
+
 class StoreError(Exception):
     """The store cannot be opened, read or written; one line that says which part of it and why."""
 
@@ -49,6 +57,87 @@ class StoredDocument:
     body: bytes
     revision: int
     token: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The state of a whole database: the number of its last change, 0 before the first, and the token of it."""
+
+    revision: int = 0
+    token: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who makes a change, as the history records it; None where that is not known.
+
+    ``peer`` is the client's address, ``name`` that of its token, ``note`` what it says about the change.
+    """
+
+    peer: str | None = None
+    name: str | None = None
+    note: str | None = None
+
+
+NOBODY = Author()
+"""The author of changes that are recorded without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a `Transaction.write` did. All keys have the spelling that is stored.
+
+    ``new`` and ``changed`` are stored as they are here, ``unchanged`` had the same text before, ``removed`` are gone.
+    """
+
+    new: tuple[RawDocument, ...] = ()
+    changed: tuple[RawDocument, ...] = ()
+    unchanged: tuple[Key, ...] = ()
+    removed: tuple[Key, ...] = ()
+    version: Version = Version()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A stored document without its text: ``size`` in bytes, ``changed`` the time of its last change (UTC)."""
+
+    key: Key
+    size: int
+    changed: str
+    revision: int
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """An accepted change of one document. ``before`` is None where it was new, ``after`` where it was removed.
+
+    ``at`` is UTC, as ``2026-11-21T09:14:00.123Z``.
+    """
+
+    revision: int
+    at: str
+    key: Key
+    before: str | None
+    after: str | None
+    author: Author
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryFilter:
+    """Which changes are asked for; what is None does not matter.
+
+    ``identifier`` counts in any spelling. ``since`` is a time of UTC as in `HistoryEntry.at`, or the beginning of one;
+    ``before`` a revision: only older changes, for the next page; ``revision`` that of a single change.
+    """
+
+    kind: Kind | None = None
+    identifier: str | None = None
+    format: str | None = None
+    since: str | None = None
+    before: int | None = None
+    revision: int | None = None
+    limit: int | None = None
 
 
 class Store(Protocol):
@@ -93,18 +182,25 @@ class Transaction(Protocol):
     def find(self, key: Key) -> StoredDocument | None:
         """As `WritableStore.find`, from within the transaction."""
 
-    def put(self, key: Key, text: str) -> StoredDocument:
-        """Store a document; what is stored under its identity and format is replaced and keeps its spelling."""
+    def version(self) -> Version:
+        """Return the state of the database, with what this transaction has written."""
 
-    def put_all(self, documents: Sequence[RawDocument], progress: Callable[[int, int], None]) -> int:
-        """Store many documents, of different identities or formats. Return how many replaced one that was there.
+    def write(
+        self,
+        puts: Sequence[RawDocument],
+        deletes: Sequence[Key] = (),
+        *,
+        prune: bool = False,
+        rewrite: bool = False,
+        progress: Progress = no_progress,
+    ) -> Written:
+        """Store documents and remove others, each identity and format once. Called once in a transaction.
 
-        One that is there already with the same text is left alone. ``progress`` gets how many of how many are done.
+        What is stored under an identity and format is replaced and keeps its spelling, or is left alone where it has
+        the same text. What is to be removed and is not there is no error. ``prune`` removes every document that is
+        not among ``puts``. ``rewrite``: the same text is stored again, as a change with a revision of its own.
+        ``progress`` gets how many of how many are done.
         """
-
-    def delete(self, key: Key) -> StoredDocument:
-        """Remove a document. Return what it was, with the revision of its removal. Raises KeyError when there is
-        none."""
 
     def commit(self) -> None:
         """Make it durable: on return it survives a crash and a power failure. Raises `StoreError`; then nothing is
@@ -115,7 +211,10 @@ class Transaction(Protocol):
 
 
 class WritableStore(Store, Protocol):
-    """A store that the admin API, ``import`` and ``export`` work on. Every method raises `StoreError`."""
+    """A store that the admin API, ``apply``, ``import`` and ``export`` work on. Every method raises `StoreError`."""
+
+    def version(self) -> Version:
+        """Return the state of the database. What is read afterwards is of this state or of a newer one."""
 
     def find(self, key: Key) -> StoredDocument | None:
         """Return the document of exactly this identifier, else of this identity."""
@@ -123,18 +222,36 @@ class WritableStore(Store, Protocol):
     def keys(self, kind: Kind | None = None) -> list[Key]:
         """Return the keys of all documents, or of one kind, sorted."""
 
+    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[Entry]:
+        """Return the documents of a kind without their texts, sorted by identifier and format.
+
+        Only identifiers that come after ``after``, and of no more than ``limit`` documents, but never only some formats
+        of one identifier.
+        """
+
     def all(self) -> list[StoredDocument]:
         """Return every document, sorted by key."""
 
-    def begin(self, peer: str | None = None, wait: float = WRITER_WAIT_SECONDS) -> Transaction:
-        """Take the write lock, after up to ``wait`` seconds; ``peer`` is recorded with each change."""
+    def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> Transaction:
+        """Take the write lock, after up to ``wait`` seconds; ``author`` is recorded with each change."""
 
-    def writing(self, peer: str | None = None) -> AbstractContextManager[Transaction]:
+    def writing(self, author: Author = NOBODY) -> AbstractContextManager[Transaction]:
         """`begin`, and `Transaction.close` at the end of the block."""
 
-    def difference(self, key: Key, text: str | None) -> Changes:
-        """Return what a write of this text (None: a deletion) changes in what `changes` handed out last."""
+    def difference(self, written: Written) -> Changes:
+        """Return what a write changes in what `changes` handed out last."""
 
-    def adopt(self, changes: Changes, revision: int, token: str) -> None:
-        """Count a `difference` as handed out: the caller has put its own write in force itself. ``revision`` and
-        ``token`` are those of the write's last change."""
+    def adopt(self, changes: Changes, version: Version) -> None:
+        """Count a `difference` as handed out: the caller has put its own write in force itself. ``version`` is that of
+        the database after the write."""
+
+    def history(self, wanted: HistoryFilter) -> list[HistoryEntry]:
+        """Return accepted changes, the newest first."""
+
+    def prune_history(self, before: str) -> int:
+        """Forget changes that are older than a time of UTC, but never the newest of a document, nor the last of all.
+        Return how many."""
+
+    def backup(self, path: str) -> None:
+        """Write a consistent copy of the whole database to a new file, with everything that is in it, while others
+        read and write."""

@@ -19,12 +19,33 @@ from pathlib import Path
 from answerd.documents import Key
 from answerd.formats import FORMATS
 from answerd.identity import Kind
-from answerd.store import WRITER_WAIT_SECONDS, Changes, StoredDocument
+from answerd.store import (
+    NOBODY,
+    WRITER_WAIT_SECONDS,
+    Author,
+    Changes,
+    Entry,
+    HistoryEntry,
+    HistoryFilter,
+    StoredDocument,
+    Version,
+    Written,
+)
+from answerd.store.history import find_changes, forget_changes
 from answerd.store.migrations import MIGRATIONS, Migration, migrate
 from answerd.store.sqlite_changes import ChangeReader
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.sqlite_transaction import SqliteTransaction
-from answerd.store.tables import DocumentRow, fetched, find_document, is_known, key_of, rows
+from answerd.store.tables import (
+    DocumentRow,
+    entries_of,
+    fetched,
+    find_document,
+    is_known,
+    key_of,
+    rows,
+    version_of,
+)
 
 
 class SqliteStore:
@@ -79,13 +100,13 @@ class SqliteStore:
         with self._file.faults("read"):
             return self._feed.changes()
 
-    def difference(self, key: Key, text: str | None) -> Changes:
-        """Return what a write of this text (None: a deletion) changes in what was handed out last."""
-        return self._feed.difference(key, text)
+    def difference(self, written: Written) -> Changes:
+        """Return what a write changes in what was handed out last."""
+        return self._feed.difference(written)
 
-    def adopt(self, changes: Changes, revision: int, token: str) -> None:
+    def adopt(self, changes: Changes, version: Version) -> None:
         """Count a `difference` as handed out: the caller has put its own write in force itself."""
-        self._feed.adopt(changes, revision, token)
+        self._feed.adopt(changes, version)
 
     def wake_up_descriptor(self) -> int | None:
         """Return None: SQLite has no notices, and a look is cheap."""
@@ -126,17 +147,47 @@ class SqliteStore:
             found = list(rows(database, None))
         return sorted((StoredDocument(row.key, row.body, row.revision) for row in found), key=lambda stored: stored.key)
 
+    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[Entry]:
+        """Return the documents of a kind without their texts, sorted by identifier and format. Raises `StoreError`."""
+        with self._file.faults("read"), self._file.connected() as database:
+            return entries_of(database, kind, after, limit)
+
+    def version(self) -> Version:
+        """Return the state of the database. Raises `StoreError`."""
+        with self._file.faults("read"), self._file.connected() as database:
+            return version_of(database)
+
+    # --- history, backup -------------------------------------------------------------------------------------------
+
+    def history(self, wanted: HistoryFilter) -> list[HistoryEntry]:
+        """Return accepted changes, the newest first. Raises `StoreError`."""
+        with self._file.faults("read"), self._file.connected() as database:
+            return find_changes(database, wanted)
+
+    def prune_history(self, before: str) -> int:
+        """Forget changes of before a time (UTC), but the newest of each document. Raises `StoreError`."""
+        with self._file.faults("written"), self._file.connected(WRITER_WAIT_SECONDS) as database:
+            return forget_changes(database, before)
+
+    def backup(self, path: str | Path) -> None:
+        """Write a consistent copy of the whole database to a new file. Raises `StoreError`."""
+        self._file.copy_to(Path(path))
+
+    def restore(self, path: str | Path) -> None:
+        """Replace everything in the database by the content of a backup, in one transaction. Raises `StoreError`."""
+        self._file.restore_from(Path(path))
+
     # --- writing ---------------------------------------------------------------------------------------------------
 
-    def begin(self, peer: str | None = None, wait: float = WRITER_WAIT_SECONDS) -> SqliteTransaction:
-        """Take the database's write lock; ``peer`` is recorded with each change. Waits for other writers, up to
+    def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> SqliteTransaction:
+        """Take the database's write lock; ``author`` is recorded with each change. Waits for other writers, up to
         ``wait`` seconds. Raises `StoreError`."""
-        return SqliteTransaction(self._file, peer, wait)
+        return SqliteTransaction(self._file, author, wait)
 
     @contextmanager
-    def writing(self, peer: str | None = None) -> Iterator[SqliteTransaction]:
+    def writing(self, author: Author = NOBODY) -> Iterator[SqliteTransaction]:
         """`begin`, and an end without a trace unless `SqliteTransaction.commit` was called."""
-        transaction = self.begin(peer)
+        transaction = self.begin(author)
         try:
             yield transaction
         finally:

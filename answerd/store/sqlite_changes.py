@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import peewee
 
 from answerd.documents import Key, RawDocument
-from answerd.store import Changes
+from answerd.store import Changes, Version, Written
 from answerd.store.sqlite_file import READER_WAIT_SECONDS, SqliteFile
-from answerd.store.tables import DocumentRow, deleted_since, newest_revision, rows, token_of
+from answerd.store.tables import DocumentRow, deleted_since, rows, token_of, version_of
 
 _POLL_SECONDS = 0.001
 
@@ -70,27 +70,25 @@ class ChangeReader:
             if version == reader.seen_version and not reader.compares_all:
                 return None
             with reader.database.atomic():
-                newest = newest_revision(reader.database)
-                added, removed = self._difference(reader, newest)
-                token = token_of(reader.database, newest)
+                newest = version_of(reader.database)
+                added, removed = self._difference(reader, newest.revision)
             reader.seen_version, reader.compares_all = version, False
             self._count_as_handed_out(added, removed)
-            self._revision, self._token = newest, token
+            self._revision, self._token = newest.revision, newest.token
             first, self._looked_before = not self._looked_before, True
             return Changes(tuple(added), tuple(removed)) if added or removed or first else None
 
-    def difference(self, key: Key, text: str | None) -> Changes:
-        """Return what a write of this text (None: a deletion) changes in what was handed out last."""
-        before = self._documents.get(key)
-        if before and before.fault is None and before.text == text:
-            return Changes()
-        return Changes((RawDocument(key, text),) if text is not None else (), (before,) if before else ())
+    def difference(self, written: Written) -> Changes:
+        """Return what a write changes in what was handed out last."""
+        touched = [*(raw.key for raw in written.changed), *written.removed, *(raw.key for raw in written.new)]
+        removed = tuple(before for key in touched if (before := self._documents.get(key)))
+        return Changes((*written.new, *written.changed), removed)
 
-    def adopt(self, changes: Changes, revision: int, token: str) -> None:
+    def adopt(self, changes: Changes, version: Version) -> None:
         """Count a `difference` as handed out: the caller has put its own write in force itself."""
         self._count_as_handed_out(changes.added, changes.removed)
-        if revision > self._revision:
-            self._revision, self._token = revision, token
+        if version.revision > self._revision:
+            self._revision, self._token = version.revision, version.token
 
     def close(self) -> None:
         """Close the connection. The next call of `changes` opens it again and goes on where it was."""

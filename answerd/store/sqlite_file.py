@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
 import peewee
 
-from answerd.store import StoreError
-from answerd.store.writing import make_directories
+from answerd.store import WRITER_WAIT_SECONDS, StoreError
+from answerd.store.writing import make_directories, sync_directory
 
 READER_WAIT_SECONDS = 1
 """How long a read waits; in WAL mode only a program that locks the whole file makes it wait at all."""
@@ -63,6 +63,33 @@ class SqliteFile:
             yield database
         finally:
             database.close()
+
+    def copy_to(self, target: Path) -> None:
+        """Write a copy of the database, as it is at one moment, to a new file. Raises OSError and SQLite's errors.
+
+        The copy is one file, without the files that WAL mode has beside it, and is there whole or not at all.
+        """
+        partial = target.with_name(f".{target.name}.partial")
+        os.close(os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, FILE_MODE))
+        try:
+            with closing(sqlite3.connect(partial)) as copy, closing(sqlite3.connect(self.path)) as database:
+                database.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE")
+            with open(partial, "rb") as written:
+                os.fsync(written.fileno())
+            os.replace(partial, target)
+            sync_directory(target.parent)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def restore_from(self, source: Path) -> None:
+        """Replace the whole content by that of a copy, in one transaction. Raises SQLite's errors."""
+        with (
+            closing(sqlite3.connect(f"file:{quote(str(source))}?mode=ro", uri=True)) as copy,
+            closing(sqlite3.connect(self.path, timeout=WRITER_WAIT_SECONDS)) as database,
+        ):
+            database.execute("PRAGMA synchronous = FULL")
+            copy.backup(database)
 
     @contextmanager
     def faults(self, done: str) -> Iterator[None]:

@@ -17,7 +17,7 @@ from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
-from answerd.store import StoredDocument
+from answerd.store import Entry, StoredDocument, Version
 
 
 class DocumentRow(peewee.Model):
@@ -97,6 +97,36 @@ def token_of(database: peewee.Database, revision: int) -> str | None:
     return token
 
 
+def version_of(database: peewee.Database) -> Version:
+    """Return the state of the database."""
+    newest = newest_revision(database)
+    return Version(newest, token_of(database, newest) or "")
+
+
+def entries_of(database: peewee.Database, kind: Kind, after: str, limit: int | None) -> list[Entry]:
+    """Return documents of a kind without their texts (`answerd.store.WritableStore.entries`)."""
+    query = (
+        DocumentRow.select(
+            DocumentRow.identifier,
+            DocumentRow.format,
+            peewee.fn.LENGTH(DocumentRow.text.cast("BLOB")),
+            DocumentRow.revision,
+            peewee.fn.COALESCE(ChangeRow.token, ""),
+            peewee.fn.COALESCE(ChangeRow.at, ""),
+        )
+        .join(ChangeRow, peewee.JOIN.LEFT_OUTER, on=(ChangeRow.id == DocumentRow.revision))
+        .where(is_known() & (DocumentRow.kind == kind.value) & (DocumentRow.identifier > after))
+        .order_by(DocumentRow.identifier, DocumentRow.format)
+    )
+    found = fetched(query if limit is None else query.limit(limit + len(FORMATS)), database)
+    last = found[limit - 1][0] if limit is not None and len(found) >= limit else None
+    return [
+        Entry(key_of(kind.value, name, extension), size, at, revision, token)
+        for number, (name, extension, size, revision, token, at) in enumerate(found)
+        if limit is None or number < limit or name == last
+    ]
+
+
 def deleted_since(database: peewee.Database, revision: int) -> set[Key]:
     """Return the keys under which something was deleted, whether there is a document again or not."""
     deleted = ChangeRow.select(ChangeRow.kind, ChangeRow.identifier, ChangeRow.format).where(
@@ -125,12 +155,12 @@ def rows(database: peewee.Database, condition: Any, order: Any = None, limit: in
         yield Row(number, key_of(kind, name, extension), body, revision)
 
 
-def is_known() -> Any:
+def is_known(table: type[DocumentRow] | type[ChangeRow] = DocumentRow) -> Any:
     """Return the condition that this version can read a document: its kind and format. Others may be of a newer
     version."""
-    is_inventory = DocumentRow.kind == Kind.INVENTORY.value
-    is_document = DocumentRow.format.in_(list(FORMATS)) & DocumentRow.kind.in_(list(_KINDS)) & ~is_inventory
-    return is_document | (is_inventory & (DocumentRow.format == INVENTORY_FORMAT))
+    is_inventory = table.kind == Kind.INVENTORY.value
+    is_document = table.format.in_(list(FORMATS)) & table.kind.in_(list(_KINDS)) & ~is_inventory
+    return is_document | (is_inventory & (table.format == INVENTORY_FORMAT))
 
 
 def key_of(kind: str, identifier: str, extension: str) -> Key:

@@ -9,7 +9,7 @@ document means: one that is broken is taken as it is.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from answerd.answers.problems import load_problems
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS, split_extension
 from answerd.identity import Kind, printable
-from answerd.store import StoreError, WritableStore
+from answerd.store import NOBODY, Author, Progress, StoreError, WritableStore, no_progress
 from answerd.store.files import FileStore
 from answerd.store.layout import flat_name, is_csv, is_groups, key_of
 from answerd.store.loader import loaded
@@ -27,13 +27,6 @@ from answerd.store.writing import make_directories, write_atomically
 
 _DEEPEST = 2
 """Directories below the root that the layout knows: ``groups/rack-a/anything.toml``."""
-
-Progress = Callable[[int, int], None]
-"""Told how many documents of how many are done."""
-
-
-def no_progress(done: int, total: int) -> None:
-    """For who is not watching."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,46 +62,69 @@ class ExportSummary:
     skipped: tuple[tuple[str, str], ...]
 
 
-def import_directory(
-    directory: str | Path, store: WritableStore, progress: Progress = no_progress, *, prune: bool = False
-) -> ImportSummary:
-    """Copy the documents of a directory into the database, in one transaction.
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """The documents of a directory: those that can be stored, and what else is there.
 
-    A document takes the place of the one with its identity and format, whose spelling stays; all others stay too,
-    unless ``prune`` is given: then those that the directory does not have are removed. A document of the directory
-    that cannot be read keeps the one that is stored. Raises `StoreError`, and then nothing was imported: the directory
-    or a part of it cannot be listed, two files are for one identity and format, the database cannot be written.
+    ``documents`` have different identities or formats. ``skipped`` are files that are no documents, ``unreadable``
+    documents whose text cannot be stored; both with their name below the directory and why. ``named`` are kind,
+    identity and format of all that the directory has, unreadable or not.
     """
+
+    documents: tuple[RawDocument, ...]
+    skipped: tuple[tuple[str, str], ...]
+    unreadable: tuple[tuple[str, str], ...]
+    named: frozenset[tuple[Kind, str, str]]
+
+
+def read_directory(directory: str | Path) -> Directory:
+    """Read the documents of a directory. Raises `StoreError`: it or a part of it cannot be listed, or two files are for
+    one identity and format."""
     root = Path(directory)
     found = _documents_below(root)
     faults = {raw.source: raw.key.fault for raw in found}
     named = sorted((raw for raw in found if not faults[raw.source]), key=lambda one: one.source)
     _refuse_duplicates(named)
-    documents = [raw for raw in named if raw.fault is None]
-    unreadable = [(raw.source, raw.fault.removesuffix(f" ({printable(raw.source)})")) for raw in named if raw.fault]
     skipped = [
         *_no_documents(root, Boundary.of(root, Mounts.of(read_table()))),
         *((source, fault) for source, fault in faults.items() if fault),
     ]
-    with store.writing() as transaction:  # it has the write lock: what is read here stays as it is until the commit
-        present = {stored.key.name: stored for stored in store.all()}
-        new = [raw for raw in documents if raw.key.name not in present]
-        known = [raw for raw in documents if raw.key.name in present]
-        changed = [raw for raw in known if present[raw.key.name].body != raw.text.encode()]
-        named_here = {raw.key.name for raw in found}
-        removed = [stored.key for name, stored in present.items() if name not in named_here] if prune else []
-        transaction.put_all([*changed, *new], progress)
-        for key in removed:
-            transaction.delete(key)
+    return Directory(
+        tuple(raw for raw in named if raw.fault is None),
+        tuple(sorted(skipped)),
+        tuple((raw.source, raw.fault.removesuffix(f" ({printable(raw.source)})")) for raw in named if raw.fault),
+        frozenset(raw.key.name for raw in found),
+    )
+
+
+def import_directory(
+    directory: str | Path,
+    store: WritableStore,
+    progress: Progress = no_progress,
+    *,
+    prune: bool = False,
+    author: Author = NOBODY,
+) -> ImportSummary:
+    """Copy the documents of a directory into the database, in one transaction, whatever problems they have.
+
+    A document takes the place of the one with its identity and format, whose spelling stays; all others stay too,
+    unless ``prune`` is given: then those that the directory does not have are removed. A document of the directory
+    that cannot be read keeps the one that is stored. Raises `StoreError`, and then nothing was imported: the directory
+    cannot be read (`read_directory`), or the database cannot be written.
+    """
+    found = read_directory(directory)
+    with store.writing(author) as transaction:  # it has the lock: what is listed here stays as it is until the commit
+        removed = [key for key in store.keys(None) if key.name not in found.named] if prune else []
+        written = transaction.write(found.documents, removed, progress=progress)
         transaction.commit()
     problems = load_problems(loaded(store))
     return ImportSummary(
-        len(new),
-        len(changed),
-        len(known) - len(changed),
-        len(removed),
-        tuple(sorted(skipped)),
-        tuple(unreadable),
+        len(written.new),
+        len(written.changed),
+        len(written.unchanged),
+        len(written.removed),
+        found.skipped,
+        found.unreadable,
         tuple(problems),
     )
 

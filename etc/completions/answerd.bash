@@ -3,7 +3,7 @@ _answerd() {
     local word=${COMP_WORDS[COMP_CWORD]} options=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'serve render check diff validate-answer captures import export config -h --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'serve render check diff validate-answer captures import export config boot-config -h --help --version' -- "$word")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -16,6 +16,7 @@ _answerd() {
         import) options='--prune -h --help' ;;
         export) options='--force -h --help' ;;
         config) options='-h --help' ;;
+        boot-config) options='--url --proxy-dhcp -h --help' ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

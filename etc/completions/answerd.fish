@@ -10,6 +10,7 @@ complete -c answerd -n __fish_use_subcommand -a captures -d 'The recorded reques
 complete -c answerd -n __fish_use_subcommand -a import -d 'Copy a directory of documents into the database.' -f
 complete -c answerd -n __fish_use_subcommand -a export -d 'Write the database’s documents into a directory.' -f
 complete -c answerd -n __fish_use_subcommand -a config -d 'Every setting, its value and where it came from.' -f
+complete -c answerd -n __fish_use_subcommand -a boot-config -d 'Write a DHCP server’s configuration for network boot.' -f
 complete -c answerd -n '__fish_seen_subcommand_from render' -l format -r -f -a 'toml yaml yml json ign xml autoyast unattend ks preseed seed cfg ipxe' -d 'The format that is asked for, as a URL segment would: an extension or an alias, such as ks or rhel.'
 complete -c answerd -n '__fish_seen_subcommand_from render' -l body -r -F -d 'The request’s body; "-" is standard input.'
 complete -c answerd -n '__fish_seen_subcommand_from render' -l query -r -f -d 'The request’s query; path= in it is the URL’s path: "path=/rhel/ks&serial=7ABC123".'
@@ -33,3 +34,5 @@ complete -c answerd -n '__fish_seen_subcommand_from captures' -l since -r -f -d 
 complete -c answerd -n '__fish_seen_subcommand_from captures' -l json -d 'For programs.'
 complete -c answerd -n '__fish_seen_subcommand_from import' -l prune -d 'Remove the documents of the database that DIR does not have.'
 complete -c answerd -n '__fish_seen_subcommand_from export' -l force -d 'Export into a directory that is not empty; files of the same names are replaced.'
+complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l url -r -f -d 'Where machines reach this service, http://192.0.2.10:8000; the listen address when not given.'
+complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l proxy-dhcp -d 'For a network in which another server hands out the addresses; dnsmasq only.'

@@ -393,6 +393,14 @@ def test_a_replay_of_what_is_no_file_is_refused(tmp_path: Path) -> None:
         assert len(done.stderr.splitlines()) == 1
 
 
+def test_only_problems_are_recorded_where_that_is_asked_for(serving: Serving, directory: Path) -> None:
+    service = serving(FILES, SERVICE_CAPTURE_DIR=directory, SERVICE_CAPTURE="problems")
+    assert [service.get(path).status for path in ("/toml", "/xml", "/toml")] == [200, 404, 200]
+    service.stop()
+    (meta,) = directory.glob("*.meta")
+    assert captures.read(meta).request.path == "/xml"
+
+
 def test_a_body_that_was_cut_off_is_told(serving: Serving, directory: Path) -> None:
     serving(FILES, SERVICE_CAPTURE_DIR=directory).post("/toml", b"whole body")
     (meta,) = captured(directory)

@@ -193,9 +193,8 @@ def test_an_export_that_is_killed_leaves_whole_files_only(tmp_path: Path) -> Non
     store = SqliteStore(tmp_path / "answers.db")
     new = {f"n{number}.ks": f"new {number}\n" * 100 for number in range(2)}
     with store.writing() as transaction:
-        transaction.put_all(
-            [RawDocument(Key(Kind.MACHINE, name.removesuffix(".ks"), "ks"), text) for name, text in new.items()],
-            lambda done, total: None,
+        transaction.write(
+            [RawDocument(Key(Kind.MACHINE, name.removesuffix(".ks"), "ks"), text) for name, text in new.items()]
         )
         transaction.commit()
 

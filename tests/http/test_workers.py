@@ -65,7 +65,7 @@ class StillLoading(OnAKnownPort):
     @property
     def run_interim_worker(self) -> int:
         """Its process id; it is the only child until the workers are there."""
-        assert not any("processes started" in line for line in self.log), "loaded too fast to see the stand-in"
+        assert not any("processes started" in line for line in self.log), "loaded too fast to see the interim worker"
         return children(self.process.pid)[0]
 
 
@@ -86,7 +86,7 @@ def test_the_places_of_a_stand_in_that_dies_come_back(tmp_path: Path) -> None:
         held = [socket.create_connection(service.known) for _ in range(6)]
         wait_until(lambda: ask(service.known, HEALTH) == "503")
         kill(service.run_interim_worker)
-        service.wait_for_log("the stand-in ended with -9", 20)
+        service.wait_for_log("the interim worker ended with -9", 20)
         service.wait_for_log("2 processes started", 20)
         wait_until(lambda: ask(service.known, HEALTH) == "200")
         for client in held:

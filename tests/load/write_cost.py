@@ -38,7 +38,7 @@ def measure_writes(sizes: tuple[int, ...] = (10, 10_000), writes: int = 100) -> 
             name = "node-1" if number % 2 else f"new-{number}"
             for fleet, times in zip(fleets, taken, strict=True):
                 began = time.perf_counter()
-                fleet.guard.put(Key(Kind.MACHINE, name, "toml"), DOCUMENT.format(name=f"{name}-{number}"), "192.0.2.1")
+                fleet.guard.put(Key(Kind.MACHINE, name, "toml"), DOCUMENT.format(name=f"{name}-{number}"))
                 times.append(time.perf_counter() - began)
     return [WriteCost(size, statistics.median(times)) for size, times in zip(sizes, taken, strict=True)]
 
@@ -54,7 +54,7 @@ def _fleet(path: Path, size: int) -> Admin:
         for at in range(max(0, size - GROUPS))
     ]
     with fleet.store.writing() as transaction:
-        transaction.put_all([*groups, *machines], lambda done, total: None)
+        transaction.write([*groups, *machines])
         transaction.commit()
     fleet.follower.refresh()
     fleet.guard.warm_up()

@@ -141,6 +141,8 @@ def test_the_package_brings_examples_documentation_and_licences(installed: Syste
     documentation = installed.root / deb.DOCUMENTATION
     assert (documentation / "docs/running.md").is_file()
     assert (documentation / "examples/answers/README.md").is_file()
+    assert (installed.root / "usr/share/man/man1/answerd.1.gz").is_file()
+    assert (installed.root / "usr/share/bash-completion/completions/answerd").is_file()
     assert "gevent" in (documentation / "licences.txt").read_text()
     assert (documentation / "copyright").read_text().startswith("Format: ")
 
@@ -163,7 +165,7 @@ def test_the_service_answers_as_its_user(installed: System, monkeypatch: pytest.
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(example, target)
     monkeypatch.setattr(running, "PROGRAM", installed.command("/usr/bin/answerd", user="answerd"))
-    with running.Service(SERVICE_ENV_FILE="/etc/answerd.env", PATH="/usr/bin:/bin") as service:
+    with running.Service(SERVICE_ENV_FILE="/etc/answerd.env", PATH="/usr/sbin:/usr/bin:/sbin:/bin") as service:
         assert service.get("/ready").status in (200, 404)
         answer = service.get(f"/proxmox?mac={MAC}")
     assert answer.status == 200

@@ -12,7 +12,21 @@ from typing import Any, Protocol
 
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
-from answerd.store import WRITER_WAIT_SECONDS, Changes, Store, StoredDocument, StoreError, Transaction
+from answerd.store import (
+    NOBODY,
+    WRITER_WAIT_SECONDS,
+    Author,
+    Changes,
+    Entry,
+    HistoryEntry,
+    HistoryFilter,
+    Store,
+    StoredDocument,
+    StoreError,
+    Transaction,
+    Version,
+    Written,
+)
 
 
 class SingleWrites(Store, Protocol):
@@ -60,19 +74,34 @@ class FixedStore:
     def all(self) -> list[StoredDocument]:
         return [StoredDocument(key, self._documents[key].text.encode(), 1, "fixed") for key in self.keys()]
 
-    def begin(self, peer: str | None = None, wait: float = WRITER_WAIT_SECONDS) -> Transaction:
+    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[Entry]:
+        found = [stored for stored in self.all() if stored.key.kind is kind and stored.key.identifier > after]
+        return [Entry(one.key, len(one.body), "2026-01-01", 1, "fixed") for one in found[:limit]]
+
+    def version(self) -> Version:
+        return Version(1, "fixed")
+
+    def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> Transaction:
         raise StoreError("the fixed store cannot be written")
 
     @contextmanager
-    def writing(self, peer: str | None = None) -> Iterator[Transaction]:
-        yield self.begin(peer)
+    def writing(self, author: Author = NOBODY) -> Iterator[Transaction]:
+        yield self.begin(author)
 
-    def difference(self, key: Key, text: str | None) -> Changes:
-        before = self._documents.get(key)
-        return Changes((RawDocument(key, text),) if text is not None else (), (before,) if before else ())
-
-    def adopt(self, changes: Changes, revision: int, token: str) -> None:
+    def difference(self, written: Written) -> Changes:
         raise AssertionError("nothing was written")
+
+    def adopt(self, changes: Changes, version: Version) -> None:
+        raise AssertionError("nothing was written")
+
+    def history(self, wanted: HistoryFilter) -> list[HistoryEntry]:
+        return []
+
+    def prune_history(self, before: str) -> int:
+        return 0
+
+    def backup(self, path: str) -> None:
+        raise StoreError("the fixed store has no file")
 
 
 class EmptyStore(FixedStore):
@@ -102,7 +131,9 @@ class FailingStore(FixedStore):
         return _failing(name)
 
 
-READING_AND_WRITING = ("changes", "find", "keys", "all", "begin", "writing", "warnings")
+READING_AND_WRITING = (
+    "changes", "find", "keys", "entries", "version", "all", "begin", "writing", "history", "backup", "warnings",
+)  # fmt: skip
 """The methods that a store answers from its disk or its database."""
 
 

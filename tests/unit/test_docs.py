@@ -13,10 +13,12 @@ import pytest
 from answerd.commands import NAMES, command
 from answerd.formats import ALIASES, FORMATS, WELL_KNOWN_NAMES
 from answerd.formats.control import CONTROL_KEYS
-from answerd.formats.template import FILTERS
+from answerd.formats.filters import FILTERS, TEXTS
+from answerd.formats.template import Placeholder, TemplateReader
 from answerd.identity import IDENTIFIER_LENGTH, Kind
 from answerd.server.statuses import ADMIN_STATUSES, ANSWER_STATUSES
 from answerd.usage import HELP_OPTIONS, help_of, options_of
+from tests.support.lookups import Said
 
 CHECKOUT = Path(__file__).parents[2]
 DOCS = CHECKOUT / "docs"
@@ -64,10 +66,21 @@ def test_every_control_key_stands_in_the_table_with_the_documents_it_is_for() ->
         assert named == kinds
 
 
-def test_every_filter_stands_in_the_table_and_does_what_is_shown() -> None:
-    table = {words(name)[0]: words(result)[0] for name, _, result in rows(page("templates"), 3) if words(name)}
-    assert table.pop('default("text")')
-    assert table == {name: apply("98:FA:9B:50:D8:10") for name, apply in FILTERS.items()}
+def test_every_filter_is_in_a_table_and_does_what_is_shown() -> None:
+    seen = set()
+    value = ""
+    for name, _, result in rows(page("templates"), 3):
+        if result.startswith("of "):
+            (value,) = words(result)
+        elif value:
+            reader = TemplateReader()
+            template = reader(f"{{{{ x | {words(name)[0]} }}}}", has_types=True)
+            assert not isinstance(template, str), (name, reader.problems)
+            (placeholder,) = template.parts
+            assert isinstance(placeholder, Placeholder)
+            assert ", ".join(placeholder.values(Said({"x": [value]}))) == ", ".join(words(result)), name
+            seen.add(words(name)[0].partition("(")[0])
+    assert seen == {*FILTERS, *TEXTS, "list"}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from answerd import captures, errors, identity
 from answerd.answers import catalogue
-from answerd.formats import family, template, xml_tree, yaml_reading
+from answerd.formats import family, filters, template, xml_tree, yaml_reading
 from answerd.server import capture, request_log
 from answerd.server.admin import routes
 from answerd.store import reading
@@ -30,7 +30,9 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ("attributes that a doctype declares", f"{xml_tree.MOST_DECLARED} attributes"),
         ("groups of one answer: the group that applies and those that it extends", f"{catalogue.MOST_GROUPS} groups"),
         ("filters of a placeholder", f"{template.MOST_FILTERS} filters"),
-        ("text that the filter `slug` makes", f"{len(template.FILTERS['slug']('x' * 999))} characters"),
+        ("text that the filter `slug` makes", f"{len(filters.FILTERS['slug']('x' * 999))} characters"),
+        ("text that the filters `replace` and `join` make", f"{filters.LONGEST_FILTERED:,} characters"),
+        ("values that the filter `split` makes", f"{filters.MOST_PIECES:,} values"),
         ("problems of one document that are listed", f"{errors.MOST_PROBLEMS} problems"),
         ("findings of one answer that are listed, and warnings", f"{verdict.MOST_REMARKS} findings"),
         ("one message of a validator", f"{verdict.MESSAGE_LIMIT} characters"),
@@ -49,4 +51,4 @@ def test_a_limit_is_that_of_the_code(what: str, limit: str) -> None:
 
 
 def test_every_row_is_tested() -> None:
-    assert len(TABLE) - 1 == 18, "the heads of the tables are alike: 'what'"
+    assert len(TABLE) - 1 == 20, "the heads of the tables are alike: 'what'"

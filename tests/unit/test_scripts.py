@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.service import write_tree
+
 CHECKOUT = Path(__file__).parents[2]
 
 PYTHON = r"""#!/bin/bash
@@ -147,6 +149,34 @@ def test_two_curl_lines_ask_where_the_service_listens(sandbox: Sandbox, environ:
     lines = [line for line in sandbox.run("serve", **environ).stdout.splitlines() if line.startswith("  curl ")]
     assert len(lines) == 2
     assert [f"'{base}/" in line for line in lines] == [True, True]
+
+
+def test_a_directory_of_the_callers_own_gets_lines_that_work_there(sandbox: Sandbox) -> None:
+    write_tree(sandbox.root / "mine", {"default.ks": "", "groups/g.ks": "", "Node-7.seed": ""})
+    out = sandbox.run("serve", SERVICE_ANSWERS_DIR=str(sandbox.root / "mine")).stdout
+    assert "  curl 'http://127.0.0.1:8000/preseed?id=Node-7'\n" in out
+    assert f"/answerd check {sandbox.root / 'mine'}\n" in out
+    assert "98:fa" not in out
+
+
+def test_an_empty_directory_gets_lines_that_write_a_first_document(sandbox: Sandbox) -> None:
+    (sandbox.root / "mine").mkdir()
+    out = sandbox.run("serve", SERVICE_ANSWERS_DIR=str(sandbox.root / "mine")).stdout
+    write, ask = (line.strip() for line in out.splitlines() if line.startswith("  "))
+    subprocess.run(["bash", "-c", write], check=True)
+    assert [path.name for path in (sandbox.root / "mine").iterdir()] == ["52-54-00-12-34-56.ipxe"]
+    assert ask == "curl 'http://127.0.0.1:8000/ipxe?mac=52:54:00:12:34:56'"
+
+
+def test_a_database_gets_no_lines_for_the_examples(sandbox: Sandbox) -> None:
+    out = sandbox.run("serve", SERVICE_STORE="sqlite").stdout
+    assert "answerd check" in out
+    assert "98:fa" not in out
+
+
+def test_the_service_can_judge_kickstart_answers(sandbox: Sandbox) -> None:
+    sandbox.run("serve")
+    assert any("[validators]" in note for note in sandbox.notes)
 
 
 def test_the_curl_lines_never_show_the_token(sandbox: Sandbox) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from answerd.documents import Key
 from answerd.identity import Kind
-from answerd.store import Changes, StoreError
+from answerd.store import Author, Changes, StoreError
 from answerd.store.migrations import MIGRATIONS, SQLITE, Migration
 from answerd.store.sqlite import SqliteStore
 
@@ -148,23 +148,24 @@ def test_every_write_has_a_revision_that_no_other_has(store: SqliteStore) -> Non
 
 
 def test_each_accepted_write_is_recorded(store: SqliteStore, path: Path) -> None:
-    with store.writing("192.0.2.7") as transaction:
+    with store.writing(Author("192.0.2.7")) as transaction:
         transaction.put(NODE, "one")
         transaction.commit()
     store.put(machine("98-fa-9b"), "two")
-    with store.writing("192.0.2.8") as transaction:
+    with store.writing(Author("192.0.2.8")) as transaction:
         transaction.put(GROUP, "never committed")
-    with store.writing("192.0.2.9") as transaction:
+    with store.writing(Author("192.0.2.9", "ci", "why")) as transaction:
         transaction.delete(NODE)
         transaction.commit()
 
-    rows = sql(path, "SELECT kind, identifier, format, text_before, text_after, peer FROM changes ORDER BY id")
+    columns = "kind, identifier, format, text_before, text_after, peer, author, note"
+    rows = sql(path, f"SELECT {columns} FROM changes ORDER BY id")
     times = sql(path, "SELECT at FROM changes WHERE at GLOB '20??-??-??T??:??:??.???Z'")
 
     assert rows == [
-        ("machine", "98:FA:9B", "toml", None, "one", "192.0.2.7"),
-        ("machine", "98:FA:9B", "toml", "one", "two", None),
-        ("machine", "98:FA:9B", "toml", "two", None, "192.0.2.9"),
+        ("machine", "98:FA:9B", "toml", None, "one", "192.0.2.7", None, None),
+        ("machine", "98:FA:9B", "toml", "one", "two", None, None, None),
+        ("machine", "98:FA:9B", "toml", "two", None, "192.0.2.9", "ci", "why"),
     ]
     assert len(times) == 3
 

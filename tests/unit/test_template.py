@@ -122,8 +122,8 @@ def test_what_cannot_be_filled_is_named(text: str, words: str) -> None:
     [
         ("{{ serial | shout }}", "unknown filter"),
         ("{{ '--' | slug }}", "no ASCII letter or digit"),
-        ("{{ serial | upper('x') }}", "unknown filter"),
-        ("{{ serial | default }}", "unknown filter"),
+        ("{{ serial | upper('x') }}", "upper takes no text"),
+        ("{{ serial | default }}", "default takes one text"),
         ("{{ serial | Upper }}", "unknown filter"),
         ("{{.ID}}", "is no placeholder"),
         ("{{ -a }}", "is no placeholder"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import gevent
 import pytest
@@ -22,13 +23,13 @@ from answerd.server import write_guard
 from answerd.server.etags import Conditions
 from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.write_guard import BreaksTheSet, ConditionFailed, InvalidDocument, NoSuchDocument, WriteGuard
-from answerd.store import Changes, StoreError
+from answerd.store import Author, Changes, StoreError
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_transaction import SqliteTransaction
 from tests.support.admin import Admin
 
-PEER = "192.0.2.1"
+PEER = Author("192.0.2.1")
 BASE = Key(Kind.GROUP, "base", "toml")
 NODE = Key(Kind.MACHINE, "node1", "toml")
 
@@ -375,14 +376,14 @@ def test_a_write_whose_client_went_while_it_waited_is_not_begun(admin: Admin, mo
 
 def test_a_write_that_is_ready_after_its_deadline_is_undone(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
     client = Waiting()
-    judge = write_guard._judged
+    judge = write_guard._after
 
-    def late(before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> ProblemIndex:
-        after = judge(before, catalogue, changes)
+    def late(before: ProblemIndex, catalogue: Catalogue, changes: Changes, pause: Any) -> ProblemIndex:
+        after = judge(before, catalogue, changes, pause)
         client.deadline = monotonic()
         return after
 
-    monkeypatch.setattr(write_guard, "_judged", late)
+    monkeypatch.setattr(write_guard, "_after", late)
     with pytest.raises(StoreError, match="was undone"):
         admin.guard.put(NODE, "x = 1\n", PEER, client=client)
     assert in_store(admin) == in_catalogue(admin) == {}

@@ -17,7 +17,7 @@ from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import Route
 from answerd.server.etags import Conditions, etag
 from answerd.server.statuses import NOT_MODIFIED, OK
-from answerd.server.write_guard import ConditionFailed, WriteGuard, Written
+from answerd.server.write_guard import ConditionFailed, Stored, WriteGuard
 
 
 class Documents:
@@ -60,15 +60,15 @@ class Documents:
         """Store a document, unless that would break the set."""
         key = requests.document_key(collection, name)
         text = requests.body_text(str(key))
-        written = self.guard.put(key, text, requests.peer(), requests.conditions(), requests.client())
+        written = self.guard.put(key, text, requests.author(), requests.conditions(), requests.client())
         return _written("stored", written, {"ETag": written.etag})
 
     def delete(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         """Remove a document, unless that would break the set."""
         key = requests.document_key(collection, name)
-        return _written("deleted", self.guard.delete(key, requests.peer(), requests.conditions(), requests.client()))
+        return _written("deleted", self.guard.delete(key, requests.author(), requests.conditions(), requests.client()))
 
 
-def _written(status: str, written: Written, headers: dict[str, Any] | None = None) -> bottle.HTTPResponse:
+def _written(status: str, written: Stored, headers: dict[str, Any] | None = None) -> bottle.HTTPResponse:
     note_outcome(f"{status} {written.key}")
     return json_response(OK, {"status": status, "problems": [*written.problems]}, headers)

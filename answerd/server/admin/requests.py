@@ -12,15 +12,20 @@ import bottle
 
 from answerd.documents import Key
 from answerd.formats import FORMATS
-from answerd.identity import Kind, identifier_fault
+from answerd.identity import Kind, identifier_fault, printable
 from answerd.server.client import Client
 from answerd.server.etags import Conditions
 from answerd.server.exchange import exchange_of
+from answerd.store import Author
 
 DEFAULT_FORMAT = "toml"
 
 KINDS = {"machines": Kind.MACHINE, "groups": Kind.GROUP}
 """The collections in a path."""
+
+
+NOTE_LENGTH = 1_000
+"""Characters of a note on a change: a line about it, not its text."""
 
 
 class InvalidRequest(Exception):
@@ -40,6 +45,14 @@ def environ() -> dict[str, Any]:
 def peer() -> str:
     """Return the address that the request came from, without port."""
     return exchange_of(environ()).peer
+
+
+def author() -> Author:
+    """Return who makes a change, and what it says about it. Raises `InvalidRequest`."""
+    note = environ().get("HTTP_X_CHANGE_NOTE", "").strip().encode("latin-1", "replace").decode("utf-8", "replace")
+    if len(note) > NOTE_LENGTH:
+        raise InvalidRequest(f"X-Change-Note has more than {NOTE_LENGTH} characters")
+    return Author(peer(), None, printable(note) or None)
 
 
 def client() -> Client:

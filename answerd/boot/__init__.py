@@ -1,0 +1,207 @@
+"""DHCP and TFTP configuration that leads machines through iPXE to this service, in the dialects of DHCP servers.
+
+Each dialect is a template in `templates/`; what differs by kind of firmware comes from `FIRMWARE`, the one table of
+architectures. Knows nothing of documents, requests or settings. Rules: docs/boot-config.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from urllib.parse import urlsplit
+
+PROXY_DIALECT = "dnsmasq"
+"""The only dialect whose server can add the boot part to the answers of another DHCP server."""
+
+LONGEST_FILE_NAME = 127
+"""Bytes of a boot file name in the fixed field of a DHCP message, without the zero at its end."""
+
+EXAMPLE_ADDRESS = "192.0.2.10"
+
+_QUERY = ("mac=${netX/mac}", "serial=${serial:uristring}", "uuid=${uuid}", "product=${product:uristring}")
+"""What iPXE is to say of its machine, the most important first. netX is the card that iPXE booted from."""
+
+_NEEDED = 2
+"""So many parts of the query must fit; the others are left away where the name would be too long."""
+
+
+@dataclass(frozen=True)
+class Firmware:
+    """One kind of firmware: ``codes`` are its numbers in DHCP option 93, ``file`` is the build of iPXE for it.
+
+    ``http`` is true for firmware that fetches by HTTP and not by TFTP. ``pxe_names`` are dnsmasq's names of the codes.
+    """
+
+    name: str
+    codes: tuple[int, ...]
+    file: str
+    http: bool = False
+    pxe_names: tuple[str, ...] = ()
+
+
+FIRMWARE = (
+    Firmware("bios", (0,), "undionly.kpxe", pxe_names=("x86PC",)),
+    Firmware("efi64", (7, 9), "ipxe.efi", pxe_names=("BC_EFI", "X86-64_EFI")),
+    Firmware("arm64", (11,), "ipxe-arm64.efi", pxe_names=("ARM64_EFI",)),
+    Firmware("efi64-http", (16,), "ipxe.efi", http=True),
+    Firmware("arm64-http", (19,), "ipxe-arm64.efi", http=True),
+)
+"""Numbers: the IANA registry of processor architecture types. Files: the names of Debian's package ipxe."""
+
+
+class BootConfigError(ValueError):
+    """What was asked for cannot be written. The text is one line for the operator."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """Where the service is. ``url`` has no slash at its end; ``host`` is its host, without brackets."""
+
+    url: str
+    host: str
+
+    @property
+    def script(self) -> str:
+        """The URL that iPXE asks for its script, with iPXE's own variables in it, short enough for a DHCP message."""
+        for parts in range(len(_QUERY), _NEEDED - 1, -1):
+            made = f"{self.url}/ipxe?{'&'.join(_QUERY[:parts])}"
+            if len(made) <= LONGEST_FILE_NAME:
+                return made
+        raise BootConfigError(
+            f"the URL is too long: with what iPXE adds it has more than {LONGEST_FILE_NAME} bytes; use a shorter name"
+        )
+
+    @property
+    def loaders(self) -> str:
+        """The URL below which firmware that boots by HTTP finds iPXE: a web server on the same host, port 80."""
+        return f"http://[{self.host}]/boot" if ":" in self.host else f"http://{self.host}/boot"
+
+    @property
+    def next_server(self) -> str:
+        """The address of the TFTP server: that of the service, or an example where only its name is known."""
+        return self.host if _IPV4.match(self.host) else EXAMPLE_ADDRESS
+
+
+_IPV4 = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z")
+_URL = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:/[A-Za-z0-9._~/-]*)?\Z")
+
+
+def service_at(url: str) -> Service:
+    """Return the service at this URL. Raises `BootConfigError` for what is no plain URL of http or https."""
+    if not _URL.match(url):
+        raise BootConfigError("the URL must be like http://192.0.2.10:8000, without query and blanks")
+    host = urlsplit(url).hostname or ""
+    return Service(url.rstrip("/"), host)
+
+
+def boot_config(dialect: str, url: str, proxy: bool = False) -> str:
+    """Return the configuration in a dialect, a key of `DIALECTS`.
+
+    ``proxy``: for a network in which another DHCP server hands out the addresses. Raises `BootConfigError`.
+    """
+    if proxy and dialect != PROXY_DIALECT:
+        raise BootConfigError(
+            f"{dialect} cannot add boot files to the answers of another DHCP server; "
+            f"run dnsmasq beside it: answerd boot-config {PROXY_DIALECT} --proxy-dhcp"
+        )
+    service = service_at(url)
+    template, lines = DIALECTS[dialect]
+    values = {
+        "url": service.url,
+        "host": service.host,
+        "next_server": service.next_server,
+        "script": service.script,
+        "loaders": service.loaders,
+    }
+    name = f"proxy-{template}" if proxy else template
+    text = resources.files(__name__).joinpath("templates", name).read_text("utf-8")
+    return filled(text, values | lines(service))
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """Return a template with each ``@name@`` replaced. Raises `KeyError` for a name without a value."""
+    return re.sub(r"@([a-z_]+)@", lambda found: values[found[1]], template)
+
+
+def _file(firmware: Firmware, service: Service) -> str:
+    return f"{service.loaders}/{firmware.file}" if firmware.http else firmware.file
+
+
+def _dnsmasq(service: Service) -> dict[str, str]:
+    matches, boots, offers = [], [], []
+    for one in FIRMWARE:
+        matches += [f"dhcp-match=set:{one.name},option:client-arch,{code}" for code in one.codes]
+        boots.append(f"dhcp-boot=tag:{one.name},tag:!ipxe,{_file(one, service)}")
+        if one.http:  # firmware takes a URL only from a server that calls itself HTTPClient
+            boots.append(f"dhcp-option-force=tag:{one.name},tag:!ipxe,60,HTTPClient")
+        offers += [f'pxe-service=tag:!ipxe,{name},"iPXE",{one.file}' for name in one.pxe_names]
+    return {"matches": "\n".join(matches), "boots": "\n".join(boots), "offers": "\n".join(offers)}
+
+
+def _isc_dhcp(service: Service) -> dict[str, str]:
+    branches = []
+    for one in FIRMWARE:
+        test = " or ".join(f"option client-arch = 00:{code:02x}" for code in one.codes)
+        vendor = '    option vendor-class-identifier "HTTPClient";\n' if one.http else ""
+        branches.append(f'}} elsif {test} {{\n{vendor}    filename "{_file(one, service)}";')
+    return {"branches": "\n".join(branches) + "\n}"}
+
+
+def _kea(service: Service) -> dict[str, str]:
+    classes = []
+    for one in FIRMWARE:
+        test = " or ".join(f"option[93].hex == 0x{code:04x}" for code in one.codes)
+        vendor = ""
+        if one.http:
+            vendor = ', "option-data": [{"name": "vendor-class-identifier", "data": "HTTPClient", "always-send": true}]'
+        classes.append(
+            f'      {{"name": "{one.name}", "test": "not member(\'ipxe\') and ({test})",\n'
+            f'       "boot-file-name": "{_file(one, service)}"{vendor}}}'
+        )
+    return {"classes": ",\n".join(classes)}
+
+
+def _mikrotik(service: Service) -> dict[str, str]:
+    options, sets, matchers = [], [], []
+    for one in FIRMWARE:
+        options.append(f"add name=answerd-{one.name} code=67 value=\"s'{_file(one, service)}'\"")
+        names = f"answerd-{one.name}"
+        if one.http:
+            names += ",answerd-http-client"
+        sets.append(f'add name=answerd-{one.name} options="{names}"')
+        vendor = "HTTPClient" if one.http else "PXEClient"
+        matchers += [
+            f"add name=answerd-{one.name}-{code} server=dhcp1 address-pool=pool1 code=60 matching-type=substring "
+            f'value="{vendor}:Arch:{code:05}" option-set=answerd-{one.name}'
+            for code in one.codes
+        ]
+    escaped = service.script.replace("$", r"\$")
+    return {
+        "options": "\n".join(options),
+        "sets": "\n".join(sets),
+        "matchers": "\n".join(matchers),
+        "escaped_script": escaped,
+    }
+
+
+def _pfsense(service: Service) -> dict[str, str]:
+    fields = {
+        "bios": "Default BIOS File Name",
+        "efi64": "UEFI 64 bit File Name",
+        "arm64": "ARM 64 bit File Name",
+        "efi64-http": "UEFI HTTPBoot URL",
+    }
+    rows = [f"#   {fields[one.name]:24} {_file(one, service)}" for one in FIRMWARE if one.name in fields]
+    return {"fields": "\n".join(rows)}
+
+
+DIALECTS: Mapping[str, tuple[str, Callable[[Service], dict[str, str]]]] = {
+    "dnsmasq": ("dnsmasq.conf", _dnsmasq),
+    "isc-dhcp": ("isc-dhcp.conf", _isc_dhcp),
+    "kea": ("kea.json", _kea),
+    "mikrotik": ("mikrotik.rsc", _mikrotik),
+    "pfsense": ("pfsense.ipxe", _pfsense),
+}
+"""Every dialect: its template, and the function that makes the lines which depend on the firmware."""

@@ -1,0 +1,61 @@
+"""``answerd boot-config``: a DHCP server's configuration that leads machines to this service."""
+
+from __future__ import annotations
+
+import os
+
+from answerd.boot import DIALECTS, BootConfigError, boot_config
+from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
+from answerd.config import read_config
+
+ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, not bound
+"""Listen addresses that no machine can ask."""
+
+HELP = Help(
+    summary="Write a DHCP server's configuration for network boot.",
+    usage=("boot-config [--proxy-dhcp] [--url URL] DIALECT",),
+    details="""
+        Prints the configuration of a DHCP server that leads machines of every architecture through iPXE to this
+        service. DIALECT is dnsmasq, isc-dhcp, kea, mikrotik or pfsense. The addresses of the machines' network are an
+        example: put in your own.
+        """,
+    options=(
+        ("--url URL", "Where machines reach this service, http://192.0.2.10:8000; the listen address when not given."),
+        ("--proxy-dhcp", "For a network in which another server hands out the addresses; dnsmasq only."),
+    ),
+    examples=(
+        (
+            "answerd boot-config dnsmasq --url http://192.0.2.10:8000",
+            "DHCP, TFTP and boot files by dnsmasq.",
+        ),
+        (
+            "answerd boot-config --proxy-dhcp --url http://192.0.2.10:8000 dnsmasq",
+            "The boot files alone, beside another DHCP server.",
+        ),
+    ),
+)
+
+
+def run(arguments: Arguments) -> int:
+    """Print the configuration."""
+    dialect = arguments["DIALECT"]
+    if dialect not in DIALECTS:
+        known = ", ".join(DIALECTS)
+        raise CommandError(f"no such dialect: the dialects are {known}{did_you_mean(dialect, DIALECTS)}", WRONG_USAGE)
+    try:
+        print(boot_config(dialect, arguments["--url"] or _own_url(), arguments["--proxy-dhcp"]), end="")
+    except BootConfigError as error:
+        raise CommandError(str(error), WRONG_USAGE) from None
+    return 0
+
+
+def _own_url() -> str:
+    """Return the URL of the service by its settings. Raises `CommandError` where they do not tell it."""
+    config = read_config(os.environ, to_serve=False)
+    host, port = config.listen.host, config.listen.port
+    if host in ANY_ADDRESS or not port:
+        raise CommandError(
+            "give --url: the settings do not say at which address machines reach the service", WRONG_USAGE
+        )
+    scheme = "https" if config.tls_cert else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

@@ -1,0 +1,176 @@
+"""The filters of placeholders: what each makes of a value (docs/templates.md#filters).
+
+A filter that cannot use a value raises ValueError with what the value is not, and never quotes it: it may be a secret.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from answerd.identity import mac_digits
+
+Filter = tuple[str, tuple[str, ...]]
+"""A filter as a placeholder has it: its name and the texts in its parentheses."""
+
+LONGEST_FILTERED = 1_048_576
+"""Characters that ``replace`` and ``join`` make. A row of filters could double a value each time."""
+
+MOST_PIECES = 1_000
+"""Values that ``split`` makes of one, as many as a label has."""
+
+_OCTETS = range(0, 12, 2)
+_NO_SLUG = re.compile(r"[^a-z0-9]+")
+_LONGEST_SLUG = 63
+"""Characters of a DNS label (RFC 1035)."""
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\Z")
+_PREFIXED = re.compile(r"[0-9A-Fa-f:.]+/(?:0|[1-9][0-9]{0,2})\Z")
+_TRUTHS = dict.fromkeys(("true", "yes", "on", "1"), "true") | dict.fromkeys(("false", "no", "off", "0"), "false")
+
+_Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
+
+
+def _separated_by(separator: str) -> Callable[[str], str]:
+    def spell(value: str) -> str:
+        digits = mac_digits(value)
+        if digits is None:
+            raise ValueError("is not a MAC address")
+        return separator.join([digits[at : at + 2] for at in _OCTETS])
+
+    return spell
+
+
+def _slug(value: str) -> str:
+    slug = _NO_SLUG.sub("-", value.lower()).strip("-")[:_LONGEST_SLUG].rstrip("-")
+    if not slug:
+        raise ValueError("has no ASCII letter or digit")
+    return slug
+
+
+def _interface(value: str) -> _Interface:
+    if _PREFIXED.match(value):
+        try:
+            return ipaddress.ip_interface(value)
+        except ValueError:
+            pass
+    raise ValueError("is not an address with a prefix, like 192.0.2.7/24")
+
+
+def _of_interface(part: Callable[[_Interface], object]) -> Callable[[str], str]:
+    return lambda value: str(part(_interface(value)))
+
+
+def _of_ipv4(part: Callable[[ipaddress.IPv4Interface], object]) -> Callable[[str], str]:
+    def tell(value: str) -> str:
+        interface = _interface(value)
+        if not isinstance(interface, ipaddress.IPv4Interface):
+            raise ValueError("is an IPv6 address, which has none")
+        return str(part(interface))
+
+    return tell
+
+
+def _number(value: str) -> str:
+    if not _NUMBER.match(value):
+        raise ValueError("is not an integer or a decimal number without leading zeros and exponent")
+    return value
+
+
+def _bool(value: str) -> str:
+    truth = _TRUTHS.get(value.lower())
+    if truth is None:
+        raise ValueError("is none of true, false, yes, no, on, off, 1 and 0")
+    return truth
+
+
+FILTERS: dict[str, Callable[[str], str]] = {
+    "bare": _separated_by(""),
+    "colons": _separated_by(":"),
+    "dashes": _separated_by("-"),
+    "lower": str.lower,
+    "upper": str.upper,
+    "slug": _slug,
+    "host": _of_interface(lambda interface: interface.ip),
+    "prefix": _of_interface(lambda interface: interface.network.prefixlen),
+    "netmask": _of_ipv4(lambda interface: interface.netmask),
+    "network": _of_interface(lambda interface: interface.network.network_address),
+    "broadcast": _of_ipv4(lambda interface: interface.network.broadcast_address),
+    "number": _number,
+    "bool": _bool,
+}
+"""The filters that take no text and make one text of another."""
+
+TEXTS = {"default": 1, "replace": 2, "split": 1, "join": 1}
+"""The filters that take texts, and how many."""
+
+TYPES = frozenset({"number", "bool", "list"})
+"""The filters that replace the string of a structured document by another type. Each is the last of its placeholder."""
+
+GATHERING = frozenset({"join", "list"})
+"""The filters for which all values of a label count. Without one of them the first value does."""
+
+KNOWN = ", ".join(
+    sorted([*FILTERS, "list", 'default("text")', 'replace("a", "b")', 'split(",")', 'join(" ")'], key=str.lower)
+)
+"""Every filter, as a sentence lists them."""
+
+
+def fault(name: str, texts: Sequence[str]) -> str:
+    """Return what is wrong with a filter as it is written, empty where nothing is."""
+    if name not in FILTERS and name not in TEXTS and name != "list":
+        return f"has an unknown filter; the filters are {KNOWN}"
+    wanted = TEXTS.get(name, 0)
+    if len(texts) != wanted:
+        how_many = {0: "no text", 1: "one text", 2: "two texts"}[wanted]
+        return f"has a filter with the wrong number of texts: {name} takes {how_many}"
+    if name in ("split", "replace") and not texts[0]:
+        return f"has an empty text to {name} at"
+    return ""
+
+
+def one(name: str, texts: tuple[str, ...], value: str | None) -> str | None:
+    """Return what a filter makes of one value, None for a missing one. Raises ValueError."""
+    if name == "default":
+        return texts[0] if value is None else value
+    if value is None or name in GATHERING:
+        return value
+    if name == "replace":
+        return _replaced(value, *texts)
+    if name == "split":
+        return next(iter(_pieces(value, *texts)), None)
+    return FILTERS[name](value)
+
+
+def several(name: str, texts: tuple[str, ...], values: Sequence[str]) -> Sequence[str]:
+    """Return what a filter makes of all values of a label. Raises ValueError."""
+    if name == "default":
+        return values or texts
+    if name == "join":
+        return [_joined(texts[0], values)] if values else values
+    if name == "list":
+        return values
+    if name == "split":
+        pieces = [piece for value in values for piece in _pieces(value, *texts)]
+        if len(pieces) > MOST_PIECES:
+            raise ValueError(f"has more than {MOST_PIECES} pieces")
+        return pieces
+    return [made for value in values if (made := one(name, texts, value)) is not None]
+
+
+def _pieces(value: str, separator: str) -> Iterable[str]:
+    if value.count(separator) >= MOST_PIECES:
+        raise ValueError(f"has more than {MOST_PIECES} pieces")
+    return filter(None, value.split(separator))
+
+
+def _replaced(value: str, old: str, new: str) -> str:
+    if len(new) > len(old) and len(value) + value.count(old) * (len(new) - len(old)) > LONGEST_FILTERED:
+        raise ValueError(f"would have more than {LONGEST_FILTERED} characters")
+    return value.replace(old, new)
+
+
+def _joined(separator: str, values: Sequence[str]) -> str:
+    if sum(map(len, values)) + len(separator) * (len(values) - 1) > LONGEST_FILTERED:
+        raise ValueError(f"would have more than {LONGEST_FILTERED} characters")
+    return separator.join(values)

@@ -1,0 +1,126 @@
+"""What can refuse to start, tried before anything else is done, and what all processes then have in common.
+
+Rules: docs/configuration.md. Knows addresses, descriptors, the certificate and the store. Must not know how many
+processes there are, nor what they do.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass, field
+
+from answerd import __version__
+from answerd.addresses import Address
+from answerd.config import Config
+from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
+from answerd.server.answer_set import Preparation
+from answerd.server.certificate import Certificate, CertificateError, load_certificate
+from answerd.server.live_set import WriteCounter
+from answerd.server.long_work import LongWork
+from answerd.server.peer import with_port
+from answerd.server.processes import log_reopened
+from answerd.server.request_log import RequestLog
+from answerd.server.sockets import bind
+from answerd.store.loader import Loader
+from answerd.store.opening import open_store
+
+
+class StartupError(Exception):
+    """The service cannot start. One line for the operator."""
+
+
+@dataclass
+class Service:
+    """What all processes of the service have in common; made before any is forked."""
+
+    config: Config
+    log: RequestLog
+    loader: Loader
+    descriptors: Descriptors
+    admission: Admission
+    sockets: list[socket.socket]
+    certificate: Certificate | None
+    admin_socket: socket.socket | None
+    long_work: LongWork
+    generation: WriteCounter = field(default_factory=WriteCounter)
+    digest: Preparation = field(default_factory=Preparation)
+
+    @property
+    def announcement(self) -> str:
+        """The log line that says where requests are answered."""
+        config = self.config
+        return (
+            f"answerd {__version__} listening on {_bound(self.sockets[0])}, store={self.loader.store.described} "
+            f"workers={config.workers} max_conn={self.descriptors.answers} timeout={config.timeout_seconds}s "
+            f"log={config.log}"
+        )
+
+    def announce(self) -> None:
+        """Say where requests are accepted from now on."""
+        if self.admin_socket is not None:
+            self.log.service(f"admin API listening on {_bound(self.admin_socket)}")
+        self.log.service(self.announcement)
+
+    def reload(self) -> None:
+        """SIGHUP: the log file and the certificate, anew; what cannot be opened leaves the old one in use."""
+        log_reopened(self.log)
+        try:
+            self.certificate = _certificate(self.config)
+        except CertificateError as error:
+            self.log.service(f"warning: {error}; the old certificate stays in use")
+
+    def say_fingerprint(self) -> None:
+        """What an installer is told to trust."""
+        if self.certificate is not None:
+            self.log.service(f"TLS certificate fingerprint (SHA-256): {self.certificate.fingerprint}")
+
+
+def prepare(config: Config, log: RequestLog) -> Service:
+    """Do everything that can refuse to start. Raises `StartupError` and `answerd.store.StoreError`."""
+    long_work = LongWork()
+    loader = Loader(open_store(config), long_work)
+    has_admin = config.admin is not None
+    descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
+    try:
+        certificate = _certificate(config)
+    except CertificateError as error:
+        raise StartupError(str(error)) from None
+    sockets = _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
+    admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
+    if descriptors.warning:
+        log.service(f"warning: {descriptors.warning}")
+    for warning in (*config.warnings, *loader.store.warnings()):
+        log.service(f"warning: {warning}")
+    admission = Admission(descriptors.answers, config.workers + 1)  # the last is the interim worker's
+    service = Service(config, log, loader, descriptors, admission, sockets, certificate, admin_socket, long_work)
+    service.say_fingerprint()
+    return service
+
+
+def _bind(setting: str, address: Address, count: int) -> list[socket.socket]:
+    """``count`` listening sockets on one address. Raises `StartupError`.
+
+    The first is bound by itself, so that an address that another program holds is an error even where several sockets
+    are to share it.
+    """
+    try:
+        first = bind(address.host, address.port)
+        if count == 1:
+            return [first]
+        port = first.getsockname()[1]
+        first.close()
+        return [bind(address.host, port, reuse_port=True) for _ in range(count)]
+    except OSError as error:
+        raise StartupError(f"{setting}: {address} cannot be bound: {error.strerror or error}") from None
+
+
+def _bound(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return with_port(host, port)
+
+
+def _certificate(config: Config) -> Certificate | None:
+    """The configured certificate with its key, None without. Raises `CertificateError`."""
+    if config.tls_cert is None or config.tls_key is None:
+        return None
+    return load_certificate(config.tls_cert, config.tls_key)

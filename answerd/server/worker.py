@@ -1,0 +1,176 @@
+"""One process that answers: its listeners, its answer set, its signals.
+
+Puts the parts of a process together and runs them until a signal ends it. Must not know the other processes; what they
+share is the `answerd.server.startup.Service`.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from typing import cast
+
+import gevent
+from gevent.event import Event
+
+from answerd.server import admin_app, allocator, answer_app
+from answerd.server.admin.routes import DOCUMENT_LIMIT
+from answerd.server.admin_app import make_admin_app
+from answerd.server.admission import Admission
+from answerd.server.answer_app import make_answer_app
+from answerd.server.answer_set import AnswerSet, CooperativeYield
+from answerd.server.bearer import FailureBlock
+from answerd.server.capture import Recorder
+from answerd.server.listener import Listener
+from answerd.server.live_set import in_thread
+from answerd.server.processes import when_parent_exits
+from answerd.server.serving import Limits
+from answerd.server.startup import Service
+from answerd.server.write_guard import WriteGuard
+from answerd.store import WritableStore
+
+ADMIN_ACCEPTS_AT_ONCE = 32
+"""No more than are read from at once: a connection that has sent its request is not idle when the next ones come."""
+
+LAST_WRITES_SECONDS = 1.0
+"""How long a disk may hold up the end of the service."""
+
+WARM_SECONDS = 10.0
+"""How long the preparation of answers may hold back the line that says the service listens. Requests are answered
+meanwhile; a fleet that waits for the line finds its answers ready."""
+
+
+class Worker:
+    """A process with a loop."""
+
+    def __init__(
+        self, service: Service, *, reports: bool, parent_pipe: int | None = None, is_interim: bool = False
+    ) -> None:
+        """``parent_pipe``: a pipe that ends with the parent; None where there is none. ``is_interim``: until the parent
+        has prepared the answers, so this one need not."""
+        self.service = service
+        self.is_interim = is_interim
+        self.parent_pipe = parent_pipe
+        self.stopping = Event()
+        self.listeners: list[Listener] = []
+        self.guard: WriteGuard | None = None
+        self.answers = AnswerSet(
+            service.loader,
+            service.generation,
+            service.log,
+            service.digest,
+            reports=reports,
+            inherited=parent_pipe is not None and not is_interim,
+            prepares=not is_interim,
+        )
+
+    def answer(self, worker: int) -> None:
+        """Have the answer endpoint here, as this worker."""
+        service, config = self.service, self.service.config
+        service.admission.attach(config.workers if self.is_interim else worker)
+        self.listeners.append(
+            Listener(
+                service.sockets[worker],
+                make_answer_app(self.answers.current, config.answer_token, _recorder(service)),
+                limits=Limits(timeout=config.timeout_seconds, max_lingering=service.descriptors.lingering),
+                log=service.log,
+                admission=service.admission,
+                wants_body=answer_app.make_gate(config.answer_token),
+                trusted_proxies=config.trusted_proxies,
+                tls=service.certificate.context if service.certificate is not None else None,
+            )
+        )
+
+    def administer(self) -> None:
+        """Have the admin API here, if there is to be one: in one process of the service, and no other."""
+        service, config = self.service, self.service.config
+        if service.admin_socket is None or config.admin_token is None:
+            return
+        self.guard = WriteGuard(cast(WritableStore, service.loader.store), self.answers.follower, CooperativeYield())
+        block = FailureBlock(time.monotonic)
+        app = make_admin_app(self.guard, config.admin_token, block, service.log.service)
+        limits = Limits(
+            timeout=config.timeout_seconds,
+            max_body=DOCUMENT_LIMIT,
+            max_lingering=service.descriptors.admin,
+            accept_at_once=ADMIN_ACCEPTS_AT_ONCE,
+            idle_give_way=True,
+        )
+        self.listeners.append(
+            Listener(
+                service.admin_socket,
+                app,
+                limits=limits,
+                log=service.log,
+                admission=Admission(service.descriptors.admin),
+                trusted_proxies=config.trusted_proxies,
+                wants_body=admin_app.make_gate(app, config.admin_token, block),
+                error=admin_app.json_error,
+            )
+        )
+        for listener in self.listeners:
+            listener.relatives = [other for other in self.listeners if other is not listener]
+
+    def run(self, announce: Callable[[], None] | None = None) -> int:
+        """Serve until told to stop. Returns the exit status. ``announce``: what to do once connections are accepted."""
+        self._install_signal_handlers()
+        self.service.long_work.begin()
+        watch = gevent.spawn(self.answers.watch)
+        gevent.spawn(self._trim_for_ever)
+        for listener in self.listeners:
+            listener.start()
+        if self.guard is not None:
+            gevent.spawn(self._warm_guard, self.guard)
+        gevent.wait([self.answers.warm, self.stopping], timeout=WARM_SECONDS, count=1)
+        if announce:
+            announce()
+        self.stopping.wait()
+        if announce:
+            self.service.log.service("stopping: what is in flight is finished")
+        until = time.monotonic() + self.service.config.timeout_seconds
+        drains = [gevent.spawn(one.drain, until, hands_over=self.is_interim) for one in self.listeners]
+        gevent.joinall(drains)
+        watch.kill(block=False)
+        # What threads still write: captures of the last requests.
+        gevent.spawn(gevent.get_hub().threadpool.join).join(LAST_WRITES_SECONDS)
+        if announce:
+            self.service.log.service("stopped")
+        return 0
+
+    def _trim_for_ever(self) -> None:
+        trimmer = allocator.Trimmer()
+        while True:
+            gevent.sleep(allocator.LOOK_SECONDS)
+            in_thread(trimmer.look)
+
+    def _warm_guard(self, guard: WriteGuard) -> None:
+        self.answers.warm.wait()
+        guard.warm_up(self.answers.digest.problems)
+
+    def _install_signal_handlers(self) -> None:
+        gevent.signal_handler(signal.SIGTERM, self.stopping.set)
+        gevent.signal_handler(signal.SIGINT, self.stopping.set)
+        gevent.signal_handler(signal.SIGHUP, self._reload)
+        # They have been held since the start; what came meanwhile is delivered now.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD))
+        if self.parent_pipe is not None:
+            when_parent_exits(self.parent_pipe, self.stopping.set)
+
+    def _reload(self) -> None:
+        """SIGHUP: the log file, the certificate and the store, anew."""
+        service = self.service
+        service.reload()
+        for listener in self.listeners:
+            if listener.tls is not None and service.certificate is not None:
+                listener.tls = service.certificate.context
+        service.log.service("reloading")
+        if self.parent_pipe is None:
+            service.say_fingerprint()
+        self.answers.look_at_everything()
+
+
+def _recorder(service: Service) -> Recorder | None:
+    directory = service.config.capture_dir
+    problems_only = service.config.capture == "problems"
+    return Recorder(directory, service.log, problems_only=problems_only) if directory is not None else None

@@ -1,0 +1,87 @@
+"""The history: accepted changes of documents, read and pruned.
+
+Knows the table ``changes``, which triggers fill. Each function takes the database to ask.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import peewee
+
+from answerd.identity import Kind, identity
+from answerd.store import Author, HistoryEntry, HistoryFilter
+from answerd.store.tables import ChangeRow, DocumentRow, fetched, is_known, key_of
+
+
+def find_changes(database: peewee.Database, wanted: HistoryFilter) -> list[HistoryEntry]:
+    """Return the changes that a filter lets through, the newest first."""
+    query = ChangeRow.select(
+        ChangeRow.id,
+        ChangeRow.at,
+        ChangeRow.kind,
+        ChangeRow.identifier,
+        ChangeRow.format,
+        ChangeRow.text_before.cast("BLOB"),
+        ChangeRow.text_after.cast("BLOB"),
+        ChangeRow.peer,
+        ChangeRow.author,
+        ChangeRow.note,
+    ).where(is_known(ChangeRow))
+    for condition in _conditions(database, wanted):
+        query = query.where(condition)
+    query = query.order_by(ChangeRow.id.desc()).limit(wanted.limit)
+    return [
+        HistoryEntry(revision, at, key_of(kind, name, extension), _text(before), _text(after), Author(*author))
+        for revision, at, kind, name, extension, before, after, *author in fetched(query, database)
+    ]
+
+
+def forget_changes(database: peewee.Database, before: str) -> int:
+    """Delete the changes of before a time (UTC) that made no document what it is now. Return how many.
+
+    The last change of all stays, whatever it was: it is the version of the database. So do the last deletions of
+    documents that are gone, because that is the newest version of those.
+    """
+    newest = ChangeRow.select(peewee.fn.MAX(ChangeRow.id))
+    newest_of_each = ChangeRow.select(peewee.fn.MAX(ChangeRow.id)).group_by(
+        ChangeRow.kind, ChangeRow.identifier, ChangeRow.format
+    )
+    made_the_present = DocumentRow.select(DocumentRow.revision)
+    query = ChangeRow.delete().where(
+        (ChangeRow.at < before)
+        & ChangeRow.id.not_in(newest)
+        & ChangeRow.id.not_in(newest_of_each)
+        & ChangeRow.id.not_in(made_the_present)
+    )
+    forgotten: int = query.bind(database).execute()
+    return forgotten
+
+
+def _conditions(database: peewee.Database, wanted: HistoryFilter) -> list[Any]:
+    found = []
+    if wanted.kind is not None:
+        found.append(ChangeRow.kind == wanted.kind.value)
+    if wanted.identifier is not None:
+        found.append(ChangeRow.identifier.in_(_spellings(database, wanted.identifier, wanted.kind)))
+    if wanted.format is not None:
+        found.append(ChangeRow.format == wanted.format)
+    if wanted.since is not None:
+        found.append(ChangeRow.at >= wanted.since)
+    if wanted.before is not None:
+        found.append(ChangeRow.id < wanted.before)
+    if wanted.revision is not None:
+        found.append(ChangeRow.id == wanted.revision)
+    return found
+
+
+def _spellings(database: peewee.Database, name: str, kind: Kind | None) -> list[str]:
+    """Return the identifiers in the history that have the identity of ``name``."""
+    query = ChangeRow.select(ChangeRow.identifier).distinct()
+    if kind is not None:
+        query = query.where(ChangeRow.kind == kind.value)
+    return [spelled for (spelled,) in fetched(query, database) if identity(spelled) == identity(name)]
+
+
+def _text(body: bytes | None) -> str | None:
+    return None if body is None else bytes(body).decode("utf-8", "replace")

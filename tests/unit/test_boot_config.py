@@ -1,0 +1,154 @@
+"""``answerd boot-config``: every kind of firmware gets its build of iPXE, and only iPXE the service.
+
+Where a DHCP server is installed, it judges its dialect itself. Rules: docs/boot-config.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from answerd.boot import DIALECTS, FIRMWARE, LONGEST_FILE_NAME, BootConfigError, boot_config, service_at
+from tests.support.service import run
+from tests.unit.test_docs import rows, words
+
+CHECKOUT = Path(__file__).parents[2]
+URL = "http://192.0.2.10:8000"
+SCRIPT = f"{URL}/ipxe?mac=${{netX/mac}}&serial=${{serial:uristring}}&uuid=${{uuid}}&product=${{product:uristring}}"
+PAGE = (CHECKOUT / "docs/boot-config.md").read_text("utf-8")
+
+CHECKERS = {
+    "dnsmasq": ["dnsmasq", "--test", "-C"],
+    "isc-dhcp": ["dhcpd", "-t", "-cf"],
+    "kea": ["kea-dhcp4", "-t"],
+}
+
+
+@pytest.mark.parametrize("proxy", [False, True], ids=["alone", "as a proxy"])
+@pytest.mark.parametrize("url", [URL, "https://answers.example.org", "http://[2001:db8::1]:8000/lab"])
+@pytest.mark.parametrize("dialect", sorted(CHECKERS))
+def test_the_server_accepts_its_configuration(dialect: str, url: str, proxy: bool, tmp_path: Path) -> None:
+    if proxy and dialect != "dnsmasq":
+        pytest.skip("only dnsmasq can be a proxy")
+    command = CHECKERS[dialect]
+    if shutil.which(command[0], path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
+        pytest.skip(f"{command[0]} is not installed")
+    if dialect == "isc-dhcp" and "[" in url:
+        pytest.skip("next-server is an IPv4 address or a name")
+    text = boot_config(dialect, url, proxy)
+    if dialect == "isc-dhcp":  # it looks names up
+        text = text.replace("next-server answers.example.org", "next-server 192.0.2.10")
+    path = tmp_path / "config"
+    path.write_text(text)
+    environ = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "KEA_PIDFILE_DIR": str(tmp_path)}
+    done = subprocess.run([*command, path], env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_every_kind_of_firmware_gets_its_file(dialect: str) -> None:
+    text = boot_config(dialect, URL)
+    files = {f"http://192.0.2.10/boot/{one.file}" if one.http else one.file for one in FIRMWARE}
+    if dialect == "pfsense":  # its page has one field for HTTP boot
+        files.discard("http://192.0.2.10/boot/ipxe-arm64.efi")
+    assert {file for file in files if not re.search(rf"(?<![\w/]){re.escape(file)}(?![\w.])", text)} == set()
+
+
+@pytest.mark.parametrize("dialect", sorted(set(DIALECTS) - {"pfsense"}))
+def test_only_ipxe_gets_the_url_of_the_script(dialect: str) -> None:
+    guard = {"dnsmasq": "tag:ipxe", "isc-dhcp": '= "iPXE"', "kea": "== 'iPXE'", "mikrotik": "name=answerd-script"}[
+        dialect
+    ]
+    text = boot_config(dialect, URL).replace(r"\$", "$")
+    lines = text.splitlines()
+    (place,) = [number for number, line in enumerate(lines) if SCRIPT in line]
+    assert guard in lines[place] + lines[place - 1]
+
+
+def test_the_script_for_pfsense_is_one_that_ipxe_runs() -> None:
+    text = boot_config("pfsense", URL)
+    assert text.startswith("#!ipxe\n")
+    assert f"chain --replace {SCRIPT} || goto failed" in text.splitlines()
+
+
+def test_the_configuration_of_kea_is_json_with_comments() -> None:
+    text = re.sub(r"^\s*//.*$", "", boot_config("kea", URL), flags=re.MULTILINE)
+    classes = {one["name"]: one for one in json.loads(text)["Dhcp4"]["client-classes"]}
+    assert classes["ipxe"]["boot-file-name"] == SCRIPT
+    assert [name for name, one in classes.items() if name != "ipxe" and "not member('ipxe')" not in one["test"]] == []
+
+
+def test_the_sample_is_what_the_command_writes() -> None:
+    assert (CHECKOUT / "etc/dnsmasq.conf").read_text("utf-8") == boot_config("dnsmasq", URL)
+
+
+def test_a_long_url_leaves_away_what_is_least_needed() -> None:
+    lengths = {}
+    for letters in range(1, 80):
+        try:
+            script = service_at(f"http://{'a' * letters}:8000").script
+        except BootConfigError:
+            lengths[letters] = 0
+            continue
+        assert len(script) <= LONGEST_FILE_NAME
+        assert "mac=${netX/mac}&serial=${serial:uristring}" in script
+        lengths[letters] = script.count("&") + 1
+    assert sorted(lengths.values(), reverse=True) == list(lengths.values())
+    assert set(lengths.values()) == {4, 3, 2, 0}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "192.0.2.10:8000",
+        "ftp://a",
+        "http://a?b",
+        "http://a b",
+        'http://a"',
+        "http://a\n",
+        "http://a'b",
+        "http://a#b",
+    ],
+)
+def test_a_url_that_could_break_out_of_the_configuration_is_refused(url: str) -> None:
+    with pytest.raises(BootConfigError):
+        boot_config("dnsmasq", url)
+
+
+@pytest.mark.parametrize("dialect", sorted(set(DIALECTS) - {"dnsmasq"}))
+def test_only_dnsmasq_can_be_a_proxy(dialect: str) -> None:
+    with pytest.raises(BootConfigError, match="dnsmasq --proxy-dhcp"):
+        boot_config(dialect, URL, proxy=True)
+
+
+def test_the_command_takes_the_listen_address_where_it_is_one() -> None:
+    done = run("boot-config", "isc-dhcp", SERVICE_LISTEN_ADDR="192.0.2.77:80")
+    assert done.returncode == 0
+    assert b'"http://192.0.2.77:80/ipxe?' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["boot-config", "kea"], b"give --url"),
+        (["boot-config", "kae", "--url", URL], b"did you mean kea?"),
+        (["boot-config", "kea", "--url", "a b"], b"must be like"),
+        (["boot-config", "kea", "--proxy-dhcp", "--url", URL], b"run dnsmasq beside it"),
+    ],
+)
+def test_what_cannot_be_written_says_why(arguments: list[str], said: bytes) -> None:
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert said in done.stderr
+
+
+def test_the_page_names_every_dialect_and_every_firmware() -> None:
+    assert [words(name)[0] for name, _, _ in rows(PAGE, 3) if words(name)] == list(DIALECTS)
+    told = {int(code): words(file)[0] for _, codes, file, _ in rows(PAGE, 4)[1:] for code in codes.split(", ")}
+    assert told == {code: one.file for one in FIRMWARE for code in one.codes}
