@@ -164,7 +164,7 @@ class Applied(NamedTuple):
 
 
 def _made(name: str, attempt: int) -> Remembered:
-    """Return a new record, which its name finds from the start: a report may come before its first answer is written."""
+    """Return a new record. Its name finds it from the start: a report may come before its first answer is written."""
     own = identity(name)
     return Remembered(Record(name, attempt), {} if is_shared_by_many(own) else {own: name})
 

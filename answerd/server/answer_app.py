@@ -16,18 +16,23 @@ from gevent.lock import BoundedSemaphore
 from gevent.threadpool import ThreadPool
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.gates import Gates
 from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import resolve
 from answerd.answers.select import question_of, select
-from answerd.errors import AnswerError
+from answerd.answers.sources import NO_SOURCES, Sources
+from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import LARGE, Facts, Request
 from answerd.server.bearer import is_bearer
 from answerd.server.bottle_locals import hold_in_context
 from answerd.server.capture import Recorder
 from answerd.server.exchange import Exchange, exchange_of
 from answerd.server.http_parser import HttpRequest
+from answerd.server.installs import LiveInstalls
+from answerd.server.report_app import is_report, refusal_of_report, take_report
 from answerd.server.statuses import (
     CONTENT_TOO_LARGE,
+    FIRST_PROBLEM,
     METHOD_NOT_ALLOWED,
     OF_ERRORS,
     SERVICE_UNAVAILABLE,
@@ -51,13 +56,18 @@ _large_bodies = BoundedSemaphore(1)
 
 
 def make_answer_app(
-    catalogue: Callable[[], Catalogue], token: str | None, recorder: Recorder | None = None
+    catalogue: Callable[[], Catalogue],
+    token: str | None,
+    recorder: Recorder | None = None,
+    installs: LiveInstalls | None = None,
 ) -> bottle.Bottle:
     """The application.
 
-    ``catalogue`` gives the answer set in force. ``token``, when set, guards all but ``/health``. ``recorder``, when
-    set, captures each request but ``/health``, with its outcome.
+    ``catalogue`` gives the answer set in force. ``token``, when set, guards all but ``/health`` and reports.
+    ``recorder``, when set, captures each request but those, with its outcome. ``installs`` are the states of installs,
+    None where there is no place for them.
     """
+    sources = NO_SOURCES if installs is None else Sources(gates=Gates(installs))
     hold_in_context()
     app = bottle.Bottle()
     app.catchall = False  # what fails unexpectedly is the listener's to answer, in one line
@@ -65,8 +75,11 @@ def make_answer_app(
 
     def answer() -> bytes:
         exchange = exchange_of(bottle.request.environ)
+        if installs is not None and is_report(exchange.request.path):
+            return _report(exchange, installs)
         refusal = _refusal(exchange, token)
-        body = refusal if refusal is not None else _answer(exchange, catalogue)  # NoCloud's side files may be empty
+        # NoCloud's side files may be empty
+        body = refusal if refusal is not None else _answer(exchange, catalogue, sources, installs)
         if recorder is not None:
             _record(exchange, recorder)
         return body
@@ -81,11 +94,13 @@ def make_answer_app(
     return app
 
 
-def make_gate(token: str | None) -> Callable[[HttpRequest, str], bool]:
+def make_gate(token: str | None, *, has_states: bool = False) -> Callable[[HttpRequest, str], bool]:
     """Whether the body of a request is worth reading, from its header: not where `make_answer_app` refuses it anyway,
-    and not for ``/health``."""
+    and not for ``/health``. ``has_states``: reports are taken, which need no token."""
 
     def wants_body(request: HttpRequest, _peer: str) -> bool:
+        if has_states and is_report(request.path):
+            return refusal_of_report(request) is None
         return not _asks_for_health(request) and _fault(request, token) is None
 
     return wants_body
@@ -112,13 +127,28 @@ def _refusal(exchange: Exchange, token: str | None) -> bytes | None:
     return _refuse(exchange, fault, "this endpoint needs its bearer token")
 
 
-def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue]) -> bytes:
+def _report(exchange: Exchange, installs: LiveInstalls) -> bytes:
+    refused = refusal_of_report(exchange.request)
+    if refused is not None:
+        bottle.response.set_header("Allow", ", ".join(METHODS))
+        return _refuse(exchange, refused, f"only {' and '.join(METHODS)} are answered here")
+    reply = take_report(exchange.request, exchange.peer, installs)
+    exchange.outcome = reply.outcome
+    if reply.status >= FIRST_PROBLEM:
+        return _refuse(exchange, reply.status, reply.outcome)
+    bottle.response.content_type = PLAIN_TEXT
+    return reply.text.encode()
+
+
+def _answer(
+    exchange: Exchange, catalogue: Callable[[], Catalogue], sources: Sources, installs: LiveInstalls | None
+) -> bytes:
     received = exchange.request
     if received.body_too_large:
         return _refuse(exchange, CONTENT_TOO_LARGE, "the body is larger than 1048576 bytes")
     request = Request(received.path, received.query, received.headers, received.body, exchange.peer)
     if len(request.body) <= LARGE:
-        return _resolved(exchange, catalogue, Facts(request))
+        return _resolved(exchange, catalogue, Facts(request), sources, installs)
     if not _large_bodies.acquire(timeout=max(0.0, exchange.client.respond_by - monotonic())):
         bottle.response.set_header("Retry-After", "2")
         return _refuse(exchange, SERVICE_UNAVAILABLE, "the service is busy with large bodies, try again in 2 seconds")
@@ -126,15 +156,23 @@ def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue]) -> bytes:
         if not _readers:
             _readers.append(ThreadPool(1))
         facts: Facts = _readers[0].apply(_read, (request, catalogue()))
-        return _resolved(exchange, catalogue, facts)
+        return _resolved(exchange, catalogue, facts, sources, installs)
     finally:
         _large_bodies.release()
 
 
-def _resolved(exchange: Exchange, catalogue: Callable[[], Catalogue], facts: Facts) -> bytes:
+def _resolved(
+    exchange: Exchange,
+    catalogue: Callable[[], Catalogue],
+    facts: Facts,
+    sources: Sources,
+    installs: LiveInstalls | None,
+) -> bytes:
     try:
-        found = resolve(catalogue(), facts)
+        found = resolve(catalogue(), facts, sources=sources)
     except AnswerError as error:
+        if installs is not None and isinstance(error, NotClaimed):
+            installs.unclaimed(facts)
         # Hints about what the request has instead need all of it, which a large body is not worth.
         large = len(exchange.request.body) > LARGE
         return _refuse(exchange, OF_ERRORS[type(error)], error.reason if large else with_hints(error, facts))
@@ -179,11 +217,22 @@ def _health() -> bytes:
 def _read(request: Request, catalogue: Catalogue) -> Facts:
     """Return the facts of a large request, with all that takes long worked out. Runs in a thread: it edits nothing."""
     facts = Facts(request)
+    asked_state: list[Facts] = []
+
+    def note_state(one: Facts) -> str:
+        asked_state.append(one)
+        return ""
+
+    facts.state_source = note_state
     for asked in (facts, facts.asking_for_user_data()) if facts.side_file else (facts,):
         asked.prepare()
         with suppress(AnswerError):
             select(catalogue, question_of(asked, asked.extensions))
-    return facts
+    if not asked_state:
+        facts.state_source = None
+        return facts
+    # A selector names the state, which only the loop knows, and which may change: what was found does not count.
+    return Facts(request, same_body=facts)
 
 
 def _refuse(exchange: Exchange, status: int, reason: str) -> bytes:

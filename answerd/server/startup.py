@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from answerd import __version__
 from answerd.addresses import Address
 from answerd.config import Config
+from answerd.installs.states import Rules
 from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
 from answerd.server.answer_set import Preparation
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
+from answerd.server.installs import SharedInstalls
 from answerd.server.live_set import WriteCounter
 from answerd.server.long_work import LongWork
 from answerd.server.peer import with_port
@@ -22,7 +24,7 @@ from answerd.server.processes import log_reopened
 from answerd.server.request_log import RequestLog
 from answerd.server.sockets import bind
 from answerd.store.loader import Loader
-from answerd.store.opening import open_store
+from answerd.store.opening import open_states, open_store
 
 
 class StartupError(Exception):
@@ -42,6 +44,7 @@ class Service:
     certificate: Certificate | None
     admin_socket: socket.socket | None
     long_work: LongWork
+    installs: SharedInstalls | None = None
     generation: WriteCounter = field(default_factory=WriteCounter)
     digest: Preparation = field(default_factory=Preparation)
 
@@ -78,7 +81,8 @@ class Service:
 def prepare(config: Config, log: RequestLog) -> Service:
     """Do everything that can refuse to start. Raises `StartupError` and `answerd.store.StoreError`."""
     long_work = LongWork()
-    loader = Loader(open_store(config), long_work)
+    loader = Loader(open_store(config), long_work, has_states=config.has_states)
+    states, state_warnings = open_states(config)
     has_admin = config.admin is not None
     descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
     try:
@@ -89,12 +93,26 @@ def prepare(config: Config, log: RequestLog) -> Service:
     admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
     if descriptors.warning:
         log.service(f"warning: {descriptors.warning}")
-    for warning in (*config.warnings, *loader.store.warnings()):
+    for warning in (*config.warnings, *loader.store.warnings(), *state_warnings):
         log.service(f"warning: {warning}")
     admission = Admission(descriptors.answers, config.workers + 1)  # the last is the interim worker's
     service = Service(config, log, loader, descriptors, admission, sockets, certificate, admin_socket, long_work)
+    if states is not None:
+        # A number for each worker, the process of the admin API, and the interim worker.
+        scheme = "http" if certificate is None else "https"
+        service.installs = SharedInstalls(states, rules_of(config), config.workers + 2, config.url, scheme)
     service.say_fingerprint()
     return service
+
+
+def rules_of(config: Config) -> Rules:
+    """Return the limits of installs that the settings give."""
+    return Rules(
+        grace=config.install_grace_seconds,
+        start=config.install_start_seconds,
+        starts=config.install_starts,
+        silence=config.install_seconds,
+    )
 
 
 def _bind(setting: str, address: Address, count: int) -> list[socket.socket]:

@@ -22,6 +22,7 @@ from answerd.server.answer_app import make_answer_app
 from answerd.server.answer_set import AnswerSet, CooperativeYield
 from answerd.server.bearer import FailureBlock
 from answerd.server.capture import Recorder
+from answerd.server.installs import LiveInstalls
 from answerd.server.listener import Listener
 from answerd.server.live_set import in_thread
 from answerd.server.processes import when_parent_exits
@@ -64,19 +65,22 @@ class Worker:
             inherited=parent_pipe is not None and not is_interim,
             prepares=not is_interim,
         )
+        self.installs = LiveInstalls(service.installs, service.log) if service.installs is not None else None
 
     def answer(self, worker: int) -> None:
         """Have the answer endpoint here, as this worker."""
         service, config = self.service, self.service.config
         service.admission.attach(config.workers if self.is_interim else worker)
+        if service.installs is not None:
+            service.installs.commits.attach(config.workers + 1 if self.is_interim else worker)
         self.listeners.append(
             Listener(
                 service.sockets[worker],
-                make_answer_app(self.answers.current, config.answer_token, _recorder(service)),
+                make_answer_app(self.answers.current, config.answer_token, _recorder(service), self.installs),
                 limits=Limits(timeout=config.timeout_seconds, max_lingering=service.descriptors.lingering),
                 log=service.log,
                 admission=service.admission,
-                wants_body=answer_app.make_gate(config.answer_token),
+                wants_body=answer_app.make_gate(config.answer_token, has_states=self.installs is not None),
                 trusted_proxies=config.trusted_proxies,
                 tls=service.certificate.context if service.certificate is not None else None,
             )
@@ -87,6 +91,8 @@ class Worker:
         service, config = self.service, self.service.config
         if service.admin_socket is None or config.admin_token is None:
             return
+        if service.installs is not None and not self.listeners:  # else this process is a worker too
+            service.installs.commits.attach(config.workers)
         self.guard = WriteGuard(cast(WritableStore, service.loader.store), self.answers.follower, CooperativeYield())
         block = FailureBlock(time.monotonic)
         app = make_admin_app(self.guard, config.admin_token, block, service.log.service)
@@ -118,6 +124,9 @@ class Worker:
         self.service.long_work.begin()
         watch = gevent.spawn(self.answers.watch)
         gevent.spawn(self._trim_for_ever)
+        if self.installs is not None:
+            gevent.spawn(self.installs.watch)
+            gevent.spawn(self.installs.write_forever)
         for listener in self.listeners:
             listener.start()
         if self.guard is not None:
@@ -132,6 +141,8 @@ class Worker:
         drains = [gevent.spawn(one.drain, until, hands_over=self.is_interim) for one in self.listeners]
         gevent.joinall(drains)
         watch.kill(block=False)
+        if self.installs is not None:
+            gevent.spawn(self.installs.flush).join(LAST_WRITES_SECONDS)
         # What threads still write: captures of the last requests.
         gevent.spawn(gevent.get_hub().threadpool.join).join(LAST_WRITES_SECONDS)
         if announce:

@@ -48,11 +48,12 @@ class Entry(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """A machine that nothing claims has asked. ``facts`` is JSON, empty where nothing new is said."""
+    """A machine that nothing claims has asked, ``asked`` times. ``facts`` is JSON, empty where nothing new is said."""
 
     machine: str
     at: float
     facts: str
+    asked: int = 1
 
 
 class Batch:
@@ -160,10 +161,10 @@ def write_sightings(database: peewee.SqliteDatabase, sightings: Sequence[Sightin
         return
     cursor = _cursor(database)
     cursor.executemany(
-        "INSERT INTO unknown_machines (identity, machine, first, last, asked, facts) VALUES (?, ?, ?, ?, 1, ?) "
-        "ON CONFLICT (identity) DO UPDATE SET last = excluded.last, asked = unknown_machines.asked + 1, "
+        "INSERT INTO unknown_machines (identity, machine, first, last, asked, facts) VALUES (?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (identity) DO UPDATE SET last = excluded.last, asked = unknown_machines.asked + excluded.asked, "
         "facts = CASE excluded.facts WHEN '' THEN unknown_machines.facts ELSE excluded.facts END",
-        [(identity(one.machine), one.machine, one.at, one.at, one.facts) for one in sightings],
+        [(identity(one.machine), one.machine, one.at, one.at, one.asked, one.facts) for one in sightings],
     )
     cursor.execute(
         "DELETE FROM unknown_machines WHERE identity IN "
