@@ -28,6 +28,9 @@ EXTRAS = {
     "validators": [
         "pykickstart>=3.78,<4",
     ],
+    "postgres": [
+        "psycopg[binary]>=3.3.6,<4",  # the PostgreSQL store; its waits can be bounded since 3.3.6
+    ],
     "test": [
         "hypothesis>=6.170,<7",
         "import-linter>=2.16,<3",
@@ -35,6 +38,7 @@ EXTRAS = {
         "mypy>=2.4,<3",
         "packaging>=26",
         "psutil>=7.2,<8",
+        "psycopg[binary]>=3.3.6,<4",
         "pykickstart>=3.78,<4",
         "pytest>=9.2,<10",
         "pytest-xdist>=3.8,<4",  # two tests at a time, by scripts/test

@@ -18,6 +18,7 @@ HIGHEST_PORT = 65_535
 
 _HOST_NAME = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?\Z")
 _PORT = re.compile(r"[0-9]{1,5}\Z")
+_MAPPED_PREFIX = 96  # bits of ::ffff:0:0, before the IPv4 address
 _LONGEST_SHOWN = 100
 """Characters of a wrong network that a message repeats."""
 
@@ -50,13 +51,34 @@ class Address:
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach the address. False for a host name other than ``localhost``."""
-        try:
-            address = ipaddress.ip_address(self.host)
-        except ValueError:
-            return self.host.rstrip(".") == "localhost"
-        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-            return address.ipv4_mapped.is_loopback
-        return address.is_loopback
+        address = _ip_address(self.host)
+        return self.host.rstrip(".") == "localhost" if address is None else address.is_loopback
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether the host is one address: no name, and not the wildcard for every address of the machine."""
+        address = _ip_address(self.host)
+        return address is not None and not address.is_unspecified
+
+
+def is_public(text: str) -> bool:
+    """Whether an IP address is one that strangers may reach: neither loopback nor private nor link-local.
+
+    False for what is no IP address.
+    """
+    address = _ip_address(text)
+    return address is not None and not (
+        address.is_loopback or address.is_private or address.is_link_local or address.is_unspecified
+    )
+
+
+def _ip_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the address, IPv4 mapped into IPv6 as IPv4; None for what is no address."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    return address.ipv4_mapped or address if isinstance(address, ipaddress.IPv6Address) else address
 
 
 def _parse_host(host: str) -> str:
@@ -80,13 +102,17 @@ def _parse_host(host: str) -> str:
 def parse_networks(text: str) -> tuple[Network, ...]:
     """Read comma-separated CIDRs. An address alone is a network of its own; bits beyond the prefix are dropped.
 
-    Raise `ValueError` with the reason.
+    IPv4 mapped into IPv6 (``::ffff:10.0.0.0/104``) is read as IPv4, as peers are. Raise `ValueError` with the reason.
     """
     return tuple(_parse_network(entry.strip()) for entry in text.split(",") if entry.strip())
 
 
 def _parse_network(entry: str) -> Network:
     try:
-        return ipaddress.ip_network(entry, strict=False)
+        network = ipaddress.ip_network(entry, strict=False)
+        mapped = network.network_address.ipv4_mapped if isinstance(network, ipaddress.IPv6Network) else None
+        if mapped is None or network.prefixlen < _MAPPED_PREFIX:
+            return network
+        return ipaddress.IPv4Network((mapped, network.prefixlen - _MAPPED_PREFIX))
     except ValueError:
         raise ValueError(f'"{brief(entry, _LONGEST_SHOWN)}" is not a network such as 10.0.0.0/8 or fd00::/8') from None

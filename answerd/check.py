@@ -9,18 +9,19 @@ identity alone, so what needs a fact that only a request brings is a note and no
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue, no_pause
-from answerd.answers.check_cases import check_cases
+from answerd.answers.check_cases import RowCase, check_cases, row_cases
 from answerd.answers.problems import load_problems
 from answerd.answers.provenance import Placing, origins
 from answerd.answers.resolve import Answer, resolve
-from answerd.documents import Elsewhere
+from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import SHORTEST_BODY_IDENTITY
 from answerd.identity import brief
+from answerd.inventory.rows import notes as row_notes
 from answerd.validators import Finding, Tools, Verdict, validate
 
 Spread = Callable[[list[tuple[str, str]]], Iterable[Verdict]]
@@ -56,12 +57,14 @@ def check(
     judges many texts by the built-in rules, in their order: who has several processors may use them.
     """
     problems = set(load_problems(catalogue, pause))
-    notes = set(_standing_notes(catalogue))
-    tried = list(check_cases(catalogue))
+    of_rows = list(row_cases(catalogue, pause))
+    claiming = {group for of_row in of_rows for group in of_row.groups}
+    notes = {*_standing_notes(catalogue, claiming), *_row_notes(catalogue, of_rows)}
+    tried = [*check_cases(catalogue), *(case for of_row in of_rows for case in of_row.cases)]
     answers: list[tuple[str, Answer]] = []
     for trial in tried:
         try:
-            answers.append((trial.label, resolve(catalogue, trial.facts, trial.extensions, (trial.document,))))
+            answers.append((trial.label, resolve(catalogue, trial.facts, trial.extensions, trial.assumed)))
         except CannotFill as error:
             if error.missing:
                 notes.add(f"{trial.label}: not tried whole, only a request has the fact {brief(error.label)!r}")
@@ -72,7 +75,7 @@ def check(
             if error.reason not in problems:
                 problems.add(f"{trial.label}: {error.reason}")
         pause()
-    judge = _Judge(Tools.find() if tools is None else tools, catalogue.elsewhere)
+    judge = _Judge(Tools.find() if tools is None else tools, catalogue)
     if spread:
         judge.judge_ahead([answer for _, answer in answers], spread)
     for count, (label, answer) in enumerate(answers, 1):
@@ -85,16 +88,28 @@ def check(
     return Report(tuple(sorted(problems)), tuple(sorted(notes | judge.notes)), len(tried))
 
 
-def _standing_notes(catalogue: Catalogue) -> Iterator[str]:
+def _standing_notes(catalogue: Catalogue, claiming: Collection[Document]) -> Iterator[str]:
+    """What is not tried, or cannot be claimed by every request. ``claiming`` are the groups that were tried with a
+    row."""
     for document in catalogue.documents.values():
         if document.is_shared:
-            if document.control.match and not document.control.members:
+            if document.control.match and not document.control.members and document not in claiming:
                 yield f"{document.key}: selects by match, so it was not tried"
         elif document.identity and len(document.identity) < SHORTEST_BODY_IDENTITY:
             yield (
                 f"{document.key}: a name of under {SHORTEST_BODY_IDENTITY} letters and digits "
                 "is not recognised in a JSON body"
             )
+
+
+def _row_notes(catalogue: Catalogue, of_rows: Iterable[RowCase]) -> Iterator[str]:
+    inventory = catalogue.inventory
+    if inventory is None:
+        return
+    for row in inventory.rows():
+        yield from (f"{inventory.place(row)}: {note}" for note in row_notes(row.layout, row.cells()))
+    answers = "nothing but a default claims" if catalogue.defaults else "no document claims"
+    yield from (f"{inventory.place(of_row.row)}: {answers} this row" for of_row in of_rows if not of_row.claimed)
 
 
 def _name_of(answer: Answer) -> tuple[str, bytes]:
@@ -110,10 +125,12 @@ def built_in_verdict(answer: tuple[str, str]) -> Verdict:
 class _Judge:
     """The validators, with what they have to say about themselves collected in ``notes``."""
 
-    def __init__(self, tools: Tools, apart: Elsewhere) -> None:
-        """``apart`` runs the built-in rules, which may take long. Programs are started here: that needs the loop."""
+    def __init__(self, tools: Tools, catalogue: Catalogue) -> None:
+        """The catalogue's ``elsewhere`` runs the built-in rules, which may take long. Programs are started here: that
+        needs the loop."""
         self.tools = tools
-        self.apart = apart
+        self.apart = catalogue.elsewhere
+        self.inventory = catalogue.inventory
         self.notes: set[str] = set()
         self._tool_runs: dict[str, int] = {}
         self._verdicts: dict[tuple[str, bytes], Verdict] = {}
@@ -159,6 +176,6 @@ class _Judge:
         """Findings with the document and line that each is about."""
         if not findings:
             return []
-        found = origins(answer, standing=not all(finding.path for finding in findings))
+        found = origins(answer, self.inventory, standing=not all(finding.path for finding in findings))
         placing = Placing(answer, found)
         return [placing.placed(finding.message, finding.path, finding.line) for finding in findings]

@@ -5,8 +5,8 @@ declarations; reading, ``answerd config`` and the tests of the documentation use
 ``SERVICE_ENV_FILE`` and which combinations of settings cannot start.
 
 It must not know what the settings are used for: it opens no store, binds no address, loads no certificate and looks at
-no directory. The only file that it reads is the environment file, through a function that a caller can replace. No
-message ever holds a token.
+no directory. The only files that it reads are the environment file and the token files, through a
+function that a caller can replace. No message ever holds a token.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
-from answerd.addresses import Address, Network, parse_networks
+from answerd.addresses import Address, Network, is_public, parse_networks
 from answerd.env_file import EnvFile, open_env_file, parse_env_file
 from answerd.identity import brief, printable
 
-Source = Literal["default", "file", "environment"]
+Source = Literal["default", "file", "environment", "token file"]
 
 PREFIX = "SERVICE_"
 ENV_FILE = "SERVICE_ENV_FILE"
@@ -39,6 +39,9 @@ MOST_STARTS = 1_000_000
 
 MESSAGE_VALUE_LENGTH = 100
 """Characters of a wrong value that a message repeats."""
+
+MOST_TOKENS = 2
+"""Tokens that one setting may hold: the one in use and its successor."""
 
 _URL = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?\Z")
 _DIGITS = re.compile(r"[0-9]+\Z")
@@ -126,6 +129,14 @@ def _parse_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def parse_tokens(text: str) -> tuple[str, ...]:
+    """Return the tokens of a setting or a token file, separated by white space. Raise `ValueError` with the reason."""
+    tokens = tuple(token for token in re.split(r"[ \t\r\n]+", text) if token)
+    if len(tokens) > MOST_TOKENS:
+        raise ValueError(f"it holds {len(tokens)} tokens, and at most {MOST_TOKENS} are possible")
+    return tokens
+
+
 @dataclass(frozen=True)
 class Config:
     """Every setting, parsed and checked as far as it can be without touching the machine.
@@ -135,22 +146,41 @@ class Config:
     log at start.
     """
 
-    store: Literal["files", "sqlite"] = _choice("SERVICE_STORE", ("files", "sqlite"), "where the documents are kept")
+    store: Literal["files", "sqlite", "postgres"] = _choice(
+        "SERVICE_STORE", ("files", "sqlite", "postgres"), "where the documents are kept"
+    )
     answers_dir: str = _setting("SERVICE_ANSWERS_DIR", "/srv/answers", "the file store's directory")
     db_path: str = _setting("SERVICE_DB_PATH", "/srv/answers.db", "the database file; its parent directory is created")
+    db_url: str | None = _setting(
+        "SERVICE_DB_URL", None, "the PostgreSQL database: postgresql://user:password@host/name", secret=True
+    )
+    replica_path: str | None = _setting(
+        "SERVICE_REPLICA_PATH", None, "the local copy of that database, from which this node answers"
+    )
     listen: Address = _setting("SERVICE_LISTEN_ADDR", "0.0.0.0:8000", "address of the answer endpoint", Address.parse)
     workers: int = _number("SERVICE_WORKERS", 1, "processes that answer", MOST_WORKERS)
     max_connections: int = _number(
         "SERVICE_MAX_CONNECTIONS", 2048, "connections in flight, all workers", MOST_CONNECTIONS
     )
     timeout_seconds: int = _number("SERVICE_TIMEOUT_SECS", 10, "deadline of a connection, in seconds", LONGEST_TIMEOUT)
-    answer_token: str | None = _setting(
-        "SERVICE_ANSWER_TOKEN", None, "bearer token of the answer endpoint", secret=True
+    answer_tokens: tuple[str, ...] = _setting(
+        "SERVICE_ANSWER_TOKEN", None, "bearer token of the answer endpoint", parse_tokens, unset=(), secret=True
+    )
+    answer_token_file: str | None = _setting(
+        "SERVICE_ANSWER_TOKEN_FILE", None, "file that holds the bearer token of the answer endpoint"
+    )
+    allow: tuple[Network, ...] = _setting(
+        "SERVICE_ALLOW", None, "networks that may ask for answers; unset means all", parse_networks, unset=()
     )
     admin: Address | None = _setting(
         "SERVICE_ADMIN_ADDR", None, "address of the admin API; unset means off", Address.parse
     )
-    admin_token: str | None = _setting("SERVICE_ADMIN_TOKEN", None, "bearer token of the admin API", secret=True)
+    admin_tokens: tuple[str, ...] = _setting(
+        "SERVICE_ADMIN_TOKEN", None, "bearer token of the admin API", parse_tokens, unset=(), secret=True
+    )
+    admin_token_file: str | None = _setting(
+        "SERVICE_ADMIN_TOKEN_FILE", None, "file that holds the bearer token of the admin API"
+    )
     trusted_proxies: tuple[Network, ...] = _setting(
         "SERVICE_TRUSTED_PROXIES", None, "networks whose X-Forwarded-For is believed", parse_networks, unset=()
     )
@@ -181,10 +211,15 @@ class Config:
     @property
     def has_states(self) -> bool:
         """Whether there is a place for the states of installs."""
-        return self.store != "files" or self.state_path is not None
+        return self.store == "sqlite" or self.state_path is not None
 
     sources: Mapping[str, Source] = field(default_factory=dict, hash=False)
     warnings: tuple[str, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether neither a token nor an allow-list restricts who may ask for answers."""
+        return not (self.answer_tokens or self.allow)
 
 
 SETTINGS: tuple[Setting, ...] = tuple(
@@ -194,6 +229,12 @@ SETTINGS: tuple[Setting, ...] = tuple(
 
 SETTINGS_BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 
+TOKENS = ("SERVICE_ANSWER_TOKEN", "SERVICE_ADMIN_TOKEN")
+"""The settings that may be read from a file of their own, which a setting with ``_FILE`` at its end names."""
+
+RELOADED = (*TOKENS, *(f"{name}_FILE" for name in TOKENS), "SERVICE_ALLOW")
+"""The settings that SIGHUP puts in force; the others wait for the next start."""
+
 
 def read_config(
     environ: Mapping[str, str], read_file: Callable[[str], EnvFile] = open_env_file, *, to_serve: bool = True
@@ -201,7 +242,8 @@ def read_config(
     """Return the configuration from environment variables and the file that ``SERVICE_ENV_FILE`` names, if any.
 
     An empty variable counts as unset, so the file's value, else the default, applies. ``to_serve``: whether the service
-    is to start with it; a command that only reads the store runs without what the admin API needs. Raise `ConfigError`.
+    is to start with it; a command that only reads the store runs without what the admin API needs and reads no token
+    file. Raise `ConfigError`.
     """
     warnings = list(_unknown_names(environ, "the environment"))
     given: dict[str, tuple[str, Source]] = {}
@@ -216,6 +258,13 @@ def read_config(
     sources: dict[str, Source] = {}
     for setting in SETTINGS:
         values[setting.field], sources[setting.name] = _value(setting, given.get(setting.name), path, warnings)
+    for setting in (SETTINGS_BY_NAME[name] for name in TOKENS if to_serve):
+        file = values[SETTINGS_BY_NAME[f"{setting.name}_FILE"].field]
+        if file is None:
+            continue
+        if values[setting.field]:
+            raise ConfigError(f"{setting.name} and {setting.name}_FILE are both set: set one of them")
+        values[setting.field], sources[setting.name] = _read_tokens(setting, file, read_file, warnings), "token file"
     config = Config(**values, sources=sources)
     if to_serve and (reason := next(_contradictions(config), None)):
         raise ConfigError(reason)
@@ -252,7 +301,8 @@ def _value(setting: Setting, given: tuple[str, Source] | None, path: str, warnin
         return setting.parse(text), source
     except ValueError as wrong:
         place = f" (in {_quoted(path)})" if source == "file" else ""
-        complaint = f'{setting.name} is "{_quoted(text)}"{place}: {wrong}'
+        shown = "wrong" if setting.secret else f'"{_quoted(text)}"'
+        complaint = f"{setting.name} is {shown}{place}: {wrong}"
     if not setting.falls_back:
         raise ConfigError(complaint)
     warnings.append(f"{complaint}; using the default, {setting.default}")
@@ -262,10 +312,17 @@ def _value(setting: Setting, given: tuple[str, Source] | None, path: str, warnin
 def _contradictions(config: Config) -> Iterator[str]:
     """Yield reasons why the service cannot start although every setting is right by itself."""
     if config.admin and config.store == "files":
-        yield "SERVICE_ADMIN_ADDR is set, but only SERVICE_STORE=sqlite has an admin API: change one of the two"
-    if config.admin and not config.admin_token:
+        yield (
+            "SERVICE_ADMIN_ADDR is set, but only SERVICE_STORE=sqlite and postgres have an admin API: "
+            "change one of the two"
+        )
+    if config.store == "postgres" and not config.db_url:
+        yield "SERVICE_STORE is postgres, so SERVICE_DB_URL must name the database"
+    if config.store == "postgres" and not config.replica_path:
+        yield "SERVICE_STORE is postgres, so SERVICE_REPLICA_PATH must name a file for this node's copy of the database"
+    if config.admin and not config.admin_tokens:
         yield f"SERVICE_ADMIN_ADDR is set without SERVICE_ADMIN_TOKEN: set one of {TOKEN_LENGTH} characters or more"
-    if config.admin_token and len(config.admin_token) < TOKEN_LENGTH:
+    if any(len(token) < TOKEN_LENGTH for token in config.admin_tokens):
         yield f"SERVICE_ADMIN_TOKEN is too short: it needs at least {TOKEN_LENGTH} characters"
     if config.admin and config.admin.port and config.admin == config.listen:
         yield f"SERVICE_ADMIN_ADDR and SERVICE_LISTEN_ADDR are both {config.admin}: the admin API needs its own"
@@ -279,8 +336,18 @@ def _risks(config: Config) -> Iterator[str]:
     """Yield what the operator should know although the service runs."""
     if config.admin and not config.admin.is_loopback:
         yield f"SERVICE_ADMIN_ADDR is {config.admin}, not a loopback address: others can reach the admin API"
-    if config.answer_token and len(config.answer_token) < TOKEN_LENGTH:
+    if any(len(token) < TOKEN_LENGTH for token in config.answer_tokens):
         yield f"SERVICE_ANSWER_TOKEN is short: at least {TOKEN_LENGTH} characters are harder to guess"
+    if config.is_open and is_public(config.listen.host):
+        yield open_to_all(str(config.listen))
+
+
+def open_to_all(address: str) -> str:
+    """Return the warning about an answer endpoint that everyone may ask at a public address."""
+    return (
+        f"everyone who reaches {address} may ask for answers, which hold password hashes: "
+        "set SERVICE_ALLOW or SERVICE_ANSWER_TOKEN, or listen on a private address"
+    )
 
 
 def _unknown_names(names: Mapping[str, object], place: str) -> Iterator[str]:
@@ -309,6 +376,27 @@ def _read_env_file(path: str, read_file: Callable[[str], EnvFile]) -> tuple[Mapp
     if ENV_FILE in defaults:
         warnings.append(f"{ENV_FILE} in {shown_path} has no effect: only the environment can name the file")
     return defaults, warnings
+
+
+def _read_tokens(
+    setting: Setting, path: str, read_file: Callable[[str], EnvFile], warnings: list[str]
+) -> tuple[str, ...]:
+    """Return the tokens in a token file; add to ``warnings`` where others can read it. Raise `ConfigError`."""
+    name, shown_path = f"{setting.name}_FILE", _quoted(path)
+    try:
+        file = read_file(path)
+        tokens = parse_tokens(file.content.decode("utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"{name}: cannot read {shown_path}: {error.strerror or type(error).__name__}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{name}: {shown_path} is not UTF-8") from None
+    except ValueError as wrong:
+        raise ConfigError(f"{name}: {shown_path}: {wrong}") from None
+    if not tokens:
+        raise ConfigError(f"{name}: {shown_path} holds no token")
+    if file.is_readable_by_others:
+        warnings.append(f"{shown_path} can be read by every user of this machine: chmod o-r it")
+    return tokens
 
 
 def _quoted(text: str) -> str:

@@ -210,6 +210,9 @@ def read_content(
     """A document's text, understood as far as it can be. Never raises: what is wrong stands in ``problems``."""
     if fault is not None:
         return _unreadable(Control(), fault)
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        return _unreadable(Control(), f"does not parse: line {line} holds the character NUL, which no store keeps")
     try:
         parsed = family.parse(text)
         written, tree = family.control(parsed)

@@ -20,6 +20,7 @@ from answerd.answers.rows import Inventory, inventory_after
 from answerd.answers.selectors import SelectorIndex
 from answerd.documents import Document, Elsewhere, Key, RawDocument, here
 from answerd.errors import BrokenDocument
+from answerd.facts import Facts
 from answerd.formats.control import Criterion
 from answerd.identity import Kind, identifier_fault, identity, printable
 
@@ -101,6 +102,15 @@ class Catalogue:
     # What `extended_by` and `chain` found, each once: hundreds of machines stand on one group.
     _extended: dict[Name, Document] = field(default_factory=dict)
     _chains: dict[Document, tuple[Document, ...]] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many documents there are, inventories among them."""
+        return len(self.documents) + (self.inventory.size if self.inventory else 0)
+
+    def facts(self, facts: Facts) -> Facts:
+        """Return the facts of a request with those of its row. Raises `BrokenDocument`, as `Inventory.facts` does."""
+        return facts if self.inventory is None else self.inventory.facts(facts)
 
     def changed(
         self,

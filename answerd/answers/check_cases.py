@@ -1,47 +1,113 @@
-"""What can be asked of an answer set without a request: each machine, each member of a group, each default by its name.
+"""What can be asked of an answer set without a request: each machine, each member of a group, each row of an inventory,
+each default by its name.
 
 ``answerd check`` judges these answers, ``answerd diff`` compares them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from answerd.answers.catalogue import Catalogue
+from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.answers.row_claims import claims_of
 from answerd.documents import Document
+from answerd.errors import AnswerError
 from answerd.facts import Facts, facts_of
+from answerd.inventory.rows import Row
 
 
 @dataclass(frozen=True, slots=True)
 class CheckCase:
-    """One answer to be tried: what to call it, the name it is asked by (empty for a default), and the document whose
-    ``match`` counts as holding and whose format is asked for."""
+    """One answer to be tried: what to call it, the name it is asked by (empty for a default), the format that is asked
+    for, and the document whose ``match`` counts as holding.
+
+    That of a row has no such document: a row says what a ``match`` compares. It is asked by all ``identities`` of the
+    row, any other by its name.
+    """
 
     label: str
     identifier: str
-    document: Document
+    extension: str
+    document: Document | None = None
+    identities: tuple[str, ...] = ()
 
     @property
     def facts(self) -> Facts:
-        """What such a machine says: its name and nothing else."""
-        return facts_of([self.identifier] if self.identifier else [])
+        """What such a machine says: its names and nothing else."""
+        return facts_of(self.identities or filter(None, (self.identifier,)))
 
     @property
     def extensions(self) -> tuple[str, ...]:
         """The format that may answer."""
-        return (self.document.key.format,)
+        return (self.extension,)
+
+    @property
+    def assumed(self) -> tuple[Document, ...]:
+        """The document whose ``match`` counts as holding."""
+        return (self.document,) if self.document else ()
+
+
+@dataclass(frozen=True, slots=True)
+class RowCase:
+    """A row with the groups that claim it and its cases. ``claimed`` says whether anything but a default does."""
+
+    row: Row
+    claimed: bool
+    groups: tuple[Document, ...]
+    cases: tuple[CheckCase, ...]
 
 
 def check_cases(catalogue: Catalogue) -> Iterator[CheckCase]:
-    """Every trial of a set. What cannot be read claims nothing that is known, and is a problem already."""
+    """Yield every case of the documents. What cannot be read claims nothing that is known, and is a problem already.
+
+    A member whose row is tried in this format has no case of its own.
+    """
     for document in catalogue.documents.values():
         if not document.content.readable or document.is_named_like_an_alias:
             continue
+        extension = document.key.format
         if not document.is_shared:
-            yield CheckCase(str(document.key), document.key.identifier, document)
+            yield CheckCase(str(document.key), document.key.identifier, extension, document)
             continue
         for member in document.control.members:
             documents = catalogue.machines.get(member, ())
-            if all(machine.key.format != document.key.format for machine in documents):
-                yield CheckCase(f'{document.key} for member "{member}"', member, document)
+            has_own = any(machine.key.format == extension for machine in documents)
+            if not has_own and not _is_tried_as_row(catalogue, member, extension):
+                yield CheckCase(f'{document.key} for member "{member}"', member, extension, document)
+
+
+def row_cases(catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> Iterator[RowCase]:
+    """Yield the cases of each row that can get an answer: one for each format in which a document other than a default
+    claims it. A machine document of the row has a case of its own (`check_cases`)."""
+    inventory = catalogue.inventory
+    if inventory is None:
+        return
+    for row in inventory.rows():
+        pause()
+        identities = tuple(row.identities().values())
+        if not identities:
+            continue
+        try:
+            claims = claims_of(catalogue, row)
+        except AnswerError:
+            continue  # the row's own fault, which is a problem already
+        own = {machine.key.format for machine in claims.machines}
+        name = row.name
+        cases = [
+            CheckCase(f"{inventory.place(row)}, {name} ({extension})", name, extension, identities=identities)
+            for extension in claims.formats
+            if extension not in own
+        ]
+        yield RowCase(row, bool(claims.machines or claims.groups), claims.groups, tuple(cases))
+
+
+def _is_tried_as_row(catalogue: Catalogue, member: str, extension: str) -> bool:
+    inventory = catalogue.inventory
+    row = inventory.index.get(member) if inventory else None
+    if not isinstance(row, Row):
+        return False
+    try:
+        return extension in claims_of(catalogue, row).formats
+    except AnswerError:
+        return False

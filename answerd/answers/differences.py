@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.check_cases import CheckCase, check_cases
+from answerd.answers.check_cases import CheckCase, check_cases, row_cases
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
 from answerd.answers.masking import masked
@@ -200,7 +200,10 @@ def _tried(catalogue: Catalogue) -> Iterator[tuple[_Name, CheckCase | Document]]
         if not (document.content.readable or document.is_shared or document.is_named_like_an_alias):
             yield (document.identity, document.key.format), document
     for trial in check_cases(catalogue):
-        yield (identity(trial.identifier), trial.document.key.format), trial
+        yield (identity(trial.identifier), trial.extension), trial
+    for of_row in row_cases(catalogue):
+        for trial in of_row.cases:
+            yield (identity(trial.identifier), trial.extension), trial
 
 
 def _side(catalogue: Catalogue, asked: CheckCase | Document | None) -> Side | None:
@@ -209,8 +212,9 @@ def _side(catalogue: Catalogue, asked: CheckCase | Document | None) -> Side | No
     if isinstance(asked, Document):
         return Side(None, asked.problems[0])
     try:
-        selection = select(catalogue, Question(asked.facts, asked.extensions, (asked.document,)))
-        text = _filled(prepared_answer(selection.layers), Values(selection, asked.facts, _UNFILLED))
+        facts = catalogue.facts(asked.facts)
+        selection = select(catalogue, Question(facts, asked.extensions, asked.assumed))
+        text = _filled(prepared_answer(selection.layers), Values(selection, facts, _UNFILLED))
     except AnswerError as error:
         return Side(None, error.reason)
     return Side(text, layers=tuple(str(layer.key) for layer in selection.layers))

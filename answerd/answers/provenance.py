@@ -16,6 +16,7 @@ from typing import Any
 from answerd.answers.compose import Layers
 from answerd.answers.ranking import shortened
 from answerd.answers.resolve import Answer
+from answerd.answers.rows import Inventory
 from answerd.documents import Document
 from answerd.errors import BrokenDocument
 from answerd.formats.family import ParseError, Path, Tree
@@ -23,6 +24,7 @@ from answerd.formats.positions import MARKINGS, TRAILING_COMMENT, Leaf, Marking
 from answerd.memo import remembered
 
 LONGEST_MARKED = 65_536  # characters of a layer that is marked once for all answers that it is part of
+_PLACEHOLDER_LABEL = re.compile(r"\{\{[ \t]*([\w$@][\w$@.:-]*)")
 LONGEST_PLACE = 200
 """Characters of a document's name in a comment; a file may be called anything."""
 
@@ -51,12 +53,20 @@ class Place:
 class Origin:
     """One value of an answer: its path, where it came from, and the line of the answer it begins on.
 
-    ``place`` is None where a merge left nothing to tell it by: a map that is empty because all of it was unset.
+    ``place`` is None where a merge left nothing to tell it by: a map that is empty because all of it was unset. ``row``
+    is the place of the inventory's row that filled one of its placeholders, None where none did.
     """
 
     path: Path
     place: Place | None
     answer_line: int | None
+    row: str | None = None
+
+    @property
+    def where(self) -> str:
+        """Its place, and that of the row, for a person."""
+        place = shortened(str(self.place), LONGEST_PLACE)
+        return f"{place}, {shortened(self.row, LONGEST_PLACE)}" if self.row else place
 
     @property
     def key(self) -> str:
@@ -77,15 +87,16 @@ def provenance(layers: Layers) -> tuple[tuple[Path, Place | None], ...]:
     return tuple((leaf.path, places.of(leaf)) for leaf in _merged_leaves(layers))
 
 
-def origins(answer: Answer, *, standing: bool = True) -> tuple[Origin, ...]:
+def origins(answer: Answer, inventory: Inventory | None = None, *, standing: bool = True) -> tuple[Origin, ...]:
     """Every value of an answer. Empty for a file that was made up for cloud-init: no document holds it.
 
-    ``standing``: whether ``answer_line`` is looked for too, which costs as much as the rest.
+    ``inventory`` is that of the catalogue which the answer is of. ``standing``: whether ``answer_line`` is looked for
+    too, which costs as much as the rest.
     """
-    return tuple(_origins(answer, standing=standing))
+    return tuple(_origins(answer, inventory, standing=standing))
 
 
-def _origins(answer: Answer, *, standing: bool = True) -> Iterator[Origin]:
+def _origins(answer: Answer, inventory: Inventory | None, *, standing: bool = True) -> Iterator[Origin]:
     if answer.side_file:
         return
     layers = answer.selection.layers
@@ -95,8 +106,20 @@ def _origins(answer: Answer, *, standing: bool = True) -> Iterator[Origin]:
     except ParseError:  # what filling made of it is for validators to judge
         lines = {}
     places = _Places(layers)
+    of_row = inventory.place(answer.row) if inventory and answer.row else None
+    labels = frozenset(answer.row.values() if answer.row else ())
     for leaf in _merged_leaves(layers):
-        yield Origin(leaf.path, places.of(leaf), lines.get(leaf.path))
+        is_filled = of_row and _is_template(layers, leaf) and not labels.isdisjoint(_labels_in(leaf.text))
+        yield Origin(leaf.path, places.of(leaf), lines.get(leaf.path), of_row if is_filled else None)
+
+
+def _is_template(layers: Layers, leaf: Leaf) -> bool:
+    return leaf.layer is not None and layers[leaf.layer].control.template
+
+
+def _labels_in(text: str) -> Iterator[str]:
+    """The labels of the placeholders in a value, case-folded."""
+    return (label.casefold() for label in _PLACEHOLDER_LABEL.findall(text))
 
 
 def _merged_leaves(layers: Layers) -> Iterator[Leaf]:
@@ -181,8 +204,7 @@ class Placing:
         if origin is None and wanted and self._by_steps:
             layers = ", ".join(shortened(source_of(layer)) for layer in self._layers)
             return f"{message} (in none of its layers: {layers})"
-        place = origin.place if origin else None
-        return f"{message} ({shortened(str(place), LONGEST_PLACE)})" if place else _with_line(message, line)
+        return f"{message} ({origin.where})" if origin and origin.place else _with_line(message, line)
 
     def _standing_on(self, line: int | None) -> Origin | None:
         """The first of the values that begin on a line of the answer or, where none does, on the next one before it."""
@@ -199,20 +221,22 @@ def _steps(key: str) -> list[str]:
     return [step for step in re.split(r"[.\[\]/]+", key) if step]
 
 
-def explanation(answer: Answer) -> dict[str, Any]:
+def explanation(answer: Answer, inventory: Inventory | None = None) -> dict[str, Any]:
     """The answer and the origin of every value, as JSON shows it (``docs/explain.md`` has the schema).
 
     Raises `BrokenDocument` where the keys of its values, written for each of them, take too much.
     """
-    return _explanation(answer, list(map(_explained_value, _bounded_origins(answer))))
+    return _explanation(answer, list(map(_explained_value, _bounded_origins(answer, inventory))))
 
 
-def explanation_text(answer: Answer) -> str:
+def explanation_text(answer: Answer, inventory: Inventory | None = None) -> str:
     """The `explanation` as JSON text. Value by value: to make one text of all of them in one go is a single step of
     compiled code, and of a large answer too long a step. Raises `BrokenDocument`."""
     around = json.dumps(_explanation(answer, None), ensure_ascii=False)
     before, _, after = around.partition('"values": null')  # no text holds it: its quotes would be escaped
-    values = [json.dumps(_explained_value(origin), ensure_ascii=False) for origin in _bounded_origins(answer)]
+    values = [
+        json.dumps(_explained_value(origin), ensure_ascii=False) for origin in _bounded_origins(answer, inventory)
+    ]
     return f'{before}"values": [{", ".join(values)}]{after}'
 
 
@@ -236,12 +260,13 @@ def _explained_value(origin: Origin) -> dict[str, Any]:
         "source": source_of(origin.place.document) if origin.place else None,
         "line": origin.place.line if origin.place else None,
         "answer_line": origin.answer_line,
+        "row": origin.row,
     }
 
 
-def _bounded_origins(answer: Answer) -> Iterator[Origin]:
+def _bounded_origins(answer: Answer, inventory: Inventory | None) -> Iterator[Origin]:
     room = MOST_EXPLAINED
-    for origin in _origins(answer):
+    for origin in _origins(answer, inventory):
         room -= sum(map(len, origin.path))
         if room < 0:
             raise BrokenDocument(
@@ -250,11 +275,11 @@ def _bounded_origins(answer: Answer) -> Iterator[Origin]:
         yield origin
 
 
-def explained(answer: Answer) -> str:
+def explained(answer: Answer, inventory: Inventory | None = None) -> str:
     """The answer for a person to read, with the origin of every value: in comments where its format has them at the
     end of a line, else in a column beside it."""
     text = answer.body.decode()
-    comments = _comments(origins(answer))
+    comments = _comments(origins(answer, inventory))
     opens = TRAILING_COMMENT.get(answer.format.extension)
     commented = _commented(text, comments, opens, MARKINGS[answer.format.family.name]) if opens else None
     return _beside(text, comments) if commented is None else commented
@@ -272,9 +297,10 @@ def _comments(found: Iterable[Origin]) -> dict[int, str]:
 def _comment(together: Sequence[Origin]) -> str:
     """The one place of a line's values; with their names where they came from several documents."""
     first = together[0].place
-    if all(one.place and first and one.place.document is first.document for one in together):
-        return shortened(str(first), LONGEST_PLACE)
-    return ", ".join(f"{shortened(one.path[-1])}: {shortened(str(one.place), LONGEST_PLACE)}" for one in together)
+    rows = {one.row for one in together}
+    if len(rows) == 1 and all(one.place and first and one.place.document is first.document for one in together):
+        return together[0].where
+    return ", ".join(f"{shortened(one.path[-1])}: {one.where}" for one in together)
 
 
 def _beside(text: str, comments: Mapping[int, str]) -> str:

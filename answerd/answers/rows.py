@@ -98,10 +98,29 @@ class Inventory:
                     return self._shared_problem(self.shared[one])
         return None
 
+    def rows_of(self, one: str) -> tuple[Row, ...]:
+        """Return the rows of an identity; several where that is a problem."""
+        return _rows(self.index.get(one, ()))
+
+    def new_faults(self, before: Inventory | None, documents: Iterable[RawDocument]) -> list[str]:
+        """Return what is wrong with inventories by themselves, and was not ``before``: that they cannot be read, and
+        rows with faults."""
+        layouts = {self.tables[document].layout for document in documents if document in self.tables}
+        found = [self.unreadable[document] for document in documents if document in self.unreadable]
+        for row, fault in self.faulty.items():
+            if row.layout in layouts and (before is None or row not in before.faulty):
+                found.append(f"{self.place(row)}: {fault}")
+        return sorted(found)
+
     def place(self, row: Row) -> str:
         """Return where a row is: ``inventory.csv:17``."""
         source, line = self._place(row)
         return f"{source}:{line}"
+
+    @property
+    def size(self) -> int:
+        """How many documents these rows come from, those that cannot be read among them."""
+        return len(self.tables.keys() | self.unreadable.keys())
 
     def rows(self) -> Iterator[Row]:
         """Yield every row in force, by file and line."""

@@ -16,9 +16,9 @@ HELP = Help(
     summary="Every problem of the answer set; every machine tried.",
     usage=("check [--json] [DIR]",),
     details="""
-        Lists the problems of the answer set, renders every machine, every member of a group and every default, and
-        has each answer judged by the rules of its installer. DIR is a directory of documents; without it, the store of
-        the settings is checked.
+        Lists the problems of the answer set, renders every machine, every member of a group, every row of an inventory
+        and every default, and has each answer judged by the rules of its installer. DIR is a directory of documents;
+        without it, the store of the settings is checked.
 
         A problem fails. A note does not: it is what could not be tried, or could not be judged here.
         """,
@@ -40,7 +40,8 @@ MOST_ALIKE = 5
 SHOWN_ALIKE = 3
 
 _SUBJECT = re.compile(
-    r'(?P<subject>(?:default|(?:machine|group) "[^"]*") \(\w+\)(?: for member "[^"]*")?): (?P<rest>.*)'
+    r'(?P<subject>(?:default|(?:machine|group) "[^"]*") \(\w+\)(?: for member "[^"]*")?'
+    r"|\S+\.csv:\d+(?:, \S+ \(\w+\))?): (?P<rest>.*)"
 )
 
 

@@ -27,7 +27,7 @@ def read_documents(directory: str | None = None) -> tuple[Store, Catalogue]:
     """
     store = named_directory(directory) if directory is not None else configured_store()
     catalogue = loaded(store)
-    print(f"# store: {plain(store.described)}, {counted(len(catalogue.documents), 'document')}", file=sys.stderr)
+    print(f"# store: {plain(store.described)}, {counted(catalogue.size, 'document')}", file=sys.stderr)
     return store, catalogue
 
 

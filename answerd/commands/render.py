@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from answerd import captures
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import with_hints
 from answerd.answers.provenance import Placing, explained, explanation, origins
 from answerd.answers.reasoning import reasoning
@@ -78,24 +79,24 @@ def run(arguments: Arguments) -> int:
         raise CommandError(with_hints(error, facts)) from None
     print(f"# {plain(answer.composition)}", file=sys.stderr)
     if arguments["--explain"] or arguments["--why"]:
-        _judge(answer, facts)
+        _judge(answer, facts, catalogue)
     if not arguments["--explain"]:
         sys.stdout.buffer.write(answer.body)
     elif arguments["--json"]:
-        print_json(explanation(answer))
+        print_json(explanation(answer, catalogue.inventory))
     else:
-        sys.stdout.buffer.write(explained(answer).encode())
+        sys.stdout.buffer.write(explained(answer, catalogue.inventory).encode())
     return 0
 
 
-def _judge(answer: Answer, facts: Facts) -> None:
+def _judge(answer: Answer, facts: Facts, catalogue: Catalogue) -> None:
     """Tell what the built-in rules find in the answer, by the release of the installer that asks where it says so."""
     if answer.side_file:
         return
     release, product = facts.first("iso.release"), facts.first("product.product")
     text = answer.body.decode()
     verdict = validate(text, answer.format.extension, release=release, product=product, tools=Tools.none())
-    found = origins(answer) if verdict.findings or verdict.warnings else ()
+    found = origins(answer, catalogue.inventory) if verdict.findings or verdict.warnings else ()
     placing = Placing(answer, found)
     for kind, findings in (("invalid", verdict.findings), ("warning", verdict.warnings)):
         for finding in findings:

@@ -15,15 +15,17 @@ from urllib.parse import quote
 import bottle
 
 from answerd.server.admin.answers import Answers, CannotRender
-from answerd.server.admin.description import HEALTH, Description
+from answerd.server.admin.description import Description
 from answerd.server.admin.documents import Documents
+from answerd.server.admin.inventories import Inventories
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
 from answerd.server.admin.routes import DOCUMENT_LIMIT, Handlers
-from answerd.server.bearer import FAILURES, FailureBlock, is_bearer, is_guess
+from answerd.server.bearer import FAILURES, FailureBlock, Tokens, is_guess
 from answerd.server.bottle_locals import hold_in_context
 from answerd.server.exchange import exchange_of
 from answerd.server.http_parser import HttpRequest
+from answerd.server.probes import Readiness, is_probe
 from answerd.server.statuses import (
     BAD_REQUEST,
     CONFLICT,
@@ -64,33 +66,39 @@ STATUSES: dict[type[Exception], int] = {
 
 def make_admin_app(
     guard: WriteGuard,
-    token: str,
+    tokens: Tokens,
     block: FailureBlock,
     log: Callable[[str], None],
+    readiness: Readiness = lambda: "",
 ) -> bottle.Bottle:
     """Return the application. ``log`` takes a line about the service."""
     hold_in_context()
     app = bottle.Bottle()
     app.catchall = False
     app.add_hook("before_request", _route_on_the_raw_path)
-    app.add_hook("before_request", _Gate(token, block, log).judge)
+    app.add_hook("before_request", _Gate(tokens, block, log).judge)
     app.install(_errors_as_responses(log))
     app.default_error_handler = _router_error
-    groups: tuple[Handlers, ...] = (Description(), Documents(guard), Answers(guard.follower))
+    groups: tuple[Handlers, ...] = (
+        Description(readiness),
+        Documents(guard),
+        Inventories(guard),
+        Answers(guard.follower),
+    )
     for group in groups:
         for route in group.routes():
             app.route(route.path, route.method, route.handler)
     return app
 
 
-def make_gate(app: bottle.Bottle, token: str, block: FailureBlock) -> Callable[[HttpRequest, str], bool]:
+def make_gate(app: bottle.Bottle, tokens: Tokens, block: FailureBlock) -> Callable[[HttpRequest, str], bool]:
     """Return whether the body of a request is worth reading, from its header: only where ``app`` (of `make_admin_app`)
     lets the request in and has a place for its body. Counts no failure: the app does."""
 
     def wants_body(request: HttpRequest, peer: str) -> bool:
         if request.method not in METHODS_WITH_BODY or block.seconds_left(peer):
             return False
-        if not is_bearer(keys_of(request.header).get("HTTP_AUTHORIZATION"), token):
+        if not tokens.accept(keys_of(request.header).get("HTTP_AUTHORIZATION")):
             return False
         try:
             app.router.match({"REQUEST_METHOD": request.method, "PATH_INFO": _routed_path(request.path)})
@@ -110,22 +118,23 @@ def json_error(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()
 class _Gate:
     """Who gets in: judged before path and method are (docs/http.md#order-of-statuses)."""
 
-    token: str
+    tokens: Tokens
     block: FailureBlock
     log: Callable[[str], None]
 
     def judge(self) -> None:
         """End a request that must not be answered."""
         environ = bottle.request.environ
-        if environ["PATH_INFO"] == HEALTH and environ["REQUEST_METHOD"] in ("GET", "HEAD"):
+        exchange = exchange_of(environ)
+        if is_probe(exchange.request):
             return
-        peer = exchange_of(environ).peer
+        peer = exchange.peer
         seconds = self.block.seconds_left(peer)
         if seconds:
             reason = {"error": f"too many wrong tokens, try again in {seconds} s"}
             raise json_response(TOO_MANY_REQUESTS, reason, {"Retry-After": seconds})
         authorization = environ.get("HTTP_AUTHORIZATION")
-        if is_bearer(authorization, self.token):
+        if self.tokens.accept(authorization):
             self.block.succeeded(peer)
             return
         if is_guess(authorization):

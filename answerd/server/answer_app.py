@@ -18,31 +18,28 @@ from gevent.threadpool import ThreadPool
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import Gates
 from answerd.answers.near_misses import with_hints
-from answerd.answers.resolve import resolve
+from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import question_of, select
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import LARGE, Facts, Request
-from answerd.server.bearer import is_bearer
+from answerd.server.access import METHODS, Access
 from answerd.server.bottle_locals import hold_in_context
 from answerd.server.capture import Recorder
 from answerd.server.exchange import Exchange, exchange_of
 from answerd.server.http_parser import HttpRequest
 from answerd.server.installs import LiveInstalls
+from answerd.server.probes import Readiness, is_probe, probe
 from answerd.server.report_app import is_report, refusal_of_report, take_report
 from answerd.server.statuses import (
     CONTENT_TOO_LARGE,
     FIRST_PROBLEM,
+    FORBIDDEN,
     METHOD_NOT_ALLOWED,
     OF_ERRORS,
     SERVICE_UNAVAILABLE,
-    UNAUTHORIZED,
 )
-from answerd.server.wsgi import PLAIN_TEXT, keys_of, reason_line
-
-METHODS = ("GET", "POST")
-HEALTH = "/health"
-HEALTH_METHODS = ("GET", "HEAD")
+from answerd.server.wsgi import PLAIN_TEXT, reason_line
 
 _LONGEST_SHOWN = 100
 """Characters of a value in a log line."""
@@ -57,15 +54,16 @@ _large_bodies = BoundedSemaphore(1)
 
 def make_answer_app(
     catalogue: Callable[[], Catalogue],
-    token: str | None,
+    access: Access,
+    readiness: Readiness = lambda: "",
     recorder: Recorder | None = None,
     installs: LiveInstalls | None = None,
 ) -> bottle.Bottle:
-    """The application.
+    """Return the application.
 
-    ``catalogue`` gives the answer set in force. ``token``, when set, guards all but ``/health`` and reports.
-    ``recorder``, when set, captures each request but those, with its outcome. ``installs`` are the states of installs,
-    None where there is no place for them.
+    ``catalogue`` gives the answer set in force. ``access`` guards all but ``/health``, ``/ready`` and reports.
+    ``recorder``, when set, captures each other request, with its outcome. ``installs`` are the states of installs, None
+    where there is no place for them.
     """
     sources = NO_SOURCES if installs is None else Sources(gates=Gates(installs))
     hold_in_context()
@@ -77,52 +75,48 @@ def make_answer_app(
         exchange = exchange_of(bottle.request.environ)
         if installs is not None and is_report(exchange.request.path):
             return _report(exchange, installs)
-        refusal = _refusal(exchange, token)
-        # NoCloud's side files may be empty
-        body = refusal if refusal is not None else _answer(exchange, catalogue, sources, installs)
+        fault = access.fault(exchange.request, exchange.peer)
+        body = _refusal(exchange, fault) if fault is not None else _answer(exchange, catalogue, sources, installs)
         if recorder is not None:
             _record(exchange, recorder)
         return body
 
-    routes = bottle.Route(app, HEALTH, "GET", _health), bottle.Route(app, "/", "ANY", answer)
+    def answer_probe() -> bytes:
+        exchange = exchange_of(bottle.request.environ)
+        status, body, exchange.outcome = probe(exchange.request.path, readiness)
+        bottle.response.status = status
+        bottle.response.content_type = PLAIN_TEXT
+        return body
+
+    routes = bottle.Route(app, "/", "ANY", answer), bottle.Route(app, "/", "ANY", answer_probe)
 
     def match(environ: dict[str, Any]) -> tuple[bottle.Route, dict[str, str]]:
-        return routes[0 if _asks_for_health(exchange_of(environ).request) else 1], {}
+        return routes[is_probe(exchange_of(environ).request)], {}
 
     # Bottle's router has no rule for every path: one with a newline in it would be 404.
     app.router.match = match
     return app
 
 
-def make_gate(token: str | None, *, has_states: bool = False) -> Callable[[HttpRequest, str], bool]:
-    """Whether the body of a request is worth reading, from its header: not where `make_answer_app` refuses it anyway,
-    and not for ``/health``. ``has_states``: reports are taken, which need no token."""
+def make_gate(access: Access, *, has_states: bool = False) -> Callable[[HttpRequest, str], bool]:
+    """Return whether the body of a request is worth reading, from its header: not where `make_answer_app` refuses it
+    anyway, and not for ``/health`` and ``/ready``. ``has_states``: reports are taken, which need no token."""
 
-    def wants_body(request: HttpRequest, _peer: str) -> bool:
+    def wants_body(request: HttpRequest, peer: str) -> bool:
         if has_states and is_report(request.path):
             return refusal_of_report(request) is None
-        return not _asks_for_health(request) and _fault(request, token) is None
+        return not is_probe(request) and access.fault(request, peer) is None
 
     return wants_body
 
 
-def _fault(request: HttpRequest, token: str | None) -> int | None:
-    """Return the status that a request's header alone gets; None lets it in (docs/http.md#order-of-statuses)."""
-    if request.method not in METHODS:
-        return METHOD_NOT_ALLOWED
-    if token is not None and not is_bearer(keys_of(request.header).get("HTTP_AUTHORIZATION"), token):
-        return UNAUTHORIZED
-    return None
-
-
-def _refusal(exchange: Exchange, token: str | None) -> bytes | None:
-    """Return the refusal of a request by its header; None lets it in."""
-    fault = _fault(exchange.request, token)
-    if fault is None:
-        return None
+def _refusal(exchange: Exchange, fault: int) -> bytes:
+    """Return the refusal of a request by its header."""
     if fault == METHOD_NOT_ALLOWED:
         bottle.response.set_header("Allow", ", ".join(METHODS))
         return _refuse(exchange, fault, f"only {' and '.join(METHODS)} are answered here")
+    if fault == FORBIDDEN:
+        return _refuse(exchange, fault, f"the address {exchange.peer} may not ask here: SERVICE_ALLOW does not name it")
     bottle.response.set_header("WWW-Authenticate", "Bearer")
     return _refuse(exchange, fault, "this endpoint needs its bearer token")
 
@@ -176,13 +170,17 @@ def _resolved(
         # Hints about what the request has instead need all of it, which a large body is not worth.
         large = len(exchange.request.body) > LARGE
         return _refuse(exchange, OF_ERRORS[type(error)], error.reason if large else with_hints(error, facts))
-    exchange.outcome = found.composition if found.selection.machine else f"{found.composition}{_for_whom(facts)}"
+    exchange.outcome = found.composition if found.selection.machine else f"{found.composition}{_for_whom(found, facts)}"
     bottle.response.content_type = found.format.content_type
     return found.body
 
 
-def _for_whom(facts: Facts) -> str:
-    """Return who asked, for the log line of an answer that no machine document names: `` for mac=…``."""
+def _for_whom(answer: Answer, facts: Facts) -> str:
+    """Return who asked, for the log line of an answer that no machine document names: `` for mac=…``, and where an
+    inventory has its row, the row's name: `` for web-01``."""
+    name = answer.row.name if answer.row else ""
+    if name:
+        return f" for {name[:_LONGEST_SHOWN]}"
     for label in ("mac", "serial"):
         value = facts.first(label)
         if value:
@@ -204,35 +202,25 @@ def _record(exchange: Exchange, recorder: Recorder) -> None:
     )
 
 
-def _asks_for_health(request: HttpRequest) -> bool:
-    return request.path == HEALTH and request.method in HEALTH_METHODS
-
-
-def _health() -> bytes:
-    bottle.response.content_type = PLAIN_TEXT
-    exchange_of(bottle.request.environ).outcome = "health"
-    return b"OK\n"
-
-
 def _read(request: Request, catalogue: Catalogue) -> Facts:
     """Return the facts of a large request, with all that takes long worked out. Runs in a thread: it edits nothing."""
     facts = Facts(request)
-    asked_state: list[Facts] = []
+    facts.prepare()
+    asked_state: list[bool] = []
 
-    def note_state(one: Facts) -> str:
-        asked_state.append(one)
+    def note_state(_: Facts) -> str:
+        asked_state.append(True)
         return ""
 
-    facts.state_source = note_state
-    for asked in (facts, facts.asking_for_user_data()) if facts.side_file else (facts,):
-        asked.prepare()
-        with suppress(AnswerError):
-            select(catalogue, question_of(asked, asked.extensions))
-    if not asked_state:
-        facts.state_source = None
-        return facts
-    # A selector names the state, which only the loop knows, and which may change: what was found does not count.
-    return Facts(request, same_body=facts)
+    with suppress(AnswerError):
+        known = catalogue.facts(facts)
+        for asked in (known, known.asking_for_user_data()) if known.side_file else (known,):
+            asked.prepare()
+            asked.state_source = note_state if catalogue.has_states else None
+            with suppress(AnswerError):
+                select(catalogue, question_of(asked, asked.extensions))
+    # Where a selector names the state, which only the loop knows and which may change, what was found does not count.
+    return Facts(request, same_body=facts) if asked_state else facts
 
 
 def _refuse(exchange: Exchange, status: int, reason: str) -> bytes:

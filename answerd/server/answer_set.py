@@ -16,9 +16,11 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.warming import warm_up
 from answerd.server import gc_tuning
-from answerd.server.live_set import LiveAnswerSet, WriteCounter
+from answerd.server.live_set import LiveAnswerSet, WriteCounter, in_thread
 from answerd.server.request_log import RequestLog
+from answerd.server.wsgi import reason_line
 from answerd.store import StoreError
+from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 
 SLICE_SECONDS = 0.001
@@ -57,6 +59,11 @@ class AnswerSet:
         self._to_prepare_event = Event()
         self.digest = digest
         self._store_fault: str | None = None
+        self._not_ready = "the documents are being loaded"
+
+    def readiness(self) -> str:
+        """Return why there is no set to answer from yet; empty where there is one, however old it is."""
+        return self._not_ready
 
     def current(self) -> Catalogue:
         """The answer set in force. Waits for the first load; the request's own deadline bounds the wait."""
@@ -90,14 +97,22 @@ class AnswerSet:
                 # One look only suspects a change: a worker that replaces another would answer from before it.
                 self.follower.refresh()
             self._note_fault(None)
+            if self._not_ready:
+                self._not_ready = in_thread(self._absence)
         except StoreError as error:
             self._note_fault(str(error))
+            self._not_ready = self._not_ready and reason_line(str(error))
         self.loaded.set()
         # A request or a write may have brought the set up to date before this look did.
         if self.follower.loader.catalogue is self.digest.catalogue:
             self.warm.set()
         else:
             self._to_prepare_event.set()
+
+    def _absence(self) -> str:
+        """Return what keeps a directory from being there, which a look takes for an empty one; empty where nothing."""
+        store = self.follower.loader.store
+        return (store.fault() or "") if isinstance(store, FileStore) else ""
 
     def _note_fault(self, fault: str | None) -> None:
         if fault == self._store_fault:

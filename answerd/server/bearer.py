@@ -11,7 +11,7 @@ from __future__ import annotations
 import hmac
 import math
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, IPv6Network
 
@@ -25,14 +25,31 @@ TRACKED_ADDRESSES = 4_096
 """Addresses remembered at most: some 2 MB, whoever asks."""
 
 
-def is_bearer(authorization: str | None, token: str) -> bool:
-    """Whether an ``Authorization`` header (as WSGI gives it, latin-1 of the bytes) presents ``token``.
+class Tokens:
+    """The bearer tokens that are in force at one endpoint: none, one, or two while one replaces the other."""
 
-    The scheme counts in any letter case. Compared as bytes and in constant time; the token may hold any characters,
-    which a client sends as UTF-8.
-    """
-    sent = _presented(authorization)
-    return sent is not None and hmac.compare_digest(sent, token.encode("utf-8", "surrogateescape"))
+    __slots__ = ("_tokens",)
+
+    def __init__(self, tokens: Iterable[str] = ()) -> None:
+        self.replace(tokens)
+
+    def replace(self, tokens: Iterable[str]) -> None:
+        """Put other tokens in force. They may hold any characters, which a client sends as UTF-8."""
+        self._tokens = tuple(token.encode("utf-8", "surrogateescape") for token in tokens)
+
+    def __bool__(self) -> bool:
+        """Whether a token is needed."""
+        return bool(self._tokens)
+
+    def accept(self, authorization: str | None) -> bool:
+        """Whether an ``Authorization`` header (as WSGI gives it, latin-1 of the bytes) presents one of the tokens.
+
+        The scheme counts in any letter case. Compared as bytes and in constant time, with every token.
+        """
+        sent = _presented(authorization)
+        if sent is None:
+            return False
+        return sum(hmac.compare_digest(sent, token) for token in self._tokens) > 0
 
 
 def is_guess(authorization: str | None) -> bool:

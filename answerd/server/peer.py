@@ -26,7 +26,7 @@ def peer_address(connected: str, forwarded_for: Sequence[str], trusted: Sequence
     if not trusted:
         return _unmapped(connected)
     own = _address(connected)
-    if own is None or not _is_trusted(own, trusted):
+    if own is None or not _is_in(own, trusted):
         return _unmapped(connected)
     for entry in reversed(",".join(forwarded_for).split(",")):
         text = entry.strip()
@@ -35,9 +35,15 @@ def peer_address(connected: str, forwarded_for: Sequence[str], trusted: Sequence
         address = _address(_without_port(text))
         if address is None:
             break
-        if not _is_trusted(address, trusted):
+        if not _is_in(address, trusted):
             return str(address)
     return str(own)
+
+
+def is_within(peer: str, networks: Sequence[Network]) -> bool:
+    """Whether the address of a peer, as `peer_address` gives it, is in one of the networks."""
+    address = _address(peer)
+    return address is not None and _is_in(address, networks)
 
 
 def with_port(host: str, port: int) -> str:
@@ -64,7 +70,7 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
     return address
 
 
-def _is_trusted(address: IPv4Address | IPv6Address, trusted: Sequence[Network]) -> bool:
+def _is_in(address: IPv4Address | IPv6Address, trusted: Sequence[Network]) -> bool:
     return any(address in network for network in trusted)
 
 

@@ -125,7 +125,7 @@ class _Several:
 
     def reload(self) -> None:
         """Reload for the children that will be forked later."""
-        self.service.reload()
+        self.service.reload(says=True)
         self.service.say_fingerprint()
 
     def stop_accepting(self) -> None:

@@ -8,6 +8,9 @@ from __future__ import annotations
 import ctypes
 import socket
 import struct
+from collections.abc import Iterator
+from ipaddress import IPv6Address
+from pathlib import Path
 
 from gevent.monkey import get_original
 
@@ -34,6 +37,34 @@ def bind(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
         bound.close()
         raise
     return bound
+
+
+def local_addresses() -> list[str]:
+    """Return the IP addresses of this machine, as the kernel lists them; none where it does not."""
+    return [*_local_ipv4(), *_local_ipv6()]
+
+
+def _local_ipv4() -> Iterator[str]:
+    """Yield what fib_trie has as ``/32 host LOCAL`` below a line with an address."""
+    address = ""
+    for line in _lines_of("/proc/net/fib_trie"):
+        if "|--" in line:
+            address = line.split()[-1]
+        elif "/32 host LOCAL" in line:
+            yield address
+
+
+def _local_ipv6() -> Iterator[str]:
+    """Yield the addresses of if_inet6: 32 hex digits at the beginning of each line."""
+    for line in _lines_of("/proc/net/if_inet6"):
+        yield str(IPv6Address(bytes.fromhex(line.split()[0])))
+
+
+def _lines_of(path: str) -> list[str]:
+    try:
+        return Path(path).read_text("ascii").splitlines()
+    except OSError:
+        return []
 
 
 # Classic BPF over a segment's TCP header: no SYN without ACK passes, everything else does.

@@ -6,15 +6,19 @@ processes there are, nor what they do.
 
 from __future__ import annotations
 
+import os
 import socket
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from answerd import __version__
-from answerd.addresses import Address
-from answerd.config import Config
+from answerd.addresses import Address, is_public
+from answerd.config import RELOADED, SETTINGS, Config, ConfigError, open_to_all, read_config
 from answerd.installs.states import Rules
+from answerd.server.access import Access
 from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
 from answerd.server.answer_set import Preparation
+from answerd.server.bearer import Tokens
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
 from answerd.server.installs import SharedInstalls
 from answerd.server.live_set import WriteCounter
@@ -22,7 +26,7 @@ from answerd.server.long_work import LongWork
 from answerd.server.peer import with_port
 from answerd.server.processes import log_reopened
 from answerd.server.request_log import RequestLog
-from answerd.server.sockets import bind
+from answerd.server.sockets import bind, local_addresses
 from answerd.store.loader import Loader
 from answerd.store.opening import open_states, open_store
 
@@ -44,6 +48,8 @@ class Service:
     certificate: Certificate | None
     admin_socket: socket.socket | None
     long_work: LongWork
+    access: Access
+    admin_tokens: Tokens
     installs: SharedInstalls | None = None
     generation: WriteCounter = field(default_factory=WriteCounter)
     digest: Preparation = field(default_factory=Preparation)
@@ -64,13 +70,41 @@ class Service:
             self.log.service(f"admin API listening on {_bound(self.admin_socket)}")
         self.log.service(self.announcement)
 
-    def reload(self) -> None:
-        """SIGHUP: the log file and the certificate, anew; what cannot be opened leaves the old one in use."""
+    def reload(self, *, says: bool) -> None:
+        """SIGHUP: the log file, the tokens and the certificate, anew; what cannot be read leaves the old in use.
+
+        ``says``: of several processes, one logs what changed and what is wrong.
+        """
         log_reopened(self.log)
+        warnings = list(self._read_settings_again())
         try:
             self.certificate = _certificate(self.config)
         except CertificateError as error:
-            self.log.service(f"warning: {error}; the old certificate stays in use")
+            warnings.append(f"{error}; the old certificate stays in use")
+        for warning in warnings if says else ():
+            self.log.service(f"warning: {warning}")
+
+    def _read_settings_again(self) -> Iterator[str]:
+        """Put the settings in force that can change while the service runs; yield what an operator should know."""
+        try:
+            config = read_config(os.environ)
+        except ConfigError as error:
+            yield f"{error}; the settings in force stay"
+            return
+        yield from (warning for warning in config.warnings if warning not in self.config.warnings)
+        waiting = [
+            setting.name
+            for setting in SETTINGS
+            if setting.name not in RELOADED and getattr(config, setting.field) != getattr(self.config, setting.field)
+        ]
+        if waiting:
+            yield f"restart answerd to put {', '.join(waiting)} in force"
+        kept = {
+            setting.field: getattr(self.config, setting.field) for setting in SETTINGS if setting.name not in RELOADED
+        }
+        self.config = replace(config, **kept)
+        self.access.change(config.answer_tokens, config.allow)
+        self.admin_tokens.replace(config.admin_tokens)
 
     def say_fingerprint(self) -> None:
         """What an installer is told to trust."""
@@ -81,7 +115,7 @@ class Service:
 def prepare(config: Config, log: RequestLog) -> Service:
     """Do everything that can refuse to start. Raises `StartupError` and `answerd.store.StoreError`."""
     long_work = LongWork()
-    loader = Loader(open_store(config), long_work, has_states=config.has_states)
+    loader = Loader(open_store(config, to_serve=True), long_work, has_states=config.has_states)
     states, state_warnings = open_states(config)
     has_admin = config.admin is not None
     descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
@@ -93,10 +127,13 @@ def prepare(config: Config, log: RequestLog) -> Service:
     admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
     if descriptors.warning:
         log.service(f"warning: {descriptors.warning}")
-    for warning in (*config.warnings, *loader.store.warnings(), *state_warnings):
+    for warning in (*config.warnings, *_exposure(config, sockets[0]), *loader.store.warnings(), *state_warnings):
         log.service(f"warning: {warning}")
     admission = Admission(descriptors.answers, config.workers + 1)  # the last is the interim worker's
-    service = Service(config, log, loader, descriptors, admission, sockets, certificate, admin_socket, long_work)
+    access, admin_tokens = Access(config.answer_tokens, config.allow), Tokens(config.admin_tokens)
+    service = Service(
+        config, log, loader, descriptors, admission, sockets, certificate, admin_socket, long_work, access, admin_tokens
+    )
     if states is not None:
         # A number for each worker, the process of the admin API, and the interim worker.
         scheme = "http" if certificate is None else "https"
@@ -113,6 +150,16 @@ def rules_of(config: Config) -> Rules:
         starts=config.install_starts,
         silence=config.install_seconds,
     )
+
+
+def _exposure(config: Config, listening: socket.socket) -> Iterator[str]:
+    """Yield a warning where a name or a wildcard means a public address and everyone may ask for answers."""
+    if config.is_open and not config.listen.is_literal:
+        host, port = listening.getsockname()[:2]
+        reached = local_addresses() if host in ("0.0.0.0", "::") else (host,)  # noqa: S104 (compared, not bound)
+        public = next((address for address in reached if is_public(address)), None)
+        if public:
+            yield open_to_all(with_port(public, port))
 
 
 def _bind(setting: str, address: Address, count: int) -> list[socket.socket]:

@@ -76,11 +76,13 @@ class Worker:
         self.listeners.append(
             Listener(
                 service.sockets[worker],
-                make_answer_app(self.answers.current, config.answer_token, _recorder(service), self.installs),
+                make_answer_app(
+                    self.answers.current, service.access, self.answers.readiness, _recorder(service), self.installs
+                ),
                 limits=Limits(timeout=config.timeout_seconds, max_lingering=service.descriptors.lingering),
                 log=service.log,
                 admission=service.admission,
-                wants_body=answer_app.make_gate(config.answer_token, has_states=self.installs is not None),
+                wants_body=answer_app.make_gate(service.access, has_states=self.installs is not None),
                 trusted_proxies=config.trusted_proxies,
                 tls=service.certificate.context if service.certificate is not None else None,
             )
@@ -89,13 +91,13 @@ class Worker:
     def administer(self) -> None:
         """Have the admin API here, if there is to be one: in one process of the service, and no other."""
         service, config = self.service, self.service.config
-        if service.admin_socket is None or config.admin_token is None:
+        if service.admin_socket is None:
             return
         if service.installs is not None and not self.listeners:  # else this process is a worker too
             service.installs.commits.attach(config.workers)
         self.guard = WriteGuard(cast(WritableStore, service.loader.store), self.answers.follower, CooperativeYield())
         block = FailureBlock(time.monotonic)
-        app = make_admin_app(self.guard, config.admin_token, block, service.log.service)
+        app = make_admin_app(self.guard, service.admin_tokens, block, service.log.service, self.answers.readiness)
         limits = Limits(
             timeout=config.timeout_seconds,
             max_body=DOCUMENT_LIMIT,
@@ -111,7 +113,7 @@ class Worker:
                 log=service.log,
                 admission=Admission(service.descriptors.admin),
                 trusted_proxies=config.trusted_proxies,
-                wants_body=admin_app.make_gate(app, config.admin_token, block),
+                wants_body=admin_app.make_gate(app, service.admin_tokens, block),
                 error=admin_app.json_error,
             )
         )
@@ -169,9 +171,9 @@ class Worker:
             when_parent_exits(self.parent_pipe, self.stopping.set)
 
     def _reload(self) -> None:
-        """SIGHUP: the log file, the certificate and the store, anew."""
+        """SIGHUP: the log file, the settings, the certificate and the store, anew."""
         service = self.service
-        service.reload()
+        service.reload(says=self.parent_pipe is None)
         for listener in self.listeners:
             if listener.tls is not None and service.certificate is not None:
                 listener.tls = service.certificate.context

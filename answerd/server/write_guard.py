@@ -25,6 +25,8 @@ from gevent.lock import RLock
 from answerd.answers.catalogue import Catalogue, no_pause
 from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
+from answerd.errors import MOST_PROBLEMS
+from answerd.identity import Kind
 from answerd.server.client import Client, PatientClient
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag, set_etag
 from answerd.server.live_set import LiveAnswerSet, in_thread
@@ -42,7 +44,7 @@ from answerd.store import (
 
 BESIDE_THE_LOOP = 20
 """Up to so many documents of a change are read and judged in a thread, which competes with the loop only shortly. A
-larger change is judged in slices between requests."""
+larger change, and one of an inventory, is judged in slices between requests."""
 
 
 class WriteRefused(Exception):
@@ -195,7 +197,8 @@ class WriteGuard:
         """Store a document. Raises `WriteRefused`, and `answerd.store.StoreError` where it cannot be written: also
         where the write had to wait until ``client`` must have its response, or is gone. It is not made then."""
         raw = RawDocument(key, text)
-        self._refuse_faulty(Document(raw))
+        if key.kind is not Kind.INVENTORY:  # that is read once, with the others of the set
+            self._refuse_faulty(Document(raw))
 
         def check(transaction: Transaction) -> None:
             found = self.run(transaction.find, key)
@@ -280,12 +283,17 @@ class WriteGuard:
     def _judged(self, before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> ProblemIndex:
         """Return the problems of a catalogue after some changes, with that catalogue. Raises `InvalidDocument` and
         `BreaksTheSet`."""
-        if len(changes.added) + len(changes.removed) <= BESIDE_THE_LOOP:
+        has_inventory = any(raw.key.kind is Kind.INVENTORY for raw in changes.added)
+        if len(changes.added) + len(changes.removed) <= BESIDE_THE_LOOP and not has_inventory:
             after = catalogue.elsewhere(partial(_after, before, catalogue, changes, no_pause))
         else:
             after = _after(before, catalogue, changes, self.pause)
         documents = after.catalogue.documents
         self._refuse_faulty(*(documents[raw] for raw in changes.added if raw in documents))
+        if has_inventory and after.catalogue.inventory is not None:
+            found = after.catalogue.inventory.new_faults(catalogue.inventory, changes.added)
+            if found:
+                raise InvalidDocument("; ".join(found[:MOST_PROBLEMS]))
         introduced = after.introduced_after(before)
         if introduced:
             reason = f"this would break the answer set and was rolled back: {introduced[0]}"

@@ -30,6 +30,10 @@ class StoreError(Exception):
     """The store cannot be opened, read or written; one line that says which part of it and why."""
 
 
+class NoSetYet(StoreError):
+    """The store was never read, so it is not known which documents there are. Nothing can be answered: 503, not 404."""
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """What differs from what the store handed out before.

@@ -11,7 +11,7 @@ import peewee
 
 from answerd.identity import Kind, identity
 from answerd.store import Author, HistoryEntry, HistoryFilter
-from answerd.store.tables import ChangeRow, DocumentRow, fetched, is_known, key_of
+from answerd.store.tables import ChangeRow, DocumentRow, as_bytes, fetched, is_known, key_of
 
 
 def find_changes(database: peewee.Database, wanted: HistoryFilter) -> list[HistoryEntry]:
@@ -22,8 +22,8 @@ def find_changes(database: peewee.Database, wanted: HistoryFilter) -> list[Histo
         ChangeRow.kind,
         ChangeRow.identifier,
         ChangeRow.format,
-        ChangeRow.text_before.cast("BLOB"),
-        ChangeRow.text_after.cast("BLOB"),
+        as_bytes(database, ChangeRow.text_before),
+        as_bytes(database, ChangeRow.text_after),
         ChangeRow.peer,
         ChangeRow.author,
         ChangeRow.note,

@@ -16,13 +16,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import peewee
 
 from answerd.store import WRITER_WAIT_SECONDS, StoreError
 
-SQLITE = "sqlite"
-"""The engine's name in `Migration.statements`."""
+SQLITE, POSTGRES = "sqlite", "postgres"
+"""The names of the engines in `Migration.statements`."""
 
 _BUSY_RETRY_SECONDS = 0.05
 
@@ -172,21 +173,70 @@ _INSTALLS = (
 )
 """The states of installs, in the database or, beside the file store, in a file of their own."""
 
+
+# PostgreSQL has no triggers here: a row trigger that numbers changes takes quadratic time in a large transaction. The
+# transaction numbers them itself (`answerd.store.postgres_transaction`), under the lock of the one row of ``counter``.
+_DOCUMENTS_AND_CHANGES_OF_POSTGRES = (
+    """CREATE TABLE documents (
+         id BIGSERIAL PRIMARY KEY,
+         kind TEXT NOT NULL,
+         identifier TEXT NOT NULL,
+         identity TEXT NOT NULL,
+         format TEXT NOT NULL,
+         text TEXT NOT NULL,
+         revision BIGINT NOT NULL DEFAULT 0,
+         UNIQUE (kind, identifier, format),
+         UNIQUE (kind, identity, format))""",
+    "CREATE INDEX documents_by_revision ON documents (revision)",
+    """CREATE TABLE changes (
+         id BIGINT PRIMARY KEY,
+         at TEXT NOT NULL,
+         kind TEXT NOT NULL,
+         identifier TEXT NOT NULL,
+         format TEXT NOT NULL,
+         text_before TEXT,
+         text_after TEXT,
+         peer TEXT)""",
+    "CREATE TABLE counter (id INTEGER PRIMARY KEY CHECK (id = 1), revision BIGINT NOT NULL)",
+    "INSERT INTO counter (id, revision) VALUES (1, 0)",
+)
+
+_AUTHORS_AND_INVENTORIES_OF_POSTGRES = (
+    "ALTER TABLE changes ADD COLUMN token TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE changes ADD COLUMN author TEXT",
+    "ALTER TABLE changes ADD COLUMN note TEXT",
+    "CREATE INDEX changes_by_document ON changes (kind, identifier, format)",
+)
+
+_INSTALLS_OF_POSTGRES = tuple(
+    statement.replace("id INTEGER PRIMARY KEY", "id BIGSERIAL PRIMARY KEY")
+    .replace(" INTEGER", " BIGINT")
+    .replace(" REAL", " DOUBLE PRECISION")
+    .replace(" BLOB", " BYTEA")
+    for statement in _INSTALLS
+)
+
+_STATES = Migration(
+    "states of installs, their history, and machines that nothing claims",
+    {SQLITE: _INSTALLS, POSTGRES: _INSTALLS_OF_POSTGRES},
+)
+
 MIGRATIONS = (
-    Migration("documents, and a row for each accepted change", {SQLITE: _DOCUMENTS_AND_CHANGES}),
+    Migration(
+        "documents, and a row for each accepted change",
+        {SQLITE: _DOCUMENTS_AND_CHANGES, POSTGRES: _DOCUMENTS_AND_CHANGES_OF_POSTGRES},
+    ),
     Migration(
         "inventories beside documents; of each change its author, a note, and a random token, so that two changes with "
         "one number can be told apart after a restored backup",
-        {SQLITE: _AUTHORS_AND_INVENTORIES},
+        {SQLITE: _AUTHORS_AND_INVENTORIES, POSTGRES: _AUTHORS_AND_INVENTORIES_OF_POSTGRES},
     ),
-    Migration("states of installs, their history, and machines that nothing claims", {SQLITE: _INSTALLS}),
+    _STATES,
 )
 """The steps from each schema version to the next. The version of a database is the number of steps it has taken."""
 
 
-STATE_MIGRATIONS = (
-    Migration("states of installs, their history, and machines that nothing claims", {SQLITE: _INSTALLS}),
-)
+STATE_MIGRATIONS = (_STATES,)
 """The steps of a file that holds the states of installs alone (``SERVICE_STATE_PATH``)."""
 
 
@@ -207,14 +257,56 @@ def migrate(database: peewee.SqliteDatabase, path: Path, migrations: Sequence[Mi
         database.user_version = len(migrations)
 
 
+def migrate_postgres(
+    database: peewee.PostgresqlDatabase, described: str, migrations: Sequence[Migration] = MIGRATIONS
+) -> None:
+    """Bring the schema of a PostgreSQL database up to date in one transaction, under a lock of the version's row.
+
+    Raise `StoreError` for the schema of a newer version and for the database of another program. Two processes that
+    meet an empty database at once may both try to create the version table: the one that fails tries again.
+    """
+    try:
+        _migrate_postgres(database, described, migrations)
+    except (peewee.IntegrityError, peewee.OperationalError, peewee.ProgrammingError):
+        database.rollback()
+        _migrate_postgres(database, described, migrations)
+
+
+def _migrate_postgres(database: peewee.PostgresqlDatabase, described: str, migrations: Sequence[Migration]) -> None:
+    with database.atomic():
+        if not database.table_exists("schema_version"):
+            if database.get_tables():
+                raise StoreError(
+                    f"the database {described} belongs to another program: name a database of answerd's own"
+                )
+            _run(database, "CREATE TABLE schema_version (id INTEGER PRIMARY KEY, version INTEGER NOT NULL)")
+            _run(database, "INSERT INTO schema_version (id, version) VALUES (1, 0)")
+        version: int = _run(database, "SELECT version FROM schema_version FOR UPDATE").fetchone()[0]
+        if version > len(migrations):
+            raise StoreError(_newer(described, version, len(migrations)))
+        for migration in migrations[version:]:
+            for statement in migration.statements[POSTGRES]:
+                _run(database, statement)
+        if version < len(migrations):
+            _run(database, "UPDATE schema_version SET version = %s", (len(migrations),))
+
+
+def _run(database: peewee.Database, statement: str, parameters: tuple[int, ...] = ()) -> Any:
+    return database.execute_sql(statement, parameters)  # type: ignore[no-untyped-call]
+
+
+def _newer(database: object, version: int, newest: int) -> str:
+    return (
+        f"the database {database} has schema version {version}, this version of answerd understands up to {newest}: "
+        "use the newer version that wrote it"
+    )
+
+
 def _checked_version(database: peewee.SqliteDatabase, newest: int, path: Path) -> int:
     """Return the schema version. Raise `StoreError` where the database is not this service's, or is newer."""
     version: int = database.user_version
     if version > newest:
-        raise StoreError(
-            f"the database {path} has schema version {version}, this version of answerd understands up to {newest}: "
-            "use the newer version that wrote it"
-        )
+        raise StoreError(_newer(path, version, newest))
     if version == 0 and database.get_tables():
         raise StoreError(f"the database {path} belongs to another program: name a file of answerd's own")
     return version

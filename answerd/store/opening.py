@@ -1,4 +1,4 @@
-"""The stores by name: one line each."""
+"""The stores by name: what each value of ``SERVICE_STORE`` opens, for a command and for a node that answers."""
 
 from __future__ import annotations
 
@@ -13,19 +13,50 @@ from answerd.store.installs import InstallStore, open_state_file
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import SqliteFile
 
+
+def _postgres(config: Config) -> Store:
+    # psycopg is an extra of the package, and only this store needs it.
+    from answerd.store.postgres import PostgresStore  # noqa: PLC0415
+
+    return PostgresStore(_url(config))
+
+
+def _replicated(config: Config) -> Store:
+    from answerd.store.postgres import ReplicatedStore  # noqa: PLC0415
+
+    if config.replica_path is None:
+        raise StoreError("SERVICE_REPLICA_PATH must name a file for this node's copy of the database")
+    return ReplicatedStore(_url(config), Path(config.replica_path))
+
+
+def _url(config: Config) -> str:
+    from answerd.store.postgres_connection import url_fault  # noqa: PLC0415
+
+    if config.db_url is None:
+        raise StoreError("SERVICE_DB_URL must name the database")
+    fault = url_fault(config.db_url)
+    if fault:
+        raise StoreError(f"SERVICE_DB_URL: {fault}")
+    return config.db_url
+
+
 STORES: dict[str, Callable[[Config], Store]] = {
     "files": lambda config: FileStore(config.answers_dir),
     "sqlite": lambda config: SqliteStore(config.db_path),
+    "postgres": _postgres,
 }
-"""What each value of ``SERVICE_STORE`` opens."""
+"""What each value of ``SERVICE_STORE`` opens for a command."""
+
+SERVED = STORES | {"postgres": _replicated}
+"""What it opens for a node: with a database that nodes share, the store that follows this node's replica."""
 
 
-def open_store(config: Config) -> Store:
+def open_store(config: Config, *, to_serve: bool = False) -> Store:
     """Open the store that the configuration names, and create it where it may be created.
 
     For ``serve`` and the commands that write. Raises `answerd.store.StoreError` when it cannot be opened.
     """
-    return STORES[config.store](config)
+    return (SERVED if to_serve else STORES)[config.store](config)
 
 
 def open_states(config: Config) -> tuple[InstallStore | None, list[str]]:
@@ -33,7 +64,7 @@ def open_states(config: Config) -> tuple[InstallStore | None, list[str]]:
 
     None where there is no place for them. Raises `answerd.store.StoreError`.
     """
-    if config.store == "files":
+    if config.store != "sqlite":
         if config.state_path is None:
             return None, []
         store, was_made = open_state_file(config.state_path)
@@ -48,7 +79,7 @@ def open_existing_states(config: Config) -> InstallStore | None:
 
     Raises `answerd.store.StoreError` where they are not there or cannot be read.
     """
-    if config.store == "files":
+    if config.store != "sqlite":
         if config.state_path is None:
             return None
         if not Path(config.state_path).exists():

@@ -12,43 +12,21 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from answerd.documents import Key
-from answerd.formats import FORMATS
-from answerd.identity import Kind
-from answerd.store import (
-    NOBODY,
-    WRITER_WAIT_SECONDS,
-    Author,
-    Changes,
-    Entry,
-    HistoryEntry,
-    HistoryFilter,
-    StoredDocument,
-    Version,
-    Written,
-)
-from answerd.store.history import find_changes, forget_changes
+import peewee
+
+from answerd.store import NOBODY, WRITER_WAIT_SECONDS, Author, Changes, Version, Written
+from answerd.store.database_store import DatabaseStore
 from answerd.store.migrations import MIGRATIONS, Migration, migrate
 from answerd.store.sqlite_changes import ChangeReader
-from answerd.store.sqlite_file import SqliteFile
+from answerd.store.sqlite_file import READER_WAIT_SECONDS, SqliteFile
 from answerd.store.sqlite_transaction import SqliteTransaction
-from answerd.store.tables import (
-    DocumentRow,
-    entries_of,
-    fetched,
-    find_document,
-    is_known,
-    key_of,
-    rows,
-    version_of,
-)
 
 
-class SqliteStore:
+class SqliteStore(DatabaseStore):
     """Documents in a database file: an `answerd.store.WritableStore`.
 
     `changes` keeps a connection of its own and has one user, the loader; everything may be called from any thread.
@@ -80,14 +58,13 @@ class SqliteStore:
         """For the log."""
         return f"sqlite:{self.path}"
 
-    def warnings(self) -> list[str]:
-        """Return a line about documents that this version cannot read at all."""
-        with self._file.faults("read"), self._file.connected() as database:
-            found = DocumentRow.select(DocumentRow.format).distinct().order_by(DocumentRow.format)
-            unknown = [extension for (extension,) in fetched(found, database) if extension not in FORMATS]
-        if not unknown:
-            return []
-        return [f"documents of an unknown format are ignored: {', '.join(unknown)} in {self.path}"]
+    def connected(self, wait: float = READER_WAIT_SECONDS) -> AbstractContextManager[peewee.SqliteDatabase]:
+        """Return a connection for the time of a block."""
+        return self._file.connected(wait)
+
+    def faults(self, done: str) -> AbstractContextManager[None]:
+        """Turn what SQLite reports in a block into a `StoreError`."""
+        return self._file.faults(done)
 
     # --- what the loader follows -----------------------------------------------------------------------------------
 
@@ -124,50 +101,7 @@ class SqliteStore:
         """`close`, unless `changes` is at work this moment in another thread. For the moment before a fork."""
         self._feed.close_if_idle()
 
-    # --- single documents ------------------------------------------------------------------------------------------
-
-    def find(self, key: Key) -> StoredDocument | None:
-        """Return the document of exactly this identifier, else of this identity. Raises `StoreError`."""
-        with self._file.faults("read"), self._file.connected() as database:
-            return find_document(database, key)
-
-    def keys(self, kind: Kind | None = None) -> list[Key]:
-        """Return the keys of all documents, or of one kind, sorted. Raises `StoreError`."""
-        columns = DocumentRow.kind, DocumentRow.identifier, DocumentRow.format
-        query = DocumentRow.select(*columns).where(is_known())
-        if kind is not None:
-            query = query.where(DocumentRow.kind == kind.value)
-        with self._file.faults("read"), self._file.connected() as database:
-            found = fetched(query, database)
-        return sorted(key_of(*row) for row in found)
-
-    def all(self) -> list[StoredDocument]:
-        """Return every document, sorted by key, without tokens. Raises `StoreError`."""
-        with self._file.faults("read"), self._file.connected() as database:
-            found = list(rows(database, None))
-        return sorted((StoredDocument(row.key, row.body, row.revision) for row in found), key=lambda stored: stored.key)
-
-    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[Entry]:
-        """Return the documents of a kind without their texts, sorted by identifier and format. Raises `StoreError`."""
-        with self._file.faults("read"), self._file.connected() as database:
-            return entries_of(database, kind, after, limit)
-
-    def version(self) -> Version:
-        """Return the state of the database. Raises `StoreError`."""
-        with self._file.faults("read"), self._file.connected() as database:
-            return version_of(database)
-
-    # --- history, backup -------------------------------------------------------------------------------------------
-
-    def history(self, wanted: HistoryFilter) -> list[HistoryEntry]:
-        """Return accepted changes, the newest first. Raises `StoreError`."""
-        with self._file.faults("read"), self._file.connected() as database:
-            return find_changes(database, wanted)
-
-    def prune_history(self, before: str) -> int:
-        """Forget changes of before a time (UTC), but the newest of each document. Raises `StoreError`."""
-        with self._file.faults("written"), self._file.connected(WRITER_WAIT_SECONDS) as database:
-            return forget_changes(database, before)
+    # --- backup, writing -------------------------------------------------------------------------------------------
 
     def backup(self, path: str | Path) -> None:
         """Write a consistent copy of the whole database to a new file. Raises `StoreError`."""
@@ -177,36 +111,10 @@ class SqliteStore:
         """Replace everything in the database by the content of a backup, in one transaction. Raises `StoreError`."""
         self._file.restore_from(Path(path))
 
-    # --- writing ---------------------------------------------------------------------------------------------------
-
     def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> SqliteTransaction:
         """Take the database's write lock; ``author`` is recorded with each change. Waits for other writers, up to
         ``wait`` seconds. Raises `StoreError`."""
         return SqliteTransaction(self._file, author, wait)
-
-    @contextmanager
-    def writing(self, author: Author = NOBODY) -> Iterator[SqliteTransaction]:
-        """`begin`, and an end without a trace unless `SqliteTransaction.commit` was called."""
-        transaction = self.begin(author)
-        try:
-            yield transaction
-        finally:
-            transaction.close()
-
-    def put(self, key: Key, text: str) -> None:
-        """Store a document durably in place of the one of its identity and format, whose spelling stays.
-
-        Raises `StoreError`, also for a key that no document may have.
-        """
-        with self.writing() as transaction:
-            transaction.put(key, text)
-            transaction.commit()
-
-    def delete(self, key: Key) -> None:
-        """Remove a document durably. Raises KeyError when there is none, `StoreError`."""
-        with self.writing() as transaction:
-            transaction.delete(key)
-            transaction.commit()
 
 
 _STORES: weakref.WeakSet[SqliteStore] = weakref.WeakSet()

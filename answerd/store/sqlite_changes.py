@@ -10,7 +10,7 @@ Knows what was handed out, and when all of it must be compared. Must not know ho
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -80,9 +80,7 @@ class ChangeReader:
 
     def difference(self, written: Written) -> Changes:
         """Return what a write changes in what was handed out last."""
-        touched = [*(raw.key for raw in written.changed), *written.removed, *(raw.key for raw in written.new)]
-        removed = tuple(before for key in touched if (before := self._documents.get(key)))
-        return Changes((*written.new, *written.changed), removed)
+        return difference_from(self._documents, written)
 
     def adopt(self, changes: Changes, version: Version) -> None:
         """Count a `difference` as handed out: the caller has put its own write in force itself."""
@@ -170,3 +168,10 @@ class ChangeReader:
             yield
         finally:
             self._idle.append(True)
+
+
+def difference_from(documents: Mapping[Key, RawDocument], written: Written) -> Changes:
+    """Return what a write changes in documents that were handed out."""
+    touched = [*(raw.key for raw in written.changed), *written.removed, *(raw.key for raw in written.new)]
+    removed = tuple(before for key in touched if (before := documents.get(key)))
+    return Changes((*written.new, *written.changed), removed)

@@ -85,6 +85,11 @@ def fetched(query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
     return list(query.tuples().execute(database))
 
 
+def execute(database: peewee.Database, statement: str, parameters: tuple[Any, ...] = ()) -> Any:
+    """Run a statement that is not made of the models. Return its cursor."""
+    return database.execute_sql(statement, parameters)  # type: ignore[no-untyped-call]
+
+
 def newest_revision(database: peewee.Database) -> int:
     """Return the number of the last change; 0 where there was none."""
     newest: int | None = ChangeRow.select(peewee.fn.MAX(ChangeRow.id)).bind(database).scalar()
@@ -109,7 +114,7 @@ def entries_of(database: peewee.Database, kind: Kind, after: str, limit: int | N
         DocumentRow.select(
             DocumentRow.identifier,
             DocumentRow.format,
-            peewee.fn.LENGTH(DocumentRow.text.cast("BLOB")),
+            peewee.fn.LENGTH(as_bytes(database, DocumentRow.text)),
             DocumentRow.revision,
             peewee.fn.COALESCE(ChangeRow.token, ""),
             peewee.fn.COALESCE(ChangeRow.at, ""),
@@ -143,7 +148,7 @@ def rows(database: peewee.Database, condition: Any, order: Any = None, limit: in
         DocumentRow.kind,
         DocumentRow.identifier,
         DocumentRow.format,
-        DocumentRow.text.cast("BLOB"),
+        as_bytes(database, DocumentRow.text),
         DocumentRow.revision,
     ).where(is_known())
     if condition is not None:
@@ -152,7 +157,14 @@ def rows(database: peewee.Database, condition: Any, order: Any = None, limit: in
         query = query.order_by(order).limit(limit)
     # Peewee's own wrapper of a cursor takes as long for a row as all the rest together.
     for number, kind, name, extension, body, revision in database.execute(query):  # type: ignore[no-untyped-call]
-        yield Row(number, key_of(kind, name, extension), body, revision)
+        yield Row(number, key_of(kind, name, extension), bytes(body), revision)
+
+
+def as_bytes(database: peewee.Database, text: peewee.TextField) -> Any:
+    """Return a column of texts as bytes in UTF-8, as each engine spells it."""
+    if isinstance(database, peewee.PostgresqlDatabase):
+        return peewee.fn.convert_to(text, "UTF8")
+    return text.cast("BLOB")
 
 
 def is_known(table: type[DocumentRow] | type[ChangeRow] = DocumentRow) -> Any:

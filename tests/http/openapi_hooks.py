@@ -1,7 +1,7 @@
 """Loaded by schemathesis: sends each request from an address of its own, as a trusted proxy would tell.
 
-Only GET /health needs no token. What schemathesis asks beside it, TRACE for instance, it asks without one, because the
-description spares the path: such a request gets the token here.
+Only GET /health and GET /ready need no token. What schemathesis asks beside them, TRACE for instance, it asks without a
+token, because the description spares the paths: such a request gets the token here.
 """
 
 from __future__ import annotations
@@ -20,6 +20,6 @@ def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
     """One address in 10.0.0.0/8 after the other."""
     number = next(_numbers)
     headers = {"X-Forwarded-For": f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"}
-    if case.path == "/health" and case.method != "GET":
+    if case.path in ("/health", "/ready") and case.method != "GET":
         headers["Authorization"] = f"Bearer {os.environ['ADMIN_TOKEN']}"
     case.headers = {**(case.headers or {}), **headers}

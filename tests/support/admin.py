@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from answerd.server.admin_app import make_admin_app
-from answerd.server.bearer import FailureBlock
+from answerd.server.bearer import FailureBlock, Tokens
 from answerd.server.client import Client, PatientClient
 from answerd.server.exchange import Exchange
 from answerd.server.header_block import HeaderBlock
@@ -52,7 +52,7 @@ class AdminOf(Generic[_Store]):
         self.clock = Clock()
         self.block = FailureBlock(self.clock)
         self.log: list[str] = []
-        self.app = make_admin_app(self.guard, TOKEN, self.block, self.log.append)
+        self.app = make_admin_app(self.guard, Tokens([TOKEN]), self.block, self.log.append)
 
     def ask(
         self,

@@ -19,6 +19,7 @@ from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
 from answerd.validators import Tools
+from tests.support import postgres
 from tests.support.installs import RememberedInstalls
 from tests.support.stores import SingleWrites
 
@@ -26,6 +27,8 @@ STORES: dict[str, Callable[[Path], SingleWrites]] = {
     "files": lambda scratch: FileStore(scratch / "answers"),
     "sqlite": lambda scratch: SqliteStore(scratch / "answers.db"),
 }
+if postgres.binaries() is not None:
+    STORES["postgres"] = lambda scratch: postgres.empty_store()
 """Every store, made in an empty directory. A behaviour test runs against each."""
 
 
@@ -58,7 +61,7 @@ class Fleet:
 
     def write(self, files: Mapping[str, str]) -> Fleet:
         """Store documents and put them in force."""
-        if isinstance(self.store, SqliteStore):
+        if hasattr(self.store, "writing"):
             with self.store.writing() as transaction:  # one wait for the disk, not one for each document
                 for name, text in files.items():
                     transaction.put(key_of(name), text)

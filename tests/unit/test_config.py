@@ -64,9 +64,12 @@ def test_nothing_set_gives_the_defaults_without_a_warning() -> None:
         workers=1,
         max_connections=2048,
         timeout_seconds=10,
-        answer_token=None,
+        answer_tokens=(),
         admin=None,
-        admin_token=None,
+        answer_token_file=None,
+        allow=(),
+        admin_tokens=(),
+        admin_token_file=None,
         trusted_proxies=(),
         tls_cert=None,
         tls_key=None,
@@ -85,11 +88,14 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         "SERVICE_STORE": "sqlite",
         "SERVICE_ANSWERS_DIR": "/a/my answers",
         "SERVICE_DB_PATH": "/b.db",
+        "SERVICE_DB_URL": "postgresql://db/lab",
+        "SERVICE_REPLICA_PATH": "/c.db",
         "SERVICE_LISTEN_ADDR": "[::1]:0",
         "SERVICE_WORKERS": "4",
         "SERVICE_MAX_CONNECTIONS": "500",
         "SERVICE_TIMEOUT_SECS": "007",
         "SERVICE_ANSWER_TOKEN": LONG_TOKEN,
+        "SERVICE_ALLOW": "10.1.0.0/16",
         "SERVICE_ADMIN_ADDR": "localhost:8001",
         "SERVICE_ADMIN_TOKEN": LONG_TOKEN + "2",
         "SERVICE_TRUSTED_PROXIES": "10.0.0.0/8, fd00::/8,192.0.2.7",
@@ -101,19 +107,25 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         "SERVICE_LOG_FILE": "/l.log",
         "SERVICE_ENV_FILE": ENV_PATH,
     }
-    assert set(environ) == {setting.name for setting in SETTINGS}
+    apart = {"SERVICE_ANSWER_TOKEN_FILE", "SERVICE_ADMIN_TOKEN_FILE"}  # each excludes its other form
+    assert set(environ) == {setting.name for setting in SETTINGS} - apart
     config = read_config({name: f" \t{text}\n" for name, text in environ.items()}, one_file(""))
     assert config == Config(
         store="sqlite",
         answers_dir="/a/my answers",
         db_path="/b.db",
+        db_url="postgresql://db/lab",
+        replica_path="/c.db",
         listen=Address("::1", 0),
         workers=4,
         max_connections=500,
         timeout_seconds=7,
-        answer_token=LONG_TOKEN,
+        answer_tokens=(LONG_TOKEN,),
+        answer_token_file=None,
+        allow=(ipaddress.ip_network("10.1.0.0/16"),),
         admin=Address("localhost", 8001),
-        admin_token=LONG_TOKEN + "2",
+        admin_tokens=(LONG_TOKEN + "2",),
+        admin_token_file=None,
         trusted_proxies=tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "fd00::/8", "192.0.2.7/32"))),
         tls_cert="/c.pem",
         tls_key="/k.pem",
@@ -122,7 +134,7 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         log="problems",
         log_file="/l.log",
         env_file=ENV_PATH,
-        sources={setting.name: "environment" for setting in SETTINGS},
+        sources={setting.name: "default" if setting.name in apart else "environment" for setting in SETTINGS},
         warnings=(),
     )
 
@@ -158,7 +170,7 @@ def test_a_number_that_is_none_falls_back_with_a_warning(name: str, field: str, 
     ("name", "choices"),
     [("SERVICE_STORE", ("files", "sqlite")), ("SERVICE_LOG", ("all", "problems", "off"))],
 )
-@pytest.mark.parametrize("text", ["postgres", "FILES", "Off", "files sqlite"])
+@pytest.mark.parametrize("text", ["mysql", "FILES", "Off", "files sqlite"])
 def test_a_choice_that_is_none_is_refused_naming_the_choices(name: str, choices: tuple[str, ...], text: str) -> None:
     reason = refusal({name: text})
     assert name in reason
@@ -420,11 +432,11 @@ def test_the_environment_wins_over_the_file_and_an_empty_variable_does_not() -> 
 
 
 def test_a_wrong_value_in_the_file_is_not_judged_when_the_environment_overrides_it() -> None:
-    assert config_from_file("SERVICE_STORE=postgres", {"SERVICE_STORE": "files"}).store == "files"
+    assert config_from_file("SERVICE_STORE=mysql", {"SERVICE_STORE": "files"}).store == "files"
 
 
 def test_a_wrong_value_of_the_file_says_that_it_is_there() -> None:
-    assert ENV_PATH in refusal({}, "SERVICE_STORE=postgres")
+    assert ENV_PATH in refusal({}, "SERVICE_STORE=mysql")
     config = config_from_file("SERVICE_WORKERS=many")
     assert config.workers == 1
     [warning] = config.warnings

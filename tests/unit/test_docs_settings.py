@@ -60,4 +60,4 @@ def test_the_example_of_an_environment_file_is_read_without_a_warning() -> None:
     assert example_config.store == "sqlite"
     assert example_config.db_path == "/var/lib/answerd/answers.db"
     assert str(example_config.admin) == "127.0.0.1:8001"
-    assert example_config.admin_token == "replace-me-with-a-long-random-text"
+    assert example_config.admin_tokens == ("replace-me-with-a-long-random-text",)

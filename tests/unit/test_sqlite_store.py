@@ -17,6 +17,7 @@ from answerd.identity import Kind
 from answerd.store import Author, Changes, StoreError
 from answerd.store.migrations import MIGRATIONS, SQLITE, Migration
 from answerd.store.sqlite import SqliteStore
+from answerd.store.tables import execute
 
 
 def machine(name: str, extension: str = "toml") -> Key:
@@ -64,7 +65,6 @@ def sql(path: Path, *statements: str) -> list[tuple[object, ...]]:
         pytest.param("x = 1\r\n# \u00e9\r\n", id="CRLF and UTF-8"),
         pytest.param("\ufeffx = 1", id="a byte order mark, no final newline"),
         pytest.param("", id="nothing"),
-        pytest.param("a\x00b\n", id="a NUL"),
         pytest.param("x" * 300_000, id="300 KB"),
     ],
 )
@@ -399,9 +399,15 @@ def test_the_file_is_in_wal_mode_and_carries_its_schema_version(store: SqliteSto
     assert sql(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
 
 
+def test_a_text_with_nul_is_refused(store: SqliteStore) -> None:
+    with store.writing() as transaction, pytest.raises(StoreError, match="NUL"):
+        transaction.put(Key(Kind.MACHINE, "m1", "ks"), "a\0b\n")
+    assert store.keys() == []
+
+
 def test_a_commit_waits_for_the_disk(store: SqliteStore) -> None:
     with store.writing() as transaction:
-        assert transaction._database.synchronous == 2, "FULL"
+        assert execute(transaction._database, "PRAGMA synchronous").fetchone() == (2,), "FULL"
 
 
 def test_it_describes_itself_by_its_path(store: SqliteStore, path: Path) -> None:

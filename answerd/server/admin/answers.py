@@ -56,7 +56,9 @@ class Answers:
 
         def look() -> tuple[Answer, bytes | None]:
             answer = resolve(catalogue, facts)
-            return answer, explanation_text(answer).encode("utf-8", "replace") if explains else None
+            return answer, explanation_text(answer, catalogue.inventory).encode(
+                "utf-8", "replace"
+            ) if explains else None
 
         try:
             answer, explanation = catalogue.elsewhere(look)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import partial
 from importlib import resources
 from typing import Any
 
@@ -16,10 +17,9 @@ import yaml
 from answerd import __version__
 from answerd.server.admin.responses import JSON, note_outcome
 from answerd.server.admin.routes import Route
+from answerd.server.probes import HEALTH, READY, Readiness, probe
 from answerd.server.statuses import OK
 from answerd.server.wsgi import PLAIN_TEXT
-
-HEALTH = "/health"
 
 
 def description() -> dict[str, Any]:
@@ -32,20 +32,23 @@ def description() -> dict[str, Any]:
 
 
 class Description:
-    """Handlers of ``/health`` and ``/openapi.json``."""
+    """Handlers of ``/health``, ``/ready`` and ``/openapi.json``."""
 
-    def __init__(self) -> None:
+    def __init__(self, readiness: Readiness) -> None:
+        self._readiness = readiness
         self._description = json.dumps(description(), ensure_ascii=False).encode()
 
     def routes(self) -> Iterable[Route]:
         """Return the requests that this group answers."""
-        yield Route("GET", HEALTH, self.health)
+        yield Route("GET", HEALTH, partial(self.probe, HEALTH))
+        yield Route("GET", READY, partial(self.probe, READY))
         yield Route("GET", "/openapi.json", self.openapi)
 
-    def health(self) -> bottle.HTTPResponse:
-        """Return that the process is there."""
-        note_outcome("health")
-        return bottle.HTTPResponse(b"OK\n", OK, {"Content-Type": PLAIN_TEXT})
+    def probe(self, path: str) -> bottle.HTTPResponse:
+        """Return that the process is there, or that it has a set."""
+        status, body, outcome = probe(path, self._readiness)
+        note_outcome(outcome)
+        return bottle.HTTPResponse(body, status, {"Content-Type": PLAIN_TEXT})
 
     def openapi(self) -> bottle.HTTPResponse:
         """Return the description."""

@@ -1,0 +1,80 @@
+"""Which documents claim the machine of a row, asked before that machine does.
+
+``answerd check`` tries the answers of rows, ``answerd inventory`` lists what claims them, ``answerd diff`` compares
+them. A default claims nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.select import Question, select
+from answerd.documents import Document
+from answerd.errors import AnswerError
+from answerd.facts import Facts, facts_of
+from answerd.formats import ALL_EXTENSIONS
+from answerd.identity import Kind
+from answerd.inventory.rows import Row
+
+
+@dataclass(frozen=True, slots=True)
+class RowClaims:
+    """The documents that claim a row: machine documents by their identity, groups by ``members`` or by ``match``."""
+
+    machines: tuple[Document, ...]
+    groups: tuple[Document, ...]
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """The formats in which a document claims the row, in format order."""
+        found = {document.key.format for document in (*self.machines, *self.groups)}
+        return tuple(extension for extension in ALL_EXTENSIONS if extension in found)
+
+
+def facts_of_row(row: Row) -> Facts:
+    """Return the facts of a machine that says nothing but the identities of its row."""
+    return facts_of(row.identities().values())
+
+
+def claims_of(catalogue: Catalogue, row: Row) -> RowClaims:
+    """Return what claims a row. Raises `AnswerError` where the row gets no answer in any format."""
+    facts = catalogue.facts(facts_of_row(row))
+    question = Question(facts, ALL_EXTENSIONS)
+    machines = [
+        document
+        for one in facts.identities_in(catalogue.machines.among)
+        for document in catalogue.machines[one]
+        if not document.is_named_like_an_alias
+        and (not document.content.readable or question.holds_for(document, document.control.match))
+    ]
+    groups = [
+        claim.document
+        for one in facts.identities_in(catalogue.members.among)
+        for claim in catalogue.members[one]
+        if question.holds_for(claim.document, claim.match)
+    ]
+    groups += [claim.document for claim in catalogue.selectors.holding(facts)]
+    return RowClaims(tuple(machines), tuple(dict.fromkeys(groups)))
+
+
+def winners(catalogue: Catalogue, row: Row) -> list[Document]:
+    """Return for each format the machine document and the group that answer a row; where these cannot answer, all
+    documents that claim it. Sorted by kind, name and format order. Raises `AnswerError` as `claims_of` does."""
+    claims = claims_of(catalogue, row)
+    facts = catalogue.facts(facts_of_row(row))
+    found: dict[Document, None] = {}
+    for extension in claims.formats:
+        try:
+            selection = select(catalogue, Question(facts, (extension,), without_default=True))
+            chosen: Sequence[Document | None] = (selection.machine, selection.group)
+        except AnswerError:
+            chosen = [one for one in (*claims.machines, *claims.groups) if one.key.format == extension]
+        found.update(dict.fromkeys(document for document in chosen if document))
+    return sorted(found, key=_order)
+
+
+def _order(document: Document) -> tuple[bool, str, int]:
+    key = document.key
+    return key.kind is not Kind.MACHINE, key.identifier, ALL_EXTENSIONS.index(key.format)

@@ -1,0 +1,43 @@
+"""Who may ask for answers: methods, networks and tokens, judged from the header of a request.
+
+Knows the order of these statuses (docs/http.md#order-of-statuses). Must not know what an answer is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from answerd.addresses import Network
+from answerd.server.bearer import Tokens
+from answerd.server.http_parser import HttpRequest
+from answerd.server.peer import is_within
+from answerd.server.statuses import FORBIDDEN, METHOD_NOT_ALLOWED, UNAUTHORIZED
+from answerd.server.wsgi import keys_of
+
+METHODS = ("GET", "POST")
+
+
+class Access:
+    """The networks and tokens in force at the answer endpoint of this process. SIGHUP changes them."""
+
+    __slots__ = ("_allow", "_tokens")
+
+    def __init__(self, tokens: Iterable[str] = (), allow: Sequence[Network] = ()) -> None:
+        """``allow``: networks that may ask; none means that everyone may."""
+        self._tokens = Tokens(tokens)
+        self._allow = tuple(allow)
+
+    def change(self, tokens: Iterable[str], allow: Sequence[Network]) -> None:
+        """Put others in force, from the next request on."""
+        self._tokens.replace(tokens)
+        self._allow = tuple(allow)
+
+    def fault(self, request: HttpRequest, peer: str) -> int | None:
+        """Return the status that the header of a request alone gets; None lets it in."""
+        if request.method not in METHODS:
+            return METHOD_NOT_ALLOWED
+        if self._allow and not is_within(peer, self._allow):
+            return FORBIDDEN
+        if self._tokens and not self._tokens.accept(keys_of(request.header).get("HTTP_AUTHORIZATION")):
+            return UNAUTHORIZED
+        return None

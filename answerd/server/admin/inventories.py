@@ -1,0 +1,253 @@
+"""Inventories: listed, read, stored and removed as documents, and row by row.
+
+Rules: docs/inventory.md#over-http, docs/admin-api.md#what-a-write-guarantees.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import bottle
+
+from answerd.answers.rows import source_of
+from answerd.documents import Key, RawDocument
+from answerd.identity import Kind, brief, identity
+from answerd.inventory import FORMAT
+from answerd.inventory.editing import in_columns, with_row, with_rows_added, without_row
+from answerd.inventory.records import BYTE_ORDER_MARK, UnreadableError
+from answerd.inventory.rows import Row, judged
+from answerd.inventory.table import Table, read_table
+from answerd.server.admin import requests
+from answerd.server.admin.answers import CannotRender
+from answerd.server.admin.requests import InvalidRequest, NotThere
+from answerd.server.admin.responses import json_response, note_outcome
+from answerd.server.admin.routes import Route
+from answerd.server.etags import Conditions, etag
+from answerd.server.exchange import exchange_of
+from answerd.server.statuses import NOT_MODIFIED, OK
+from answerd.server.write_guard import ConditionFailed, Stored, WriteGuard
+
+CONTENT_TYPE = "text/csv; charset=utf-8"
+
+_MOST_TRIES = 5
+"""Times that a row is changed anew because another write came first, where the client has no condition."""
+
+Edit = Callable[[str, Table, Row | None], str]
+"""Makes a text of a text, with its table and the row that the request is about."""
+
+
+class Inventories:
+    """Handlers of ``/inventory``."""
+
+    def __init__(self, guard: WriteGuard) -> None:
+        self.guard = guard
+        self.store = guard.store
+
+    def routes(self) -> Iterable[Route]:
+        """Return the requests that this group answers."""
+        yield Route("GET", "/inventory", self.list)
+        yield Route("GET", "/inventory/<name>", self.get)
+        yield Route("PUT", "/inventory/<name>", self.put)
+        yield Route("DELETE", "/inventory/<name>", self.delete)
+        yield Route("GET", "/inventory/<name>/<row>", self.get_row)
+        yield Route("PUT", "/inventory/<name>/<row>", self.put_row)
+        yield Route("DELETE", "/inventory/<name>/<row>", self.delete_row)
+
+    def list(self) -> bottle.HTTPResponse:
+        """Return the names of all inventories."""
+        names = sorted(key.identifier for key in self.guard.run(self.store.keys, Kind.INVENTORY))
+        note_outcome(f"{len(names)} inventories")
+        return json_response(OK, {"inventory": names})
+
+    def get(self, name: str) -> bottle.HTTPResponse:
+        """Return an inventory exactly as it was written."""
+        key, body, tag = self._stored(name)
+        note_outcome(str(key))
+        return _conditional(tag) or bottle.HTTPResponse(body, OK, {"Content-Type": CONTENT_TYPE, "ETag": tag})
+
+    def put(self, name: str) -> bottle.HTTPResponse:
+        """Store an inventory, unless that would break the set."""
+        key = _key(name)
+        text = requests.body_text(str(key))
+        written = self.guard.put(key, text, requests.author(), requests.conditions(), requests.client())
+        return _written("stored", written)
+
+    def delete(self, name: str) -> bottle.HTTPResponse:
+        """Remove an inventory, unless that would break the set."""
+        written = self.guard.delete(_key(name), requests.author(), requests.conditions(), requests.client())
+        return json_response(OK, _outcome("deleted", written))
+
+    def get_row(self, name: str, row: str) -> bottle.HTTPResponse:
+        """Return one row as an object."""
+        key, body, tag = self._stored(name)
+        found = self._row(self._table(key, _text(key, body)), _identity(row))
+        if found is None:
+            raise NotThere(f"no row of {key} has this identity")
+        note_outcome(str(key))
+        return _conditional(tag) or json_response(OK, found.by_column(), {"ETag": tag})
+
+    def put_row(self, name: str, row: str) -> bottle.HTTPResponse:
+        """Change one row, or append it, and leave every other byte as it is."""
+        one = _identity(row)
+        values = _values(exchange_of(requests.environ()).request.body)
+
+        def edit(text: str, table: Table, found: Row | None) -> str:
+            cells = _cells(table, values)
+            identities, fault = judged(table.layout, cells)
+            if fault:
+                raise InvalidRequest(f"the row: {fault}")
+            if one not in identities:
+                raise InvalidRequest("the row does not hold the identity that the path names")
+            if found is None:
+                return with_rows_added(text, table, [cells])
+            return with_row(text, table, _line(table, found), cells)
+
+        return _written("stored", self._edited(name, one, edit))
+
+    def delete_row(self, name: str, row: str) -> bottle.HTTPResponse:
+        """Remove one row and leave every other byte as it is."""
+
+        def edit(text: str, table: Table, found: Row | None) -> str:
+            if found is None:
+                raise NotThere(f"no row of {_key(name)} has this identity")
+            return without_row(text, table, _line(table, found))
+
+        return _written("deleted", self._edited(name, _identity(row), edit))
+
+    def _edited(self, name: str, one: str, edit: Edit) -> Stored:
+        """Store what ``edit`` makes of an inventory: of the version that it was made from, or not at all."""
+        asked = requests.conditions()
+        tries = 1 if asked.if_match is not None else _MOST_TRIES
+        while True:
+            key, body, tag = self._stored(name)
+            if fault := asked.fault(tag):
+                raise ConditionFailed(fault)
+            text = _text(key, body)
+            table = self._table(key, text)
+            edited = edit(text, table, self._row(table, one))
+            try:
+                return self.guard.put(key, edited, requests.author(), Conditions(if_match=tag), requests.client())
+            except ConditionFailed:
+                tries -= 1
+                if not tries:
+                    raise
+
+    def _stored(self, name: str) -> tuple[Key, bytes, str]:
+        key = _key(name)
+        stored = self.guard.run(self.store.find, key)
+        if stored is None:
+            raise NotThere(f"there is no {key}")
+        return stored.key, stored.body, etag(stored.revision, stored.token)
+
+    def _table(self, key: Key, text: str) -> Table:
+        """Return the rows of a text: those in force, where it is the text in force. Raises `CannotRender`."""
+        inventory = self.guard.follower.loader.catalogue.inventory
+        bare = text.removeprefix(BYTE_ORDER_MARK)
+        for document, table in inventory.tables.items() if inventory else ():
+            if document.key.name == key.name and table.text == bare:
+                return table
+        source = source_of(RawDocument(key, ""))
+        try:
+            return read_table(source, text, self.guard.pause)
+        except UnreadableError as error:
+            reason = f"{source}:{error.line}: the inventory cannot be read: {error.reason}; store it as a whole"
+            raise CannotRender(reason) from None
+
+    def _row(self, table: Table, one: str) -> Row | None:
+        """Return the row of an identity, None where there is none. Raises `CannotRender` where there are several."""
+        inventory = self.guard.follower.loader.catalogue.inventory
+        if inventory is not None and inventory.by_layout.get(table.layout) is table:
+            found = [row for row in inventory.rows_of(one) if row.layout is table.layout]
+        else:
+            found = []
+            for row in table.rows:
+                self.guard.pause()
+                if one in row.identities():
+                    found.append(row)
+        if len(found) > 1:
+            places = " and ".join(f"{table.layout.source}:{_line(table, row)}" for row in found)
+            raise CannotRender(f"{places}: rows with one identity; store the inventory as a whole")
+        return found[0] if found else None
+
+
+def _key(name: str) -> Key:
+    return Key(Kind.INVENTORY, requests.identifier(Kind.INVENTORY, name), FORMAT)
+
+
+def _text(key: Key, body: bytes) -> str:
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise CannotRender(f"{key} is not UTF-8: store it as a whole") from None
+
+
+def _identity(row: str) -> str:
+    """Return the identity in a path's segment. Raises `InvalidRequest`."""
+    one = identity(unquote_to_bytes(row).decode("utf-8", "replace"))
+    if not one:
+        raise InvalidRequest("the path names no identity of a row")
+    return one
+
+
+def _values(body: bytes) -> dict[str, str]:
+    """Return the cells in a request's body by case-folded column. Raises `InvalidRequest`."""
+    try:
+        values = json.loads(body, object_pairs_hook=_unique)
+    except (ValueError, RecursionError):
+        raise InvalidRequest('the body is no JSON object of each column once, {"id": "web-01", …}') from None
+    if not isinstance(values, dict):
+        raise InvalidRequest('the body is no JSON object, {"id": "web-01", …}')
+    for column, value in values.items():
+        if not isinstance(value, str):
+            raise InvalidRequest(f"column {brief(column)}: a cell is a text")
+        if "\0" in value or not _is_unicode(value):
+            raise InvalidRequest(f"column {brief(column)}: the cell has a character that no inventory can hold")
+    return values
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = {column.casefold(): value for column, value in pairs}
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
+
+
+def _is_unicode(value: str) -> bool:
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _cells(table: Table, values: dict[str, str]) -> list[str]:
+    """Return the cells of a row. Raises `InvalidRequest` for a column that the inventory has not."""
+    unknown = [column for column in values if column not in table.layout.labels]
+    if unknown:
+        columns = ", ".join(table.layout.columns)
+        raise InvalidRequest(f"there is no column {brief(unknown[0])}: the columns are {columns}")
+    return in_columns(table, values)
+
+
+def _line(table: Table, row: Row) -> int:
+    return table.line_of(row) or 0
+
+
+def _conditional(tag: str) -> bottle.HTTPResponse | None:
+    """Return the response to a request whose conditions the document does not meet, or whose client has it already."""
+    conditions = requests.conditions()
+    if conditions.if_match is not None and (fault := Conditions(conditions.if_match).fault(tag)):
+        raise ConditionFailed(fault)
+    return bottle.HTTPResponse(b"", NOT_MODIFIED, {"ETag": tag}) if conditions.is_not_modified(tag) else None
+
+
+def _written(status: str, written: Stored) -> bottle.HTTPResponse:
+    return json_response(OK, _outcome(status, written), {"ETag": written.etag})
+
+
+def _outcome(status: str, written: Stored) -> dict[str, Any]:
+    note_outcome(f"{status} {written.key}")
+    return {"status": status, "problems": [*written.problems]}

@@ -1,0 +1,42 @@
+"""``/health`` and ``/ready``: whether the process is there, and whether it has a set to answer from.
+
+Both listeners answer them, without a token and to every address (docs/http.md#requests).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from answerd.server.http_parser import HttpRequest
+from answerd.server.statuses import OK, SERVICE_UNAVAILABLE
+
+HEALTH = "/health"
+READY = "/ready"
+METHODS = ("GET", "HEAD")
+
+Readiness = Callable[[], str]
+"""Why there is no set to answer from; empty where there is one."""
+
+
+class Probe(NamedTuple):
+    """What a probe is answered: a status, a line of text, and the words for the log."""
+
+    status: int
+    body: bytes
+    outcome: str
+
+
+def is_probe(request: HttpRequest) -> bool:
+    """Whether a request is answered by `probe`."""
+    return request.path in (HEALTH, READY) and request.method in METHODS
+
+
+def probe(path: str, readiness: Readiness) -> Probe:
+    """Answer ``/health`` or ``/ready``. Never waits."""
+    if path == HEALTH:
+        return Probe(OK, b"OK\n", "health")
+    reason = readiness()
+    if not reason:
+        return Probe(OK, b"OK\n", "ready")
+    return Probe(SERVICE_UNAVAILABLE, f"{reason}\n".encode("utf-8", "replace"), reason)

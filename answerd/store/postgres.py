@@ -1,0 +1,192 @@
+"""The PostgreSQL store: documents in a database that many nodes share.
+
+Rules: docs/many-nodes.md.
+
+`PostgresStore` reads and writes the database itself: what commands work on. `ReplicatedStore` is a node's: it writes
+the database and follows the node's replica. Decides nothing: what may be written is the write guard's.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import peewee
+
+from answerd.documents import Key, RawDocument
+from answerd.store import (
+    NOBODY,
+    WRITER_WAIT_SECONDS,
+    Author,
+    Changes,
+    NoSetYet,
+    StoreError,
+    Version,
+    Written,
+)
+from answerd.store.database_store import DatabaseStore, unknown_formats
+from answerd.store.migrations import migrate_postgres
+from answerd.store.postgres_connection import LOOK_SECONDS, WRITE_SECONDS, PostgresServer
+from answerd.store.postgres_transaction import PostgresTransaction
+from answerd.store.replica import ROWS_AT_ONCE, Replica
+from answerd.store.sqlite_changes import ChangeReader, difference_from
+from answerd.store.tables import DocumentRow, rows
+
+
+class PostgresStore(DatabaseStore):
+    """Documents in PostgreSQL: an `answerd.store.WritableStore`. Opening it opens no connection."""
+
+    look_seconds = 0.5
+
+    def __init__(self, url: str) -> None:
+        self.server = PostgresServer(url)
+        self._documents: dict[Key, RawDocument] | None = None
+        self._asked = time.monotonic()
+
+    @property
+    def described(self) -> str:
+        """For the log: without user and password."""
+        return self.server.described
+
+    def connected(self, wait: float = LOOK_SECONDS) -> AbstractContextManager[Any]:
+        """Return a connection for the time of a block, whose every wait ends after ``wait`` seconds."""
+        return self.server.connected(wait)
+
+    def faults(self, done: str) -> AbstractContextManager[None]:
+        """Turn what the driver reports in a block into a `StoreError`."""
+        return self.server.faults(done)
+
+    def warnings(self) -> list[str]:
+        """Return nothing: asking would need the database."""
+        return []
+
+    def prepare(self) -> None:
+        """Bring the database's schema up to date. Raises `StoreError`."""
+        with self.server.connected(WRITE_SECONDS) as database, self.server.faults("opened"):
+            migrate_postgres(database, self.described)
+
+    def look_at_everything(self) -> None:
+        """Do nothing: every look compares all."""
+
+    def changes(self) -> Changes | None:
+        """Return the whole set at first, later what differs from it. Raises `StoreError`.
+
+        For a command that looks once; a service follows its replica.
+        """
+        found: dict[Key, RawDocument] = {}
+        with self.server.connected() as database, self.server.faults("read"), database.atomic("REPEATABLE READ"):
+            last = 0
+            while True:
+                part = list(rows(database, DocumentRow.id > last, DocumentRow.id, ROWS_AT_ONCE))
+                found |= {row.key: row.raw() for row in part}
+                if len(part) < ROWS_AT_ONCE:
+                    break
+                last = part[-1].id
+        self._asked = time.monotonic()
+        before = self._documents or {}
+        added = tuple(raw for key, raw in found.items() if key not in before or before[key].text != raw.text)
+        removed = tuple(raw for key, raw in before.items() if key not in found or found[key].text != raw.text)
+        is_first = self._documents is None
+        # What did not change stays the same object: the catalogue knows documents by it.
+        self._documents = found | {
+            key: raw for key, raw in before.items() if key in found and found[key].text == raw.text
+        }
+        return Changes(added, removed) if added or removed or is_first else None
+
+    def wake_up_descriptor(self) -> int | None:
+        """Return None: the replicator listens, not the store."""
+        return None
+
+    def age_seconds(self) -> float:
+        """Return the time since the database was last asked."""
+        return time.monotonic() - self._asked
+
+    def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> PostgresTransaction:
+        """Lock the counter, after up to ``wait`` seconds. Raises `StoreError`."""
+        return PostgresTransaction(self.server, author, wait)
+
+    def difference(self, written: Written) -> Changes:
+        """Return what a write changes in what was handed out last."""
+        return difference_from(self._documents or {}, written)
+
+    def adopt(self, changes: Changes, version: Version) -> None:  # noqa: ARG002 - the protocol's
+        """Count a `difference` as handed out. The version does not matter: a look compares everything."""
+        documents = self._documents = {} if self._documents is None else self._documents
+        for raw in changes.removed:
+            documents.pop(raw.key, None)
+        for raw in changes.added:
+            documents[raw.key] = raw
+
+
+class _ReplicatedTransaction(PostgresTransaction):
+    """A write after which this node's workers find it in the replica at their next request."""
+
+    def __init__(self, replica: Replica, server: PostgresServer, author: Author, wait: float) -> None:
+        super().__init__(server, author, wait)
+        self._replica = replica
+
+    def commit(self) -> None:
+        """Make it durable in the database, then bring the replica up to date.
+
+        What fails after the commit is made good by the replicator within a second.
+        """
+        super().commit()
+        try:
+            self._replica.bring_up_to_date(self._database)
+        except (StoreError, peewee.PeeweeException, sqlite3.Error, OSError):
+            pass
+
+
+class ReplicatedStore(PostgresStore):
+    """The store of a node: writes go to the database, what changed is read from the replica."""
+
+    look_seconds = 0.1
+    """A look at the replica costs microseconds; the replicator brings it up to date within milliseconds."""
+
+    def __init__(self, url: str, replica_path: Path) -> None:
+        """Raises `StoreError` where the replica's file cannot be opened; the database is not needed."""
+        super().__init__(url)
+        self.replica = Replica(replica_path)
+        self._feed = ChangeReader(self.replica.file)
+
+    def warnings(self) -> list[str]:
+        """Return a line about documents that this version cannot read at all, as far as the replica has them."""
+        with self.replica.file.faults("read"), self.replica.file.connected() as local:
+            return [f"{unknown} in {self.described}" for unknown in unknown_formats(local)]
+
+    def look_at_everything(self) -> None:
+        """Have the next look compare every document with the replica."""
+        self._feed.look_at_everything()
+
+    def changes(self) -> Changes | None:
+        """Return what changed in the replica since the last call. Raises `NoSetYet` where it was never filled."""
+        with self.replica.file.faults("read"):
+            if self.replica.position().revision is None:
+                raise NoSetYet(f"there is no set yet: the database {self.described} was never read")
+            return self._feed.changes()
+
+    def age_seconds(self) -> float:
+        """Return the time since the database was last asked by any process of this node."""
+        try:
+            return max(0.0, time.time() - self.replica.position().asked)
+        except StoreError:
+            return float("inf")
+
+    def difference(self, written: Written) -> Changes:
+        """Return what a write changes in what was handed out last."""
+        return self._feed.difference(written)
+
+    def adopt(self, changes: Changes, version: Version) -> None:
+        """Count a `difference` as handed out: the caller has put its own write in force itself."""
+        self._feed.adopt(changes, version)
+
+    def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> PostgresTransaction:
+        """Lock the counter, after up to ``wait`` seconds. Raises `StoreError`."""
+        return _ReplicatedTransaction(self.replica, self.server, author, wait)
+
+    def close_if_idle(self) -> None:
+        """Close the connection to the replica, unless it is in use this moment. For the moment before a fork."""
+        self._feed.close_if_idle()

@@ -1,0 +1,189 @@
+"""The replica: a local SQLite file that a node keeps equal to the database, and answers from.
+
+Rules: docs/many-nodes.md#the-replica.
+
+Workers read it as they read the SQLite store. It has the tables of that store without the triggers, because the numbers
+of its changes are the database's. Knows how a replica is brought up to date; must not know when, nor connections.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import peewee
+
+from answerd.documents import Key
+from answerd.identity import identity
+from answerd.store import WRITER_WAIT_SECONDS
+from answerd.store.migrations import migrate
+from answerd.store.sqlite_file import SqliteFile
+from answerd.store.tables import ChangeRow, DocumentRow, Row, deleted_since, execute, rows, token_of
+
+ROWS_AT_ONCE = 200
+"""Documents read from the database at a time: 0.5 MB of them at most of 2 KB each."""
+
+_CHANGES_KEPT = 10_000
+"""Changes that a reader of the replica may be behind before it compares everything."""
+
+_WITHOUT_TRIGGERS = (
+    "DROP TRIGGER IF EXISTS document_inserted",
+    "DROP TRIGGER IF EXISTS document_updated",
+    "DROP TRIGGER IF EXISTS document_deleted",
+    "CREATE TABLE IF NOT EXISTS replica (id INTEGER PRIMARY KEY, revision INTEGER, token TEXT, asked REAL)",
+)
+
+Snapshot = Callable[[], peewee.Database]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far a replica is: the last change it has, the random token of that change, and when the database was last
+    asked (seconds since 1970). ``revision`` is None for a replica that was never filled."""
+
+    revision: int | None = None
+    token: str = ""
+    asked: float = 0.0
+
+
+class Replica:
+    """A replica by its path. Several processes may bring it up to date: each holds its write lock meanwhile."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Open the file; create it, its directory and its tables where missing. Raises `StoreError`."""
+        self.file = SqliteFile(path)
+        with self.file.faults("opened"):
+            self.file.create()
+            with self.file.connected(WRITER_WAIT_SECONDS) as local:
+                migrate(local, self.file.path)
+                with local.atomic("IMMEDIATE"):
+                    for statement in _WITHOUT_TRIGGERS:
+                        execute(local, statement)
+
+    def position(self) -> Position:
+        """Return how far the replica is. Raises `StoreError`."""
+        with self.file.faults("read"), self.file.connected() as local:
+            return _position(local)
+
+    def bring_up_to_date(self, database: peewee.Database) -> bool:
+        """Copy what changed in the database since the replica's position; return whether anything did.
+
+        Reads in one snapshot, and puts all of it in force in one transaction. Raises what the engines raise.
+        """
+        with self._exclusively() as local:
+            known = _position(local)
+            with database.atomic("REPEATABLE READ"):
+                newest: int = execute(database, "SELECT revision FROM counter").fetchone()[0]
+                token = (token_of(database, newest) or "") if newest else ""
+                if (newest, token) == (known.revision, known.token):
+                    _note(local, newest, token)
+                    return False
+                if known.revision is not None and _is_in_history(database, known.revision, known.token, newest):
+                    _copy_since(database, local, known.revision)
+                else:
+                    _copy_all(database, local, newest, token)
+            _note(local, newest, token)
+            return True
+
+    @contextmanager
+    def _exclusively(self) -> Iterator[peewee.SqliteDatabase]:
+        with self.file.connected(WRITER_WAIT_SECONDS) as local, local.atomic("IMMEDIATE"):
+            yield local
+
+
+def _is_in_history(database: peewee.Database, revision: int, token: str, newest: int) -> bool:
+    """Return whether a change is one of the database's: a fail-over may have lost it, and used its number again."""
+    return revision == 0 or (revision <= newest and token_of(database, revision) == token)
+
+
+def _position(local: peewee.SqliteDatabase) -> Position:
+    row = execute(local, "SELECT revision, token, asked FROM replica WHERE id = 1").fetchone()
+    return Position(*row) if row else Position()
+
+
+def _note(local: peewee.SqliteDatabase, revision: int, token: str) -> None:
+    execute(
+        local,
+        "INSERT INTO replica (id, revision, token, asked) VALUES (1, ?, ?, ?) "
+        "ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, token = excluded.token, asked = excluded.asked",
+        (revision, token, time.time()),
+    )
+
+
+def _copy_since(database: peewee.Database, local: peewee.SqliteDatabase, revision: int) -> None:
+    """Copy the changes after ``revision``."""
+    for kind, name, extension in [(key.kind, key.identifier, key.format) for key in deleted_since(database, revision)]:
+        _delete(local, Key(kind, name, extension))
+    for part in _in_parts(database, revision):
+        for row in part:
+            _delete(local, row.key)
+        _insert(local, part)
+    _copy_log(database, local, revision)
+
+
+def _copy_all(database: peewee.Database, local: peewee.SqliteDatabase, newest: int, token: str) -> None:
+    """Copy every document: the replica is empty, or its last change is not one of the database's history."""
+    DocumentRow.delete().bind(local).execute()
+    ChangeRow.delete().bind(local).execute()
+    for part in _in_parts(database, -1):
+        _insert(local, part)
+    if newest:
+        _log(local, [(newest, token, "default", "", "toml", "")])
+
+
+def _in_parts(database: peewee.Database, after: int) -> Iterator[list[Row]]:
+    """Yield the documents whose revision is higher, some at a time."""
+    last = 0
+    while True:
+        condition = (DocumentRow.revision > after) & (DocumentRow.id > last)
+        part = list(rows(database, condition, DocumentRow.id, ROWS_AT_ONCE))
+        if part:
+            yield part
+        if len(part) < ROWS_AT_ONCE:
+            return
+        last = part[-1].id
+
+
+def _copy_log(database: peewee.Database, local: peewee.SqliteDatabase, revision: int) -> None:
+    """Copy which documents changed: readers of the replica follow this log. Texts stay in the database."""
+    found = execute(
+        database,
+        "SELECT id, token, kind, identifier, format, CASE WHEN text_after IS NULL THEN NULL ELSE '' END "
+        "FROM changes WHERE id > %s ORDER BY id",
+        (revision,),
+    )
+    newest = revision
+    while part := found.fetchmany(ROWS_AT_ONCE):
+        _log(local, part)
+        newest = part[-1][0]
+    ChangeRow.delete().where(ChangeRow.id <= newest - _CHANGES_KEPT).bind(local).execute()
+
+
+def _log(local: peewee.SqliteDatabase, changes: Sequence[tuple[int, str, str, str, str, str | None]]) -> None:
+    names = ("id", "token", "kind", "identifier", "format", "text_after")
+    columns = [dict(zip(names, change, strict=True)) | {"at": ""} for change in changes]
+    ChangeRow.insert_many(columns).bind(local).execute()
+
+
+def _delete(local: peewee.SqliteDatabase, key: Key) -> None:
+    named = (DocumentRow.kind == key.kind.value) & (DocumentRow.format == key.format)
+    same = (DocumentRow.identity == identity(key.identifier)) | (DocumentRow.identifier == key.identifier)
+    DocumentRow.delete().where(named & same).bind(local).execute()
+
+
+def _insert(local: peewee.SqliteDatabase, part: Sequence[Row]) -> None:
+    columns = [
+        {
+            "kind": row.key.kind.value,
+            "identifier": row.key.identifier,
+            "identity": identity(row.key.identifier),
+            "format": row.key.format,
+            "text": row.body.decode(),
+            "revision": row.revision,
+        }
+        for row in part
+    ]
+    DocumentRow.insert_many(columns).bind(local).execute()

@@ -1,0 +1,138 @@
+"""The replicator: keeps a node's replica equal to the database, in a process of its own.
+
+Rules: docs/many-nodes.md#the-replica.
+
+A notice (``LISTEN``) wakes it; the counter is looked at every half second all the same, because a pooler, a standby and
+CockroachDB send no notices, and because only a query shows that a silent connection is dead. A connection that is lost
+is made again at once, then after 0.1 s, doubling to 1 s. Knows nothing of documents and requests.
+"""
+
+from __future__ import annotations
+
+import random
+import select
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Protocol
+
+import peewee
+
+from answerd.store import StoreError
+from answerd.store.migrations import migrate_postgres
+from answerd.store.postgres_connection import LOOK_SECONDS, PostgresServer
+from answerd.store.postgres_transaction import CHANNEL
+from answerd.store.replica import Replica
+from answerd.store.tables import execute
+
+POLL_SECONDS = 0.5
+"""Between two looks at the counter without a notice."""
+
+FIRST_RETRY_SECONDS = 0.1
+LONGEST_RETRY_SECONDS = 1.0
+
+_FAULTS = (StoreError, peewee.PeeweeException, sqlite3.Error, OSError)
+
+
+class Waker(Protocol):
+    """What ends a wait before its time: a file descriptor that becomes readable."""
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+
+
+class Replicator:
+    """Follows the database. Plain blocking code: it has its process to itself."""
+
+    def __init__(
+        self,
+        server: PostgresServer,
+        replica: Replica,
+        log: Callable[[str], None],
+        changed: Callable[[], None],
+        stop: Waker,
+    ) -> None:
+        """``log`` takes a line about the service; ``changed`` is called when the replica has something new; the
+        replicator ends once ``stop`` is readable."""
+        self._server = server
+        self._replica = replica
+        self._log = log
+        self._changed = changed
+        self._stop = stop
+        self._is_away = False
+
+    def run(self) -> None:
+        """Follow the database until it is told to stop."""
+        pause = 0.0
+        while not self._waits_to_stop(pause):
+            try:
+                self._follow()
+                return
+            except _FAULTS as error:
+                was_connected = not self._is_away
+                self._note_away(error)
+                grown = FIRST_RETRY_SECONDS if pause == 0.0 else min(pause * 2, LONGEST_RETRY_SECONDS)
+                pause = 0.0 if was_connected else grown
+        return
+
+    def _follow(self) -> None:
+        """Bring the replica up to date for as long as the connection holds. Returns when told to stop."""
+        database = self._server.connect(LOOK_SECONDS)
+        try:
+            with self._server.faults("opened"):
+                migrate_postgres(database, self._server.described)
+            listens = self._listen(database)
+            while True:
+                with self._server.faults("read"):
+                    if self._replica.bring_up_to_date(database):
+                        self._changed()
+                self._note_back()
+                if self._waits(database if listens else None, POLL_SECONDS):
+                    return
+        finally:
+            with suppress(*_FAULTS):
+                database.close()
+
+    def _listen(self, database: peewee.PostgresqlDatabase) -> bool:
+        """Ask for notices; return False where the server has none to give."""
+        try:
+            connection = _raw(database)
+            connection.autocommit = True
+            execute(database, f"LISTEN {CHANNEL}")
+        except peewee.PeeweeException:
+            return False
+        return True
+
+    def _waits(self, database: peewee.PostgresqlDatabase | None, seconds: float) -> bool:
+        """Wait for a notice or the end of the pause; return whether to stop."""
+        watched: list[int] = [self._stop.fileno()]
+        if database is not None:
+            watched.append(_raw(database).fileno())
+        readable, _, _ = select.select(watched, [], [], seconds)
+        if self._stop.fileno() in readable:
+            return True
+        if database is not None and len(watched) > 1 and watched[1] in readable:
+            # Notices pile up in the driver until they are taken; what they say is that there is something to read.
+            with self._server.faults("read"):
+                for _notice in _raw(database).notifies(timeout=0):
+                    pass
+        return False
+
+    def _waits_to_stop(self, seconds: float) -> bool:
+        spread = seconds * random.uniform(0.8, 1.2)  # noqa: S311 - nodes that lost one database come back one by one
+        return bool(select.select([self._stop.fileno()], [], [], spread)[0])
+
+    def _note_away(self, error: Exception) -> None:
+        if not self._is_away:
+            self._log(f"warning: {error}; answers come from the replica {self._replica.file.path}")
+        self._is_away = True
+
+    def _note_back(self) -> None:
+        if self._is_away:
+            self._log(f"the database {self._server.described} can be reached again")
+        self._is_away = False
+
+
+def _raw(database: peewee.PostgresqlDatabase) -> Any:
+    """Return the driver's own connection."""
+    return database.connection()  # type: ignore[no-untyped-call]

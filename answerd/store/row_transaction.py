@@ -1,0 +1,182 @@
+"""A change of a database as one transaction: all of it is durable, or nothing of it has happened.
+
+What every engine's transaction does alike: which documents a write is about, and in what order they are written. What
+may be written is the write guard's to say.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import peewee
+
+from answerd.documents import Key, RawDocument
+from answerd.identity import Kind, identity
+from answerd.store import Progress, StoredDocument, StoreError, Version, Written, no_progress
+from answerd.store.tables import (
+    Row,
+    find_document,
+    find_row,
+    key_fault,
+    newest_revision,
+    rows,
+    version_of,
+)
+
+ROWS_AT_ONCE = 500
+"""Rows of one INSERT or DELETE: far below SQLite's limit of values in a statement."""
+
+NUL_FAULT = "it holds the character NUL, which PostgreSQL has no place for: no store takes it"
+
+_ONE_BY_ONE = 100
+"""Up to so many documents are looked up one by one; for more, all rows are read once."""
+
+_Name = tuple[Kind, str, str]
+"""Kind, identity and format (`Key.name`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A stored document that a write is about. ``is_same``: it has the text that is to be stored."""
+
+    id: int
+    key: Key
+    is_same: bool
+
+
+class RowTransaction(ABC):
+    """An `answerd.store.Transaction` on the tables of `answerd.store.tables`. An engine's has the abstract methods."""
+
+    def __init__(self, database: peewee.Database) -> None:
+        """``database``: a connection that has the write lock."""
+        self._database = database
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Make it durable: on return it survives a crash and a power failure. Raises `StoreError`."""
+
+    @abstractmethod
+    def faults(self, done: str) -> AbstractContextManager[None]:
+        """Turn what the engine reports in a block into a `StoreError` that says what could not be ``done``."""
+
+    @abstractmethod
+    def change(self, found: Found, text: str) -> None:
+        """Give a stored document another text."""
+
+    @abstractmethod
+    def insert(self, documents: Sequence[RawDocument]) -> None:
+        """Store documents that are not there yet, with keys that documents may have."""
+
+    @abstractmethod
+    def remove(self, documents: Sequence[Found]) -> None:
+        """Remove stored documents."""
+
+    def sign(self, before: int) -> None:  # noqa: B027 - an engine may record the author as it writes
+        """Record the author of the changes after the one of this number."""
+
+    def find(self, key: Key) -> StoredDocument | None:
+        """Return the document of exactly this identifier, else of this identity."""
+        with self.faults("read"):
+            return find_document(self._database, key)
+
+    def version(self) -> Version:
+        """Return the state of the database, with what this transaction has written."""
+        with self.faults("read"):
+            return version_of(self._database)
+
+    def write(
+        self,
+        puts: Sequence[RawDocument],
+        deletes: Sequence[Key] = (),
+        *,
+        prune: bool = False,
+        rewrite: bool = False,
+        progress: Progress = no_progress,
+    ) -> Written:
+        """Store documents and remove others (`answerd.store.Transaction.write`)."""
+        wanted = {raw.key.name: raw for raw in puts}
+        with self.faults("written"):
+            before = newest_revision(self._database)
+            found = {one.key.name: one for one in self._find(wanted, deletes, prune)}
+            new = [raw for name, raw in wanted.items() if name not in found]
+            known = [(one, wanted[name]) for name, one in found.items() if name in wanted]
+            changed = [(one, raw) for one, raw in known if rewrite or not one.is_same]
+            removed = [one for name, one in found.items() if name not in wanted]
+            self.remove(removed)
+            done = len(known) - len(changed)
+            for one, raw in changed:
+                self.change(one, raw.text)
+                done += 1
+                progress(done, len(wanted))
+            for start in range(0, len(new), ROWS_AT_ONCE):
+                part = new[start : start + ROWS_AT_ONCE]
+                _refuse_faulty(part)
+                self.insert(part)
+                progress(min(len(wanted), done + start + ROWS_AT_ONCE), len(wanted))
+            self.sign(before)
+            version = version_of(self._database)
+        return Written(
+            tuple(new),
+            tuple(raw if raw.key == one.key else RawDocument(one.key, raw.text) for one, raw in changed),
+            tuple(one.key for one, _ in known if one.is_same and not rewrite),
+            tuple(one.key for one in removed),
+            version,
+        )
+
+    def put(self, key: Key, text: str) -> StoredDocument:
+        """Store one document. Return it as it is stored."""
+        self.write([RawDocument(key, text)], rewrite=True)
+        stored = self.find(key)
+        assert stored is not None  # noqa: S101 - it was written
+        return stored
+
+    def delete(self, key: Key) -> None:
+        """Remove one document. Raises KeyError when there is none."""
+        if not self.write([], [key]).removed:
+            raise KeyError(key)
+
+    def close(self) -> None:
+        """Undo what was not committed, and release the lock."""
+        try:
+            self._database.rollback()
+        except (peewee.PeeweeException, sqlite3.Error, OSError):
+            pass  # closing rolls back too
+        finally:
+            self._database.close()
+
+    def _find(self, wanted: Mapping[_Name, RawDocument], deletes: Sequence[Key], prune: bool) -> Iterator[Found]:
+        """Yield the stored documents that the write replaces or removes. To be read to the end."""
+
+        def found(row: Row) -> Found:
+            raw = wanted.get(row.key.name)
+            return Found(row.id, row.key, raw is not None and raw.text.encode() == row.body)
+
+        if not prune and len(wanted) + len(deletes) <= _ONE_BY_ONE:
+            keys = [*(raw.key for raw in wanted.values()), *deletes]
+            yield from (found(row) for key in keys if (row := find_row(self._database, key)))
+            return
+        named = wanted.keys() | {key.name for key in deletes}
+        yield from (found(row) for row in rows(self._database, None) if prune or row.key.name in named)
+
+
+def _refuse_faulty(documents: Sequence[RawDocument]) -> None:
+    for raw in documents:
+        fault = key_fault(raw.key) or (NUL_FAULT if "\0" in raw.text else None)
+        if fault:
+            raise StoreError(f"{raw.key} cannot be stored: {fault}")
+
+
+def columns_of(raw: RawDocument) -> dict[str, Any]:
+    """Return the columns of a document's row but its revision."""
+    return {
+        "kind": raw.key.kind.value,
+        "identifier": raw.key.identifier,
+        "identity": identity(raw.key.identifier),
+        "format": raw.key.format,
+        "text": raw.text,
+    }

@@ -1,0 +1,21 @@
+"""A document that holds the character NUL is refused by every store, so that all of them can hold the same set."""
+
+from __future__ import annotations
+
+import pytest
+
+from answerd.store import StoreError
+from answerd.store.files import FileStore
+from tests.support.fleet import Fleet, key_of
+
+
+@pytest.mark.parametrize("name", ["m1.ks", "m1.toml", "groups/g.ipxe", "default.yaml"])
+def test_a_document_with_nul_is_never_served(fleet: Fleet, name: str) -> None:
+    if not isinstance(fleet.store, FileStore):  # a file is there, whoever wrote it; a database takes no such text
+        with pytest.raises(StoreError, match="NUL"):
+            fleet.write({name: "a = 1\nb\0\n"})
+        assert fleet.problems() == []
+        return
+    [problem] = fleet.write({name: "a = 1\nb\0\n"}).problems()
+    assert problem.startswith(f"{key_of(name)}: ")
+    assert "line 2 holds the character NUL" in problem

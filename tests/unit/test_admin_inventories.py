@@ -1,0 +1,197 @@
+"""Inventories over the admin API: documents, and single rows. Rules: docs/inventory.md#over-http."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from answerd.documents import Key
+from answerd.errors import BrokenDocument
+from answerd.facts import facts_of
+from answerd.identity import Kind
+from tests.support.admin import Admin
+from tests.support.replies import Reply
+
+TEXT = "# mine\r\nid,mac,Serial\r\nweb-01, 98:fa:9b:50:d8:10 ,A 1\r\n\r\nweb-02,98:fa:9b:50:d8:11,"
+_SHARED = "rows with one identity, so none of them counts"
+_KEY = Key(Kind.INVENTORY, "default", "csv")
+
+
+@pytest.fixture
+def admin(tmp_path: Path) -> Admin:
+    return Admin(tmp_path / "answers.db")
+
+
+def first(admin: Admin, label: str, *identities: str) -> str | None:
+    """A fact of a machine with these identities."""
+    return admin.follower.current().facts(facts_of(identities)).first(label)
+
+
+def put_row(admin: Admin, row: str, **values: object) -> Reply:
+    return admin.put(f"/inventory/default/{row}", json.dumps(values))
+
+
+def stored(admin: Admin) -> str:
+    return admin.get("/inventory/default").body.decode()
+
+
+def test_an_inventory_is_stored_and_returned_as_written(admin: Admin) -> None:
+    assert admin.get("/inventory").json == {"inventory": []}
+    written = admin.put("/inventory/default", "\ufeff" + TEXT)
+    assert (written.status, written.json) == (200, {"status": "stored", "problems": []})
+    read = admin.get("/inventory/Default")
+    assert (read.status, read.headers["content-type"]) == (200, "text/csv; charset=utf-8")
+    assert read.body == ("\ufeff" + TEXT).encode()
+    assert read.headers["etag"] == written.headers["etag"]
+    admin.put("/inventory/lab", "id\nweb-03\n")
+    assert admin.get("/inventory").json == {"inventory": ["default", "lab"]}
+    assert first(admin, "serial", "web-01") == "A 1"
+    assert admin.delete("/inventory/default").json == {"status": "deleted", "problems": []}
+    assert admin.get("/inventory/default").status == admin.delete("/inventory/default").status == 404
+    assert first(admin, "serial", "web-01") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('id,mac\n"web-01', "inventory.csv:2"),
+        ("ip\n", "inventory.csv:1"),
+        ("id,mac\nweb-01,x,y\n", "inventory.csv:2: has 3 cells"),
+        ("id,mac\nweb-01,x\n", "inventory.csv:2: column mac"),
+        (b"id\n\xff\n", "not UTF-8"),
+    ],
+)
+def test_an_inventory_that_is_wrong_by_itself_is_refused(admin: Admin, text: str | bytes, named: str) -> None:
+    refused = admin.put("/inventory/default", text)
+    assert refused.status == 400
+    assert named in refused.json["error"]
+    assert admin.get("/inventory").json == {"inventory": []}
+
+
+def test_an_inventory_with_a_row_that_is_there_already_is_refused(admin: Admin) -> None:
+    admin.put("/inventory/lab", "id\nweb-01\n")
+    refused = admin.put("/inventory/default", TEXT)
+    assert refused.status == 409
+    assert refused.json["problems"] == ["inventory.csv:3 and inventory/lab.csv:2: " + _SHARED]
+    assert first(admin, "id", "web-01") == "web-01"
+
+
+def test_a_problem_that_is_there_already_refuses_no_write_when_its_row_moves(admin: Admin) -> None:
+    with admin.store.writing() as writing:
+        writing.put(_KEY, "id,mac\nweb-01,x\nweb-02,98fa9b50d810\nweb-03,98fa9b50d810\n")
+        writing.commit()
+    moved = admin.put("/inventory/default", "id,mac\nnew-01,\nweb-01,x\nweb-02,98fa9b50d810\nweb-03,98fa9b50d810\n")
+    assert moved.status == 200
+    assert [problem.partition(":")[2][:2].strip() for problem in moved.json["problems"]] == ["3:", "4"]
+    assert put_row(admin, "new-01", id="new-01", mac="98fa9b50d811").status == 200
+    with pytest.raises(BrokenDocument):
+        first(admin, "id", "web-01")
+
+
+@pytest.mark.parametrize("row", ["web-01", "WEB_01", "98fa.9b50.d810", "a1", quote("A 1")])
+def test_a_row_is_found_by_any_identity_of_it(admin: Admin, row: str) -> None:
+    tag = admin.put("/inventory/default", TEXT).headers["etag"]
+    read = admin.get(f"/inventory/default/{row}")
+    assert (read.status, read.headers["etag"]) == (200, tag)
+    assert read.json == {"id": "web-01", "mac": "98:fa:9b:50:d8:10", "Serial": "A 1"}
+
+
+def test_an_empty_cell_is_an_empty_text(admin: Admin) -> None:
+    admin.put("/inventory/default", TEXT)
+    assert admin.get("/inventory/default/web-02").json == {"id": "web-02", "mac": "98:fa:9b:50:d8:11", "Serial": ""}
+    assert admin.get("/inventory/default/web-09").status == 404
+    assert admin.get("/inventory/lab/web-02").status == 404
+
+
+def test_a_changed_row_leaves_every_other_byte_as_it_was(admin: Admin) -> None:
+    admin.put("/inventory/default", "\ufeff" + TEXT)
+    changed = put_row(admin, "98-fa-9b-50-d8-10", ID="web-01", mac="98:fa:9b:50:d8:10", serial='B "2"')
+    assert (changed.status, changed.json) == (200, {"status": "stored", "problems": []})
+    assert stored(admin) == "\ufeff" + TEXT.replace("A 1", '"B ""2"""')
+    assert changed.headers["etag"] == admin.get("/inventory/default").headers["etag"]
+    assert first(admin, "serial", "web-01") == 'B "2"'
+
+
+def test_columns_that_are_left_out_become_empty(admin: Admin) -> None:
+    admin.put("/inventory/default", TEXT)
+    put_row(admin, "web-01", id="web-01")
+    assert stored(admin) == TEXT.replace("98:fa:9b:50:d8:10 ,A 1", " ,")
+    assert admin.get("/inventory/default/98fa9b50d810").status == 404
+
+
+def test_a_new_row_is_appended_and_a_row_is_removed(admin: Admin) -> None:
+    admin.put("/inventory/default", TEXT)
+    assert put_row(admin, "web-03", id="web-03").status == 200
+    assert stored(admin) == TEXT + "\r\nweb-03,,\r\n"
+    deleted = admin.delete("/inventory/default/web-01")
+    assert (deleted.status, deleted.json) == (200, {"status": "deleted", "problems": []})
+    assert stored(admin) == "# mine\r\nid,mac,Serial\r\n\r\nweb-02,98:fa:9b:50:d8:11,\r\nweb-03,,\r\n"
+    assert admin.delete("/inventory/default/web-01").status == 404
+
+
+@pytest.mark.parametrize(
+    ("row", "body", "named"),
+    [
+        ("web-03", '{"id": "web-04"}', "identity that the path names"),
+        ("web-03", '{"id": "web-03", "colour": "red"}', "no column colour: the columns are id, mac, Serial"),
+        ("web-03", '{"id": "web-03", "mac": "x"}', "column mac"),
+        ("web-03", '{"id": "web-03", "ID": "web-03"}', "each column once"),
+        ("web-03", '{"id": 3}', "column id: a cell is a text"),
+        ("web-03", '{"id": "web-03", "serial": "\\u0000"}', "column serial"),
+        ("web-03", '{"id": "web-03", "serial": "\\ud800"}', "column serial"),
+        ("web-03", "[]", "no JSON object"),
+        ("web-03", "{", "no JSON object"),
+        ("none", '{"serial": "None"}', "identity that the path names"),
+        ("---", '{"id": "web-03"}', "names no identity"),
+    ],
+)
+def test_a_row_that_is_wrong_is_refused(admin: Admin, row: str, body: str, named: str) -> None:
+    admin.put("/inventory/default", TEXT)
+    refused = admin.put(f"/inventory/default/{row}", body)
+    assert refused.status == 400
+    assert named in refused.json["error"]
+    assert stored(admin) == TEXT
+
+
+def test_a_row_that_takes_the_identity_of_another_is_refused(admin: Admin) -> None:
+    admin.put("/inventory/default", TEXT)
+    refused = put_row(admin, "web-03", id="web-03", mac="98fa9b50d810")
+    assert refused.status == 409
+    assert refused.json["problems"] == [f"inventory.csv:3 and inventory.csv:6: {_SHARED}"]
+    assert stored(admin) == TEXT
+    assert put_row(admin, "98fa9b50d811", id="web-02", mac="98fa9b50d812").status == 400
+
+
+def test_the_condition_of_a_row_is_about_the_inventory(admin: Admin) -> None:
+    tag = admin.put("/inventory/default", TEXT).headers["etag"]
+    body = json.dumps({"id": "web-03"})
+    assert admin.put("/inventory/default/web-03", body, if_match='"1-0"').status == 412
+    assert admin.put("/inventory/default/web-03", body, if_none_match="*").status == 412
+    assert admin.get("/inventory/default/web-01", if_none_match=tag).status == 304
+    assert admin.get("/inventory/default", if_none_match=tag).status == 304
+    assert admin.get("/inventory/default/web-01", if_match='"1-0"').status == 412
+    assert admin.put("/inventory/default/web-03", body, if_match=tag).status == 200
+    assert admin.delete("/inventory/default/web-03", if_match=tag).status == 412
+    assert admin.put("/inventory/lab/web-03", body).status == 404
+
+
+def test_rows_of_one_identity_are_not_changed_one_by_one(admin: Admin) -> None:
+    with admin.store.writing() as writing:
+        writing.put(_KEY, "id,n\nweb-01,a\nweb-01,b\n")
+        writing.commit()
+    for refused in (admin.get("/inventory/default/web-01"), put_row(admin, "web-01", id="web-01")):
+        assert refused.status == 409
+        assert "inventory.csv:2 and inventory.csv:3" in refused.json["error"]
+
+
+def test_resolve_and_check_take_the_inventory_along(admin: Admin) -> None:
+    admin.put("/inventory/default", TEXT)
+    admin.put("/groups/all", 'members = ["web-01"]\n[a]\nserial = "{{ serial }}"\n')
+    resolved = admin.get("/resolve?path=/pve&mac=98fa9b50d810")
+    assert resolved.body == b'[a]\nserial = "A 1"\n'
+    explained = admin.get("/resolve?path=/pve&mac=98fa9b50d810&explain=1").json
+    assert [value["row"] for value in explained["values"]] == ["inventory.csv:3"]
+    assert admin.get("/check").json == {"problems": []}

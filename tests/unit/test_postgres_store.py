@@ -1,0 +1,386 @@
+"""The PostgreSQL store, and the replica that a node answers from: docs/many-nodes.md."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from answerd.documents import Key, RawDocument
+from answerd.identity import Kind
+from answerd.store import Author, NoSetYet, StoreError
+from answerd.store.loader import Loader, loaded
+from answerd.store.postgres import PostgresStore, ReplicatedStore
+from answerd.store.postgres_connection import described, url_fault
+from answerd.store.replica import Replica
+from answerd.store.replicator import Replicator
+from answerd.store.tables import execute
+from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
+
+A, B = Key(Kind.MACHINE, "aa:bb", "toml"), Key(Kind.GROUP, "rack", "toml")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with clusters() as parent:
+        running = Cluster(home_of(parent, "primary")).start()
+        yield running
+        running.stop()
+
+
+@pytest.fixture
+def url(cluster: Cluster) -> str:
+    return cluster.database()
+
+
+@pytest.fixture
+def store(url: str) -> PostgresStore:
+    opened = PostgresStore(url)
+    opened.prepare()
+    return opened
+
+
+def written(store: PostgresStore, key: Key, text: str) -> tuple[int, str]:
+    with store.writing(Author(peer="127.0.0.1")) as transaction:
+        stored = transaction.put(key, text)
+        transaction.commit()
+    return stored.revision, stored.token
+
+
+def texts(store: PostgresStore | ReplicatedStore) -> dict[Key, str]:
+    return {raw.key: raw.text for raw in loaded(store).documents}
+
+
+def test_a_document_is_read_as_it_was_written(store: PostgresStore) -> None:
+    revision, token = written(store, A, "# ä\r\nx = 1\n")
+    found = store.find(Key(Kind.MACHINE, "AA-BB", "toml"))
+    assert found is not None
+    assert (found.key, found.body, found.revision, found.token) == (A, "# ä\r\nx = 1\n".encode(), revision, token)
+    assert store.keys() == [A]
+    assert [stored.key for stored in store.all()] == [A]
+
+
+def test_another_spelling_replaces_and_keeps_the_stored_spelling(store: PostgresStore) -> None:
+    written(store, A, "x = 1\n")
+    written(store, Key(Kind.MACHINE, "AABB", "toml"), "x = 2\n")
+    assert texts(store) == {A: "x = 2\n"}
+
+
+def test_revisions_count_without_gaps_and_never_with_one_token_twice(store: PostgresStore) -> None:
+    signed = [written(store, A, f"x = {number}\n") for number in range(5)]
+    with store.writing() as transaction:
+        transaction.put(B, "y = 1\n")  # undone
+    signed.append(written(store, B, "y = 2\n"))
+    assert [revision for revision, _ in signed] == [1, 2, 3, 4, 5, 6]
+    assert len({token for _, token in signed}) == len(signed)
+
+
+def test_what_is_not_committed_leaves_no_trace(store: PostgresStore) -> None:
+    with store.writing() as transaction:
+        transaction.put(A, "x = 1\n")
+    assert store.keys() == []
+
+
+def test_a_removed_document_is_gone_and_removing_it_again_is_an_error(store: PostgresStore) -> None:
+    written(store, A, "x = 1\n")
+    with store.writing() as transaction:
+        transaction.delete(A)
+        transaction.commit()
+    assert store.keys() == []
+    with store.writing() as transaction, pytest.raises(KeyError):
+        transaction.delete(A)
+
+
+def test_many_documents_are_stored_at_once_and_unchanged_ones_left_alone(store: PostgresStore) -> None:
+    documents = [RawDocument(Key(Kind.MACHINE, f"m{number}", "toml"), f"n = {number}\n") for number in range(1_200)]
+    for replaced in (0, 1_200):
+        with store.writing() as transaction:
+            assert len(transaction.write(documents).unchanged) == replaced
+            transaction.commit()
+    assert len(store.keys()) == 1_200
+    assert max(stored.revision for stored in store.all()) == 1_200
+
+
+def test_a_text_with_nul_is_refused(store: PostgresStore) -> None:
+    with store.writing() as transaction, pytest.raises(StoreError, match="NUL"):
+        transaction.put(A, "x = '\0'\n")
+
+
+def test_writers_wait_for_one_another_and_for_no_longer_than_they_are_told(store: PostgresStore) -> None:
+    with store.writing() as first:
+        first.put(A, "x = 1\n")
+        with pytest.raises(StoreError, match="cannot be written"):
+            store.begin(wait=0.05)
+        first.commit()
+    with store.writing() as second:
+        assert second.find(A) is not None
+
+
+def test_writers_at_once_never_share_a_number(store: PostgresStore) -> None:
+    signed: list[int] = []
+
+    def write(name: str) -> None:
+        for number in range(10):
+            signed.append(written(store, Key(Kind.MACHINE, name, "toml"), f"n = {number}\n")[0])
+
+    writers = [threading.Thread(target=write, args=(f"m{number}",)) for number in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert sorted(signed) == list(range(1, 41))
+
+
+def test_processes_that_meet_an_empty_database_prepare_it_once(url: str) -> None:
+    faults: list[BaseException] = []
+
+    def prepare() -> None:
+        try:
+            PostgresStore(url).prepare()
+        except BaseException as error:
+            faults.append(error)
+
+    all_at_once = [threading.Thread(target=prepare) for _ in range(6)]
+    for one in all_at_once:
+        one.start()
+    for one in all_at_once:
+        one.join()
+    assert faults == []
+
+
+def test_the_database_of_a_newer_version_or_of_another_program_is_refused(url: str, cluster: Cluster) -> None:
+    store = PostgresStore(url)
+    store.prepare()
+    with store.server.connected() as database:
+        execute(database, "UPDATE schema_version SET version = 999")
+    with pytest.raises(StoreError, match="schema version 999"):
+        store.prepare()
+    other = PostgresStore(cluster.database())
+    with other.server.connected() as database:
+        execute(database, "CREATE TABLE theirs (x INTEGER)")
+    with pytest.raises(StoreError, match="another program"):
+        other.prepare()
+
+
+def test_opening_needs_no_database_and_asking_says_why_it_failed() -> None:
+    store = PostgresStore("postgresql://somebody:secret@127.0.0.1:1/none")
+    with pytest.raises(StoreError, match=r"postgresql://127\.0\.0\.1:1/none cannot be reached") as raised:
+        store.find(A)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("postgresql://answerd@db1,db2/lab?target_session_attrs=read-write", None),
+        ("postgres://db/lab", None),
+        ("mysql://db/lab", "it must begin with postgresql://"),
+        ("postgresql://db/lab?nonsense=1", "libpq cannot read it"),
+    ],
+)
+def test_a_url_is_judged_without_being_quoted(url: str, fault: str | None) -> None:
+    assert url_fault(url) == fault
+    assert "answerd" not in described(url)
+
+
+# --- the replica ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def node(url: str, store: PostgresStore, tmp_path: Path) -> ReplicatedStore:
+    return ReplicatedStore(url, tmp_path / "replica.db")
+
+
+def copied(node: ReplicatedStore) -> bool:
+    with node.server.connected() as database:
+        return node.replica.bring_up_to_date(database)
+
+
+def test_a_replica_that_was_never_filled_is_no_empty_set(node: ReplicatedStore) -> None:
+    with pytest.raises(NoSetYet):
+        node.changes()
+
+
+def test_a_replica_follows_what_is_stored_changed_and_removed(node: ReplicatedStore, store: PostgresStore) -> None:
+    loader = Loader(node)
+    assert copied(node)
+    assert loader.refresh()
+    expected: dict[Key, str] = {}
+    steps = [(A, "x = 1\n"), (B, "y = 1\n"), (A, "x = 2\n"), (B, None), (B, "y = 2\n"), (A, None)]
+    for key, text in steps:
+        with store.writing() as transaction:
+            if text is None:
+                transaction.delete(key)
+                expected.pop(key)
+            else:
+                transaction.put(key, text)
+                expected[key] = text
+            transaction.commit()
+        assert copied(node)
+        loader.refresh()
+        assert {raw.key: raw.text for raw in loader.catalogue.documents} == expected
+    assert not copied(node)
+
+
+def test_an_own_write_is_in_the_replica_once_it_is_committed(node: ReplicatedStore) -> None:
+    copied(node)
+    with node.writing() as transaction:
+        stored = transaction.put(A, "x = 1\n")
+        transaction.commit()
+    assert node.replica.position().revision == stored.revision
+    assert texts(node) == {A: "x = 1\n"}
+
+
+def test_a_replica_outlives_the_database(node: ReplicatedStore, tmp_path: Path, store: PostgresStore) -> None:
+    written(store, A, "x = 1\n")
+    copied(node)
+    away = ReplicatedStore("postgresql://127.0.0.1:1/none", tmp_path / "replica.db")
+    assert texts(away) == {A: "x = 1\n"}
+    assert away.age_seconds() < 60
+
+
+def test_a_file_of_a_replica_is_its_owners_only(node: ReplicatedStore) -> None:
+    assert node.replica.file.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_database_that_lost_its_last_changes_is_compared_whole(node: ReplicatedStore, store: PostgresStore) -> None:
+    """A promoted standby that had not got everything uses numbers again, with other tokens."""
+    loader = Loader(node)
+    for number in range(3):
+        written(store, Key(Kind.MACHINE, f"m{number}", "toml"), "kept = 1\n")
+    lost, _ = written(store, A, "lost = 1\n")
+    copied(node)
+    loader.refresh()
+    with store.server.connected() as database:
+        execute(database, "DELETE FROM documents WHERE revision = %s", (lost,))
+        execute(database, "DELETE FROM changes WHERE id = %s", (lost,))
+        execute(database, "UPDATE counter SET revision = %s", (lost - 1,))
+    assert written(store, B, "instead = 1\n")[0] == lost
+    assert copied(node)
+    loader.refresh()
+    names = {raw.key.identifier for raw in loader.catalogue.documents}
+    assert names == {"m0", "m1", "m2", "rack"}
+
+
+def test_two_processes_may_bring_one_replica_up_to_date(node: ReplicatedStore, store: PostgresStore) -> None:
+    done = threading.Event()
+    faults: list[BaseException] = []
+
+    def follow() -> None:
+        try:
+            while not done.is_set():
+                copied(node)
+        except BaseException as error:
+            faults.append(error)
+
+    following = [threading.Thread(target=follow) for _ in range(2)]
+    for one in following:
+        one.start()
+    for number in range(30):
+        written(store, Key(Kind.MACHINE, f"m{number % 7}", "toml"), f"n = {number}\n")
+    done.set()
+    for one in following:
+        one.join()
+    copied(node)
+    assert faults == []
+    assert texts(node) == texts(store)
+
+
+# --- the replicator ---------------------------------------------------------------------------------------------------
+
+
+class Followed:
+    """A replicator in a thread, with what it logged."""
+
+    def __init__(self, node: ReplicatedStore) -> None:
+        self.lines: list[str] = []
+        self.changes = 0
+        reading, self._writing = os.pipe()
+        self._stop = os.fdopen(reading, "rb")
+        self.replica: Replica = node.replica
+        replicator = Replicator(node.server, node.replica, self.lines.append, self._changed, self._stop)
+        self._thread = threading.Thread(target=replicator.run)
+
+    def _changed(self) -> None:
+        self.changes += 1
+
+    def __enter__(self) -> Followed:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._writing)
+        self._thread.join(20)
+        self._stop.close()
+        assert not self._thread.is_alive()
+
+
+def test_the_replicator_prepares_the_database_and_follows_it(url: str, tmp_path: Path) -> None:
+    node = ReplicatedStore(url, tmp_path / "replica.db")
+    with Followed(node) as followed:
+        wait_until(lambda: node.replica.position().revision is not None, 10)
+        store = PostgresStore(url)
+        revision, _ = written(store, A, "x = 1\n")
+        wait_until(lambda: node.replica.position().revision == revision, 5)
+    assert followed.lines == []
+    assert followed.changes >= 2
+
+
+def test_a_database_that_goes_and_comes_back_is_logged_once_each(tmp_path: Path) -> None:
+    with clusters() as parent:
+        cluster = Cluster(home_of(parent, "own")).start()
+        node = ReplicatedStore(cluster.database(), tmp_path / "replica.db")
+        with Followed(node) as followed:
+            wait_until(lambda: node.replica.position().revision is not None, 10)
+            cluster.stop(signal.SIGQUIT)
+            wait_until(lambda: len(followed.lines) == 1, 5)
+            time.sleep(0.3)  # tries that must not be logged
+            cluster.start()
+            wait_until(lambda: len(followed.lines) == 2, 10)
+        cluster.stop()
+    assert "answers come from the replica" in followed.lines[0]
+    assert "can be reached again" in followed.lines[1]
+
+
+def test_a_server_that_says_nothing_more_is_given_up(tmp_path: Path) -> None:
+    with clusters() as parent:
+        cluster = Cluster(home_of(parent, "own")).start()
+        store = PostgresStore(cluster.database())
+        store.prepare()
+        database = store.server.connect(0.5)
+        cluster.pause()
+        with pytest.raises(StoreError, match="cannot be read"), store.server.faults("read"):
+            execute(database, "SELECT 1")
+        database.close()
+        cluster.stop()
+
+
+def test_a_standby_is_promoted_and_writes_go_on(tmp_path: Path) -> None:
+    with clusters() as parent:
+        primary = Cluster(home_of(parent, "primary")).start()
+        url = primary.database()
+        PostgresStore(url).prepare()
+        standby = Cluster(home_of(parent, "standby"), standby_of=primary).start()
+        name = url.rpartition("/")[2]
+        hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
+        node = ReplicatedStore(
+            f"postgresql://answerd@{hosts}/{name}?target_session_attrs=read-write", tmp_path / "replica.db"
+        )
+        with Followed(node):
+            revision, _ = written(node, A, "x = 1\n")
+            wait_until(lambda: node.replica.position().revision == revision, 5)
+            primary.stop(signal.SIGQUIT)
+            standby.promote()
+            revision, _ = written(node, B, "y = 1\n")
+            wait_until(lambda: node.replica.position().revision == revision, 10)
+            # What the standby did not have is gone; both nodes and the database say the same.
+            wait_until(lambda: texts(node) == texts(PostgresStore(node.server._url)), 5)
+        standby.stop()
