@@ -14,13 +14,16 @@ from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue, no_pause
 from answerd.answers.check_cases import RowCase, check_cases, row_cases
+from answerd.answers.compose import prepared_answer
 from answerd.answers.problems import load_problems
 from answerd.answers.provenance import Placing, origins
 from answerd.answers.resolve import Answer, resolve
+from answerd.answers.sources import NO_SOURCES, REPORT, Sources
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import SHORTEST_BODY_IDENTITY
-from answerd.identity import brief
+from answerd.formats.once import Once
+from answerd.identity import brief, identity
 from answerd.inventory.rows import notes as row_notes
 from answerd.validators import Finding, Tools, Verdict, validate
 
@@ -49,12 +52,15 @@ def check(
     progress: Callable[[int, int], None] | None = None,
     pause: Callable[[], None] = no_pause,
     spread: Spread | None = None,
+    *,
+    sources: Sources = NO_SOURCES,
 ) -> Report:
     """Try everything that can be tried without a request.
 
     ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` is told how many answers
     of how many are done; ``pause`` is called now and then, so that a server can answer requests meanwhile. ``spread``
-    judges many texts by the built-in rules, in their order: who has several processors may use them.
+    judges many texts by the built-in rules, in their order: who has several processors may use them. ``sources`` fill
+    what the facts of a request do not, and must change no state.
     """
     problems = set(load_problems(catalogue, pause))
     of_rows = list(row_cases(catalogue, pause))
@@ -62,9 +68,12 @@ def check(
     notes = {*_standing_notes(catalogue, claiming), *_row_notes(catalogue, of_rows)}
     tried = [*check_cases(catalogue), *(case for of_row in of_rows for case in of_row.cases)]
     answers: list[tuple[str, Answer]] = []
+    installs = _SilentInstalls()
     for trial in tried:
         try:
-            answers.append((trial.label, resolve(catalogue, trial.facts, trial.extensions, trial.assumed)))
+            answer = resolve(catalogue, trial.facts, trial.extensions, trial.assumed, sources=sources)
+            answers.append((trial.label, answer))
+            installs.take(trial.identifier, answer)
         except CannotFill as error:
             if error.missing:
                 notes.add(f"{trial.label}: not tried whole, only a request has the fact {brief(error.label)!r}")
@@ -75,6 +84,7 @@ def check(
             if error.reason not in problems:
                 problems.add(f"{trial.label}: {error.reason}")
         pause()
+    notes.update(installs.notes())
     judge = _Judge(Tools.find() if tools is None else tools, catalogue)
     if spread:
         judge.judge_ahead([answer for _, answer in answers], spread)
@@ -86,6 +96,33 @@ def check(
             progress(count, len(answers))
         pause()
     return Report(tuple(sorted(problems)), tuple(sorted(notes | judge.notes)), len(tried))
+
+
+class _SilentInstalls:
+    """Which documents with ``once`` install machines that have no way to say that they are done."""
+
+    def __init__(self) -> None:
+        self._machines: dict[Document, set[str]] = {}
+        self._reporting: set[str] = set()
+
+    def take(self, name: str, answer: Answer) -> None:
+        """Count an answer that a machine of this name would get."""
+        layers = answer.selection.layers
+        machine = identity(name)
+        if REPORT in prepared_answer(layers, may_be_blank=True).labels():
+            self._reporting.add(machine)
+        deciding = next((layer for layer in reversed(layers) if layer.control.once is not None), None)
+        if deciding is not None and deciding.control.once is not Once.OFF:
+            self._machines.setdefault(deciding, set()).add(machine)
+
+    def notes(self) -> Iterator[str]:
+        """Yield a note for each of these documents."""
+        for document, machines in self._machines.items():
+            if machines.isdisjoint(self._reporting):
+                yield (
+                    f"{document.key}: once, but no answer of its machines has {{{{ report }}}}: "
+                    "nothing will say when an install is done"
+                )
 
 
 def _standing_notes(catalogue: Catalogue, claiming: Collection[Document]) -> Iterator[str]:

@@ -209,6 +209,11 @@ class Config:
     env_file: str | None = _setting(ENV_FILE, None, "a file of KEY=value lines that gives defaults")
 
     @property
+    def own_url(self) -> str:
+        """How machines reach this service, as far as the settings tell."""
+        return self.url or f"{'https' if self.tls_cert else 'http'}://{self.listen}"
+
+    @property
     def has_states(self) -> bool:
         """Whether there is a place for the states of installs."""
         return self.store == "sqlite" or self.state_path is not None

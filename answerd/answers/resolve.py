@@ -72,8 +72,7 @@ def resolve(
     ``extensions`` overrides the formats that the request's path asks for. The ``match`` of a document in ``assumed``
     counts as holding. ``sources`` fill the placeholders of secrets, reports and states.
     """
-    if catalogue.inventory is not None:
-        facts = catalogue.inventory.facts(facts)
+    facts = catalogue.facts(facts)
     if sources.gates is not None:
         facts.state_source = sources.gates.state
     acceptable = facts.extensions if extensions is None else extensions

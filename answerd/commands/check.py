@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 from answerd.check import Report, built_in_verdict, check
 from answerd.commands import Arguments, Help
-from answerd.commands.common import read_documents
+from answerd.commands.common import assumed_sources, read_documents
 from answerd.commands.terminal import coloured, counted, plain, print_json, progress
 from answerd.validators import Verdict
 
@@ -54,7 +54,7 @@ def _on_every_processor(answers: list[tuple[str, str]]) -> list[Verdict]:
 def run(arguments: Arguments) -> int:
     """Print the problems and notes of the answer set. Exit status 1 if there is a problem."""
     store, catalogue = read_documents(arguments["DIR"])
-    report = check(catalogue, progress=progress("answers"), spread=_on_every_processor)
+    report = check(catalogue, progress=progress("answers"), spread=_on_every_processor, sources=assumed_sources())
     problems = [*store.warnings(), *report.problems]
     if arguments["--json"]:
         print_json({"problems": problems, "notes": report.notes, "answers": report.rendered})

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
+from answerd.answers.assumed import assumed_gates
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.commands import FAILED, WRONG_USAGE, CommandError
 from answerd.commands.terminal import counted, plain
 from answerd.config import ENV_FILE, ConfigError, read_config
+from answerd.installs.states import State
 from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
 from answerd.store.loader import loaded
@@ -26,9 +30,29 @@ def read_documents(directory: str | None = None) -> tuple[Store, Catalogue]:
     status 2 for a directory of the command line that is not there; `ConfigError`; `StoreError`.
     """
     store = named_directory(directory) if directory is not None else configured_store()
-    catalogue = loaded(store)
+    catalogue = loaded(store, has_states=has_states())
     print(f"# store: {plain(store.described)}, {counted(catalogue.size, 'document')}", file=sys.stderr)
     return store, catalogue
+
+
+def has_states() -> bool:
+    """Return whether the settings give a place for the states of installs."""
+    try:
+        return read_config(os.environ, to_serve=False).has_states
+    except ConfigError:
+        return False
+
+
+def assumed_sources(state: State = State.ARMED) -> Sources:
+    """Return what fills placeholders of answers that are only tried: every machine is in one state, and the URLs of
+    reports are worth nothing. Without a place for states, there are none."""
+    try:
+        config = read_config(os.environ, to_serve=False)
+    except ConfigError:
+        return NO_SOURCES
+    if not config.has_states:
+        return NO_SOURCES
+    return Sources(gates=assumed_gates(config.own_url, state, time.time()))
 
 
 def configured_store() -> Store:
@@ -64,3 +88,13 @@ def read_bytes(name: str) -> bytes:
         return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         raise CommandError(f"{name} cannot be read: {error.strerror}", WRONG_USAGE) from None
+
+
+def state_named(text: str | None) -> State | None:
+    """Return the state of a command line's word; None where there is none. Raises `CommandError`."""
+    if text is None:
+        return None
+    try:
+        return State(text.lower())
+    except ValueError:
+        raise CommandError(f"--state {text!r} is no state; there are {', '.join(State)}", WRONG_USAGE) from None

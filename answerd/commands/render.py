@@ -12,11 +12,12 @@ from answerd.answers.reasoning import reasoning
 from answerd.answers.resolve import Answer, resolve
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
 from answerd.commands.captures import capture_named
-from answerd.commands.common import read_bytes, read_documents
+from answerd.commands.common import assumed_sources, read_bytes, read_documents, state_named
 from answerd.commands.terminal import plain, print_json
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from answerd.formats import ALIASES, FORMATS
+from answerd.installs.states import State
 from answerd.validators import Tools, validate
 
 SEGMENTS = {"seed": "preseed"}
@@ -25,9 +26,9 @@ SEGMENTS = {"seed": "preseed"}
 HELP = Help(
     summary="The answer to a request; how it came about on stderr.",
     usage=(
-        "render [<id>] [--format EXT] [--body FILE] [--query QUERY] [--header HEADER]... [--dir DIR] [--why] "
-        "[--explain] [--json]",
-        "render --replay META [--dir DIR] [--why] [--explain] [--json]",
+        "render [<id>] [--format EXT] [--body FILE] [--query QUERY] [--header HEADER]... [--dir DIR] [--state S] "
+        "[--why] [--explain] [--json]",
+        "render --replay META [--dir DIR] [--state S] [--why] [--explain] [--json]",
     ),
     details="""
         Resolves a request exactly as the server would. <id> is an identifier of the machine that asks; beside a query
@@ -43,6 +44,7 @@ HELP = Help(
         ("--header HEADER", 'A header of the request, "X-System-Serial-Number: 7ABC123"; may be given several times.'),
         ("--replay META", "A recorded request, by its name in the list of answerd captures or the path of its file."),
         ("--dir DIR", "The directory of documents, in place of the store of the settings."),
+        ("--state S", "The state that the machine's install is assumed to have; without it, armed."),
         ("--why", "Tell on stderr each claim that was considered and why it won or lost."),
         ("--explain", "Tell for each key or line the document it came from; --explain=json for programs."),
         ("--json", "With --explain: for programs."),
@@ -68,19 +70,20 @@ def run(arguments: Arguments) -> int:
         raise CommandError("--json goes with --explain: the answer itself is printed as it is", WRONG_USAGE)
     replayed = arguments["--replay"]
     request = captures.read(capture_named(replayed)).request if replayed else request_of(arguments)
+    sources = assumed_sources(state_named(arguments["--state"]) or State.ARMED)
     _, catalogue = read_documents(arguments["--dir"])
     facts = Facts(request)
     if arguments["--why"]:
-        for line in reasoning(catalogue, facts).lines():
+        for line in reasoning(catalogue, facts, sources=sources).lines():
             print(plain(line), file=sys.stderr)
     try:
-        answer = resolve(catalogue, facts)
+        answer = resolve(catalogue, facts, sources=sources)
     except AnswerError as error:
         raise CommandError(with_hints(error, facts)) from None
     print(f"# {plain(answer.composition)}", file=sys.stderr)
     if arguments["--explain"] or arguments["--why"]:
         _judge(answer, facts, catalogue)
-    if not arguments["--explain"]:
+    if not arguments["--explain"] or answer.refusal:
         sys.stdout.buffer.write(answer.body)
     elif arguments["--json"]:
         print_json(explanation(answer, catalogue.inventory))
@@ -91,7 +94,7 @@ def run(arguments: Arguments) -> int:
 
 def _judge(answer: Answer, facts: Facts, catalogue: Catalogue) -> None:
     """Tell what the built-in rules find in the answer, by the release of the installer that asks where it says so."""
-    if answer.side_file:
+    if answer.side_file or answer.refusal:
         return
     release, product = facts.first("iso.release"), facts.first("product.product")
     text = answer.body.decode()

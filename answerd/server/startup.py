@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from answerd import __version__
 from answerd.addresses import Address, is_public
 from answerd.config import RELOADED, SETTINGS, Config, ConfigError, open_to_all, read_config
-from answerd.installs.states import Rules
 from answerd.server.access import Access
 from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
 from answerd.server.answer_set import Preparation
@@ -28,7 +27,7 @@ from answerd.server.processes import log_reopened
 from answerd.server.request_log import RequestLog
 from answerd.server.sockets import bind, local_addresses
 from answerd.store.loader import Loader
-from answerd.store.opening import open_states, open_store
+from answerd.store.opening import install_rules, open_states, open_store
 
 
 class StartupError(Exception):
@@ -137,19 +136,9 @@ def prepare(config: Config, log: RequestLog) -> Service:
     if states is not None:
         # A number for each worker, the process of the admin API, and the interim worker.
         scheme = "http" if certificate is None else "https"
-        service.installs = SharedInstalls(states, rules_of(config), config.workers + 2, config.url, scheme)
+        service.installs = SharedInstalls(states, install_rules(config), config.workers + 2, config.url, scheme)
     service.say_fingerprint()
     return service
-
-
-def rules_of(config: Config) -> Rules:
-    """Return the limits of installs that the settings give."""
-    return Rules(
-        grace=config.install_grace_seconds,
-        start=config.install_start_seconds,
-        starts=config.install_starts,
-        silence=config.install_seconds,
-    )
 
 
 def _exposure(config: Config, listening: socket.socket) -> Iterator[str]:

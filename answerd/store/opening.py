@@ -7,6 +7,7 @@ from pathlib import Path
 
 from answerd.config import Config
 from answerd.identity import printable
+from answerd.installs.states import Rules
 from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
 from answerd.store.installs import InstallStore, open_state_file
@@ -57,6 +58,16 @@ def open_store(config: Config, *, to_serve: bool = False) -> Store:
     For ``serve`` and the commands that write. Raises `answerd.store.StoreError` when it cannot be opened.
     """
     return (SERVED if to_serve else STORES)[config.store](config)
+
+
+def install_rules(config: Config) -> Rules:
+    """Return the limits of installs that the settings give."""
+    return Rules(
+        grace=config.install_grace_seconds,
+        start=config.install_start_seconds,
+        starts=config.install_starts,
+        silence=config.install_seconds,
+    )
 
 
 def open_states(config: Config) -> tuple[InstallStore | None, list[str]]:
