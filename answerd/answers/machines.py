@@ -25,11 +25,6 @@ class Machine(NamedTuple):
     identities: Mapping[str, str]
     records: tuple[Remembered, ...]
 
-    @property
-    def remembered(self) -> list[Remembered]:
-        """Its records, else one that is new."""
-        return list(self.records)
-
 
 def machine_named(catalogue: Catalogue, memory: Memory, name: str) -> Machine | None:
     """Return the machine of this name or identity. None where no record, row, document or ``members`` has it and it is
@@ -65,7 +60,7 @@ def machines_of_group(catalogue: Catalogue, memory: Memory, group: str) -> list[
 
 
 def _named_by_group(catalogue: Catalogue, memory: Memory, wanted: str) -> Iterator[str]:
-    for remembered in memory.by_name.values():
+    for remembered in list(memory.by_name.values()):  # in one step: this may be another thread than the loop's
         if remembered.group is not None and identity(remembered.group) == wanted:
             yield remembered.record.name
     for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():

@@ -9,8 +9,7 @@ from answerd.commands import Arguments, CommandError, Help
 from answerd.commands.machines import open_installs
 from answerd.commands.terminal import plain, print_json
 from answerd.installs.sentences import shown
-from answerd.installs.shown import as_json, timestamp
-from answerd.store.installs import HistoryEvent
+from answerd.installs.shown import as_json, event_as_json
 
 HELP = Help(
     summary="One machine's install, with its history.",
@@ -59,15 +58,3 @@ def _print(told: dict[str, Any]) -> None:
         origin = f" from {plain(event['from'])}" if event["from"] else ""
         detail = f": {plain(event['detail'])}" if event["detail"] else ""
         print(f"    {event['at']}  {event['event']}{detail}{origin}{'' if event['counts'] else ' (changed nothing)'}")
-
-
-def event_as_json(event: HistoryEvent) -> dict[str, Any]:
-    """Return an event of a history as JSON."""
-    return {
-        "at": timestamp(event.at),
-        "event": event.what,
-        "detail": event.detail,
-        "from": event.origin,
-        "counts": event.counts or event.what == "given",
-        "body": event.body.decode("utf-8", "replace"),
-    }

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import orjson
 
 from answerd.commands import Arguments, Help
 from answerd.commands.common import state_named
@@ -13,9 +11,8 @@ from answerd.commands.machines import SELECTION, Installs, open_installs
 from answerd.commands.terminal import coloured, counted, plain, print_json
 from answerd.installs.memory import Remembered
 from answerd.installs.sentences import shown
-from answerd.installs.shown import as_json, timestamp
+from answerd.installs.shown import UnknownMachine, as_json, unknown_as_json
 from answerd.installs.states import State
-from answerd.store.installs import UnknownMachine
 
 HELP = Help(
     summary="Which machines are installed, missing or failed.",
@@ -93,7 +90,7 @@ def _summary(told: Sequence[dict[str, Any]]) -> str:
 
 
 def _print_unknown(machines: Sequence[UnknownMachine], *, as_text: bool) -> None:
-    told = list(unknown_as_json(machines))
+    told = [unknown_as_json(one) for one in machines]
     if not as_text:
         print_json({"unknown": told})
         return
@@ -108,15 +105,3 @@ def _print_unknown(machines: Sequence[UnknownMachine], *, as_text: bool) -> None
 
 def _path(facts: dict[str, Any]) -> str:
     return str(next(iter(facts.get("path") or ()), ""))
-
-
-def unknown_as_json(machines: Sequence[UnknownMachine]) -> Iterator[dict[str, Any]]:
-    """Yield unknown machines as JSON."""
-    for one in machines:
-        yield {
-            "machine": one.machine,
-            "first": timestamp(one.first),
-            "last": timestamp(one.last),
-            "asked": one.asked,
-            "facts": orjson.loads(one.facts or "{}"),
-        }

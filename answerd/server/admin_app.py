@@ -14,9 +14,12 @@ from urllib.parse import quote
 
 import bottle
 
-from answerd.server.admin.answers import Answers, CannotRender
+from answerd.answers.sources import NO_SOURCES
+from answerd.errors import StatesUnknown
+from answerd.server.admin.answers import Answers, CannotRender, assumed_sources
 from answerd.server.admin.description import Description
 from answerd.server.admin.documents import Documents
+from answerd.server.admin.installs import Installs
 from answerd.server.admin.inventories import Inventories
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
@@ -25,6 +28,7 @@ from answerd.server.bearer import FAILURES, FailureBlock, Tokens, is_guess
 from answerd.server.bottle_locals import hold_in_context
 from answerd.server.exchange import exchange_of
 from answerd.server.http_parser import HttpRequest
+from answerd.server.installs import LiveInstalls
 from answerd.server.probes import Readiness, is_probe
 from answerd.server.statuses import (
     BAD_REQUEST,
@@ -60,6 +64,7 @@ STATUSES: dict[type[Exception], int] = {
     CannotRender: CONFLICT,
     ConditionFailed: PRECONDITION_FAILED,
     StoreError: INTERNAL_ERROR,
+    StatesUnknown: INTERNAL_ERROR,
 }
 """The status of each reason for not doing what was asked."""
 
@@ -70,8 +75,11 @@ def make_admin_app(
     block: FailureBlock,
     log: Callable[[str], None],
     readiness: Readiness = lambda: "",
+    *,
+    installs: LiveInstalls | None = None,
 ) -> bottle.Bottle:
-    """Return the application. ``log`` takes a line about the service."""
+    """Return the application. ``log`` takes a line about the service; ``installs`` are the states of installs, None
+    where there is no place for them."""
     hold_in_context()
     app = bottle.Bottle()
     app.catchall = False
@@ -79,11 +87,13 @@ def make_admin_app(
     app.add_hook("before_request", _Gate(tokens, block, log).judge)
     app.install(_errors_as_responses(log))
     app.default_error_handler = _router_error
+    sources = NO_SOURCES if installs is None else assumed_sources(installs)
     groups: tuple[Handlers, ...] = (
         Description(readiness),
         Documents(guard),
         Inventories(guard),
-        Answers(guard.follower),
+        Answers(guard.follower, sources),
+        *(() if installs is None else (Installs(installs, guard.follower.current),)),
     )
     for group in groups:
         for route in group.routes():

@@ -19,20 +19,24 @@ import gevent
 import orjson
 from gevent.event import AsyncResult, Event
 from gevent.lock import RLock
+from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
 from answerd.answers.gates import Asking, collected_identities, url_of_host
+from answerd.config import Config
 from answerd.errors import StatesUnknown
 from answerd.facts import LARGE, Facts
 from answerd.identity import identity
 from answerd.installs.memory import Applied, Memory, Remembered, apply
-from answerd.installs.states import Rules
 from answerd.server import gc_tuning
 from answerd.server.live_set import in_pool, in_thread
 from answerd.server.request_log import RequestLog
 from answerd.store import StoreError
 from answerd.store.install_batch import Entry, Sighting
 from answerd.store.installs import Changes, InstallStore
+from answerd.store.opening import install_rules
+
+_thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # the other one tells greenlets apart
 
 LOOK_SECONDS = 0.1
 """How often the states are looked at, for what another program wrote."""
@@ -88,13 +92,14 @@ class Commits:
 class SharedInstalls:
     """What all processes of the service have in common of installs; made once, before forking."""
 
-    def __init__(self, store: InstallStore, rules: Rules, processes: int, url: str | None, scheme: str) -> None:
-        """``url``: how machines reach the service, None for that of each request's ``Host`` with ``scheme``."""
+    def __init__(self, store: InstallStore, config: Config) -> None:
         self.store = store
-        self.rules = rules
-        self.commits = Commits(processes)
-        self.url = url
-        self.scheme = scheme
+        self.rules = install_rules(config)
+        # A number for each worker, the process of the admin API, and the interim worker.
+        self.commits = Commits(config.workers + 2)
+        self.url = config.url
+        self.own_url = config.own_url
+        self.scheme = "http" if config.tls_cert is None else "https"
         # A clock that no other program sets: time never goes back, and never jumps while the service runs.
         self._clock_offset = max(time.time(), store.newest) - _running()
 
@@ -128,6 +133,7 @@ class LiveInstalls:
         self._is_known = False  # read in this process: what was loaded before forking may be old
         self._seen = bytearray()
         self._lock = RLock()
+        self._loop_thread = _thread_now()
         self._queue: deque[_Waiting] = deque()
         self._in_flight: list[_Waiting] = []
         self._sightings: dict[str, Sighting] = {}
@@ -144,8 +150,8 @@ class LiveInstalls:
 
     def current(self) -> Memory:
         """Return all records, with everything that was acknowledged before. Raises `StatesUnknown`."""
-        if self._seen != self._commits.all():
-            self.refresh()
+        if self._seen != self._commits.all() and _thread_now() == self._loop_thread:
+            self.refresh()  # in another thread, the loop has done it for this request
         if not self._is_known:
             raise StatesUnknown("whether this machine may install cannot be said: the states cannot be read")
         return self._memory

@@ -27,7 +27,7 @@ from answerd.server.processes import log_reopened
 from answerd.server.request_log import RequestLog
 from answerd.server.sockets import bind, local_addresses
 from answerd.store.loader import Loader
-from answerd.store.opening import install_rules, open_states, open_store
+from answerd.store.opening import open_states, open_store
 
 
 class StartupError(Exception):
@@ -134,9 +134,7 @@ def prepare(config: Config, log: RequestLog) -> Service:
         config, log, loader, descriptors, admission, sockets, certificate, admin_socket, long_work, access, admin_tokens
     )
     if states is not None:
-        # A number for each worker, the process of the admin API, and the interim worker.
-        scheme = "http" if certificate is None else "https"
-        service.installs = SharedInstalls(states, install_rules(config), config.workers + 2, config.url, scheme)
+        service.installs = SharedInstalls(states, config)
     service.say_fingerprint()
     return service
 

@@ -97,7 +97,9 @@ class Worker:
             service.installs.commits.attach(config.workers)
         self.guard = WriteGuard(cast(WritableStore, service.loader.store), self.answers.follower, CooperativeYield())
         block = FailureBlock(time.monotonic)
-        app = make_admin_app(self.guard, service.admin_tokens, block, service.log.service, self.answers.readiness)
+        app = make_admin_app(
+            self.guard, service.admin_tokens, block, service.log.service, self.answers.readiness, installs=self.installs
+        )
         limits = Limits(
             timeout=config.timeout_seconds,
             max_body=DOCUMENT_LIMIT,

@@ -23,6 +23,7 @@ import peewee
 
 from answerd.identity import identity
 from answerd.installs.memory import Applied, Remembered
+from answerd.installs.shown import HistoryEvent, UnknownMachine
 from answerd.installs.states import Rules
 from answerd.installs.tokens import KEY_LENGTH
 from answerd.store import WRITER_WAIT_SECONDS, StoreError
@@ -59,27 +60,6 @@ class Written(NamedTuple):
 
     applied: Sequence[Applied]
     changes: Changes
-
-
-class HistoryEvent(NamedTuple):
-    """One event of a record's history."""
-
-    at: float
-    what: str
-    detail: str
-    origin: str
-    counts: bool
-    body: bytes
-
-
-class UnknownMachine(NamedTuple):
-    """A machine that asked and was claimed by nothing. Times in seconds; ``facts`` is JSON."""
-
-    machine: str
-    first: float
-    last: float
-    asked: int
-    facts: str
 
 
 class InstallStore:
