@@ -21,10 +21,14 @@ RUNTIME = [
     "tomli>=2.3.2,<2.4",  # TOML 1.0, compiled; later ones read TOML 1.1, which installers do not
     "PyYAML>=6.0.3,<7",  # YAML at node level, through libyaml
     "docopt-ng>=0.9,<0.10",  # the command line
+    "xmltodict>=1.0.4,<2",  # what lshw and virsh print
     "tqdm>=4.70,<5",  # progress of long checks and imports on a terminal
 ]
 
 EXTRAS = {
+    "migrate": [
+        "tomlkit>=0.15.2,<0.16",  # TOML that keeps its comments, for people who go on editing it
+    ],
     "validators": [
         "pykickstart>=3.78,<4",
     ],
@@ -36,6 +40,7 @@ EXTRAS = {
         "import-linter>=2.16,<3",
         "locust>=2.47,<3",
         "mypy>=2.4,<3",
+        "openapi-python-client>=0.29,<0.30",  # generates a client from the admin API's description
         "packaging>=26",
         "psutil>=7.2,<8",
         "psycopg[binary]>=3.3.6,<4",
@@ -51,6 +56,11 @@ EXTRAS = {
         "types-psutil",
         "types-PyYAML",
         "types-tqdm",
+        "types-xmltodict",
+    ],
+    "docs": [
+        "mkdocs>=1.6.1,<2",  # builds the documentation as a site
+        "mkdocs-material>=9.8,<10",
     ],
     "loadtest": [
         "locust>=2.47,<3",

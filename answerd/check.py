@@ -9,23 +9,28 @@ identity alone, so what needs a fact that only a request brings is a note and no
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 from answerd.answers.catalogue import Catalogue, no_pause
-from answerd.answers.check_cases import RowCase, check_cases, row_cases
+from answerd.answers.check_cases import CheckCase, RowCase, check_cases, row_cases
 from answerd.answers.compose import prepared_answer
+from answerd.answers.hidden_secrets import hiding
+from answerd.answers.oversights import MissingLabels, Oversights, of_documents
 from answerd.answers.problems import load_problems
 from answerd.answers.provenance import Placing, origins
+from answerd.answers.ranking import join_limited
 from answerd.answers.resolve import Answer, resolve
-from answerd.answers.sources import NO_SOURCES, REPORT, Sources
+from answerd.answers.select import question_of, select
+from answerd.answers.sources import NO_SOURCES, REPORT, Sources, Values
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import SHORTEST_BODY_IDENTITY
 from answerd.formats.once import Once
 from answerd.identity import brief, identity
 from answerd.inventory.rows import notes as row_notes
-from answerd.validators import Finding, Tools, Verdict, validate
+from answerd.validators import TOOL_OF_FORMAT, Finding, Tools, Verdict, validate
 
 Spread = Callable[[list[tuple[str, str]]], Iterable[Verdict]]
 """Texts with their extensions to the verdicts on them."""
@@ -39,11 +44,15 @@ TOOL_RUNS = 8
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a check found, sorted. ``problems`` fail it, ``notes`` do not. ``rendered`` counts the answers tried."""
+    """What a check found, sorted. ``problems`` fail it, ``notes`` do not. ``rendered`` counts the answers tried.
+
+    ``machines`` has the names of the machines that a sentence hits, where they are known; a default is the name "".
+    """
 
     problems: tuple[str, ...]
     notes: tuple[str, ...]
     rendered: int = 0
+    machines: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
 
 
 def check(
@@ -60,42 +69,40 @@ def check(
     ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` is told how many answers
     of how many are done; ``pause`` is called now and then, so that a server can answer requests meanwhile. ``spread``
     judges many texts by the built-in rules, in their order: who has several processors may use them. ``sources`` fill
-    what the facts of a request do not, and must change no state.
+    answers beside the facts, and change no state.
     """
-    problems = set(load_problems(catalogue, pause))
+    found = of_documents(catalogue, pause)
+    found.problems.update(load_problems(catalogue, pause), sources.problems())
     of_rows = list(row_cases(catalogue, pause))
-    claiming = {group for of_row in of_rows for group in of_row.groups}
-    notes = {*_standing_notes(catalogue, claiming), *_row_notes(catalogue, of_rows)}
+    untried = _untried(catalogue, {group for of_row in of_rows for group in of_row.groups})
+    found.notes.update(_standing_notes(catalogue, untried), _row_notes(catalogue, of_rows))
     tried = [*check_cases(catalogue), *(case for of_row in of_rows for case in of_row.cases)]
-    answers: list[tuple[str, Answer]] = []
     installs = _SilentInstalls()
-    for trial in tried:
-        try:
-            answer = resolve(catalogue, trial.facts, trial.extensions, trial.assumed, sources=sources)
-            answers.append((trial.label, answer))
-            installs.take(trial.identifier, answer)
-        except CannotFill as error:
-            if error.missing:
-                notes.add(f"{trial.label}: not tried whole, only a request has the fact {brief(error.label)!r}")
-            else:
-                problems.add(f"{trial.label}: {error.reason}")
-        except AnswerError as error:
-            # What the set's own problems say already is not said again for each machine that meets it.
-            if error.reason not in problems:
-                problems.add(f"{trial.label}: {error.reason}")
-        pause()
-    notes.update(installs.notes())
+    labels = MissingLabels(catalogue)
+    render = _Rendering(catalogue, sources, found, labels)
+    answers = [(trial, answer) for trial in tried if (answer := render.answer(trial, pause))]
+    for trial, answer in answers:
+        installs.take(trial.identifier, answer)
+    found.notes.update(installs.notes())
+    for group in untried:
+        with suppress(AnswerError):  # a problem of the set already
+            labels.take_untried(catalogue.chain(group))
+    labels.report(found)
     judge = _Judge(Tools.find() if tools is None else tools, catalogue)
     if spread:
         judge.judge_ahead([answer for _, answer in answers], spread)
-    for count, (label, answer) in enumerate(answers, 1):
+    for count, (trial, answer) in enumerate(answers, 1):
         verdict = judge.verdict(answer)
-        problems.update(f"{label}: {finding}" for finding in judge.placed(verdict.findings, answer))
-        notes.update(f"{label}: {warning}" for warning in judge.placed(verdict.warnings, answer))
+        if verdict.findings or verdict.warnings:
+            hide = hiding(catalogue, answer, trial.facts, sources)
+            for finding in judge.placed(verdict.findings, answer):
+                _file(found, f"{trial.label}: {hide(finding)}", trial)
+            found.notes.update(f"{trial.label}: {hide(one)}" for one in judge.placed(verdict.warnings, answer))
         if progress:
             progress(count, len(answers))
         pause()
-    return Report(tuple(sorted(problems)), tuple(sorted(notes | judge.notes)), len(tried))
+    machines = {sentence: frozenset(names) for sentence, names in found.machines.items()}
+    return Report(tuple(sorted(found.problems)), tuple(sorted(found.notes | judge.notes)), len(tried), machines)
 
 
 class _SilentInstalls:
@@ -125,14 +132,72 @@ class _SilentInstalls:
                 )
 
 
-def _standing_notes(catalogue: Catalogue, claiming: Collection[Document]) -> Iterator[str]:
-    """What is not tried, or cannot be claimed by every request. ``claiming`` are the groups that were tried with a
-    row."""
+@dataclass(frozen=True, slots=True)
+class _Rendering:
+    """What answers are made of. What cannot be made is filed in ``found``."""
+
+    catalogue: Catalogue
+    sources: Sources
+    found: Oversights
+    labels: MissingLabels
+
+    def answer(self, trial: CheckCase, pause: Callable[[], None]) -> Answer | None:
+        """Return an answer; None where it cannot be made."""
+        pause()
+        found = self.found
+        try:
+            return resolve(self.catalogue, trial.facts, trial.extensions, trial.assumed, sources=self.sources)
+        except CannotFill as error:
+            if not error.missing:
+                _file(found, f"{trial.label}: {error.reason}", trial)
+            elif lacking := self._lacking(trial):
+                found.notes.add(f"{trial.label}: not tried whole, only a request has {lacking}")
+        except AnswerError as error:
+            # What the set's own problems say already is not said again for each machine that meets it.
+            _file(found, error.reason if error.reason in found.problems else f"{trial.label}: {error.reason}", trial)
+        return None
+
+    def _lacking(self, trial: CheckCase) -> str:
+        """Return the labels that only a request to this machine can bring, in words; empty where there is none."""
+        catalogue = self.catalogue
+        facts = trial.facts if catalogue.inventory is None else catalogue.inventory.facts(trial.facts)
+        selection = select(catalogue, question_of(facts, trial.extensions, trial.assumed))
+        values = Values(selection, facts, self.sources)
+
+        def has(label: str) -> bool:
+            try:
+                return values.first(label) is not None
+            except AnswerError:  # a report, for which there is no source here
+                return False
+
+        known = [repr(brief(label)) for label in self.labels.take(selection.layers, trial.identifier, has)]
+        return f"the fact{'s' if len(known) > 1 else ''} {join_limited(known)}" if known else ""
+
+
+def _file(found: Oversights, sentence: str, trial: CheckCase) -> None:
+    """File a problem, and the machine that it hits."""
+    found.problems.add(sentence)
+    found.machines[sentence].add(trial.identifier)
+
+
+def _untried(catalogue: Catalogue, tried_with_rows: Collection[Document]) -> list[Document]:
+    """Return the groups whose answers are not tried, because only requests can tell whom they claim."""
+    return [
+        document
+        for document in catalogue.documents.values()
+        if document.is_shared
+        and document.control.match
+        and not document.control.members
+        and document not in tried_with_rows
+    ]
+
+
+def _standing_notes(catalogue: Catalogue, untried: Iterable[Document]) -> Iterator[str]:
+    """Yield what is not tried, or cannot be claimed by every request."""
+    for group in untried:
+        yield f"{group.key}: selects by match, so it was not tried"
     for document in catalogue.documents.values():
-        if document.is_shared:
-            if document.control.match and not document.control.members and document not in claiming:
-                yield f"{document.key}: selects by match, so it was not tried"
-        elif document.identity and len(document.identity) < SHORTEST_BODY_IDENTITY:
+        if not document.is_shared and document.identity and len(document.identity) < SHORTEST_BODY_IDENTITY:
             yield (
                 f"{document.key}: a name of under {SHORTEST_BODY_IDENTITY} letters and digits "
                 "is not recognised in a JSON body"
@@ -205,9 +270,10 @@ class _Judge:
         return verdict
 
     def _note_tool_limit(self, extension: str) -> None:
-        self.notes.add(
-            f"{extension}: the installer's own tool, if there is one, was asked about {TOOL_RUNS} answers only"
-        )
+        tool = TOOL_OF_FORMAT.get(extension)
+        if tool is None or tool not in self.tools.paths:
+            return
+        self.notes.add(f"{extension}: {tool} was asked about {TOOL_RUNS} answers only")
 
     def placed(self, findings: tuple[Finding, ...], answer: Answer) -> list[str]:
         """Findings with the document and line that each is about."""

@@ -25,6 +25,10 @@ Source = Literal["default", "file", "environment", "token file"]
 
 PREFIX = "SERVICE_"
 ENV_FILE = "SERVICE_ENV_FILE"
+SECRETS_DIR = "SERVICE_SECRETS_DIR"
+CREDENTIALS_DIRECTORY = "CREDENTIALS_DIRECTORY"
+"""Where systemd puts the credentials of a unit (``LoadCredential=``): the secrets, where no other directory is set."""
+
 TOKEN_LENGTH = 16
 """Characters below which a token can be guessed: a warning for the answer token, an error for the admin token."""
 
@@ -184,6 +188,9 @@ class Config:
     trusted_proxies: tuple[Network, ...] = _setting(
         "SERVICE_TRUSTED_PROXIES", None, "networks whose X-Forwarded-For is believed", parse_networks, unset=()
     )
+    secrets_dir: str | None = _setting(
+        SECRETS_DIR, None, "directory of the secrets; unset: systemd's $CREDENTIALS_DIRECTORY, where that is set"
+    )
     tls_cert: str | None = _setting("SERVICE_TLS_CERT", None, "certificate chain (PEM) of the answer endpoint")
     tls_key: str | None = _setting("SERVICE_TLS_KEY", None, "private key (PEM) of that certificate")
     capture_dir: str | None = _setting("SERVICE_CAPTURE_DIR", None, "directory in which requests are recorded")
@@ -252,6 +259,8 @@ def read_config(
     """
     warnings = list(_unknown_names(environ, "the environment"))
     given: dict[str, tuple[str, Source]] = {}
+    if credentials := environ.get(CREDENTIALS_DIRECTORY, "").strip():
+        given[SECRETS_DIR] = credentials, "default"
     path = environ.get(ENV_FILE, "").strip()
     if path:
         defaults, file_warnings = _read_env_file(path, read_file)

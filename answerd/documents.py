@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from answerd.errors import MOST_PROBLEMS
@@ -27,14 +27,14 @@ _T = TypeVar("_T")
 
 
 class Elsewhere(Protocol):
-    """Runs long work where it holds up nobody."""
+    """Runs long work where it delays no request."""
 
     def __call__(self, work: Callable[[], _T]) -> _T:
         """What the work returns, or raises."""
 
 
 def here(work: Callable[[], _T]) -> _T:
-    """For who has nobody waiting: do it at once."""
+    """Do the work at once: for callers whose work delays no request."""
     return work()
 
 
@@ -94,19 +94,18 @@ class Content:
     verbatim: bool = False
 
 
+_NOT_KEPT = object()
+"""In place of a tree that was not parsed yet, or was dropped."""
+
+
 class Document:
     """One document of an answer set. Immutable; two are the same only when they are one object.
 
-    It is read when one of these is first asked for: ``content``; ``tree``, without control keys and with its
-    placeholders read, None where it is not readable; and ``problems``, what is wrong with this document by itself,
-    its name included, in sentences without its name.
+    Its text is parsed when `content`, `tree` or `problems` is first asked for.
     """
 
-    # There may be a million of these. Those of a slot that is empty yet are filled by `__getattr__`.
-    __slots__ = ("content", "has_states", "identity", "key", "merged", "prepared", "problems", "raw", "tree")
-    content: Content
-    tree: Tree
-    problems: tuple[str, ...]
+    # There may be a million of these.
+    __slots__ = ("_content", "_problems", "_tree", "has_states", "identity", "key", "merged", "prepared", "raw")
 
     def __init__(self, raw: RawDocument, *, has_states: bool = False) -> None:
         """``has_states``: there is a place for the states of installs, so ``once`` is no problem."""
@@ -114,40 +113,53 @@ class Document:
         self.has_states = has_states
         self.key = raw.key
         self.identity = identity(raw.key.identifier)
+        self._content: Content | None = None
+        self._problems: tuple[str, ...] = ()
+        self._tree: Tree = _NOT_KEPT
         # What `answerd.answers.compose` made of the stack that this document is the top of, with the layers below it.
         self.prepared: tuple[tuple[Document, ...], Prepared] | None = None
         self.merged: tuple[tuple[Document, ...], Tree] | None = None
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in ("content", "tree", "problems"):
-            raise AttributeError(name)
+    @property
+    def content(self) -> Content:
+        """What the text says, but for the tree of its values."""
+        content = self._content
+        return self._parse()[0] if content is None else content
+
+    @property
+    def tree(self) -> Tree:
+        """The values, without control keys and with placeholders read; None where the document is not readable."""
+        tree = self._tree
+        return self._parse()[1] if tree is _NOT_KEPT else tree
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with this document by itself, its name included, in sentences that do not repeat its name."""
+        if self._content is None:
+            self._parse()
+        return self._problems
+
+    def _parse(self) -> tuple[Content, Tree]:
+        """Parse the text and keep the result.
+
+        Another thread may do the same at the same time, or forget the tree: return what was read here.
+        """
         content, tree = read_content(self.key.kind, self.family, self.text, self.raw.fault, has_states=self.has_states)
         content = _shared(content)
         name_fault = self.name_fault
-        problems = (name_fault, *content.problems) if name_fault else content.problems
-        # Another thread may read it too, or forget its tree: what is returned is what was read here.
-        self.tree, self.problems, self.content = tree, problems, content
-        return {"content": content, "tree": tree, "problems": problems}[name]
+        self._problems = (name_fault, *content.problems) if name_fault else content.problems
+        self._tree = tree
+        self._content = content  # last: who sees it finds the problems too
+        return content, tree
 
     def read(self, elsewhere: Elsewhere) -> None:
-        """Have it read, if it is not yet, a large one ``elsewhere``."""
-        if len(self.raw.text) > LARGE_TEXT and not self._is_read:
+        """Parse the text if that has not happened yet, a large text ``elsewhere``."""
+        if len(self.raw.text) > LARGE_TEXT and self._content is None:
             elsewhere(lambda: self.content)
 
-    @property
-    def _is_read(self) -> bool:
-        try:
-            object.__getattribute__(self, "content")
-        except AttributeError:
-            return False
-        return True
-
     def forget_tree(self) -> None:
-        """Drop the tree, which takes more memory than the text; who asks for it again has the text parsed again."""
-        try:
-            del self.tree
-        except AttributeError:
-            pass  # not read yet
+        """Drop the tree, which takes more memory than the text. It is parsed again when it is asked for again."""
+        self._tree = _NOT_KEPT
 
     def __repr__(self) -> str:
         return f"<{self.key}>"

@@ -17,6 +17,10 @@ class AnswerError(Exception):
         self.reason = reason
 
 
+class NothingLoaded(AnswerError):
+    """No set of documents was ever loaded, so nobody knows what the request should get."""
+
+
 class NotClaimed(AnswerError):
     """Nothing claims the request and no default may answer it."""
 

@@ -200,7 +200,11 @@ class Placing:
         A key that no layer has is said to be in none of them.
         """
         wanted = _steps(key)
-        origin = self._by_steps.get(tuple(wanted)) if wanted else self._standing_on(line)
+        origin = self._by_steps.get(tuple(wanted)) if wanted else None
+        if origin is None and (
+            line is not None or not wanted
+        ):  # a preseed question is no key of a layer, but has a line
+            origin = self._standing_on(line)
         if origin is None and wanted and self._by_steps:
             layers = ", ".join(shortened(source_of(layer)) for layer in self._layers)
             return f"{message} (in none of its layers: {layers})"

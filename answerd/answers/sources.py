@@ -36,12 +36,15 @@ class Sources:
 
     ``secret`` gets the name of a secret and the identifiers of the machine, the most telling first, and returns the
     text. ``gates`` know the states of installs, None where there is no place for them. ``report`` and ``state`` replace
-    what the gates would say. All raise `CannotFill` with the reason.
+    what the gates would say. All raise `CannotFill` with the reason. ``problems`` are sentences about the sources
+    themselves; ``version`` is another number whenever a secret or a problem is another.
     """
 
     secret: Callable[[str, Sequence[str]], str] = _no_secret
     report: Callable[[Selection, Facts], str] | None = None
     state: Callable[[Selection, Facts], str | None] | None = None
+    problems: Callable[[], Sequence[str]] = tuple
+    version: Callable[[], int] = int
     gates: Gates | None = None
 
 

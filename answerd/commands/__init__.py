@@ -37,10 +37,12 @@ NAMES = (
     "disarm",
     "forget",
     "wait",
+    "inventory",
     "import",
     "export",
     "config",
     "boot-config",
+    "migrate",
 )
 """Every command. To add one: its name here and a module of that name (`module_name`)."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from answerd import captures
 from answerd.captures import Capture
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands.common import unread_env_file
 from answerd.commands.terminal import counted, plain, print_json
 from answerd.config import read_config
 from answerd.facts import Facts
@@ -37,8 +38,8 @@ HELP = Help(
 )
 
 COLUMNS = ("time", "peer", "identity", "outcome", "request", "file")
-WIDEST = 40
-"""Characters to which a column is aligned; a longer cell moves those after it."""
+WIDEST = 60
+"""Characters of a cell, so that columns stay aligned; ``--json`` has all of it."""
 
 _STATUS = re.compile(r"[1-5](?:\d\d|xx)\Z")
 _AGE = re.compile(r"(?P<number>\d{1,6})(?P<unit>[smhd])\Z")
@@ -52,7 +53,7 @@ def run(arguments: Arguments) -> int:
     wanted = list(_filters(arguments))
     directory = capture_directory()
     if directory is None:
-        raise CommandError("SERVICE_CAPTURE_DIR is not set: there is nothing to list")
+        raise CommandError(f"SERVICE_CAPTURE_DIR is not set: there is nothing to list{unread_env_file()}")
     try:
         found = list(captures.newest_first(directory))
     except OSError as error:
@@ -62,10 +63,15 @@ def run(arguments: Arguments) -> int:
     if arguments["--json"]:
         print_json({"captures": rows})
         return 0
-    widths = {column: min(WIDEST, max((len(row[column]) for row in rows), default=0)) for column in COLUMNS[:-1]}
-    for row in rows:
-        print("  ".join(f"{row[column]:{widths.get(column, 0)}}" for column in COLUMNS))
+    shown = [[_cut(row[column]) for column in COLUMNS[:-1]] + [row[COLUMNS[-1]]] for row in rows]
+    widths = [max(map(len, cells)) for cells in zip(*shown, strict=True)]
+    for line in shown:
+        print("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
     return 0
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 
 def capture_directory() -> Path | None:

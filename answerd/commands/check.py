@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 
+from answerd.answers.oversights import misspelled_extension
 from answerd.check import Report, built_in_verdict, check
 from answerd.commands import Arguments, Help
-from answerd.commands.common import assumed_sources, read_documents
+from answerd.commands.common import configured_sources, read_documents
 from answerd.commands.terminal import coloured, counted, plain, print_json, progress
+from answerd.identity import printable
+from answerd.store import Store
+from answerd.store.files import FileStore
+from answerd.store.transfer import ignored_files
 from answerd.validators import Verdict
 
 HELP = Help(
@@ -54,37 +59,61 @@ def _on_every_processor(answers: list[tuple[str, str]]) -> list[Verdict]:
 def run(arguments: Arguments) -> int:
     """Print the problems and notes of the answer set. Exit status 1 if there is a problem."""
     store, catalogue = read_documents(arguments["DIR"])
-    report = check(catalogue, progress=progress("answers"), spread=_on_every_processor, sources=assumed_sources())
+    sources = configured_sources(by_directory=bool(arguments["DIR"]))
+    report = check(catalogue, progress=progress("answers"), spread=_on_every_processor, sources=sources)
     problems = [*store.warnings(), *report.problems]
+    notes = sorted([*report.notes, *_overlooked_files(store)])
+    hit = frozenset[str]().union(*(report.machines.get(problem, frozenset()) for problem in problems))
     if arguments["--json"]:
-        print_json({"problems": problems, "notes": report.notes, "answers": report.rendered})
+        machines = {problem: len(report.machines.get(problem, ())) for problem in problems}
+        told = {"problems": problems, "notes": notes, "answers": report.rendered}
+        print_json({**told, "machines": machines, "machines_hit": len(hit)})
     else:
-        _print(problems, report)
+        _print(problems, notes, report, len(hit))
     return 1 if problems else 0
 
 
-def _print(problems: list[str], report: Report) -> None:
-    for kind, colour, sentences in (("problem:", "red", problems), ("note:", "yellow", report.notes)):
-        for sentence in _gathered(sentences):
+def _overlooked_files(store: Store) -> Iterator[str]:
+    """Yield a note for each file that is no document because its extension is misspelled."""
+    if not isinstance(store, FileStore):
+        return
+    for name, _ in ignored_files(store.directory):
+        meant = misspelled_extension(name)
+        if meant:
+            yield f"file {printable(name)} is no document: its extension is no format; did you mean .{meant}?"
+
+
+def _print(problems: list[str], notes: list[str], report: Report, hit: int) -> None:
+    for kind, colour, sentences in (("problem:", "red", problems), ("note:", "yellow", notes)):
+        for sentence in _gathered(sentences, report.machines):
             print(f"{coloured(f'{kind:8}', colour)} {plain(sentence)}")
     if problems:
         advice = "mend the problems; answerd render ID --why shows how one machine's answer comes about"
     else:
         advice = "answerd render ID --explain shows where each line of an answer comes from"
-    counts = counted(len(problems), "problem"), counted(len(report.notes), "note")
-    summary = f"{counted(report.rendered, 'answer')} tried, {', '.join(counts)}"
+    hits = f" that hit{'s' if len(problems) == 1 else ''} {counted(hit, 'machine')}" if hit else ""
+    counts = f"{counted(len(problems), 'problem')}{hits}, {counted(len(notes), 'note')}"
+    summary = f"{counted(report.rendered, 'answer')} tried, {counts}"
     print(f"{coloured(summary, 'red' if problems else 'green')}; {advice}")
 
 
-def _gathered(sentences: Iterable[str]) -> Iterator[str]:
-    """Sentences that say the same of many documents as one."""
-    alike: dict[str, list[str]] = {}
+def _gathered(sentences: Iterable[str], machines: Mapping[str, frozenset[str]]) -> Iterator[str]:
+    """Yield sentences that say the same of many documents as one, with how many machines they hit."""
+    alike: dict[str, dict[str, str]] = {}
     for sentence in sentences:
         found = _SUBJECT.fullmatch(sentence)
-        alike.setdefault(found["rest"] if found else sentence, []).append(found["subject"] if found else "")
+        alike.setdefault(found["rest"] if found else sentence, {})[found["subject"] if found else ""] = sentence
     for rest, subjects in alike.items():
         if len(subjects) > MOST_ALIKE:
-            shown = ", ".join(subjects[:SHOWN_ALIKE])
-            yield f"{shown} and {len(subjects) - SHOWN_ALIKE} more (--json lists them): {rest}"
+            shown = ", ".join(list(subjects)[:SHOWN_ALIKE])
+            hit = frozenset[str]().union(*(machines.get(sentence, frozenset()) for sentence in subjects.values()))
+            yield f"{shown} and {len(subjects) - SHOWN_ALIKE} more (--json lists them): {rest}{_hits(hit)}"
         else:
-            yield from (f"{subject}: {rest}" if subject else rest for subject in subjects)
+            for subject, sentence in subjects.items():
+                hit = machines.get(sentence, frozenset())
+                # A sentence about a machine says which one.
+                yield sentence if len(hit) < 2 and subject else f"{sentence}{_hits(hit)}"  # noqa: PLR2004
+
+
+def _hits(machines: frozenset[str]) -> str:
+    return f" ({counted(len(machines), 'machine')})" if machines else ""

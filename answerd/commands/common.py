@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from answerd.answers.assumed import assumed_gates
@@ -18,6 +19,7 @@ from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
 from answerd.store.loader import loaded
 from answerd.store.opening import open_existing
+from answerd.store.secret_files import SecretFiles, sources_of
 
 SYSTEM_ENV_FILE = Path("/etc/answerd.env")
 """Where the packages put the service's settings."""
@@ -43,29 +45,37 @@ def has_states() -> bool:
         return False
 
 
-def assumed_sources(state: State = State.ARMED) -> Sources:
-    """Return what fills placeholders of answers that are only tried: every machine is in one state, and the URLs of
-    reports are worth nothing. Without a place for states, there are none."""
-    try:
-        config = read_config(os.environ, to_serve=False)
-    except ConfigError:
-        return NO_SOURCES
-    if not config.has_states:
-        return NO_SOURCES
-    return Sources(gates=assumed_gates(config.own_url, state, time.time()))
-
-
 def configured_store() -> Store:
     """Open the store that the settings name. Raises `ConfigError`, `StoreError`: it is absent or cannot be read."""
     try:
         return open_existing(read_config(os.environ, to_serve=False))
     except StoreError as error:
-        raise StoreError(f"{error}{_unread_env_file()}") from None
+        raise StoreError(f"{error}{unread_env_file()}") from None
     except ConfigError as error:
-        raise ConfigError(f"{error}{_unread_env_file()}") from None
+        raise ConfigError(f"{error}{unread_env_file()}") from None
 
 
-def _unread_env_file() -> str:
+def configured_sources(state: State = State.ARMED, *, by_directory: bool = False) -> Sources:
+    """Return what fills answers beside the facts: the secrets that the settings name, whose warnings are printed; and
+    where there is a place for states, gates at which every machine is in one state.
+
+    ``by_directory``: the command line names the documents, so settings that cannot be read are as if there were none.
+    Raises `ConfigError`.
+    """
+    try:
+        config = read_config(os.environ, to_serve=False)
+    except ConfigError:
+        if by_directory:
+            return NO_SOURCES
+        raise
+    secrets = SecretFiles(config.secrets_dir)
+    for warning in secrets.warnings():
+        print(f"# warning: {plain(warning)}", file=sys.stderr)
+    sources = sources_of(secrets)
+    return replace(sources, gates=assumed_gates(config.own_url, state, time.time())) if config.has_states else sources
+
+
+def unread_env_file() -> str:
     """Return the advice to name the service's settings, where they exist and were not read."""
     if os.environ.get(ENV_FILE, "").strip() or not SYSTEM_ENV_FILE.exists():
         return ""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-from answerd.commands import Arguments, Help
+from answerd.commands import Arguments, CommandError, Help
+from answerd.commands.common import unread_env_file
 from answerd.commands.terminal import counted, plain, progress
 from answerd.config import read_config
 from answerd.identity import printable
-from answerd.store import no_progress
+from answerd.store import StoreError, no_progress
 from answerd.store.opening import require_database
 from answerd.store.sqlite import SqliteStore
 from answerd.store.transfer import export_directory
@@ -32,7 +33,10 @@ HELP = Help(
 def run(arguments: Arguments) -> int:
     """Write the database's documents as files of the flat layout."""
     path = read_config(os.environ, to_serve=False).db_path
-    require_database(path)
+    try:
+        require_database(path)
+    except StoreError as error:
+        raise CommandError(f"{error}{unread_env_file()}") from None
     store = SqliteStore(path)
     stored = len(store.keys())
     print(f"# store: {plain(store.described)}, {counted(stored, 'document')}", file=sys.stderr)

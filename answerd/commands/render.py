@@ -6,13 +6,15 @@ import sys
 
 from answerd import captures
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.hidden_secrets import hiding, without_secrets
 from answerd.answers.near_misses import with_hints
 from answerd.answers.provenance import Placing, explained, explanation, origins
 from answerd.answers.reasoning import reasoning
 from answerd.answers.resolve import Answer, resolve
+from answerd.answers.sources import Sources
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
 from answerd.commands.captures import capture_named
-from answerd.commands.common import assumed_sources, read_bytes, read_documents, state_named
+from answerd.commands.common import configured_sources, read_bytes, read_documents, state_named
 from answerd.commands.terminal import plain, print_json
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
@@ -70,9 +72,10 @@ def run(arguments: Arguments) -> int:
         raise CommandError("--json goes with --explain: the answer itself is printed as it is", WRONG_USAGE)
     replayed = arguments["--replay"]
     request = captures.read(capture_named(replayed)).request if replayed else request_of(arguments)
-    sources = assumed_sources(state_named(arguments["--state"]) or State.ARMED)
+    state = state_named(arguments["--state"]) or State.ARMED
     _, catalogue = read_documents(arguments["--dir"])
     facts = Facts(request)
+    sources = configured_sources(state, by_directory=bool(arguments["--dir"]))
     if arguments["--why"]:
         for line in reasoning(catalogue, facts, sources=sources).lines():
             print(plain(line), file=sys.stderr)
@@ -82,18 +85,20 @@ def run(arguments: Arguments) -> int:
         raise CommandError(with_hints(error, facts)) from None
     print(f"# {plain(answer.composition)}", file=sys.stderr)
     if arguments["--explain"] or arguments["--why"]:
-        _judge(answer, facts, catalogue)
+        _judge(answer, facts, catalogue, sources)
     if not arguments["--explain"] or answer.refusal:
         sys.stdout.buffer.write(answer.body)
-    elif arguments["--json"]:
-        print_json(explanation(answer, catalogue.inventory))
+        return 0
+    shown = without_secrets(catalogue, answer, facts, sources)
+    if arguments["--json"]:
+        print_json(explanation(shown, catalogue.inventory))
     else:
-        sys.stdout.buffer.write(explained(answer, catalogue.inventory).encode())
+        sys.stdout.buffer.write(explained(shown, catalogue.inventory).encode())
     return 0
 
 
-def _judge(answer: Answer, facts: Facts, catalogue: Catalogue) -> None:
-    """Tell what the built-in rules find in the answer, by the release of the installer that asks where it says so."""
+def _judge(answer: Answer, facts: Facts, catalogue: Catalogue, sources: Sources) -> None:
+    """Print what the built-in rules find in the answer, by the release of the installer that asks where it says so."""
     if answer.side_file or answer.refusal:
         return
     release, product = facts.first("iso.release"), facts.first("product.product")
@@ -101,10 +106,11 @@ def _judge(answer: Answer, facts: Facts, catalogue: Catalogue) -> None:
     verdict = validate(text, answer.format.extension, release=release, product=product, tools=Tools.none())
     found = origins(answer, catalogue.inventory) if verdict.findings or verdict.warnings else ()
     placing = Placing(answer, found)
+    hide = hiding(catalogue, answer, facts, sources)
     for kind, findings in (("invalid", verdict.findings), ("warning", verdict.warnings)):
         for finding in findings:
             where = placing.placed(finding.message, finding.path, finding.line)
-            print(f"# {kind}: {plain(where)}", file=sys.stderr)
+            print(f"# {kind}: {plain(hide(where))}", file=sys.stderr)
 
 
 def request_of(arguments: Arguments) -> Request:

@@ -151,6 +151,7 @@ def _value(value: str | Template, escapes: dict[int, str]) -> Iterator[str | Slo
 def _fill(placeholder: Placeholder, escapes: dict[int, str], text: str) -> str:
     wrong = _NO_CHARACTER.search(text)
     if wrong:
-        reason = f"the value of {brief(placeholder.label)!r} holds {wrong[0]!a}, which XML cannot hold"
+        what = "a character" if placeholder.is_secret else ascii(wrong[0])
+        reason = f"the value of {brief(placeholder.label)!r} holds {what}, which XML cannot hold"
         raise CannotFill(reason, placeholder.label, missing=False)
     return text.translate(escapes)

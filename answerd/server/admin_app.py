@@ -8,15 +8,16 @@ how documents are stored.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
 import bottle
 
-from answerd.answers.sources import NO_SOURCES
+from answerd.answers.assumed import assumed_gates
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.errors import StatesUnknown
-from answerd.server.admin.answers import Answers, CannotRender, assumed_sources
+from answerd.server.admin.answers import Answers, CannotRender
 from answerd.server.admin.description import Description
 from answerd.server.admin.documents import Documents
 from answerd.server.admin.installs import Installs
@@ -38,6 +39,7 @@ from answerd.server.statuses import (
     METHOD_NOT_ALLOWED,
     NOT_FOUND,
     PRECONDITION_FAILED,
+    SERVICE_UNAVAILABLE,
     TOO_MANY_REQUESTS,
     UNAUTHORIZED,
 )
@@ -51,7 +53,7 @@ from answerd.server.write_guard import (
 )
 from answerd.server.wsgi import Response, keys_of, reason_line
 from answerd.server.wsgi import error_response as listener_error
-from answerd.store import StoreError
+from answerd.store import StoreAway, StoreError
 
 METHODS_WITH_BODY = ("PUT",)
 
@@ -65,8 +67,12 @@ STATUSES: dict[type[Exception], int] = {
     ConditionFailed: PRECONDITION_FAILED,
     StoreError: INTERNAL_ERROR,
     StatesUnknown: INTERNAL_ERROR,
+    StoreAway: SERVICE_UNAVAILABLE,
 }
 """The status of each reason for not doing what was asked."""
+
+RETRY_SECONDS = 5
+"""After which a client may try again while the database of many nodes is away."""
 
 
 def make_admin_app(
@@ -76,10 +82,11 @@ def make_admin_app(
     log: Callable[[str], None],
     readiness: Readiness = lambda: "",
     *,
+    sources: Sources = NO_SOURCES,
     installs: LiveInstalls | None = None,
 ) -> bottle.Bottle:
-    """Return the application. ``log`` takes a line about the service; ``installs`` are the states of installs, None
-    where there is no place for them."""
+    """Return the application. ``log`` takes a line about the service; ``sources`` fill answers beside the facts.
+    ``installs`` are the states of installs, None where there is no place for them."""
     hold_in_context()
     app = bottle.Bottle()
     app.catchall = False
@@ -87,7 +94,8 @@ def make_admin_app(
     app.add_hook("before_request", _Gate(tokens, block, log).judge)
     app.install(_errors_as_responses(log))
     app.default_error_handler = _router_error
-    sources = NO_SOURCES if installs is None else assumed_sources(installs)
+    if installs is not None:  # what is tried here is given to nobody: every machine counts as armed
+        sources = replace(sources, gates=assumed_gates(installs.shared.own_url, now=installs.now()))
     groups: tuple[Handlers, ...] = (
         Description(readiness),
         Documents(guard),
@@ -185,6 +193,8 @@ def _errors_as_responses(log: Callable[[str], None]) -> Callable[..., Any]:
                 return handler(*arguments, **named)
             except WriteRefused as error:
                 return error_response(STATUSES[type(error)], error.reason, error.problems)
+            except StoreAway as error:
+                return error_response(STATUSES[StoreAway], str(error), headers={"Retry-After": RETRY_SECONDS})
             except tuple(STATUSES) as error:
                 return error_response(STATUSES[type(error)], str(error))
             except bottle.HTTPResponse:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -21,7 +22,7 @@ from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import question_of, select
 from answerd.answers.sources import NO_SOURCES, Sources
-from answerd.errors import AnswerError, NotClaimed
+from answerd.errors import AnswerError, NotClaimed, NothingLoaded
 from answerd.facts import LARGE, Facts, Request
 from answerd.server.access import METHODS, Access
 from answerd.server.bottle_locals import hold_in_context
@@ -57,15 +58,18 @@ def make_answer_app(
     access: Access,
     readiness: Readiness = lambda: "",
     recorder: Recorder | None = None,
+    *,
+    sources: Sources = NO_SOURCES,
     installs: LiveInstalls | None = None,
 ) -> bottle.Bottle:
     """Return the application.
 
     ``catalogue`` gives the answer set in force. ``access`` guards all but ``/health``, ``/ready`` and reports.
-    ``recorder``, when set, captures each other request, with its outcome. ``installs`` are the states of installs, None
-    where there is no place for them.
+    ``recorder``, when set, captures each other request, with its outcome. ``sources`` fill placeholders that no request
+    fills. ``installs`` are the states of installs, None where there is no place for them.
     """
-    sources = NO_SOURCES if installs is None else Sources(gates=Gates(installs))
+    if installs is not None:
+        sources = replace(sources, gates=Gates(installs))
     hold_in_context()
     app = bottle.Bottle()
     app.catchall = False  # what fails unexpectedly is the listener's to answer, in one line
@@ -149,7 +153,11 @@ def _answer(
     try:
         if not _readers:
             _readers.append(ThreadPool(1))
-        facts: Facts = _readers[0].apply(_read, (request, catalogue()))
+        try:
+            loaded = catalogue()
+        except NothingLoaded as error:
+            return _refuse(exchange, OF_ERRORS[NothingLoaded], error.reason)
+        facts: Facts = _readers[0].apply(_read, (request, loaded))
         return _resolved(exchange, catalogue, facts, sources, installs)
     finally:
         _large_bodies.release()

@@ -15,11 +15,12 @@ from gevent.event import Event
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.warming import warm_up
+from answerd.errors import NothingLoaded
 from answerd.server import gc_tuning
 from answerd.server.live_set import LiveAnswerSet, WriteCounter, in_thread
 from answerd.server.request_log import RequestLog
 from answerd.server.wsgi import reason_line
-from answerd.store import StoreError
+from answerd.store import NoSetYet, StoreError
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 
@@ -60,16 +61,23 @@ class AnswerSet:
         self.digest = digest
         self._store_fault: str | None = None
         self._not_ready = "the documents are being loaded"
+        self._nothing_yet = ""
 
     def readiness(self) -> str:
         """Return why there is no set to answer from yet; empty where there is one, however old it is."""
         return self._not_ready
 
     def current(self) -> Catalogue:
-        """The answer set in force. Waits for the first load; the request's own deadline bounds the wait."""
+        """Return the answer set in force. Wait for the first load; the request's own deadline bounds the wait.
+
+        Raises `NothingLoaded` where the store was never read.
+        """
         if not self.loaded.is_set():
             self.loaded.wait()
-        return self.follower.current()
+        catalogue = self.follower.current()
+        if self._nothing_yet:
+            raise NothingLoaded(self._nothing_yet)
+        return catalogue
 
     def watch(self) -> None:
         """Look at the store for ever; what changed is in force within a second."""
@@ -97,9 +105,12 @@ class AnswerSet:
                 # One look only suspects a change: a worker that replaces another would answer from before it.
                 self.follower.refresh()
             self._note_fault(None)
+            self._nothing_yet = ""
             if self._not_ready:
                 self._not_ready = in_thread(self._absence)
         except StoreError as error:
+            if isinstance(error, NoSetYet):
+                self._nothing_yet = reason_line(str(error))
             self._note_fault(str(error))
             self._not_ready = self._not_ready and reason_line(str(error))
         self.loaded.set()

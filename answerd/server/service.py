@@ -17,11 +17,12 @@ from functools import partial
 from answerd.config import Config
 from answerd.server import allocator, gc_tuning
 from answerd.server.processes import InterimWorker, Supervisor, block_signals, stop_requested
+from answerd.server.replication import REPLICATOR, run_replicator
 from answerd.server.request_log import RequestLog
 from answerd.server.sockets import refuse_new
 from answerd.server.startup import Service, StartupError, prepare
 from answerd.server.worker import WARM_SECONDS, Worker
-from answerd.store import StoreError
+from answerd.store import ReplicatingStore, StoreError
 
 __all__ = ["StartupError", "serve"]
 
@@ -48,7 +49,8 @@ def serve(config: Config) -> int:
         gc.set_threshold(*gc_tuning.THRESHOLDS)
         sys.setswitchinterval(SWITCH_SECONDS)
         service = prepare(config, log)
-        return _run_alone(service) if config.workers == 1 else _Several(service).run()
+        needs_others = config.workers > 1 or isinstance(service.loader.store, ReplicatingStore)
+        return _Several(service).run() if needs_others else _run_alone(service)
     finally:
         log.close()
 
@@ -76,6 +78,8 @@ class _Several:
         if service.admin_socket is not None:
             self.names.append("admin API")
             self._listening.append(service.admin_socket)
+        if isinstance(service.loader.store, ReplicatingStore):
+            self.names.append(REPLICATOR)
         self._is_announced = False
 
     def run(self) -> int:
@@ -100,11 +104,13 @@ class _Several:
         return Supervisor(self, service.log).run(interim_worker, service.config.timeout_seconds)
 
     def run_child(self, index: int) -> int:
-        """Be a worker, or the process of the admin API."""
+        """Be a worker, or the process of the admin API, or the replicator."""
         os.close(self._held_open)
         for other, inherited in enumerate(self._listening):
             if other != index:
                 inherited.close()
+        if self.names[index] == REPLICATOR:
+            return run_replicator(self.service, self._parent_pipe)
         worker = Worker(self.service, reports=index == 0, parent_pipe=self._parent_pipe)
         if index < self.service.config.workers:
             worker.answer(index)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from answerd import __version__
 from answerd.addresses import Address, is_public
+from answerd.answers.sources import Sources
 from answerd.config import RELOADED, SETTINGS, Config, ConfigError, open_to_all, read_config
 from answerd.server.access import Access
 from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
@@ -26,8 +27,10 @@ from answerd.server.peer import with_port
 from answerd.server.processes import log_reopened
 from answerd.server.request_log import RequestLog
 from answerd.server.sockets import bind, local_addresses
+from answerd.store import ReplicatingStore, Store, StoreError
 from answerd.store.loader import Loader
 from answerd.store.opening import open_states, open_store
+from answerd.store.secret_files import SecretFiles, sources_of
 
 
 class StartupError(Exception):
@@ -49,6 +52,8 @@ class Service:
     long_work: LongWork
     access: Access
     admin_tokens: Tokens
+    secrets: SecretFiles
+    sources: Sources
     installs: SharedInstalls | None = None
     generation: WriteCounter = field(default_factory=WriteCounter)
     digest: Preparation = field(default_factory=Preparation)
@@ -115,6 +120,7 @@ def prepare(config: Config, log: RequestLog) -> Service:
     """Do everything that can refuse to start. Raises `StartupError` and `answerd.store.StoreError`."""
     long_work = LongWork()
     loader = Loader(open_store(config, to_serve=True), long_work, has_states=config.has_states)
+    _catch_up(loader.store, log)
     states, state_warnings = open_states(config)
     has_admin = config.admin is not None
     descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
@@ -126,12 +132,26 @@ def prepare(config: Config, log: RequestLog) -> Service:
     admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
     if descriptors.warning:
         log.service(f"warning: {descriptors.warning}")
-    for warning in (*config.warnings, *_exposure(config, sockets[0]), *loader.store.warnings(), *state_warnings):
+    secrets = SecretFiles(config.secrets_dir)
+    exposure = _exposure(config, sockets[0])
+    for warning in (*config.warnings, *exposure, *loader.store.warnings(), *state_warnings, *secrets.warnings()):
         log.service(f"warning: {warning}")
-    admission = Admission(descriptors.answers, config.workers + 1)  # the last is the interim worker's
-    access, admin_tokens = Access(config.answer_tokens, config.allow), Tokens(config.admin_tokens)
+    for problem in secrets.problems():
+        log.service(f"problem: {problem}")
     service = Service(
-        config, log, loader, descriptors, admission, sockets, certificate, admin_socket, long_work, access, admin_tokens
+        config,
+        log,
+        loader,
+        descriptors,
+        Admission(descriptors.answers, config.workers + 1),  # the last is the interim worker's
+        sockets,
+        certificate,
+        admin_socket,
+        long_work,
+        Access(config.answer_tokens, config.allow),
+        Tokens(config.admin_tokens),
+        secrets,
+        sources_of(secrets),
     )
     if states is not None:
         service.installs = SharedInstalls(states, config)
@@ -147,6 +167,15 @@ def _exposure(config: Config, listening: socket.socket) -> Iterator[str]:
         public = next((address for address in reached if is_public(address)), None)
         if public:
             yield open_to_all(with_port(public, port))
+
+
+def _catch_up(store: Store, log: RequestLog) -> None:
+    """Bring a replica up to date, so that the first answers are those of the database, where it can be reached."""
+    if isinstance(store, ReplicatingStore):
+        try:
+            store.catch_up()
+        except StoreError as error:
+            log.service(f"warning: {error}; starting with what this node's replica has")
 
 
 def _bind(setting: str, address: Address, count: int) -> list[socket.socket]:

@@ -18,6 +18,7 @@ from answerd.errors import (
     EmptyAnswer,
     GateClosed,
     NotClaimed,
+    NothingLoaded,
     StatesUnknown,
 )
 
@@ -74,6 +75,7 @@ ANSWER_STATUSES: Final = frozenset(status.code for status in STATUSES if status.
 ADMIN_STATUSES: Final = frozenset(status.code for status in STATUSES if status.admin)
 
 OF_ERRORS: Final[Mapping[type[AnswerError], int]] = {
+    NothingLoaded: SERVICE_UNAVAILABLE,
     NotClaimed: NOT_FOUND,
     GateClosed: NOT_FOUND,
     StatesUnknown: SERVICE_UNAVAILABLE,

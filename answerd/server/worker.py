@@ -30,6 +30,7 @@ from answerd.server.serving import Limits
 from answerd.server.startup import Service
 from answerd.server.write_guard import WriteGuard
 from answerd.store import WritableStore
+from answerd.store.secret_files import LOOK_SECONDS
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """No more than are read from at once: a connection that has sent its request is not idle when the next ones come."""
@@ -52,6 +53,7 @@ class Worker:
         has prepared the answers, so this one need not."""
         self.service = service
         self.is_interim = is_interim
+        self.reports = reports
         self.parent_pipe = parent_pipe
         self.stopping = Event()
         self.listeners: list[Listener] = []
@@ -77,7 +79,12 @@ class Worker:
             Listener(
                 service.sockets[worker],
                 make_answer_app(
-                    self.answers.current, service.access, self.answers.readiness, _recorder(service), self.installs
+                    self.answers.current,
+                    service.access,
+                    self.answers.readiness,
+                    _recorder(service),
+                    sources=service.sources,
+                    installs=self.installs,
                 ),
                 limits=Limits(timeout=config.timeout_seconds, max_lingering=service.descriptors.lingering),
                 log=service.log,
@@ -98,7 +105,13 @@ class Worker:
         self.guard = WriteGuard(cast(WritableStore, service.loader.store), self.answers.follower, CooperativeYield())
         block = FailureBlock(time.monotonic)
         app = make_admin_app(
-            self.guard, service.admin_tokens, block, service.log.service, self.answers.readiness, installs=self.installs
+            self.guard,
+            service.admin_tokens,
+            block,
+            service.log.service,
+            self.answers.readiness,
+            sources=service.sources,
+            installs=self.installs,
         )
         limits = Limits(
             timeout=config.timeout_seconds,
@@ -131,6 +144,7 @@ class Worker:
         if self.installs is not None:
             gevent.spawn(self.installs.watch)
             gevent.spawn(self.installs.write_forever)
+        gevent.spawn(self._watch_secrets)
         for listener in self.listeners:
             listener.start()
         if self.guard is not None:
@@ -158,6 +172,27 @@ class Worker:
         while True:
             gevent.sleep(allocator.LOOK_SECONDS)
             in_thread(trimmer.look)
+
+    def _watch_secrets(self) -> None:
+        """Look at the secrets for ever, in a thread; a change is in force within a second."""
+        secrets = self.service.secrets
+        if secrets.directory is None:
+            return
+        said = {*secrets.warnings(), *secrets.problems()}
+        while True:
+            gevent.sleep(LOOK_SECONDS)
+            try:
+                if not in_thread(secrets.look) or not self.reports:
+                    continue
+            except Exception as error:  # whatever it is, the secrets in force stay and the next look comes
+                self.service.log.service(f"warning: the secrets cannot be looked at: {type(error).__name__}")
+                continue
+            now = {f"warning: {warning}": warning for warning in secrets.warnings()}
+            now |= {f"problem: {problem}": problem for problem in secrets.problems()}
+            for line, sentence in now.items():
+                if sentence not in said:
+                    self.service.log.service(line)
+            said = set(now.values())
 
     def _warm_guard(self, guard: WriteGuard) -> None:
         self.answers.warm.wait()

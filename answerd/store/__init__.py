@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
@@ -28,6 +28,10 @@ def no_progress(done: int, total: int) -> None:
 
 class StoreError(Exception):
     """The store cannot be opened, read or written; one line that says which part of it and why."""
+
+
+class StoreAway(StoreError):
+    """The database cannot be reached at this moment, or did not answer in time. Trying again later may succeed."""
 
 
 class NoSetYet(StoreError):
@@ -212,6 +216,20 @@ class Transaction(Protocol):
 
     def close(self) -> None:
         """Undo what was not committed, and release the lock."""
+
+
+@runtime_checkable
+class ReplicatingStore(Protocol):
+    """A store whose set is a local copy of a database, kept up to date by a process of its own."""
+
+    def catch_up(self) -> None:
+        """Bring the copy up to date once, before the service starts. Raises `StoreError` where the database is away."""
+
+    def replicate(self, log: Callable[[str], None], changed: Callable[[], None], stop: int) -> None:
+        """Keep the copy up to date until the file descriptor ``stop`` can be read from.
+
+        ``log`` takes a line about the service; ``changed`` is called when the copy has something new.
+        """
 
 
 class WritableStore(Store, Protocol):

@@ -274,8 +274,9 @@ def migrate_postgres(
 
 def _migrate_postgres(database: peewee.PostgresqlDatabase, described: str, migrations: Sequence[Migration]) -> None:
     with database.atomic():
-        if not database.table_exists("schema_version"):
-            if database.get_tables():
+        tables = set(database.get_tables())  # one question: another process may be making them
+        if "schema_version" not in tables:
+            if tables:
                 raise StoreError(
                     f"the database {described} belongs to another program: name a database of answerd's own"
                 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from answerd.store.migrations import migrate_postgres
 from answerd.store.postgres_connection import LOOK_SECONDS, WRITE_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import PostgresTransaction
 from answerd.store.replica import ROWS_AT_ONCE, Replica
+from answerd.store.replicator import Replicator
 from answerd.store.sqlite_changes import ChangeReader, difference_from
 from answerd.store.tables import DocumentRow, rows
 
@@ -186,6 +188,17 @@ class ReplicatedStore(PostgresStore):
     def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> PostgresTransaction:
         """Lock the counter, after up to ``wait`` seconds. Raises `StoreError`."""
         return _ReplicatedTransaction(self.replica, self.server, author, wait)
+
+    def catch_up(self) -> None:
+        """Bring the replica up to date once. Raises `StoreError` where the database is away."""
+        with self.server.connected() as database, self.server.faults("opened"):
+            migrate_postgres(database, self.described)
+            with self.replica.file.faults("written"):
+                self.replica.bring_up_to_date(database)
+
+    def replicate(self, log: Callable[[str], None], changed: Callable[[], None], stop: int) -> None:
+        """Keep the replica up to date until the file descriptor ``stop`` can be read from."""
+        Replicator(self.server, self.replica, log, changed, stop).run()
 
     def close_if_idle(self) -> None:
         """Close the connection to the replica, unless it is in use this moment. For the moment before a fork."""

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import peewee
 
-from answerd.store import StoreError
+from answerd.store import StoreAway, StoreError
 
 if TYPE_CHECKING:
     import psycopg
@@ -44,11 +44,7 @@ _SETTINGS: dict[str, Any] = {
 """Found by measurement; a URL's own parameters come first."""
 
 
-class ConnectionLost(StoreError):
-    """The database cannot be reached, or did not answer in time. Another connection may succeed."""
-
-
-class CommitUnknown(StoreError):
+class CommitUnknown(StoreAway):
     """The connection was lost during COMMIT: the write may have been stored."""
 
 
@@ -83,11 +79,11 @@ class PostgresServer:
         try:
             yield
         except (peewee.OperationalError, peewee.InterfaceError) as error:
-            raise ConnectionLost(f"the database {self.described} cannot be {done}: {_reason(error)}") from None
+            raise StoreAway(f"the database {self.described} cannot be {done}: {_reason(error)}") from None
         except peewee.PeeweeException as error:
             raise StoreError(f"the database {self.described} cannot be {done}: {_reason(error)}") from None
         except OSError as error:
-            raise ConnectionLost(f"the database {self.described} cannot be {done}: {error}") from None
+            raise StoreAway(f"the database {self.described} cannot be {done}: {error}") from None
 
 
 def described(url: str) -> str:

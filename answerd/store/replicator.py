@@ -14,7 +14,7 @@ import select
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 import peewee
 
@@ -34,13 +34,6 @@ LONGEST_RETRY_SECONDS = 1.0
 _FAULTS = (StoreError, peewee.PeeweeException, sqlite3.Error, OSError)
 
 
-class Waker(Protocol):
-    """What ends a wait before its time: a file descriptor that becomes readable."""
-
-    def fileno(self) -> int:
-        """Return the descriptor."""
-
-
 class Replicator:
     """Follows the database. Plain blocking code: it has its process to itself."""
 
@@ -50,10 +43,10 @@ class Replicator:
         replica: Replica,
         log: Callable[[str], None],
         changed: Callable[[], None],
-        stop: Waker,
+        stop: int,
     ) -> None:
         """``log`` takes a line about the service; ``changed`` is called when the replica has something new; the
-        replicator ends once ``stop`` is readable."""
+        replicator ends once the file descriptor ``stop`` can be read from."""
         self._server = server
         self._replica = replica
         self._log = log
@@ -105,11 +98,11 @@ class Replicator:
 
     def _waits(self, database: peewee.PostgresqlDatabase | None, seconds: float) -> bool:
         """Wait for a notice or the end of the pause; return whether to stop."""
-        watched: list[int] = [self._stop.fileno()]
+        watched: list[int] = [self._stop]
         if database is not None:
             watched.append(_raw(database).fileno())
         readable, _, _ = select.select(watched, [], [], seconds)
-        if self._stop.fileno() in readable:
+        if self._stop in readable:
             return True
         if database is not None and len(watched) > 1 and watched[1] in readable:
             # Notices pile up in the driver until they are taken; what they say is that there is something to read.
@@ -120,7 +113,7 @@ class Replicator:
 
     def _waits_to_stop(self, seconds: float) -> bool:
         spread = seconds * random.uniform(0.8, 1.2)  # noqa: S311 - nodes that lost one database come back one by one
-        return bool(select.select([self._stop.fileno()], [], [], spread)[0])
+        return bool(select.select([self._stop], [], [], spread)[0])
 
     def _note_away(self, error: Exception) -> None:
         if not self._is_away:

@@ -176,6 +176,12 @@ def _documents_below(root: Path) -> tuple[RawDocument, ...]:
     return changes.added
 
 
+def ignored_files(directory: str | Path) -> list[tuple[str, str]]:
+    """Return the files of a directory that do not count as documents, with why. Raises `StoreError`."""
+    root = Path(directory)
+    return list(_no_documents(root, Boundary.of(root, Mounts.of(read_table()))))
+
+
 def _no_documents(root: Path, boundary: Boundary, below: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
     """The files that do not count as documents, with why; hidden ones are not worth a word. Raises `StoreError`."""
     try:

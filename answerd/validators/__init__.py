@@ -11,7 +11,7 @@ and read back alike. They use `answerd.formats` only to describe an error of syn
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from answerd.validators import (
@@ -26,7 +26,7 @@ from answerd.validators import (
 from answerd.validators.tools import ToolRequest, Tools
 from answerd.validators.verdict import Finding, Remarks, Verdict
 
-__all__ = ["Finding", "Tools", "Verdict", "validate"]
+__all__ = ["TOOL_OF_FORMAT", "Finding", "Tools", "Verdict", "validate"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,22 @@ def validate(
     if request is not None:
         (Tools.find() if tools is None else tools).judge(request, remarks)
     return remarks.verdict()
+
+
+TOOL_OF_FORMAT: Mapping[str, str] = {
+    "toml": "proxmox-auto-install-assistant",
+    "yaml": "cloud-init",
+    "yml": "cloud-init",
+    "json": "ignition-validate",
+    "ign": "ignition-validate",
+    "xml": "xmllint",
+    "autoyast": "xmllint",
+    "unattend": "xmllint",
+    "ks": "ksvalidator",
+    "preseed": "debconf-set-selections",
+    "seed": "debconf-set-selections",
+}
+"""The installer's own program that reads answers of a format, by extension."""
 
 
 def _judge_toml(answer: _Answer, remarks: Remarks) -> ToolRequest | None:

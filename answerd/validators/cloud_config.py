@@ -187,7 +187,11 @@ def _judge_top(items: dict[str, Node], has_header: bool, remarks: Remarks) -> No
         _judge_autoinstall(items["autoinstall"], remarks)
         remarks.judged_by("Ubuntu autoinstall keys")
         if not has_header:
-            remarks.warn(f"the first line is not {HEADER!r}: cloud-init ignores user-data without it", line=1)
+            remarks.warn(
+                f"the first line is not {HEADER!r}: without it cloud-init ignores user-data, and Ubuntu's "
+                "installer asks its questions; put it there",
+                line=1,
+            )
     elif has_header:
         remarks.judged_by("cloud-config shape")
         misplaced = [key for key in items if key in AUTOINSTALL_KEYS and key.endswith("-commands")]

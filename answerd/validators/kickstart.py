@@ -58,7 +58,9 @@ def judge(text: str, remarks: Remarks) -> str | None:
         versions = importlib.import_module("pykickstart.version")
         parser = _recording_parser()
     except ImportError:
-        remarks.note("pykickstart is not installed (pip install 'answerd[validators]'): not judged by it")
+        remarks.note(
+            "pykickstart is not installed (pip install pykickstart, or '.[validators]' from a clone): not judged by it"
+        )
         return None
     plain = without_includes(text)
     if plain != text:

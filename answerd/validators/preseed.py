@@ -67,7 +67,8 @@ def _judge_selection(line: int, selection: str, goes_on: bool, remarks: Remarks)
     if type_ not in TYPES:
         # Where a word is missing, what looks like the question may be its value, so the message does not name it.
         known = remarks.hint(type_, TYPES)
-        remarks.warn(f"the third word is no debconf type, the line is skipped{known}", question, line)
+        types = "" if known else f"; the types are {', '.join(sorted(TYPES))}"
+        remarks.warn(f"the third word is no debconf type, the line is skipped{known}{types}", question, line)
         return
     if "/" not in question:
         remarks.warn("a question has the form template/name", question, line)

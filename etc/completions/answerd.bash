@@ -3,7 +3,7 @@ _answerd() {
     local word=${COMP_WORDS[COMP_CWORD]} options=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'serve render check diff validate-answer captures import export config boot-config -h --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'serve render check diff validate-answer captures inventory import export config boot-config migrate -h --help --version' -- "$word")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -13,10 +13,12 @@ _answerd() {
         diff) options='--summary --show-secrets --no-pager --json -h --help' ;;
         validate-answer) options='--format --release --product -h --help' ;;
         captures) options='--machine --status --since --json -h --help' ;;
+        inventory) options='--to --dry-run --json -h --help' ;;
         import) options='--prune -h --help' ;;
         export) options='--force -h --help' ;;
         config) options='-h --help' ;;
         boot-config) options='--url --proxy-dhcp -h --help' ;;
+        migrate) options='-h --help' ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

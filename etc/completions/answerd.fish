@@ -7,10 +7,12 @@ complete -c answerd -n __fish_use_subcommand -a check -d 'Every problem of the a
 complete -c answerd -n __fish_use_subcommand -a diff -d 'Whose answers would change if OTHER were in force, and how.' -f
 complete -c answerd -n __fish_use_subcommand -a validate-answer -d 'Judge an answer, from FILE or standard input.' -f
 complete -c answerd -n __fish_use_subcommand -a captures -d 'The recorded requests (SERVICE_CAPTURE_DIR), newest first.' -f
+complete -c answerd -n __fish_use_subcommand -a inventory -d 'The rows of all inventories; rows from machines’ output.' -f
 complete -c answerd -n __fish_use_subcommand -a import -d 'Copy a directory of documents into the database.' -f
 complete -c answerd -n __fish_use_subcommand -a export -d 'Write the database’s documents into a directory.' -f
 complete -c answerd -n __fish_use_subcommand -a config -d 'Every setting, its value and where it came from.' -f
 complete -c answerd -n __fish_use_subcommand -a boot-config -d 'Write a DHCP server’s configuration for network boot.' -f
+complete -c answerd -n __fish_use_subcommand -a migrate -d 'Take over another service’s data.' -f
 complete -c answerd -n '__fish_seen_subcommand_from render' -l format -r -f -a 'toml yaml yml json ign xml autoyast unattend ks preseed seed cfg ipxe' -d 'The format that is asked for, as a URL segment would: an extension or an alias, such as ks or rhel.'
 complete -c answerd -n '__fish_seen_subcommand_from render' -l body -r -F -d 'The request’s body; "-" is standard input.'
 complete -c answerd -n '__fish_seen_subcommand_from render' -l query -r -f -d 'The request’s query; path= in it is the URL’s path: "path=/rhel/ks&serial=7ABC123".'
@@ -32,6 +34,9 @@ complete -c answerd -n '__fish_seen_subcommand_from captures' -l machine -r -f -
 complete -c answerd -n '__fish_seen_subcommand_from captures' -l status -r -f -d 'Only requests with this outcome: 404, or 4xx for all from 400 to 499.'
 complete -c answerd -n '__fish_seen_subcommand_from captures' -l since -r -f -d 'Only requests of the last 30m, 1h, 2d, or since 2026-11-20 or 2026-11-20T21:00:00Z.'
 complete -c answerd -n '__fish_seen_subcommand_from captures' -l json -d 'For programs.'
+complete -c answerd -n '__fish_seen_subcommand_from inventory' -l to -r -f -d 'The inventory that rows are added to, in place of "default" (inventory.csv).'
+complete -c answerd -n '__fish_seen_subcommand_from inventory' -l dry-run -d 'Print the rows, and change nothing.'
+complete -c answerd -n '__fish_seen_subcommand_from inventory' -l json -d 'For programs.'
 complete -c answerd -n '__fish_seen_subcommand_from import' -l prune -d 'Remove the documents of the database that DIR does not have.'
 complete -c answerd -n '__fish_seen_subcommand_from export' -l force -d 'Export into a directory that is not empty; files of the same names are replaced.'
 complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l url -r -f -d 'Where machines reach this service, http://192.0.2.10:8000; the listen address when not given.'

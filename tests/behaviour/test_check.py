@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
+from answerd.check import check
+from answerd.validators import Tools
 from tests.support.fleet import Fleet
 
 SETS: dict[str, tuple[Mapping[str, str], list[str], list[str]]] = {
@@ -101,6 +104,20 @@ def test_it_counts_the_answers_that_it_tried(fleet: Fleet) -> None:
 def test_a_check_holds_everything_that_is_a_problem_of_the_set(fleet: Fleet) -> None:
     fleet.write({"proxmox.toml": "x = 1\n", "n1.toml": 'extends = "ghost"\n', "groups/g.toml": "members = 7\n"})
     assert set(fleet.problems()) <= set(fleet.check().problems)
+
+
+@pytest.mark.parametrize("is_installed", [False, True], ids=["a tool that is not there", "a tool that is"])
+def test_that_a_tool_was_asked_about_some_only_is_said_of_a_tool_that_is_there(
+    fleet: Fleet, tmp_path: Path, is_installed: bool
+) -> None:
+    fleet.write({f"node{number}.ks": f"lang l{number}\n" for number in range(10)})
+    tool = tmp_path / "ksvalidator"
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    tools = Tools({"ksvalidator": str(tool)} if is_installed else {})
+    notes = check(fleet.loader.catalogue, tools).notes
+    assert any("ksvalidator was asked about 8 answers only" in note for note in notes) == is_installed
+    assert any("ksvalidator is not installed" in note for note in notes) != is_installed
 
 
 def test_a_check_changes_nothing(fleet: Fleet) -> None:

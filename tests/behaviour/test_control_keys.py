@@ -111,7 +111,11 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "an empty match in XML": ("groups/g.xml", "<r><answer-meta><match/></answer-meta></r>", "match"),
     "an unknown element in XML": ("groups/g.xml", "<r><answer-meta><membre>a</membre></answer-meta></r>", "'member'"),
     "a template of another word in XML": ("n1.xml", '<r><answer-meta template="off"/></r>', "template"),
-    "a pattern of punctuation in XML": ("groups/g.xml", '<r><answer-meta><match a="--"/></answer-meta></r>', "a"),
+    "a pattern of punctuation in XML": (
+        "groups/g.xml",
+        '<r><answer-meta><match a="--"/></answer-meta></r>',
+        "punctuation",
+    ),
     "members in a YAML machine": ("n1.yaml", "members: [a]\n", "members has no meaning in a machine"),
     "a match with a map in YAML": ("groups/g.yaml", "match: {a: {b: c}}\n", "match"),
     "a match with nothing in YAML": ("groups/g.yaml", "match: {a: }\n", "match"),

@@ -7,10 +7,12 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from answerd.server.admission import LEAST_FOR_ANSWERS, divide
+from tests.http.listener_harness import Server
 from tests.http.listener_harness import serving as listening
 from tests.support.replies import Reply, chunked, exchange, post, receive, request_bytes
 from tests.support.service import PROGRAM, Service
@@ -23,10 +25,19 @@ MEGABYTE = 1_048_576
 SQLITE = {"SERVICE_STORE": "sqlite", "SERVICE_ADMIN_ADDR": "127.0.0.1:0", "SERVICE_ADMIN_TOKEN": ADMIN_TOKEN}
 
 
-@pytest.fixture
-def admin(serving: Callable[..., Service], tmp_path: Path) -> Service:
-    """The program with a database, both tokens set."""
-    return serving(SERVICE_DB_PATH=tmp_path / "a.db", SERVICE_ANSWER_TOKEN=TOKEN, **SQLITE)
+@pytest.fixture(scope="module")
+def admin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The program with a database, both tokens set. No test changes what the others see."""
+    settings: dict[str, Any] = {"SERVICE_DB_PATH": tmp_path_factory.mktemp("admin") / "a.db", **SQLITE}
+    with Service(SERVICE_ANSWER_TOKEN=TOKEN, **settings) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def patient() -> Iterator[Server]:
+    """A listener whose deadline is farther away than the patience of any client."""
+    with listening(limits={"timeout": 60.0}) as server:
+        yield server
 
 
 # --- memory ---------------------------------------------------------------------------------------------------------
@@ -104,10 +115,10 @@ def test_what_an_answer_held_is_given_back_when_its_client_is_cut_off() -> None:
 
 
 @pytest.mark.parametrize("chunk", [b"ffffffffffffffff\r\nabc", b"100001\r\n", b"5\r\nhello\r\n0fffff;a=b\r\n"])
-def test_a_chunk_beyond_the_limit_is_refused_before_it_is_sent(chunk: bytes) -> None:
+def test_a_chunk_beyond_the_limit_is_refused_before_it_is_sent(patient: Server, chunk: bytes) -> None:
     head = b"POST /echo HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n"
-    with listening(limits={"timeout": 60.0}) as server, server.connect() as client:
-        client.sendall(head + chunk)  # and waits: the deadline is farther away than the client's patience
+    with patient.connect() as client:
+        client.sendall(head + chunk)  # and waits
         assert receive(client).status == 413
 
 

@@ -132,7 +132,7 @@ def test_check_names_key_layer_and_rule_of_a_finding(answers: Path) -> None:
     (answers / "node2.toml").write_text('extends = "base"\n[global]\nkeyboard = "xx"\n')
     shown = printed(answers, "check", status=1)
     assert re.search(r'^problem: machine "node2" \(toml\): global\.keyboard.*\(node2\.toml:3\)$', shown, re.MULTILINE)
-    assert re.search(r"^3 answers tried, 1 problems, .*; mend the problems", shown, re.MULTILINE)
+    assert re.search(r"^3 answers tried, 1 problem, .*; mend the problems", shown, re.MULTILINE)
 
 
 def test_check_tells_the_same_of_many_machines_once_and_lists_them_for_programs(answers: Path) -> None:

@@ -210,10 +210,6 @@ def status_of(outcome: Outcome) -> int:
     return 413 if outcome.request.body_too_large else 200
 
 
-def test_the_table_is_long_enough_to_be_worth_its_name() -> None:
-    assert len(MALFORMED) >= 60
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_the_reader_judges_the_same_whole_and_byte_by_byte(name: str) -> None:
     data, status = ALL[name]

@@ -20,6 +20,9 @@ from tests.support.service import Service
 
 TOKEN = "openapi-admin-token-0123456789"
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
+BYTES = "application/octet-stream"
+"""What documents are to generated clients, which would otherwise parse them by their type."""
+
 EXAMPLES = 20
 """Requests generated for each operation, beside those of the coverage phase."""
 
@@ -47,11 +50,12 @@ def test_the_description_repeats_tables_of_the_program_as_they_are() -> None:
     assert described["info"]["version"] == __version__
     assert parameters["format"]["schema"] == {"type": "string", "enum": [*FORMATS], "default": DEFAULT_FORMAT}
     assert parameters["identifier"]["schema"]["maxLength"] == IDENTIFIER_LENGTH
-    assert sorted(described["paths"]["/default"]["get"]["responses"]["200"]["content"]) == types
+    assert sorted(described["paths"]["/default"]["get"]["responses"]["200"]["content"]) == sorted([*types, BYTES])
     assert described["paths"]["/default"]["put"]["requestBody"]["content"]["text/plain"]["schema"] == {
         "type": "string",
         "maxLength": DOCUMENT_LIMIT,
     }
+    assert next(iter(described["paths"]["/default"]["put"]["requestBody"]["content"])) == BYTES
     assert schemas["Error"]["required"] == ["error"]
 
 

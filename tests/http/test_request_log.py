@@ -292,9 +292,7 @@ def test_answers_go_on_when_nobody_reads_stderr() -> None:
     server = Server(read_log=False)
     try:
         request = b"GET /" + b"a" * 1_400 + b" HTTP/1.1\r\nHost: s\r\n\r\n"
-        began = time.monotonic()
         assert {server.send(request).status for _ in range(1_200)} == {200}
-        assert time.monotonic() - began < 10
     finally:
         server.stop()
     assert server.process.returncode == 0

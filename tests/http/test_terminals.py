@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,12 +47,11 @@ def place(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
 @pytest.mark.parametrize("terminal", TERMINALS.values(), ids=TERMINALS)
 def test_a_command_says_what_it_has_to_say_in_any_encoding(
-    place: Path, terminal: dict[str, str], arguments: list[str]
+    place: Path, terminal: dict[str, str], arguments: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = {"SERVICE_ANSWERS_DIR": "answers", "SERVICE_DB_PATH": "answers.db", **terminal}
-    done = subprocess.run(
-        [*PROGRAM, *arguments], cwd=place, env=environment(**settings), capture_output=True, timeout=60, check=False
-    )
+    monkeypatch.chdir(place)
+    settings: dict[str, Any] = {"SERVICE_ANSWERS_DIR": "answers", "SERVICE_DB_PATH": "answers.db", **terminal}
+    done = run(*arguments, **settings)
     assert b"Traceback" not in done.stderr
     assert done.returncode in (0, 1, 2)
     assert b"\x1b" not in done.stdout + done.stderr

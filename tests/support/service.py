@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.support.commands import run_forked, starts_alike
 from tests.support.replies import Reply, exchange, request_bytes
 
 PROGRAM = [sys.executable, "-m", "answerd"]
@@ -27,9 +28,12 @@ def environment(**settings: object) -> dict[str, str]:
 
 
 def run(*arguments: str, stdin: bytes = b"", **settings: object) -> subprocess.CompletedProcess[bytes]:
-    """One command of the program, to its end."""
+    """Run one command of the program to its end (`tests.support.commands`)."""
+    environ = environment(**settings)
+    if arguments[:1] not in ((), ("serve",)) and starts_alike(environ):
+        return run_forked(arguments, stdin, environ)
     return subprocess.run(
-        [*PROGRAM, *arguments], input=stdin, env=environment(**settings), capture_output=True, timeout=60, check=False
+        [*PROGRAM, *arguments], input=stdin, env=environ, capture_output=True, timeout=60, check=False
     )
 
 

@@ -53,6 +53,15 @@ def test_a_document_is_stored_and_returned_as_written(
     assert admin.get(f"{path}?format={extension}").status == 404
 
 
+def test_a_format_that_is_not_there_names_those_that_are(admin: Admin) -> None:
+    for extension in ("ks", "ipxe"):
+        admin.put(f"/machines/a?format={extension}", "x\n")
+    admin.put("/groups/b?format=ks", "x\n")
+
+    assert admin.get("/machines/A").error == 'there is no machine "A" (toml); it exists as ks, ipxe: ask with ?format='
+    assert admin.get("/machines/b").error == 'there is no machine "b" (toml)'
+
+
 def test_the_format_is_toml_where_none_is_asked_for(admin: Admin) -> None:
     admin.put("/machines/a", "x = 1\n")
 

@@ -176,6 +176,9 @@ def test_an_absent_store_names_the_services_settings_that_were_not_read(
         .err[0]
         .endswith("answerd.env exists and was not read: set SERVICE_ENV_FILE=answerd.env to use its settings")
     )
+    for arguments in (["captures"], ["export", "out"]):
+        shell.set(SERVICE_DB_PATH="absent.db")
+        assert "set SERVICE_ENV_FILE=answerd.env" in shell(*arguments).err[0]
     monkeypatch.delenv("SERVICE_ANSWERS_DIR")
     shell.set(SERVICE_ENV_FILE="answerd.env")
     assert shell("render", "node1", "--format", "toml").status == 0
@@ -315,7 +318,7 @@ def test_captures_are_filtered_and_their_names_can_be_replayed(shell: Shell) -> 
 def test_the_columns_of_captures_are_aligned(shell: Shell) -> None:
     directory = shell.place / "captures"
     captures.make_directory(directory)
-    for target, outcome in (("/a", "200 x"), ("/longer?serial=7ABC123", "404 nothing")):
+    for target, outcome in (("/a", "200 x"), ("/longer?serial=7ABC123", "404 nothing"), ("/b", f"500 {'long ' * 40}")):
         capture(directory, datetime.now(UTC), target, outcome)
     shell.set(SERVICE_CAPTURE_DIR=directory)
     lines = shell("captures").out

@@ -71,6 +71,7 @@ def test_nothing_set_gives_the_defaults_without_a_warning() -> None:
         admin_tokens=(),
         admin_token_file=None,
         trusted_proxies=(),
+        secrets_dir=None,
         tls_cert=None,
         tls_key=None,
         capture_dir=None,
@@ -99,6 +100,7 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         "SERVICE_ADMIN_ADDR": "localhost:8001",
         "SERVICE_ADMIN_TOKEN": LONG_TOKEN + "2",
         "SERVICE_TRUSTED_PROXIES": "10.0.0.0/8, fd00::/8,192.0.2.7",
+        "SERVICE_SECRETS_DIR": "/secrets",
         "SERVICE_TLS_CERT": "/c.pem",
         "SERVICE_TLS_KEY": "/k.pem",
         "SERVICE_CAPTURE_DIR": "/capture",
@@ -127,6 +129,7 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         admin_tokens=(LONG_TOKEN + "2",),
         admin_token_file=None,
         trusted_proxies=tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "fd00::/8", "192.0.2.7/32"))),
+        secrets_dir="/secrets",
         tls_cert="/c.pem",
         tls_key="/k.pem",
         capture_dir="/capture",
@@ -137,6 +140,16 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         sources={setting.name: "default" if setting.name in apart else "environment" for setting in SETTINGS},
         warnings=(),
     )
+
+
+def test_the_credentials_of_a_unit_are_the_secrets_where_no_directory_is_set() -> None:
+    config = read_config({"CREDENTIALS_DIRECTORY": " /run/credentials/answerd.service\n", "SERVICE_SECRETS_DIR": ""})
+    assert config.secrets_dir == "/run/credentials/answerd.service"
+    assert config.sources["SERVICE_SECRETS_DIR"] == "default"
+    assert read_config({"CREDENTIALS_DIRECTORY": "/a", "SERVICE_SECRETS_DIR": "/b"}).secrets_dir == "/b"
+    assert read_config({"CREDENTIALS_DIRECTORY": " "}).secrets_dir is None
+    in_file = one_file("SERVICE_SECRETS_DIR=/c\n")
+    assert read_config({"CREDENTIALS_DIRECTORY": "/a", "SERVICE_ENV_FILE": ENV_PATH}, in_file).secrets_dir == "/c"
 
 
 @pytest.mark.parametrize("empty", ["", " ", "\t \n"], ids=["empty", "a blank", "white space"])

@@ -304,7 +304,7 @@ class Followed:
         self.lines: list[str] = []
         self.changes = 0
         reading, self._writing = os.pipe()
-        self._stop = os.fdopen(reading, "rb")
+        self._stop = reading
         self.replica: Replica = node.replica
         replicator = Replicator(node.server, node.replica, self.lines.append, self._changed, self._stop)
         self._thread = threading.Thread(target=replicator.run)
@@ -319,7 +319,7 @@ class Followed:
     def __exit__(self, *_: object) -> None:
         os.close(self._writing)
         self._thread.join(20)
-        self._stop.close()
+        os.close(self._stop)
         assert not self._thread.is_alive()
 
 

@@ -4,15 +4,16 @@ What they are tested for is when they make the environment, when they leave it a
 missing, and what they start. That a real pip can install the package is seen by running them.
 """
 
-import os
 import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.service import write_tree
+from tests.support.unprivileged import reachable, started_as_nobody
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -47,6 +48,7 @@ class Sandbox:
 
     root: Path
     environ: dict[str, str] = field(default_factory=dict)
+    rights: dict[str, Any] = field(default_factory=dict)
 
     @property
     def checkout(self) -> Path:
@@ -74,6 +76,7 @@ class Sandbox:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            **self.rights,
         )
 
     def run(self, script: str, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
@@ -264,9 +267,10 @@ def test_no_python_at_all_is_said(sandbox: Sandbox) -> None:
     assert "no python3 is on PATH" in done.stderr
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root can write everywhere")
 def test_a_checkout_that_cannot_be_written_is_named(sandbox: Sandbox) -> None:
+    reachable(sandbox.root)
     sandbox.checkout.chmod(0o555)
+    sandbox.rights = started_as_nobody()
     done = sandbox.run("serve")
     assert done.returncode == 1
     assert f"cannot write in {sandbox.checkout}" in done.stderr
@@ -283,6 +287,45 @@ def test_the_test_command_runs_every_stage_and_ends_as_the_first_that_failed(san
 def test_arguments_of_the_test_command_go_to_pytest_alone(sandbox: Sandbox) -> None:
     assert sandbox.run("test", "-k", "listener", RUFF="3").returncode == 0
     assert "python -m pytest -k listener" in sandbox.notes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed"),
+    [
+        (["unit"], "tests/unit"),
+        (["http", "-k", "tls"], "tests/http -k tls"),
+        (["unit", "behaviour"], "tests/unit tests/behaviour"),
+        (["-k", "unit"], "-k unit"),
+        (["no_such_part"], "no_such_part"),
+    ],
+    ids=" ".join,
+)
+def test_a_part_is_a_folder_of_tests(sandbox: Sandbox, arguments: list[str], passed: str) -> None:
+    for name in ("unit", "behaviour", "http"):
+        (sandbox.checkout / "tests" / name).mkdir(parents=True)
+    assert sandbox.run("test", *arguments).returncode == 0
+    assert f"python -m pytest {passed}" in sandbox.notes
+
+
+@pytest.mark.parametrize("option", [["--python", "3.11"], ["--python=3.11"]], ids=" ".join)
+def test_another_python_has_an_environment_of_its_own(sandbox: Sandbox, option: list[str]) -> None:
+    assert sandbox.run("test", "-x").returncode == 0
+    assert sandbox.run("test", *option, "-x").returncode == 0
+    assert (sandbox.environments, sandbox.installs) == (2, 2)
+    assert (sandbox.checkout / ".venv-3.11" / "bin" / "python").exists()
+    assert sandbox.run("test", *option, "-x").returncode == 0
+    assert (sandbox.environments, sandbox.installs) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [("3.99", "no python3.99 is on PATH"), ("3", "a version such as 3.13"), ("../x", "a version such as 3.13")],
+)
+def test_a_python_that_is_not_there_is_named(sandbox: Sandbox, version: str, reason: str) -> None:
+    done = sandbox.run("test", "--python", version)
+    assert done.returncode == 1
+    assert reason in done.stderr
+    assert not list(sandbox.checkout.glob(".venv*"))
 
 
 def test_the_tests_do_not_see_the_settings_of_the_caller(sandbox: Sandbox) -> None:

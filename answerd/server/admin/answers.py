@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl
 import bottle
 from gevent.lock import RLock
 
-from answerd.answers.assumed import assumed_gates
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.hidden_secrets import without_secrets
 from answerd.answers.provenance import explanation_text
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import NO_SOURCES, Sources
@@ -25,7 +25,6 @@ from answerd.server.admin.requests import NotThere
 from answerd.server.admin.responses import JSON, json_response, note_outcome
 from answerd.server.admin.routes import Route
 from answerd.server.answer_set import CooperativeYield
-from answerd.server.installs import LiveInstalls
 from answerd.server.live_set import LiveAnswerSet
 from answerd.server.statuses import OK
 
@@ -42,9 +41,9 @@ class Answers:
     def __init__(self, follower: LiveAnswerSet, sources: Sources = NO_SOURCES) -> None:
         """``sources`` fill what the facts of a request do not, and change no state."""
         self.follower = follower
-        self._sources = sources
+        self.sources = sources
         self._checking = RLock()
-        self._checked: tuple[Catalogue, list[str]] | None = None
+        self._checked: tuple[Catalogue, int, list[str]] | None = None
 
     def routes(self) -> Iterable[Route]:
         """Return the requests that this group answers."""
@@ -60,10 +59,11 @@ class Answers:
         catalogue = self.follower.current()
 
         def look() -> tuple[Answer, bytes | None]:
-            answer = resolve(catalogue, facts, sources=self._sources)
-            return answer, explanation_text(answer, catalogue.inventory).encode(
-                "utf-8", "replace"
-            ) if explains else None
+            answer = resolve(catalogue, facts, sources=self.sources)
+            if not explains:
+                return answer, None
+            shown = without_secrets(catalogue, answer, facts, self.sources)
+            return answer, explanation_text(shown, catalogue.inventory).encode("utf-8", "replace")
 
         try:
             answer, explanation = catalogue.elsewhere(look)
@@ -80,24 +80,19 @@ class Answers:
             return bottle.HTTPResponse(explanation, OK, {"Content-Type": JSON, **source})
         return bottle.HTTPResponse(answer.body, OK, {"Content-Type": answer.format.content_type, **source})
 
-    def _problems(self, catalogue: Catalogue) -> list[str]:
-        return [*check(catalogue, pause=CooperativeYield(), sources=self._sources).problems]
-
     def check(self) -> bottle.HTTPResponse:
-        """Return every problem of the set, as ``answerd check`` finds them. Looked for once per state of the set."""
+        """Return every problem of the set, as ``answerd check`` finds them.
+
+        Looked for once per state of the set and of the secrets.
+        """
         with self._checking:
-            catalogue = self.follower.current()
-            if self._checked is None or self._checked[0] is not catalogue:
-                self._checked = catalogue, self._problems(catalogue)
-            problems = self._checked[1]
+            catalogue, version = self.follower.current(), self.sources.version()
+            if self._checked is None or self._checked[0] is not catalogue or self._checked[1] != version:
+                found = check(catalogue, pause=CooperativeYield(), sources=self.sources).problems
+                self._checked = catalogue, version, [*found]
+            problems = self._checked[2]
         note_outcome(f"{len(problems)} problems")
         return json_response(OK, {"problems": problems})
-
-
-def assumed_sources(installs: LiveInstalls) -> Sources:
-    """Return what fills placeholders of answers that are only tried: every machine is armed."""
-    shared = installs.shared
-    return Sources(gates=assumed_gates(shared.own_url, now=installs.now()))
 
 
 def _without_explain(query: str) -> tuple[str, bool]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import bottle
 
+from answerd.documents import Key
 from answerd.formats import FORMATS
 from answerd.server.admin import requests
 from answerd.server.admin.requests import KINDS, NotThere
@@ -47,7 +48,7 @@ class Documents:
         key = requests.document_key(collection, name)
         stored = self.guard.run(self.store.find, key)
         if stored is None:
-            raise NotThere(f"there is no {key}")
+            raise NotThere(f"there is no {key}{self._other_formats(key)}")
         note_outcome(str(stored.key))
         tag, conditions = etag(stored.revision, stored.token), requests.conditions()
         if conditions.if_match is not None and (fault := Conditions(conditions.if_match).fault(tag)):
@@ -55,6 +56,11 @@ class Documents:
         if conditions.is_not_modified(tag):
             return bottle.HTTPResponse(b"", NOT_MODIFIED, {"ETag": tag})
         return bottle.HTTPResponse(stored.body, OK, {"Content-Type": FORMATS[key.format].content_type, "ETag": tag})
+
+    def _other_formats(self, key: Key) -> str:
+        """Return in which other formats there is a document of this name, in words; empty where there is none."""
+        there = [extension for extension in FORMATS if self.guard.run(self.store.find, key._replace(format=extension))]
+        return f"; it exists as {', '.join(there)}: ask with ?format=" if there else ""
 
     def put(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         """Store a document, unless that would break the set."""

@@ -34,12 +34,14 @@ def json_bytes(value: dict[str, Any]) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def error_response(status: int, reason: str, problems: tuple[str, ...] = ()) -> AdminResponse:
+def error_response(
+    status: int, reason: str, problems: tuple[str, ...] = (), headers: dict[str, Any] | None = None
+) -> AdminResponse:
     """Return an error: one line, and the problems that a refused write would have caused."""
     value: dict[str, Any] = {"error": reason_line(reason)}
     if problems:
         value["problems"] = list(problems)
-    return json_response(status, value)
+    return json_response(status, value, headers)
 
 
 def note_outcome(outcome: str) -> None:

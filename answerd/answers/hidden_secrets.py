@@ -1,0 +1,81 @@
+"""Answers for people to look at, without the secrets that placeholders filled in (docs/secrets.md#where-they-show).
+
+`answerd.answers.masking` finds secrets that stand in documents, by their names and looks. Here they are known: each is
+what a placeholder of a secret became.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.compose import prepared_answer
+from answerd.answers.masking import SECRET
+from answerd.answers.resolve import Answer
+from answerd.answers.sources import Sources, Values
+from answerd.facts import Facts
+from answerd.formats.family import Slot
+from answerd.formats.template import Lookup, Placeholder
+
+SHORTEST_HIDDEN = 3
+"""Characters of a secret from which on it is looked for in messages: a shorter one is part of any word."""
+
+
+def without_secrets(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Answer:
+    """Return an answer with ``(secret)`` in place of each secret; the same answer where it has none.
+
+    ``answer`` is what `answerd.answers.resolve.resolve` made of the other arguments.
+    """
+    slots = _slots(answer)
+    if not any(map(_placeholders, slots)):
+        return answer
+    lookup = _lookup(catalogue, answer, facts, sources)
+    pieces = prepared_answer(answer.selection.layers, may_be_blank=True).pieces
+    shown = [piece.decode() if isinstance(piece, bytes) else _shown(piece, lookup) for piece in pieces]
+    return answer._replace(body="".join(shown).encode())
+
+
+def hiding(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Callable[[str], str]:
+    """Return a function that gives a message about an answer without the secrets in it, whatever program wrote it."""
+    lookup = _lookup(catalogue, answer, facts, sources)
+    found: set[str] = set()
+    for placeholder in (one for slot in _slots(answer) for one in _placeholders(slot)):
+        texts = [*lookup.values(placeholder.label), *placeholder.values(lookup)]
+        found.update(texts, (line.strip() for text in texts for line in text.splitlines()))
+    secrets = sorted((text for text in found if len(text) >= SHORTEST_HIDDEN), key=len, reverse=True)
+
+    def hide(message: str) -> str:
+        for secret in secrets:
+            message = message.replace(secret, SECRET)
+        return message
+
+    return hide
+
+
+def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Values:
+    of_row = catalogue.inventory.facts(facts) if catalogue.inventory is not None else facts
+    return Values(answer.selection, of_row, sources)
+
+
+def _slots(answer: Answer) -> tuple[Slot, ...]:
+    """Return the places of an answer that are filled; none where it was made up for cloud-init."""
+    return () if answer.side_file else prepared_answer(answer.selection.layers, may_be_blank=True).holes
+
+
+def _placeholders(slot: Slot) -> list[Placeholder]:
+    """Return the placeholders of secrets in one place."""
+    return [part for part in slot.template.parts if not isinstance(part, str) and part.is_secret]
+
+
+def _shown(slot: Slot, lookup: Lookup) -> str:
+    if not _placeholders(slot):
+        return slot.fill(lookup)
+    return slot.write("".join(_parts(slot.template.parts, lookup)))
+
+
+def _parts(parts: Iterable[str | Placeholder], lookup: Lookup) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, str):
+            yield part
+        else:
+            yield SECRET if part.is_secret else part.value(lookup)

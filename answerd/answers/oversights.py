@@ -1,0 +1,230 @@
+"""Slips of the pen that are valid, so that nothing else finds them: names that are almost MAC addresses, a control key
+with a letter too few, labels that nothing sends (docs/check.md#oversights).
+
+Each is a sentence that says what is wrong and what to do. `answerd.check` reports them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.compose import Layers, prepared_answer
+from answerd.answers.sent_labels import KnownLabels
+from answerd.documents import Document
+from answerd.errors import AnswerError
+from answerd.formats import ALL_EXTENSIONS
+from answerd.formats.control import CONTROL_KEYS
+from answerd.formats.family import Prepared
+from answerd.formats.template import Placeholder
+from answerd.identity import Kind, brief, identity, mac_digits, normalize, without_pxelinux_prefix
+
+_MAC_DIGITS = 12
+_LETTERS_FOR_DIGITS = str.maketrans({"o": "0", "l": "1", "i": "1"})
+_SIX_PARTS = re.compile(r"[0-9A-Za-z]{1,3}(?:([:-])[0-9A-Za-z]{1,3})(?:\1[0-9A-Za-z]{1,3}){4}\Z")
+_HEX = frozenset("0123456789abcdef")
+
+EXAMPLE_HASH = "$6$EXAMPLE$"
+"""What the password hashes of the examples begin with."""
+
+_TOP_KEYS = {
+    "toml": re.compile(r"^(?P<key>[A-Za-z_]+)[ \t]*=[ \t]*[\"']?(?P<value>[\w.:-]*)", re.MULTILINE),
+    "yaml": re.compile(r"^(?P<key>[A-Za-z_]+):[ \t]*[\"']?(?P<value>[\w.:-]*)", re.MULTILINE),
+    "json": re.compile(r"^[{ \t]{0,4}\"(?P<key>[A-Za-z_]+)\"[ \t]*:[ \t]*\"?(?P<value>[\w.:-]*)", re.MULTILINE),
+}
+"""By family, the keys at the top of a document and the beginning of a value that is one word."""
+
+_SHORTEST_KEY = 4
+
+
+@dataclass(slots=True)
+class Oversights:
+    """What was found. ``problems`` and ``notes`` are sentences; ``machines`` are the names of those that a sentence
+    hits."""
+
+    problems: set[str] = field(default_factory=set)
+    notes: set[str] = field(default_factory=set)
+    machines: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+
+def of_documents(catalogue: Catalogue, pause: Callable[[], None]) -> Oversights:
+    """Return what is wrong with names and keys."""
+    found = Oversights()
+    extended = {
+        (identity(document.control.extends), document.key.format)
+        for document in catalogue.documents.values()
+        if document.control.extends
+    }
+    for document in catalogue.documents.values():
+        if document.key.kind is Kind.MACHINE:
+            _judge_name(str(document.key), document.key.identifier, found)
+            for problem in document.problems:
+                found.machines[f"{document.key}: {problem}"].add(document.key.identifier)
+        elif document.key.kind is Kind.GROUP:
+            for member in document.control.members:
+                _judge_name(f'{document.key}: member "{brief(member)}"', member, found)
+            if (document.identity, document.key.format) not in extended:
+                _judge_unused_group(document, found)
+        _judge_keys(catalogue, document, found)
+        if EXAMPLE_HASH in document.raw.text:
+            found.notes.add(
+                f"{document.key}: has the password hash of the examples, with which no one can log in: put in what "
+                "'openssl passwd -6' prints"
+            )
+        pause()
+    return found
+
+
+def _judge_name(what: str, name: str, found: Oversights) -> None:
+    """A machine's name that is almost a MAC address claims no machine."""
+    digits = normalize(name)
+    is_spelled_like_one = _SIX_PARTS.match(name) is not None
+    if bare := without_pxelinux_prefix(name):
+        found.notes.add(
+            f"{what}: its name has PXELINUX's prefix 01-, so only requests that send the prefix find it: name it "
+            f"{brief(bare)}"
+        )
+    elif mac_digits(name) is not None:
+        return
+    elif len(digits) == _MAC_DIGITS and _is_hex(digits.translate(_LETTERS_FOR_DIGITS)) and not _is_hex(digits):
+        sentence = f"{what}: looks like a MAC address with a letter O, I or L in place of a digit: write 0 or 1"
+        (found.problems if is_spelled_like_one else found.notes).add(sentence)
+        found.machines[sentence].add(name)
+    elif is_spelled_like_one and _is_hex(digits):
+        sentence = f"{what}: is no MAC address, it has {len(digits)} hexadecimal digits and not 12"
+        found.problems.add(sentence)
+        found.machines[sentence].add(name)
+    elif len(digits) in (_MAC_DIGITS - 1, _MAC_DIGITS + 1) and _is_hex(digits) and not digits.isdigit():
+        found.notes.add(f"{what}: has {len(digits)} hexadecimal digits; if it is to be a MAC address, that has 12")
+
+
+def _is_hex(text: str) -> bool:
+    return set(text) <= _HEX
+
+
+def _judge_unused_group(document: Document, found: Oversights) -> None:
+    """A machine's file that was put into ``groups/``: a group that claims nothing and that no document extends."""
+    if mac_digits(document.key.identifier) is not None and not (document.control.members or document.control.match):
+        found.problems.add(
+            f"{document.key}: is named like a machine and claims none: move it out of groups/, or give it members"
+        )
+
+
+def _judge_keys(catalogue: Catalogue, document: Document, found: Oversights) -> None:
+    """A top-level key that is almost a control key is sent to the machine and steers nothing."""
+    pattern = _TOP_KEYS.get(document.family.name)
+    if pattern is None:
+        return
+    text = document.text
+    if document.family.name == "toml":
+        text = text[: table.start()] if (table := re.search(r"^[ \t]*\[", text, re.MULTILINE)) else text
+    for match in pattern.finditer(text):
+        key = match["key"]
+        if key in CONTROL_KEYS or len(key) < _SHORTEST_KEY or key.lower() in ("user", "users"):
+            continue
+        near = _control_key_near(key)
+        if near is None:
+            continue
+        names_group = (identity(match["value"]), document.key.format) in catalogue.groups
+        sentence = (
+            f"{document.key}: the key {brief(key)} is sent to the machine and steers nothing; did you mean {near}?"
+        )
+        (found.problems if names_group else found.notes).add(sentence)
+
+
+def _control_key_near(key: str) -> str | None:
+    """Return the control key that differs from a key in one letter."""
+    return next((one for one in CONTROL_KEYS if differs_by_one(key.lower(), one)), None)
+
+
+def differs_by_one(written: str, known: str) -> bool:
+    """Return whether one letter added, left out, replaced or exchanged with its neighbour makes the one the other."""
+    if written == known or abs(len(written) - len(known)) > 1:
+        return False
+    shorter, longer = sorted((written, known), key=len)
+    at = next((at for at, letter in enumerate(shorter) if letter != longer[at]), len(shorter))
+    if len(shorter) < len(longer):
+        return shorter[at:] == longer[at + 1 :]
+    is_exchanged = written[at : at + 2] == known[at : at + 2][::-1] and written[at + 2 :] == known[at + 2 :]
+    return written[at + 1 :] == known[at + 1 :] or is_exchanged
+
+
+def misspelled_extension(name: str) -> str | None:
+    """Return the format whose extension differs in one letter from that of a file's name; None for any other name."""
+    stem, dot, extension = name.rpartition(".")
+    if not (stem and dot and len(extension) > 1):
+        return None
+    return next((known for known in ALL_EXTENSIONS if differs_by_one(extension.lower(), known)), None)
+
+
+class MissingLabels:
+    """The labels that answers need and that nothing is known to send, with who needs them."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._known = KnownLabels(catalogue)
+        self._needed: dict[str, dict[str, Document]] = defaultdict(dict)  # label → machine → its lowest document
+        self._own: dict[Document, frozenset[str]] = {}
+
+    def take(self, layers: Layers, machine: str, has: Callable[[str], bool]) -> list[str]:
+        """File the labels that one answer needs. Return those that it lacks and that a request can bring."""
+        lacking = [label for label in _labels_in(layers) if not has(label)]
+        for label in lacking:
+            if label not in self._known:
+                document = next((layer for layer in layers if label in self._labels_of(layer)), layers[-1])
+                self._needed[label][machine] = document
+        return [label for label in lacking if label in self._known]
+
+    def take_untried(self, layers: Layers) -> None:
+        """File the labels of a group that selects by match: whom it claims only requests can tell."""
+        for label in _labels_in(layers):
+            if label not in self._known:
+                document = next((layer for layer in layers if label in self._labels_of(layer)), layers[-1])
+                self._needed[label].setdefault("", document)
+
+    def _labels_of(self, document: Document) -> frozenset[str]:
+        labels = self._own.get(document)
+        if labels is None:
+            # Not by `prepared_answer`, which would keep an answer of this document alone in place of the one it serves.
+            prepared = document.family.prepare(document.tree)
+            if not document.is_shared:
+                document.forget_tree()
+            labels = self._own[document] = frozenset(_labels_of(prepared))
+        return labels
+
+    def report(self, found: Oversights) -> None:
+        """Add what is wrong to ``found``."""
+        for label, machines in self._needed.items():
+            near = self._known.nearest(label)
+            for document in dict.fromkeys(machines.values()):
+                hit = {machine for machine, of in machines.items() if of is document and machine}
+                sentence = f"{document.key}: nothing is known to send {brief(label)!r}"
+                if near is not None:
+                    sentence += f", so its placeholder cannot be filled; did you mean {near!r}?"
+                    found.problems.add(sentence)
+                else:
+                    sentence += ': a machine that does not gets a 500. Give it a default("…"), or name it in a match'
+                    found.notes.add(sentence)
+                found.machines[sentence] |= hit
+
+
+def _labels_in(layers: Layers) -> Iterable[str]:
+    """Return the labels of an answer's placeholders; none where it cannot be made, which is a problem of its own."""
+    try:
+        return _labels_of(prepared_answer(layers, may_be_blank=True))
+    except AnswerError:
+        return ()
+
+
+def _labels_of(prepared: Prepared) -> Iterable[str]:
+    """Return the labels of the placeholders that have no default and are no secrets, each once."""
+    return dict.fromkeys(
+        placeholder.label
+        for hole in prepared.holes
+        for placeholder in hole.template.parts
+        if isinstance(placeholder, Placeholder)
+        and not placeholder.is_secret
+        and not any(name == "default" for name, _ in placeholder.filters)
+    )

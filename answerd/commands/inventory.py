@@ -1,0 +1,245 @@
+"""``answerd inventory``: the rows of all inventories with what claims them, and rows made of what machines say."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import cast
+
+from answerd import captures
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.row_claims import winners
+from answerd.answers.rows import Inventory, source_of
+from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
+from answerd.commands.common import read_bytes, read_documents
+from answerd.commands.terminal import plain, print_json
+from answerd.documents import Document, Key, RawDocument
+from answerd.errors import AnswerError
+from answerd.formats.control import Pattern
+from answerd.hardware import Hardware, NotHardwareError, hardware_of_request, hardware_of_text
+from answerd.identity import Kind, identifier_fault, normalize
+from answerd.inventory import DEFAULT_NAME, FORMAT
+from answerd.inventory.editing import in_columns, with_rows_added
+from answerd.inventory.records import UnreadableError, written_record
+from answerd.inventory.rows import IDENTITY_COLUMNS, Row, judged
+from answerd.inventory.table import Table, read_table
+from answerd.store import Author, Store, StoreError, WritableStore
+from answerd.store.files import FileStore
+
+HELP = Help(
+    summary="The rows of all inventories; rows from machines' output.",
+    usage=(
+        "inventory add [--to NAME] [--dry-run] FILE...",
+        "inventory [--json] [FILTER]...",
+    ),
+    details="""
+        Lists the rows of all inventories with the documents that claim them. A FILTER is COLUMN=PATTERN; several of
+        one column mean any of them, of different columns all.
+
+        add makes a row of each FILE: the output of lshw -xml or of virsh dumpxml, the body of a Proxmox installer's
+        request, or the .meta file of a recorded request. Machines with an identity that a row has already are left out.
+        """,
+    options=(
+        ("--to NAME", 'The inventory that rows are added to, in place of "default" (inventory.csv).'),
+        ("--dry-run", "Print the rows, and change nothing."),
+        ("--json", "For programs."),
+    ),
+    examples=(
+        ("answerd inventory 'role=db*'", "List the rows whose role begins with db."),
+        ("answerd inventory add lshw-*.xml", "Add the machines whose lshw -xml output was collected."),
+    ),
+    exits=(
+        (0, "it worked"),
+        (1, "an inventory cannot be read, or a FILE is none that a row can be made of; the reason is on stderr"),
+        (2, "the command line is wrong, or a FILE is not there"),
+    ),
+)
+
+HEADER = ",".join(IDENTITY_COLUMNS)
+"""The columns of a new inventory."""
+
+WIDEST = 40
+"""Characters to which a column is aligned; a longer cell moves those after it."""
+
+
+def run(arguments: Arguments) -> int:
+    """List rows, or add some. Exit status 1 where an inventory or a file could not be read."""
+    return _add(arguments) if arguments["add"] else _list(arguments)
+
+
+# --- list ---
+
+
+def _list(arguments: Arguments) -> int:
+    _, catalogue = read_documents()
+    inventory = catalogue.inventory or Inventory()
+    wanted = _filters(arguments["FILTER"], inventory)
+    rows = [row for row in inventory.rows() if _meets(row, wanted)]
+    listed = [(inventory.place(row), row, _claimed_by(catalogue, row)) for row in rows]
+    if arguments["--json"]:
+        told = [{"place": place, "row": row.by_column(), "claimed_by": claims} for place, row, claims in listed]
+        print_json({"rows": told})
+    else:
+        _print_table(listed)
+    for problem in inventory.problems():
+        print(plain(f"problem: {problem}"), file=sys.stderr)
+    return FAILED if inventory.unreadable else 0
+
+
+def _filters(written: Sequence[str], inventory: Inventory) -> dict[str, list[Pattern]]:
+    """Return the patterns of each column. Raises `CommandError`."""
+    columns = {label for table in inventory.by_layout.values() for label in table.layout.labels}
+    wanted: dict[str, list[Pattern]] = {}
+    for one in written:
+        column, equals, pattern = one.partition("=")
+        try:
+            matching = Pattern(pattern)
+        except ValueError:
+            matching = None
+        if not equals or not column or matching is None:
+            raise CommandError(f"{one!r} is no filter: write COLUMN=PATTERN, role=db", WRONG_USAGE)
+        label = column.casefold()
+        if label not in columns and columns:
+            near = did_you_mean(label, columns)
+            raise CommandError(f"no inventory has a column {column!r}{near}", WRONG_USAGE)
+        wanted.setdefault(label, []).append(matching)
+    return wanted
+
+
+def _meets(row: Row, wanted: dict[str, list[Pattern]]) -> bool:
+    values = row.values()
+    return all(
+        any(pattern.matches(normalize(value)) for pattern in patterns for value in values.get(label, ()))
+        for label, patterns in wanted.items()
+    )
+
+
+def _claimed_by(catalogue: Catalogue, row: Row) -> list[str]:
+    try:
+        return [_named(document) for document in winners(catalogue, row)] if row.identities() else []
+    except AnswerError:
+        return []
+
+
+def _named(document: Document) -> str:
+    """A document by its key, without quotes: ``group web (toml)``."""
+    return f"{document.key.kind} {document.key.identifier} ({document.key.format})"
+
+
+def _print_table(listed: list[tuple[str, Row, list[str]]]) -> None:
+    columns: dict[str, str] = {}
+    for _, row, _ in listed:
+        for label, column in zip(row.layout.labels, row.layout.columns, strict=True):
+            columns.setdefault(label, column)
+    lines = [["place", *columns.values(), "claimed by"]] if listed else []
+    for place, row, claims in listed:
+        cells = dict(zip(row.layout.labels, row.cells(), strict=True))
+        lines.append([place, *(cells.get(label, "") for label in columns), ", ".join(claims) or "-"])
+    lines = [[plain(cell) for cell in line] for line in lines]
+    widths = [min(WIDEST, max(map(len, column))) for column in zip(*lines, strict=True)]
+    for line in lines:
+        print("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+# --- add ---
+
+
+def _add(arguments: Arguments) -> int:
+    name = arguments["--to"] or DEFAULT_NAME
+    if fault := identifier_fault(Kind.INVENTORY, name):
+        raise CommandError(f"--to {name!r}: {fault}", WRONG_USAGE)
+    machines = [(file, _hardware(file)) for file in arguments["FILE"]]
+    store, catalogue = read_documents()
+    key = Key(Kind.INVENTORY, name, FORMAT)
+    text = _text_of(catalogue, key)
+    table = _table_of(key, text)
+    added: list[list[str]] = []
+    failed = False
+    for file, machine, cells in _new_rows(machines, table, catalogue.inventory or Inventory()):
+        if isinstance(cells, str):
+            failed = failed or machine is None
+            print(plain(f"left out: {file}: {cells}"), file=sys.stderr)
+        else:
+            added.append(cells)
+    if arguments["--dry-run"]:
+        for cells in added:
+            print(plain(written_record(cells, table.layout.syntax.separator)))
+    elif added:
+        _write(store, key, text, with_rows_added(text, table, added))
+    if not arguments["--dry-run"]:
+        source = source_of(RawDocument(key, ""))
+        for cells in added:
+            print(plain(f"added to {source}: {written_record(cells, table.layout.syntax.separator)}"))
+        print(f"{len(added)} added, {len(machines) - len(added)} left out")
+    return FAILED if failed else 0
+
+
+def _hardware(file: str) -> Hardware | str:
+    """What a file says of a machine, or why it says nothing. Raises `CommandError` where it cannot be read."""
+    try:
+        if file.endswith(".meta"):
+            if not Path(file).exists():
+                raise CommandError(f"{file} cannot be read: there is none", WRONG_USAGE)
+            return hardware_of_request(captures.read(Path(file)).request)
+        return hardware_of_text(read_bytes(file))
+    except (NotHardwareError, captures.CaptureError) as error:
+        return str(error)
+
+
+def _new_rows(
+    machines: Sequence[tuple[str, Hardware | str]], table: Table, inventory: Inventory
+) -> Iterator[tuple[str, Hardware | None, list[str] | str]]:
+    """Yield each file with its machine, None where it has none, and the cells of its row or why it is left out."""
+    seen: dict[str, str] = {}
+    for file, machine in machines:
+        if isinstance(machine, str):
+            yield file, None, machine
+            continue
+        cells = in_columns(table, machine.cells)
+        identities, fault = judged(table.layout, cells)
+        known = next((one for one in identities if inventory.rows_of(one)), None)
+        earlier = next((seen[one] for one in identities if one in seen), None)
+        if not identities:
+            yield file, machine, "it has no MAC address, serial number or UUID that a column could hold"
+        elif fault:
+            yield file, machine, fault
+        elif known is not None:
+            places = " and ".join(map(inventory.place, inventory.rows_of(known)))
+            yield file, machine, f"{places} is of this machine"
+        elif earlier is not None:
+            yield file, machine, f"{earlier} is of the same machine"
+        else:
+            seen.update(dict.fromkeys(identities, file))
+            yield file, machine, cells
+
+
+def _text_of(catalogue: Catalogue, key: Key) -> str:
+    """The text of an inventory as it is stored; the header of a new one where there is none."""
+    inventory = catalogue.inventory
+    for document in inventory.tables.keys() | inventory.unreadable.keys() if inventory else ():
+        if document.key.name == key.name:
+            return document.text
+    return f"{HEADER}\n"
+
+
+def _table_of(key: Key, text: str) -> Table:
+    """The rows of an inventory. Raises `CommandError` where it cannot be read."""
+    source = source_of(RawDocument(key, ""))
+    try:
+        return read_table(source, text)
+    except UnreadableError as error:
+        raise CommandError(f"{source}:{error.line}: the inventory cannot be read: {error.reason}") from None
+
+
+def _write(store: Store, key: Key, before: str, text: str) -> None:
+    """Store the text of an inventory. Raises `StoreError`, in a database also where another write came first."""
+    if isinstance(store, FileStore):
+        store.put(key, text)
+        return
+    with cast(WritableStore, store).writing(Author(None, None, "answerd inventory add")) as transaction:
+        stored = transaction.find(key)
+        if stored is not None and stored.body.decode("utf-8", "replace") != before:
+            raise StoreError("the inventory was changed meanwhile: nothing was added, try again")
+        transaction.write([RawDocument(key, text)], [])
+        transaction.commit()

@@ -1,0 +1,53 @@
+"""``answerd migrate``: the data of another provisioning service as documents, an inventory and secrets."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
+from answerd.commands.terminal import counted, plain
+from answerd.identity import printable
+from answerd.migrate import SOURCES, MigrationError, read
+from answerd.migrate.result import write
+
+HELP = Help(
+    summary="Take over another service's data.",
+    usage=("migrate SOURCE PATH DIR",),
+    details="""
+        Reads the data of matchbox, cobbler, autopve or rescriptum, or a directory of files named by MAC address
+        (mac-files), at PATH. Writes documents, an inventory and secrets into DIR, which must be empty or new, and
+        what could not be carried over into DIR/MIGRATION.md. PATH is not changed.
+        """,
+    examples=(
+        ("answerd migrate matchbox /var/lib/matchbox ~/migrated", "Take over the groups and profiles of matchbox."),
+        ("answerd check ~/migrated/answers", "See whether every machine gets its answer."),
+    ),
+)
+
+
+def run(arguments: Arguments) -> int:
+    """Read the data and write what is made of it."""
+    source, path, target = arguments["SOURCE"], Path(arguments["PATH"]), Path(arguments["DIR"])
+    if source not in SOURCES:
+        raise CommandError(
+            f"no such source: the sources are {', '.join(SOURCES)}{did_you_mean(source, SOURCES)}", WRONG_USAGE
+        )
+    if not path.exists():
+        raise CommandError(f"{printable(str(path))} does not exist", WRONG_USAGE)
+    try:
+        made = read(source, path)
+        write(made, source, target)
+    except MigrationError as error:
+        raise CommandError(str(error)) from None
+    except ModuleNotFoundError as error:
+        if error.name != "tomlkit":
+            raise
+        raise CommandError("tomlkit is not installed: pip install 'answerd[migrate]'") from None
+    for what, why in made.not_carried:
+        print(plain(f"not carried over: {what}: {why}"), file=sys.stderr)
+    print(
+        f"{counted(len(made.documents), 'document')}, {counted(len(made.rows), 'row')} and "
+        f"{counted(len(made.secrets), 'secret')} written into {printable(str(target))}; read MIGRATION.md there"
+    )
+    return 0

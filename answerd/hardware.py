@@ -1,0 +1,219 @@
+"""What machines and hypervisors print about themselves, as values for a row of an inventory.
+
+Rules: docs/inventory.md#rows-from-machines.
+
+Knows the output of ``lshw -xml`` and ``virsh dumpxml``, and requests of installers. Pure: bytes or a request in, values
+out. xmltodict reads the XML, which is plain data without mixed content here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from xml.parsers.expat import ExpatError
+
+import xmltodict
+
+from answerd.facts import Facts, Request
+from answerd.identity import identity, is_shared_by_many, mac_digits
+from answerd.inventory.rows import IDENTITY_COLUMNS
+
+_LOCALLY_ADMINISTERED = 0x02
+"""The bit of a MAC address's first octet that says that no vendor gave it."""
+
+
+class NotHardwareError(Exception):
+    """A text that tells of no machine. One sentence without its file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What is known of one machine: texts as they were printed, empty where nothing was.
+
+    ``others`` are further values by case-folded label, to fill columns that are there.
+    """
+
+    macs: tuple[str, ...]
+    serial: str
+    uuid: str
+    others: Mapping[str, str]
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """The values by column."""
+        own = {"mac": " ".join(self.macs), "serial": self.serial, "uuid": self.uuid}
+        return {**self.others, **{column: text for column, text in own.items() if text}}
+
+
+def hardware_of_text(text: bytes) -> Hardware:
+    """Return what ``lshw -xml``, ``virsh dumpxml`` or the body of an installer's request says. Raises
+    `NotHardwareError`."""
+    if text.lstrip().startswith(b"<"):
+        return _of_xml(text)
+    return hardware_of_request(Request(body=text), needs_json=True)
+
+
+def hardware_of_request(request: Request, *, needs_json: bool = False) -> Hardware:
+    """Return what a request says of its machine. Raises `NotHardwareError` for a body that is needed and no JSON."""
+    facts = Facts(request)
+    body = _json(request.body)
+    if body is None and needs_json:
+        raise NotHardwareError("it is neither the XML of lshw or virsh nor the JSON of an installer's request")
+    own = [part for part in (body, _part(body, "system"), _part(body, "dmi", "system")) if isinstance(part, dict)]
+
+    def value(label: str) -> str:
+        of_body = (part.get(label) for part in own)
+        texts = of_body if body is not None else (facts.first(label),)
+        return next((text for text in texts if isinstance(text, str) and text), "")
+
+    sent = {text for _, text in facts.parameters}
+    others = {label: values[0] for label, values in facts.labels.items()}
+    return _hardware(
+        [*facts.values("mac"), *(text for text in facts.identities.values() if text in sent or body is None)],
+        value("serial") or _header_serial(facts, body),
+        value("uuid"),
+        others,
+    )
+
+
+def _header_serial(facts: Facts, body: object) -> str:
+    """The serial number in a header or the query of a request that has a JSON body."""
+    if body is None:
+        return ""
+    return Facts(facts.request._replace(body=b"")).first("serial") or ""
+
+
+def _json(body: bytes) -> object:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _part(value: object, *keys: str) -> object:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _of_xml(text: bytes) -> Hardware:
+    try:
+        root: dict[str, Any] = xmltodict.parse(text)
+    except (ExpatError, ValueError, RecursionError) as error:
+        where = f" at line {error.lineno}" if isinstance(error, ExpatError) else ""
+        raise NotHardwareError(f"it is no XML{where}") from None
+    ((name, content),) = root.items()
+    if name == "domain" and isinstance(content, dict):
+        return _of_domain(content)
+    nodes = content.get("node") if name == "list" and isinstance(content, dict) else content
+    if name in ("list", "node") and nodes:
+        return _of_nodes(list(_nodes(nodes)))
+    raise NotHardwareError("its root element is none of lshw (list, node) or virsh (domain)")
+
+
+def _of_domain(domain: Mapping[str, Any]) -> Hardware:
+    """The machine of ``virsh dumpxml``."""
+    interfaces = _each(_part(domain, "devices", "interface"))
+    sysinfo = {
+        _text(_part(entry, "@name")): _text(entry)
+        for system in _each(_part(domain, "sysinfo", "system"))
+        for entry in _each(_part(system, "entry"))
+    }
+    disks = [_text(_part(disk, "target", "@dev")) for disk in _each(_part(domain, "devices", "disk"))]
+    name = _text(domain.get("name"))
+    return _hardware(
+        [_text(_part(interface, "mac", "@address")) for interface in interfaces],
+        sysinfo.get("serial", ""),
+        _text(domain.get("uuid")) or sysinfo.get("uuid", ""),
+        {
+            "name": name,
+            "hostname": name,
+            "disks": " ".join(filter(None, disks)),
+            "cpus": _text(domain.get("vcpu")),
+            **{label: text for label, text in sysinfo.items() if label in ("manufacturer", "product", "version")},
+        },
+    )
+
+
+def _nodes(nodes: object) -> Iterator[Mapping[str, Any]]:
+    """Every node of lshw's tree, each before those below it."""
+    pending = list(reversed(list(_each(nodes))))
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            yield node
+            pending += reversed(list(_each(node.get("node"))))
+
+
+def _of_nodes(nodes: list[Mapping[str, Any]]) -> Hardware:
+    """The machine of ``lshw -xml``. Its first node is the machine itself."""
+    system = next((node for node in nodes if node.get("@class") == "system"), nodes[0])
+    settings = {
+        _text(_part(setting, "@id")): _text(_part(setting, "@value"))
+        for setting in _each(_part(system, "configuration", "setting"))
+    }
+    networks = [node for node in nodes if node.get("@class") == "network"]
+    disks = [node for node in nodes if node.get("@class") == "disk" and node.get("size")]
+    vendor = _text(system.get("vendor"))
+    return _hardware(
+        [_text(node.get("serial")) for node in networks],
+        _text(system.get("serial")),
+        settings.get("uuid", ""),
+        {
+            "name": _text(system.get("@id")),
+            "hostname": _text(system.get("@id")),
+            "product": _text(system.get("product")),
+            "vendor": vendor,
+            "manufacturer": vendor,
+            "version": _text(system.get("version")),
+            "disks": " ".join(_device(node) for node in disks if _device(node)),
+        },
+    )
+
+
+def _device(node: Mapping[str, Any]) -> str:
+    """The name of a disk below ``/dev``; lshw prints several where it has several."""
+    return _text(next(iter(_each(node.get("logicalname"))), "")).removeprefix("/dev/")
+
+
+def _hardware(macs: Iterable[str], serial: str, uuid: str, others: Mapping[str, str]) -> Hardware:
+    """Return what identifies a machine: each address once, those that a vendor gave where there are any, and no value
+    that many machines share."""
+    found: dict[str, str] = {}
+    for mac in macs:
+        digits = mac_digits(mac)
+        if digits and not is_shared_by_many(digits):
+            found.setdefault(digits, mac)
+    given = [mac for digits, mac in found.items() if not int(digits[:2], 16) & _LOCALLY_ADMINISTERED]
+    return Hardware(
+        tuple(given or found.values()),
+        _own(serial),
+        _own(uuid),
+        {
+            label: text
+            for label, text in others.items()
+            if text and text.isprintable() and label not in IDENTITY_COLUMNS
+        },
+    )
+
+
+def _own(value: str) -> str:
+    one = identity(value)
+    return value if one and not is_shared_by_many(one) and value.isprintable() else ""
+
+
+def _each(value: object) -> Iterator[Any]:
+    """What an element holds one of, or several of."""
+    if isinstance(value, list):
+        yield from value
+    elif value is not None:
+        yield value
+
+
+def _text(value: object) -> str:
+    """The text of an element, without its attributes."""
+    if isinstance(value, dict):
+        value = value.get("#text")
+    return value.strip() if isinstance(value, str) else ""

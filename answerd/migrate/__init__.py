@@ -1,0 +1,37 @@
+"""The data of other provisioning services as documents, an inventory and secrets of this one: ``answerd migrate``.
+
+Each source is a module with a function ``read``: a directory or file in, a `Migration` out. None writes a file; that is
+`answerd.migrate.result.write`. What cannot be carried over as it was meant is never guessed: it is listed with the
+reason, and where it is text it is put aside. Rules: docs/migrating.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+from answerd.migrate.result import Migration, MigrationError
+
+__all__ = ["SOURCES", "Migration", "MigrationError", "read"]
+
+SOURCES: Mapping[str, str] = {
+    "matchbox": "matchbox",
+    "cobbler": "cobbler",
+    "autopve": "autopve",
+    "mac-files": "mac_files",
+    "rescriptum": "rescriptum",
+}
+"""Every source, and its module below `answerd.migrate`."""
+
+
+def read(source: str, path: Path) -> Migration:
+    """Return what this service makes of the data at ``path``; ``source`` is a key of `SOURCES`.
+
+    Raises `MigrationError` for data that is not there or is not of that source.
+    """
+    if not path.exists():
+        raise MigrationError(f"{path} does not exist")
+    module = import_module(f"answerd.migrate.{SOURCES[source]}")
+    return cast(Callable[[Path], Migration], module.read)(path)

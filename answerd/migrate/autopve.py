@@ -1,0 +1,109 @@
+"""autopve: its answers for Proxmox, which all lie over the one called "Default".
+
+It keeps them in one JSON file (`storage-general.json`, below `.nicegui`). An answer is chosen when one of its
+strings occurs anywhere in what the installer sends. Here a string that is a MAC address, serial number or UUID becomes
+a member, and a key with a value becomes a selector; both are compared whole, never as a part of something longer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from answerd.identity import Kind, identifier_fault, mac_digits
+from answerd.migrate.proxmox import document, take_secrets
+from answerd.migrate.result import Migration, MigrationError, group_name, machine_name
+
+STORAGE = "storage-general.json"
+DEFAULT = "Default"
+BASE = "autopve-default"
+CONDITIONS = ("must_contain", "must_not_contain")
+
+_PAIR = re.compile(r'"?(?P<label>[A-Za-z_][\w.-]*)"?\s*:\s*"(?P<value>[^"]*)"?\Z')
+
+
+def read(path: Path) -> Migration:
+    """Read the storage file, or a directory that holds it."""
+    answers = _answers(path)
+    made = Migration()
+    default = answers.pop(DEFAULT, {})
+    base = document(f'From the answer "{DEFAULT}" of autopve, which lay below every other one.', {}, _sections(default))
+    take_secrets(base, made, None)
+    made.add(f"groups/{BASE}.toml", tomlkit.dumps(base), DEFAULT)
+    for name, answer in answers.items():
+        _take(name, answer, made)
+    made.leave(
+        f'the answer "{DEFAULT}" as an answer to everybody',
+        "a machine that nobody meant to install would be wiped. If you want it, write default.toml with the line "
+        f'extends = "{BASE}"',
+    )
+    made.do("Prepare new media, or give the old ones the URL of this service: http://HOST:8000/proxmox")
+    return made
+
+
+def _answers(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the answers by name. Raises `MigrationError`."""
+    files = sorted(path.rglob(STORAGE)) if path.is_dir() else [path]
+    if not files:
+        raise MigrationError(f"{path} holds no {STORAGE}")
+    try:
+        stored = json.loads(files[0].read_bytes())
+    except (ValueError, OSError) as error:
+        raise MigrationError(f"{files[0]} cannot be read: {type(error).__name__}") from None
+    found = [value for name, value in stored.items() if name.startswith("config_")] if isinstance(stored, dict) else []
+    if not found or not all(isinstance(value, dict) for value in found):
+        raise MigrationError(f"{files[0]} is no storage of autopve")
+    return {str(name): answer for name, answer in found[-1].items() if isinstance(answer, dict)}
+
+
+def _sections(answer: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the sections of an answer with the keys that Proxmox reads: dashes, not underscores."""
+    return {
+        name: {key if "." in key else key.replace("_", "-"): value for key, value in values.items()}
+        for name, values in answer.items()
+        if name not in CONDITIONS and isinstance(values, dict)
+    }
+
+
+def _take(name: str, answer: Mapping[str, Any], made: Migration) -> None:
+    origin = f'the answer "{name}"'
+    members, match = _claims(origin, [str(one) for one in answer.get("must_contain", []) if one], made)
+    for refused in answer.get("must_not_contain", []):
+        made.leave(
+            origin, f'"must not contain {refused}" has no counterpart; give the machines that it kept out their own'
+        )
+    if not members and not match:
+        made.leave(origin, "nothing is left that it could be chosen by", json.dumps(answer, indent=2))
+        return
+    comment = f'From the answer "{name}" of autopve. What is not here comes from groups/{BASE}.toml.'
+    control: dict[str, Any] = {"extends": BASE}
+    if len(members) == 1 and not match and (machine := machine_name(members[0])):
+        file, own = f"{machine}.toml", machine
+    else:
+        file, own = f"groups/{group_name(name)}.toml", None
+        control |= {"members": members} if members else {"match": match}
+        if members and match:
+            made.leave(origin, "it was chosen by one string or another of two kinds; only the first kind is kept")
+    written = document(comment, control, _sections(answer))
+    take_secrets(written, made, own, None if own else group_name(name))
+    made.add(file, tomlkit.dumps(written), origin)
+
+
+def _claims(origin: str, strings: list[str], made: Migration) -> tuple[list[str], dict[str, list[str]]]:
+    """Return members and selector for the strings of an answer; the others are noted."""
+    members: list[str] = []
+    match: dict[str, list[str]] = {}
+    for one in strings:
+        pair = _PAIR.match(one.strip())
+        if mac_digits(one.strip()) or (pair is None and identifier_fault(Kind.MACHINE, one.strip()) is None):
+            members.append(one.strip())
+        elif pair and pair["value"]:
+            match.setdefault(pair["label"], []).append(pair["value"])
+        else:
+            made.leave(origin, f'"must contain {one}" is neither an identifier nor a key with a value')
+    return members, match

@@ -1,0 +1,249 @@
+"""cobbler: distros, profiles and systems of `/var/lib/cobbler/collections`, and the templates beside it.
+
+A system becomes a row of the inventory (its MAC addresses, addresses, host name and variables) and documents over
+those of its profile; a profile a group of documents: an iPXE script that starts its distro, and its installation
+template. The templates are Cheetah: plain variables are carried over, a template with logic or snippets is put aside.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from answerd.identity import Kind, identifier_fault
+from answerd.migrate.result import Migration, MigrationError, group_name, is_column
+from answerd.migrate.texts import recognised, with_control
+
+INHERIT = "<<inherit>>"
+FILES = "http://FILES.EXAMPLE.ORG"
+"""Stands in scripts for the web server that is to serve kernels and packages; this service serves no files."""
+
+AUTOYAST = """\
+<?xml version="1.0"?>
+<profile xmlns="http://www.suse.com/1.0/yast2ns" xmlns:config="http://www.suse.com/1.0/configns">
+  <answer-meta extends="{group}"/>
+</profile>
+"""
+
+COLLECTIONS = "collections"
+TEMPLATE_FOLDERS = ("templates", "autoinstall_templates", "kickstarts")
+BREEDS = {
+    "redhat": ("ks", "inst.ks={url}/ks inst.ks.sendmac inst.ks.sendsn"),
+    "debian": ("preseed", "auto=true priority=critical url={url}/debian/preseed?mac=${{netX/mac}}"),
+    "ubuntu": ("preseed", "auto=true priority=critical url={url}/debian/preseed?mac=${{netX/mac}}"),
+    "suse": ("autoyast", "autoyast={url}/autoyast?mac=${{netX/mac}}"),
+}
+"""Of each breed: the extension of its documents, and the kernel's arguments that name the answer."""
+
+PASSWORD_VARIABLE = "default_password_crypted"  # noqa: S105 - a name
+"""cobbler's variable for the hash in its settings, which are no part of its collections."""
+
+_VARIABLE = re.compile(r"(?<![\\$])\$(?:\{(?P<braced>\w+)\}|(?P<plain>[A-Za-z_]\w*)(?![\w(.\[]))")
+_LOGIC = re.compile(
+    r"^[ \t]*#(?:if|elif|else|end|for|set|raw|include|import|def|from|attr|silent|slurp)\b.*$"
+    r"|(?<!\\)\$(?:yum_\w+_stanza|[A-Za-z_]\w*[(.\[]).*$",
+    re.MULTILINE,
+)
+
+
+def read(path: Path) -> Migration:
+    """Read `/var/lib/cobbler`, or a copy of it."""
+    root = path / COLLECTIONS if (path / COLLECTIONS).is_dir() else path
+    distros, profiles, systems = (_collection(root, kind) for kind in ("distros", "profiles", "systems"))
+    if not profiles and not systems:
+        raise MigrationError(f"{path} holds no collections of cobbler with profiles or systems")
+    made = Migration()
+    collections = _Collections(path, distros, profiles)
+    extensions = {name: _profile(name, one, collections, made) for name, one in profiles.items()}
+    for name, system in systems.items():
+        _system(name, system, extensions, made)
+    made.do(
+        f"Kernels and packages were served by cobbler. Serve them by any web server, and put it in place of {FILES}."
+    )
+    made.do("URL in the .ipxe documents stands for this service: put its address there.")
+    return made
+
+
+def _collection(root: Path, kind: str) -> dict[str, dict[str, Any]]:
+    """Return the objects of a collection by name; old releases put ``.d`` behind its directory's name."""
+    found = {}
+    for file in sorted([*root.glob(f"{kind}/*.json"), *root.glob(f"{kind}.d/*.json")]):
+        try:
+            value = json.loads(file.read_bytes())
+        except ValueError as error:
+            raise MigrationError(f"{file} is no JSON: {error}") from None
+        found[str(value["name"])] = {key: one for key, one in value.items() if one not in (INHERIT, "", None)}
+    return found
+
+
+@dataclass(frozen=True)
+class _Collections:
+    path: Path
+    distros: Mapping[str, Mapping[str, Any]]
+    profiles: Mapping[str, Mapping[str, Any]]
+
+
+def _profile(name: str, stored: Mapping[str, Any], known: _Collections, made: Migration) -> list[str]:
+    """Make the documents of a profile. Return their extensions."""
+    origin = f"profile {name}"
+    lineage = list(_lineage(stored, known.profiles))
+    whole: dict[str, Any] = {}
+    for one in reversed(lineage):
+        whole |= one
+    distro = known.distros.get(str(whole.get("distro")))
+    if distro is None:
+        made.leave(origin, "its distro is not there", json.dumps(stored, indent=2))
+        return []
+    breed = BREEDS.get(str(distro.get("breed")))
+    if breed is None:
+        made.leave(origin, f"distributions of the breed {distro.get('breed')} have no counterpart", json.dumps(stored))
+        return []
+    extension, arguments = breed
+    texts = {"ipxe": _script(name, distro, [distro, *reversed(lineage)], arguments)}
+    template = whole.get("autoinstall") or whole.get("kickstart")
+    if template and (found := _find(str(template), origin, known.path, made)):
+        text = _template(found, origin, _variables([*lineage, distro]), made)
+        if text is not None:
+            texts["yaml" if recognised(text) == "yaml" else extension] = text
+    for one, text in texts.items():
+        made.add(f"groups/{group_name(name)}.{one}", text, origin)
+    return list(texts)
+
+
+def _lineage(stored: Mapping[str, Any], profiles: Mapping[str, Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Give a profile and then those that it inherits from; a circle ends."""
+    seen: set[str] = set()
+    while True:
+        yield stored
+        parent = str(stored.get("parent", ""))
+        if not parent or parent in seen or parent not in profiles:
+            return
+        seen.add(parent)
+        stored = profiles[parent]
+
+
+def _options(stored: Mapping[str, Any], *names: str) -> dict[str, str]:
+    """Return options that are kept as an object or as ``a=b c``."""
+    found: dict[str, str] = {}
+    for name in names:
+        value = stored.get(name)
+        if isinstance(value, dict):
+            found |= {str(key): _text(one) for key, one in value.items()}
+        elif isinstance(value, str):
+            found |= {key: one for key, _, one in (part.partition("=") for part in value.split())}
+    return found
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return "" if value in (None, "~") else str(value)
+
+
+def _variables(lineage: list[Mapping[str, Any]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in reversed(lineage):
+        found |= _options(one, "autoinstall_meta", "autoinstall_meta", "ks_meta")
+    return found
+
+
+def _script(name: str, distro: Mapping[str, Any], levels: list[Mapping[str, Any]], arguments: str) -> str:
+    options: dict[str, str] = {}
+    for one in levels:
+        options |= _options(one, "kernel_options", "kopts")
+    words = [f"{key}={value}" if value else key for key, value in options.items()]
+    kernel, initrd = (str(distro.get(key, "")).lstrip("/") for key in ("kernel", "initrd"))
+    return "\n".join(
+        [
+            "#!ipxe",
+            f"# From the profile {name} of cobbler.",
+            "set url http://URL:8000",
+            f"set files {FILES}",
+            " ".join(
+                [
+                    f"kernel ${{files}}/{kernel} initrd={initrd.rpartition('/')[2]}",
+                    arguments.format(url="${url}"),
+                    *words,
+                ]
+            ),
+            f"initrd ${{files}}/{initrd}",
+            "boot",
+            "",
+        ]
+    )
+
+
+def _find(name: str, origin: str, path: Path, made: Migration) -> str | None:
+    """Return the text of a template; None, noted, where the file is not there."""
+    places = [path / folder / Path(name).name for folder in TEMPLATE_FOLDERS]
+    file = next((one for one in places if one.is_file()), None)
+    if file is None:
+        made.leave(f"{origin}: template {name}", f"the file is in none of {', '.join(TEMPLATE_FOLDERS)}")
+        return None
+    return file.read_text("utf-8")
+
+
+def _template(text: str, origin: str, variables: Mapping[str, str], made: Migration) -> str | None:
+    """Return a template with its variables as placeholders; None, noted, where it has more than variables."""
+    if logic := _LOGIC.search(text):
+        line = text.count("\n", 0, logic.start()) + 1
+        made.leave(f"{origin}: template", f"line {line} has logic of Cheetah: {logic[0].strip()[:60]}", text)
+        return None
+
+    def value(found: re.Match[str]) -> str:
+        label = found["braced"] or found["plain"]
+        if label == PASSWORD_VARIABLE:
+            made.do("Write the default_password_crypted of cobbler's settings into secrets/root-password-hash.")
+            return "{{ secret.root-password-hash }}"
+        known = variables.get(label)
+        return f"{{{{ {label} }}}}" if known is None else f'{{{{ {label} | default("{known}") }}}}'
+
+    if "{{" in text or any('"' in known for known in variables.values()):
+        made.leave(f"{origin}: template", "it holds {{, or a variable with a quote in it", text)
+        return None
+    return _VARIABLE.sub(value, text).replace("\\$", "$")
+
+
+def _system(name: str, stored: Mapping[str, Any], extensions: Mapping[str, list[str]], made: Migration) -> None:
+    origin = f"system {name}"
+    cards = {key: one for key, one in (stored.get("interfaces") or {}).items() if one.get("interface_type") != "bmc"}
+    addresses = [
+        str(one["mac_address"]) for one in cards.values() if one.get("mac_address") not in (None, "", "random")
+    ]
+    identifier = name if identifier_fault(Kind.MACHINE, name) is None else group_name(name)
+    row = {"id": identifier, "mac": " ".join(addresses)}
+    first: Mapping[str, Any] = next(iter(cards.values()), {})
+    known = {
+        "hostname": stored.get("hostname"),
+        "ip": first.get("ip_address"),
+        "netmask": first.get("netmask"),
+        "gateway": stored.get("gateway") or first.get("if_gateway"),
+        "dns": _text(stored.get("name_servers") or []),
+        **_options(stored, "autoinstall_meta", "ks_meta"),
+    }
+    for label, value in known.items():
+        if value and is_column(label) and label not in row:
+            row[label] = str(value)
+        elif value:
+            made.leave(f"{origin}: {label}", "no label can have this name here")
+    made.rows.append({label: value for label, value in row.items() if value})
+    if len(cards) > 1:
+        made.leave(
+            f"{origin}: {len(cards) - 1} more interfaces", "only the MAC addresses of all and the address of the first"
+        )
+    if options := _options(stored, "kernel_options"):
+        made.leave(f"{origin}: kernel options", f"put them into {identifier}.ipxe: {' '.join(options)}")
+    profile = str(stored.get("profile", ""))
+    if not extensions.get(profile):
+        made.leave(origin, f"its profile {profile} has no documents; the row of the inventory is there")
+    for extension in extensions.get(profile, []):
+        text = with_control("", extension, group_name(profile), {})
+        if text is None:
+            text = AUTOYAST.format(group=group_name(profile))
+        made.add(f"{identifier}.{extension}", text, origin)
+    if not stored.get("netboot_enabled", True):
+        made.do(f"{name} was not to be installed: run `answerd disarm {identifier}` before it boots from the network.")

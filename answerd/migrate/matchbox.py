@@ -1,0 +1,213 @@
+"""matchbox: groups, profiles and their templates, as in `/var/lib/matchbox`.
+
+A profile becomes a group of documents: an iPXE script from its "boot", and its Ignition, cloud-config and generic
+template. A matchbox group becomes machine documents over them where it selects a MAC address, a serial number or a
+UUID, with its metadata as columns of the inventory; else a group document with the same selector, the metadata
+written in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from answerd.migrate.result import Migration, MigrationError, group_name, is_column, machine_name
+from answerd.migrate.texts import with_control
+
+IDENTIFYING = ("mac", "serial", "uuid")
+"""Selectors that name one machine, the best name first."""
+
+TEMPLATES = (("ignition_id", "ignition", "ign"), ("cloud_id", "cloud", "yaml"), ("generic_id", "generic", "cfg"))
+"""Field of a profile, folder of its files, extension that they get here."""
+
+ASSETS = "http://ASSETS.EXAMPLE.ORG"
+"""Stands in scripts for the web server that is to serve the kernels; this service serves no files."""
+
+_ACTION = re.compile(r"\{\{-?\s*(?P<inside>.*?)\s*-?\}\}", re.DOTALL)
+_FIELD = re.compile(r"\.(?:request\.query\.)?(?P<label>[A-Za-z_]\w*(?:\.\w+)*)\Z")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The texts of a profile by extension."""
+
+    name: str
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of matchbox: the selectors that name one machine, the others, and the metadata by dotted name."""
+
+    origin: str
+    name: str
+    identities: Mapping[str, str]
+    match: dict[str, str]
+    metadata: Mapping[str, str]
+    profile: Profile
+
+
+def read(path: Path) -> Migration:
+    """Read a data directory. Raises `MigrationError` where it has no groups and profiles."""
+    groups, profiles = path / "groups", path / "profiles"
+    if not groups.is_dir() or not profiles.is_dir():
+        raise MigrationError(f"{path} has no directories groups and profiles")
+    made = Migration()
+    known = {}
+    for file in sorted(profiles.glob("*.json")):
+        profile = _profile(_json(file), path, made)
+        known[str(_json(file).get("id", file.stem))] = profile
+        for extension, text in profile.texts.items():
+            made.add(f"groups/{profile.name}.{extension}", text, f"profile {file.stem}")
+    for file in sorted(groups.rglob("*.json")):
+        _group(file, _json(file), known, made)
+    if any("${assets}" in text for text in made.documents.values()):
+        made.do(f"matchbox served kernels below /assets: put a web server that has them in place of {ASSETS}.")
+    made.do('The URLs in kernel arguments name the old host: look for "http://" in the .ipxe documents.')
+    return made
+
+
+def _json(file: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(file.read_bytes())
+    except ValueError as error:
+        raise MigrationError(f"{file} is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise MigrationError(f"{file} is no JSON object")
+    return value
+
+
+def _profile(stored: Mapping[str, Any], path: Path, made: Migration) -> Profile:
+    name = group_name(str(stored.get("id", "")))
+    texts = {}
+    if boot := stored.get("boot"):
+        texts["ipxe"] = _script(name, boot)
+    for key, folder, extension in TEMPLATES:
+        if file := stored.get(key):
+            text = _template(path / folder / str(file), f"profile {name}: {folder}/{file}", extension, made)
+            if text is not None:
+                texts[extension] = text
+    return Profile(name, texts)
+
+
+def _script(name: str, boot: Mapping[str, Any]) -> str:
+    """Return the iPXE script that matchbox would have made of a profile's "boot"."""
+
+    def url(text: str) -> str:
+        return re.sub(r"(?:^|(?<=\s))(/\S+)\Z", r"${assets}\1", text)
+
+    lines = ["#!ipxe", f"# From the profile {name} of matchbox."]
+    made = [f"kernel {url(str(boot.get('kernel', '')))} {' '.join(map(str, boot.get('args', [])))}".rstrip()]
+    made += [f"initrd {url(str(one))}" for one in boot.get("initrd", [])]
+    if any("${assets}" in line for line in made):
+        lines.append(f"set assets {ASSETS}")
+    return "\n".join([*lines, *made, "boot"]) + "\n"
+
+
+def _template(file: Path, origin: str, extension: str, made: Migration) -> str | None:
+    """Return a template with its placeholders as here; None, noted, where it cannot be carried over."""
+    if not file.is_file():
+        made.leave(origin, "the file is not there")
+        return None
+    text = file.read_text("utf-8")
+    if extension == "ign" and file.suffix in (".yaml", ".yml", ".bu"):
+        made.leave(origin, "Butane, which matchbox translated: run `butane` on it and keep the result as .ign", text)
+        return None
+    actions = [found["inside"] for found in _ACTION.finditer(text)]
+    if unknown := [action for action in actions if not _FIELD.match(action)]:
+        made.leave(
+            origin, f"the template has logic, {{{{{unknown[0]}}}}}: write a document for each of its cases", text
+        )
+        return None
+    return _ACTION.sub(lambda found: f"{{{{ {_label(found['inside'])} }}}}", text)
+
+
+def _label(inside: str) -> str:
+    return inside.removeprefix(".request.query").removeprefix(".")
+
+
+def _group(file: Path, stored: Mapping[str, Any], profiles: Mapping[str, Profile], made: Migration) -> None:
+    origin = f"group {stored.get('id') or file.stem}"
+    profile = profiles.get(str(stored.get("profile")))
+    if profile is None:
+        made.leave(origin, f"its profile {stored.get('profile')} is not there", json.dumps(stored, indent=2))
+        return
+    selector = {str(label): str(value) for label, value in (stored.get("selector") or {}).items()}
+    identities = {label: selector[label] for label in IDENTIFYING if label in selector}
+    group = Group(
+        origin,
+        group_name(str(stored.get("id") or file.stem)),
+        identities,
+        {label: value for label, value in selector.items() if label not in identities},
+        dict(_flat(stored.get("metadata") or {})),
+        profile,
+    )
+    named = next((name for value in identities.values() if (name := machine_name(value))), None)
+    if named:
+        _machine(named, group, made)
+    else:
+        _shared(group, selector, made)
+
+
+def _machine(name: str, group: Group, made: Migration) -> None:
+    """Make a row of the inventory and, for each format, a document over that of the profile."""
+    row = {"id": group.name, **group.identities}
+    for label, value in group.metadata.items():
+        if is_column(label) and label not in row:
+            row[label] = value
+        else:
+            made.leave(f"{group.origin}: metadata {label}", "no label can have this name here")
+    made.rows.append(row)
+    for extension in group.profile.texts:
+        text = with_control("", extension, group.profile.name, group.match)
+        if text is not None:
+            made.add(f"{name}.{extension}", text, group.origin)
+
+
+def _shared(group: Group, selector: dict[str, str], made: Migration) -> None:
+    """Make, for each format, a group document with the selector; without a selector, a default."""
+    for extension, text in group.profile.texts.items():
+        extends: str | None = group.profile.name
+        body = ""
+        if group.metadata:  # values that belong to no machine: written into a copy of the profile's text
+            body, extends = _with_values(text, group.metadata, extension), None
+        written = with_control(body, extension, extends, selector)
+        if written is None:
+            made.leave(group.origin, f"its {extension} document could not be made", text)
+        elif selector:
+            made.add(f"groups/{group.name}.{extension}", written, group.origin)
+        elif extension == "ipxe":
+            made.leave(
+                f"{group.origin} as the default",
+                "it would install every machine that asks. If you want that, put this text into default.ipxe",
+                written,
+            )
+        else:
+            made.add(f"default.{extension}", written, group.origin)
+
+
+def _with_values(text: str, metadata: Mapping[str, str], extension: str) -> str:
+    """Return a text with the placeholders filled that metadata have values for."""
+
+    def value(found: re.Match[str]) -> str:
+        if (known := metadata.get(found[1])) is None:
+            return found[0]
+        return json.dumps(known)[1:-1] if extension in ("ign", "json") else known
+
+    return re.sub(r"\{\{ ([\w.]+) \}\}", value, text)
+
+
+def _flat(values: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
+    """Return the scalars of nested metadata by their dotted names."""
+    found: list[tuple[str, str]] = []
+    for key, value in values.items():
+        if isinstance(value, dict):
+            found += _flat(value, f"{above}{key}.")
+        else:
+            text = value if isinstance(value, str) else json.dumps(value)
+            found.append((f"{above}{key}", text))
+    return found

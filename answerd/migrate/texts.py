@@ -1,0 +1,104 @@
+"""Texts of other services as documents: their placeholders, their secrets, and what would be a placeholder here.
+
+A text that holds ``{{`` and knew no templates, or other ones, must not be filled in by this service.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from answerd.formats import FORMATS, Format
+
+TEXT_FORMATS = frozenset(name for name, one in FORMATS.items() if one.family.name == "text")
+
+
+def literal(text: str, extension: str) -> str | None:
+    """Return a document that serves this text as it is. None where its format has no way that is known here.
+
+    Most texts hold no ``{{`` and are returned unchanged.
+    """
+    if "{{" not in text:
+        return text
+    if extension in TEXT_FORMATS:
+        return with_directives(text, ["template off"])
+    if extension == "toml":
+        return f"template = false\n{text}"
+    if extension in ("yaml", "yml") and not re.match(r"^\s*[\[{-]", _without_comments(text)):
+        head = re.match(r"(?:#.*\n|\s*\n|---\s*\n)*", text)
+        at = head.end() if head else 0
+        return f"{text[:at]}template: false\n{text[at:]}"
+    if extension in ("json", "ign"):
+        return with_keys(text, {"template": False})
+    return None
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"^(?:#.*|---\s*)\n", "", text, flags=re.MULTILINE)
+
+
+def with_directives(text: str, directives: list[str]) -> str:
+    """Return a text document with control keys, after its ``#!`` line where it has one."""
+    lines = "".join(f"# answer: {one}\n" for one in directives)
+    if text.startswith("#!"):
+        first, _, rest = text.partition("\n")
+        return f"{first}\n{lines}{rest}"
+    return lines + text
+
+
+def with_keys(text: str, keys: dict[str, Any]) -> str | None:
+    """Return a JSON document with control keys before its own. None where it is no object."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(value, dict):
+        return None
+    return json.dumps({**keys, **value}, indent=2, ensure_ascii=False) + "\n"
+
+
+def with_control(text: str, extension: str, extends: str | None, match: dict[str, str]) -> str | None:
+    """Return a document of this format with ``extends`` and ``match``; None where this is not known for the format."""
+    if extension in TEXT_FORMATS:
+        quoted = [f'{label}="{_quoted(pattern)}"' for label, pattern in match.items()]
+        directives = [f"extends {extends}"] if extends else []
+        return with_directives(text, directives + ([f"match {' '.join(quoted)}"] if quoted else []))
+    keys: dict[str, Any] = {"extends": extends} if extends else {}
+    if match:
+        keys["match"] = match
+    if extension in ("json", "ign"):
+        return with_keys(text or "{}", keys)
+    if extension in ("yaml", "yml"):
+        return "".join(f"{key}: {json.dumps(value)}\n" for key, value in keys.items()) + text
+    return None
+
+
+def _quoted(pattern: str) -> str:
+    return pattern.replace("\\", "\\\\").replace('"', '\\"')
+
+
+_SIGNS: tuple[tuple[str, str], ...] = (
+    ("ipxe", r"\A#!ipxe\b"),
+    ("preseed", r"^(?:d-i|tasksel|popularity-contest)\s+\S+/\S+"),
+    ("ks", r"^(?:%packages|rootpw\s|bootloader\s|autopart|clearpart\s|lang\s)"),
+    ("yaml", r"\A#cloud-config\b|^autoinstall:"),
+)
+"""How the text of a file without a telling extension shows its format."""
+
+PXELINUX = re.compile(r"^\s*(?:DEFAULT|LABEL|KERNEL|APPEND)\s", re.MULTILINE | re.IGNORECASE)
+
+
+def recognised(text: str) -> str | None:
+    """Return the format of a text by what it looks like, or None."""
+    return next((extension for extension, sign in _SIGNS if re.search(sign, text, re.MULTILINE)), None)
+
+
+def format_of(extension: str | None, text: str) -> Format | None:
+    """Return the format of a file: by its extension, but by its text where that is ``cfg`` or no format."""
+    if extension and extension != "cfg" and extension in FORMATS:
+        return FORMATS[extension]
+    seen = recognised(text)
+    if seen:
+        return FORMATS[seen]
+    return FORMATS.get(extension or "")

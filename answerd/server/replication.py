@@ -1,0 +1,52 @@
+"""The replicator as a process of the service: its signals, its log lines, and what it announces to the workers.
+
+What it does is the store's (`answerd.store.replicator`).
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+from types import FrameType
+
+from answerd.server.processes import log_reopened
+from answerd.server.startup import Service
+from answerd.store import ReplicatingStore
+
+REPLICATOR = "replicator"
+"""The name of the process in the log."""
+
+
+def run_replicator(service: Service, parent_pipe: int) -> int:
+    """Keep this node's replica up to date until a signal, or the end of the parent, ends it. Return the exit status."""
+    store = service.loader.store
+    if not isinstance(store, ReplicatingStore):
+        raise TypeError("the store has no replica")
+    reading, writing = os.pipe()
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        os.write(writing, b"x")
+
+    def reload(_signal: int, _frame: FrameType | None) -> None:
+        log_reopened(service.log)
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGHUP, reload)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD))
+
+    def follow_parent() -> None:
+        select.select([parent_pipe], [], [])
+        os.write(writing, b"x")
+
+    threading.Thread(target=follow_parent, daemon=True).start()
+
+    # A worker that sees the counter rise looks at the replica at its next request. The admin process raises it too; a
+    # rise that is lost between the two costs nothing, because workers look every tenth of a second all the same.
+    def changed() -> None:
+        service.generation.bump()
+
+    store.replicate(service.log.service, changed, reading)
+    return 0

@@ -1,0 +1,335 @@
+"""The secrets of the service: files of one directory, read ahead and kept in memory (docs/secrets.md).
+
+Knows names, sizes, times and bytes. What fills an answer asks `SecretFiles.secret`, which opens nothing; `look` finds
+out what changed, in a thread. A value is never part of a message.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from answerd.answers.sources import Sources
+from answerd.errors import CannotFill
+from answerd.identity import brief, first_of, identity, printable
+from answerd.store.mounts import Mounts, read_table
+from answerd.store.notification import device_and_inode
+from answerd.store.reading import Boundary, Signature, is_settled, signature_of
+
+LARGEST_SECRET = 65_536
+"""Bytes of a secret."""
+
+LOOK_SECONDS = 0.25
+"""The time between two looks. A change is in force after two looks, within a second."""
+
+MOST_NAMED = 5
+"""Files that a warning names."""
+
+SETTING = "SERVICE_SECRETS_DIR"
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
+_READABLE_BY_OTHERS = 0o004
+_LABEL = "secret."
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A file as a look found it: its signature, or why it is not read; ``is_open`` to every user of the machine."""
+
+    state: Signature | str
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What one look found: files by their place below the directory (``NAME`` or ``folder/NAME``), and its folders.
+
+    ``faults``: why a folder could not be listed. ``open_folders`` every user of the machine can list.
+    """
+
+    files: dict[str, _Found] = field(default_factory=dict)
+    folders: tuple[str, ...] = ()
+    faults: dict[str, str] = field(default_factory=dict)
+    open_folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is in force of one file: ``text``, or ``fault`` why there is none. ``read_too_soon``: see `is_settled`."""
+
+    state: Signature | str
+    text: str = ""
+    fault: str = ""
+    read_too_soon: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _InForce:
+    """All secrets of one moment. ``folders``: for each identity the folders that have it, sorted."""
+
+    files: Mapping[str, _Kept] = field(default_factory=dict)
+    folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    faults: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+class SecretFiles:
+    """The secrets of one directory, or none where no directory is set.
+
+    `look` is for one thread at a time; everything else is for any, and sees what the last look put in force.
+    """
+
+    def __init__(self, directory: str | None) -> None:
+        self.directory = directory
+        self.version = 0
+        self._in_force = _InForce()
+        self._before: _Look | None = None
+        self._fault = ""
+        self._has_been_read = False
+        self._root: tuple[int, int] | None = None  # device and inode of the directory that was read
+        if directory is not None:
+            self.look()
+
+    def secret(self, name: str, identifiers: Sequence[str]) -> str:
+        """Return the text of a secret for the machine with these identifiers, of which the first that has it counts.
+
+        Raises `CannotFill`, whose reason names the secret: it is missing, cannot be read or is ambiguous.
+        """
+        if self.directory is None:
+            raise _cannot(name, f"is missing: {SETTING} is not set")
+        in_force = self._in_force
+        looked = []
+        for identifier in identifiers:
+            folders = in_force.folders.get(identity(identifier), ())
+            if len(folders) > 1:
+                raise _cannot(name, f"is ambiguous: {_same_identity(folders)}")
+            for folder in folders:
+                if folder in in_force.faults:
+                    raise _cannot(name, f"cannot be read: {in_force.faults[folder]} ({printable(folder)}/)")
+                if (text := _text_at(in_force, name, f"{folder}/{name}")) is not None:
+                    return text
+            looked.append(f"{brief(identifier)}/{name}")
+        if (text := _text_at(in_force, name, name)) is not None:
+            return text
+        if self._fault and not self._has_been_read:
+            raise _cannot(name, f"is missing: {self._fault}")
+        raise _cannot(name, f"is missing: the secrets directory has no {' and no '.join([*looked, name])}")
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with the directory, whoever asks for what."""
+        folders = self._in_force.folders.values()
+        return sorted(f"secrets: {_same_identity(alike)}" for alike in folders if len(alike) > 1)
+
+    def warnings(self) -> list[str]:
+        """Return what an operator should know: the directory cannot be read, others can read what is in it."""
+        if not self._fault:
+            return list(self._in_force.warnings)
+        what = "the secrets in force stay" if self._has_been_read else "every secret is missing until that changes"
+        return [f"{self._fault}: {what}", *self._in_force.warnings]
+
+    def look(self) -> bool:
+        """Look at the directory; return whether anything is in force that was not before.
+
+        A file that changed or vanished counts once two looks in a row agree about it; the first look believes what it
+        sees. A directory that cannot be listed leaves everything as it is.
+        """
+        if self.directory is None:
+            return False
+        root = Path(self.directory)
+        try:
+            root_now = device_and_inode(root)
+            seen = _seen(root)
+            if self._in_force.files and not (seen.files or seen.folders) and root_now != self._root:
+                raise OSError(errno.ENOENT, "it is another directory now, in which there is nothing")
+            self._root = root_now
+        except OSError as error:
+            fault = f"the secrets directory {printable(self.directory)} cannot be read ({error.strerror})"
+            is_new, self._fault = fault != self._fault, fault
+            self.version += is_new
+            return is_new
+        before, self._before = self._before or seen, seen
+        settled = _InForce(
+            self._files(root, seen, before),
+            _by_identity(_folders(seen, before)),
+            seen.faults,
+            tuple(_warnings(root, seen)),
+        )
+        is_new = bool(self._fault) or settled != self._in_force
+        self._fault, self._has_been_read = "", True
+        if is_new:
+            self._in_force = settled
+            self.version += 1
+        return is_new
+
+    def _files(self, root: Path, seen: _Look, before: _Look) -> dict[str, _Kept]:
+        """Return what is to be in force of each file."""
+        boundary: Boundary | None = None
+        known = self._in_force.files
+        files: dict[str, _Kept] = {}
+        for place, found in seen.files.items():
+            kept = known.get(place)
+            is_agreed = place in before.files and before.files[place].state == found.state
+            if kept is not None and (not is_agreed or (kept.state == found.state and not kept.read_too_soon)):
+                files[place] = kept
+            elif is_agreed:
+                boundary = boundary or Boundary.of(root, Mounts.of(read_table()))
+                files[place] = _read(root / place, found.state, boundary)
+        for place, kept in known.items():
+            if place not in seen.files and place in before.files:
+                files[place] = kept  # gone for one look only
+        return files
+
+
+def sources_of(secrets: SecretFiles) -> Sources:
+    """Return the sources of a service that has these secrets, and keeps no states."""
+    return Sources(secret=secrets.secret, problems=secrets.problems, version=lambda: secrets.version)
+
+
+def _cannot(name: str, what: str) -> CannotFill:
+    return CannotFill(f"the secret {name!r} {what}", _LABEL + name, missing=False)
+
+
+def _text_at(in_force: _InForce, name: str, place: str) -> str | None:
+    """Return the secret of one file; None where there is no such file, or an empty one. Raises `CannotFill`."""
+    kept = in_force.files.get(place)
+    if kept is None:
+        return None
+    if kept.fault:
+        raise _cannot(name, f"cannot be read: {kept.fault} ({printable(place)})")
+    return kept.text or None
+
+
+def _same_identity(folders: Sequence[str]) -> str:
+    names = [f"{printable(folder)}/" for folder in folders]
+    return f"{len(folders)} directories for one identity: {first_of(names, MOST_NAMED, ' and ')}"
+
+
+def _folders(seen: _Look, before: _Look) -> list[str]:
+    """Return the folders that count: one that is gone counts for one more look, unless another has its identity.
+
+    Else a machine whose folder is being replaced would get the secrets of all.
+    """
+    there = set(map(identity, seen.folders))
+    return [*seen.folders, *(one for one in before.folders if identity(one) not in there)]
+
+
+def _by_identity(folders: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for folder in sorted(folders):
+        one = identity(folder)
+        found[one] = (*found.get(one, ()), folder)
+    found.pop("", None)
+    return found
+
+
+def _seen(root: Path) -> _Look:
+    """Return what is below the directory now. Raises OSError where it cannot be listed."""
+    look = _Look()
+    folders = []
+    open_folders = [""] if _is_open(os.stat(root)) else []
+    for entry in _entries(root):
+        status = _status(entry)
+        if status is None:
+            continue
+        if isinstance(status, os.stat_result) and stat.S_ISDIR(status.st_mode):
+            folders.append(entry.name)
+            open_folders += [entry.name] if _is_open(status) else []
+            try:
+                for below in _entries(root / entry.name):
+                    if _NAME.match(below.name):
+                        _take(look, f"{entry.name}/{below.name}", _status(below))
+            except OSError as error:
+                look.faults[entry.name] = error.strerror or type(error).__name__
+        elif _NAME.match(entry.name):
+            _take(look, entry.name, status)
+    return _Look(look.files, tuple(folders), look.faults, tuple(open_folders))
+
+
+def _entries(directory: Path) -> Iterator[os.DirEntry[str]]:
+    """Yield the entries of a directory, without those that begin with a dot: versions of a Kubernetes volume."""
+    with os.scandir(directory) as entries:
+        yield from (entry for entry in entries if not entry.name.startswith("."))
+
+
+def _status(entry: os.DirEntry[str]) -> os.stat_result | str | None:
+    """Return the state of an entry, links followed, or why it has none; None where it is gone or leads nowhere."""
+    try:
+        return entry.stat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return error.strerror or type(error).__name__
+
+
+def _take(look: _Look, place: str, status: os.stat_result | str | None) -> None:
+    if isinstance(status, str):
+        look.files[place] = _Found(status)
+    elif status is not None and not stat.S_ISDIR(status.st_mode):
+        look.files[place] = _Found(signature_of(status), _is_open(status))
+
+
+def _is_open(status: os.stat_result) -> bool:
+    return bool(status.st_mode & _READABLE_BY_OTHERS)
+
+
+def _warnings(root: Path, seen: _Look) -> Iterator[str]:
+    """Yield a sentence about the directories, and one about the files, that every user of the machine can read."""
+    folders = [f"{root}/{folder}".rstrip("/") for folder in seen.open_folders]
+    files = [f"{root}/{place}" for place, found in seen.files.items() if found.is_open]
+    for what, places in (("directories", folders), ("files", files)):
+        if places:
+            named = first_of([printable(place) for place in sorted(places)], MOST_NAMED)
+            yield f"secrets: {what} that every user of this machine can read: {named}: chmod o-r"
+
+
+def _read(path: Path, state: Signature | str, boundary: Boundary) -> _Kept:
+    """Read one secret whose state was ``state``."""
+    if isinstance(state, str):
+        return _Kept(state, fault=state)
+    fault = boundary.link_fault(str(path))
+    if fault:
+        return _Kept(state, fault=fault)
+    try:
+        # Non-blocking, so that a file which has just been replaced by a pipe cannot hold up the look.
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            status = os.fstat(file)
+            opened = boundary.device_fault(status.st_dev) or signature_of(status)
+            content = b"" if isinstance(opened, str) else _content(file)
+        finally:
+            os.close(file)
+    except OSError as error:
+        return _Kept(state, fault=error.strerror or type(error).__name__, read_too_soon=True)
+    if isinstance(opened, str):
+        return _Kept(state, fault=opened)
+    too_soon = not is_settled(opened)
+    if len(content) > LARGEST_SECRET:
+        return _Kept(opened, fault=f"it is larger than {LARGEST_SECRET:,} bytes", read_too_soon=too_soon)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return _Kept(opened, fault=f"it is not UTF-8 at offset {error.start}", read_too_soon=too_soon)
+    return _Kept(opened, _without_line_end(text), read_too_soon=too_soon)
+
+
+def _content(file: int) -> bytes:
+    """Return a file's content, at most one byte more than a secret may have."""
+    pieces: list[bytes] = []
+    left = LARGEST_SECRET + 1
+    while left and (piece := os.read(file, left)):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
+
+
+def _without_line_end(text: str) -> str:
+    """Return a text without one line end at its end: editors and ``echo`` write it."""
+    for end in ("\r\n", "\n", "\r"):
+        if text.endswith(end):
+            return text.removesuffix(end)
+    return text

@@ -1,0 +1,149 @@
+"""What ``check`` finds that is valid and probably not meant (docs/check.md#oversights), in every store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from answerd.answers.oversights import differs_by_one, misspelled_extension
+from answerd.answers.sent_labels import SENT
+from tests.support.fleet import Fleet
+
+PROBLEMS: dict[str, tuple[Mapping[str, str], str]] = {
+    "a label that is nearly a known one": ({"node1.toml": 'x = "{{ usr }}"\n'}, "did you mean 'user'?"),
+    "behind a label that only a request has": (
+        {"node1.toml": 'x = "{{ serial }}"\ny = "{{ seriel | upper }}"\n'},
+        "did you mean 'serial'?",
+    ),
+    "in a group that selects by match": ({"groups/g.ks": "# answer: match serial=*\n{{ hostnam }}\n"}, "'hostname'?"),
+    "nearly a label that a match names": (
+        {"groups/g.toml": 'match.frobnicator = "*"\n', "node1.toml": 'x = "{{ frobnicatr }}"\n'},
+        "did you mean 'frobnicator'?",
+    ),
+    "a list's label": ({"node1.toml": 'x = "{{ network_interface.0.mac }}"\n'}, "'network_interfaces."),
+    "a MAC address with a letter O": ({"98-fa-9b-5O-d8-10.toml": "x = 1\n"}, "write 0 or 1"),
+    "a MAC address with 11 digits": ({"98-fa-9b-50-d8-1.toml": "x = 1\n"}, "11 hexadecimal digits and not 12"),
+    "a MAC address with 13 digits": ({"98-fa-9b-500-d8-10.toml": "x = 1\n"}, "13 hexadecimal digits and not 12"),
+    "a machine's file among the groups": ({"groups/98-fa-9b-50-d8-10.toml": "x = 1\n"}, "move it out of groups/"),
+    "extend in TOML": ({"node1.toml": 'extend = "lab"\n', "groups/lab.toml": "x = 1\n"}, "did you mean extends?"),
+    "extend in YAML": ({"node1.yaml": "extend: lab\n", "groups/lab.yaml": "x: 1\n"}, "did you mean extends?"),
+    "extend in JSON": ({"node1.json": '{"extnds": "lab"}\n', "groups/lab.json": "{}\n"}, "did you mean extends?"),
+}
+
+NOTES: dict[str, tuple[Mapping[str, str], str]] = {
+    "a label that nothing sends and none is near": (
+        {"groups/g.toml": 'members = ["node1", "node2"]\nx = "{{ zzyzx }}"\n'},
+        "nothing is known to send 'zzyzx'",
+    ),
+    "PXELINUX's prefix": ({"01-98-fa-9b-50-d8-10.ks": "lang x\n"}, "name it 98-fa-9b-50-d8-10"),
+    "a MAC address without separators and with a letter O": ({"98fa9b5Od810.toml": "x = 1\n"}, "write 0 or 1"),
+    "a member with 11 digits": ({"groups/g.toml": 'members = ["98fa9b50d81"]\nx = 1\n'}, "11 hexadecimal digits"),
+    "extend of what is no group": ({"node1.toml": 'extend = "nothing"\n'}, "did you mean extends?"),
+    "the hash of the examples": ({"node1.ks": "rootpw --iscrypted $6$EXAMPLE$x\n"}, "openssl passwd -6"),
+}
+
+SOUND: dict[str, Mapping[str, str]] = {
+    "labels that installers send": {
+        "node1.toml": 'x = "{{ mac }} {{ dmi.system.serial }} {{ network_interfaces.3.mac }}"\n'
+    },
+    "a default": {"node1.toml": "x = \"{{ usr | default('root') }}\"\n"},
+    "a label that a match names": {"node1.toml": 'x = "{{ usr }}"\n', "groups/g.toml": 'match.usr = "*"\ny = 1\n'},
+    "a column of the inventory": {"node1.toml": 'x = "{{ usr }}"\n', "inventory.csv": "id,usr\nnode9,a\n"},
+    "a MAC address": {"98-fa-9b-50-d8-10.toml": "x = 1\n", "98fa9b50d811.ks": "x\n"},
+    "a serial number of 11 digits": {"12345678901.toml": "x = 1\n"},
+    "a host name": {"office-lab-01.toml": "x = 1\n", "deadbeef.toml": "x = 1\n"},
+    "a group named like a machine that is extended": {
+        "groups/98-fa-9b-50-d8-10.toml": "x = 1\n",
+        "node1.toml": 'extends = "98-fa-9b-50-d8-10"\n',
+    },
+    "a key below a table": {"node1.toml": '[users]\nextend = "lab"\n', "groups/lab.toml": "x = 1\n"},
+    "a key of the installer": {"node1.yaml": "#cloud-config\nusers: []\nhostname: a\n"},
+}
+
+
+@pytest.mark.parametrize(("documents", "words"), PROBLEMS.values(), ids=PROBLEMS)
+def test_what_is_surely_not_meant_is_a_problem(fleet: Fleet, documents: Mapping[str, str], words: str) -> None:
+    (problem,) = fleet.write(documents).check().problems
+    assert words in problem
+
+
+@pytest.mark.parametrize(("documents", "words"), NOTES.values(), ids=NOTES)
+def test_what_is_perhaps_not_meant_is_a_note(fleet: Fleet, documents: Mapping[str, str], words: str) -> None:
+    report = fleet.write(documents).check()
+    assert report.problems == ()
+    assert any(words in note for note in report.notes)
+
+
+@pytest.mark.parametrize("documents", SOUND.values(), ids=SOUND)
+def test_what_is_meant_is_left_alone(fleet: Fleet, documents: Mapping[str, str]) -> None:
+    report = fleet.write(documents).check()
+    told = [*report.problems, *report.notes]
+    words = ("did you mean", "known to send", "write 0", "hexadecimal", "groups/")
+    assert [sentence for sentence in told if any(word in sentence for word in words)] == []
+
+
+def test_a_check_leaves_the_prepared_answers_as_they_are(fleet: Fleet) -> None:
+    fleet.write({"groups/g.toml": 'x = "{{ usr }}"\n', "node1.toml": 'extends = "g"\ny = "{{ usr }}"\n'})
+    before = fleet.text("/?host=node1&usr=a")
+    (node,) = fleet.loader.catalogue.machines["node1"]
+    prepared = node.prepared
+    fleet.check()
+    assert node.prepared is prepared
+    assert fleet.text("/?host=node1&usr=a") == before
+
+
+def test_a_problem_says_how_many_machines_it_hits(fleet: Fleet) -> None:
+    machines = {f"node{number}.toml": 'extends = "lab"\n' for number in range(12)}
+    report = fleet.write({"groups/lab.toml": 'extends = "ghost"\n', **machines, "other.toml": "x = 1\n"}).check()
+    (problem,) = report.problems
+    assert len(report.machines[problem]) == 12
+    report = fleet.write({"groups/lab.toml": 'x = "{{ usr }}"\ny = "{{ zzyzx }}"\n'}).check()
+    (problem,) = report.problems
+    note = next(note for note in report.notes if "zzyzx" in note)
+    assert (len(report.machines[problem]), len(report.machines[note])) == (12, 12)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("node1.tolm", "toml"),
+        ("node1.tml", "toml"),
+        ("a/node1.yamll", "yaml"),
+        ("node1.KSS", "ks"),
+        ("node1.txt", None),
+        ("node1.toml", None),
+        ("README.md", None),
+        ("notes.bak", None),
+        (".tml", None),
+        ("node1", None),
+    ],
+)
+def test_an_extension_that_is_one_letter_off_is_named(name: str, meant: str | None) -> None:
+    assert misspelled_extension(name) == meant
+
+
+def one_edit_apart(first: str, second: str) -> bool:
+    """The same by trying every edit."""
+    letters = set(first + second)
+    edits = {first[:at] + first[at + 1 :] for at in range(len(first))}
+    edits |= {first[:at] + letter + first[at:] for at in range(len(first) + 1) for letter in letters}
+    edits |= {first[:at] + letter + first[at + 1 :] for at in range(len(first)) for letter in letters}
+    edits |= {first[:at] + first[at + 1] + first[at] + first[at + 2 :] for at in range(len(first) - 1)}
+    return second in edits - {first}
+
+
+@given(st.text("abc", max_size=5), st.text("abc", max_size=5))
+def test_one_letter_is_what_trying_every_edit_finds(first: str, second: str) -> None:
+    assert differs_by_one(first, second) == one_edit_apart(first, second)
+
+
+def test_the_table_of_labels_is_that_of_the_program() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "templates.md").read_text("utf-8")
+    section = page.partition("\n## Labels that installers send\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.+?) \| (`.+) \|$", section, re.MULTILINE)
+    assert {who: frozenset(re.findall(r"`([^`]+)`", labels)) for who, labels in rows} == SENT

@@ -1,0 +1,140 @@
+"""Nodes on one PostgreSQL database, as the real program: docs/many-nodes.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
+from tests.support.processes import children
+from tests.support.service import Service
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
+
+TOKEN = "0123456789abcdef"
+AWAY = "postgresql://answerd@127.0.0.1:1/none"
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with clusters() as parent:
+        running = Cluster(home_of(parent, "primary")).start()
+        yield running
+        running.stop(signal.SIGQUIT)
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Callable[..., Service]]:
+    """Starts a node: ``node(name, url, SERVICE_…=value)``; its replica has its name."""
+    running: list[Service] = []
+
+    def start(name: str, url: str, **settings: object) -> Service:
+        service = Service(
+            SERVICE_STORE="postgres",
+            SERVICE_DB_URL=url,
+            SERVICE_REPLICA_PATH=tmp_path / f"{name}.db",
+            SERVICE_ADMIN_ADDR="127.0.0.1:0",
+            SERVICE_ADMIN_TOKEN=TOKEN,
+            **settings,
+        )
+        running.append(service)
+        return service
+
+    yield start
+    for service in running:
+        with service:
+            pass
+
+
+def text_of(service: Service) -> str:
+    return "\n".join(service.log)
+
+
+def put(service: Service, name: str, text: str) -> int:
+    reply = service.ask_admin("PUT", f"/machines/{name}?format=ks", text.encode(), Authorization=f"Bearer {TOKEN}")
+    return reply.status
+
+
+def answer(service: Service, name: str) -> tuple[int, bytes]:
+    reply = service.get(f"/ks?mac={name}")
+    return reply.status, reply.body
+
+
+def gives(service: Service, expected: tuple[int, bytes]) -> bool:
+    return answer(service, "aabbccddee01") == expected
+
+
+def test_a_write_is_in_force_at_once_on_its_node_and_soon_on_the_others(
+    cluster: Cluster, node: Callable[..., Service]
+) -> None:
+    url = cluster.database()
+    first, second = node("first", url, SERVICE_WORKERS=2), node("second", url)
+    for number in range(5):
+        assert put(first, "aabbccddee01", f"# {number}\n") == 200
+        assert {answer(first, "aabbccddee01") for _ in range(6)} == {(200, f"# {number}\n".encode())}
+        expected = (200, f"# {number}\n".encode())
+        wait_until(partial(gives, second, expected), 5)
+
+
+def test_answers_go_on_while_the_database_is_away_and_writes_say_when_to_come_back(
+    cluster: Cluster, node: Callable[..., Service]
+) -> None:
+    service = node("only", cluster.database())
+    assert put(service, "aabbccddee01", "# kept\n") == 200
+    cluster.stop(signal.SIGQUIT)
+    assert answer(service, "aabbccddee01") == (200, b"# kept\n")
+    refused = service.ask_admin("PUT", "/machines/aabbccddee02?format=ks", b"# new\n", Authorization=f"Bearer {TOKEN}")
+    assert refused.status == 503
+    assert refused.headers["retry-after"] == "5"
+    assert "postgresql://127.0.0.1" in json.loads(refused.body)["error"]
+    assert answer(service, "aabbccddee01") == (200, b"# kept\n")
+    assert service.get("/ready").status == 200
+    cluster.start()
+    wait_until(lambda: put(service, "aabbccddee02", "# new\n") == 200, 10)
+    assert answer(service, "aabbccddee02") == (200, b"# new\n")
+
+
+def test_a_node_that_starts_without_the_database_answers_from_its_replica(
+    cluster: Cluster, node: Callable[..., Service], tmp_path: Path
+) -> None:
+    with node("kept", cluster.database()) as before:
+        assert put(before, "aabbccddee01", "# kept\n") == 200
+    service = node("kept", AWAY)
+    assert answer(service, "aabbccddee01") == (200, b"# kept\n")
+    assert service.get("/ready").status == 200
+
+
+def test_a_node_without_database_and_replica_is_not_ready_and_says_so(node: Callable[..., Service]) -> None:
+    service = node("new", AWAY)
+    ready = service.get("/ready")
+    assert ready.status == 503
+    assert b"was never read" in ready.body
+    assert answer(service, "aabbccddee01")[0] == 503
+    assert service.get("/health").status == 200
+
+
+def test_the_password_of_the_database_is_never_shown(node: Callable[..., Service]) -> None:
+    service = node("secret", "postgresql://answerd:hunter2hunter2@127.0.0.1:1/none")
+    wait_until(lambda: "127.0.0.1:1" in text_of(service), 5)
+    assert "hunter2" not in text_of(service)
+    refused = service.ask_admin("PUT", "/machines/m1?format=ks", b"# x\n", Authorization=f"Bearer {TOKEN}")
+    assert refused.status == 503
+    assert b"hunter2" not in refused.body
+
+
+def test_the_replicator_is_replaced_when_it_dies(cluster: Cluster, node: Callable[..., Service]) -> None:
+    url = cluster.database()
+    first, second = node("first", url), node("second", url)
+    # The children are forked in the order of their names: worker, admin API, replicator.
+    replicator = sorted(children(second.process.pid))[-1]
+    os.kill(replicator, signal.SIGKILL)
+    wait_until(lambda: "replicator died" in text_of(second), 5)
+    assert put(first, "aabbccddee01", "# after\n") == 200
+    wait_until(lambda: answer(second, "aabbccddee01") == (200, b"# after\n"), 5)

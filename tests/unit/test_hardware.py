@@ -1,0 +1,161 @@
+"""What lshw, virsh, installers and captures say of a machine, as cells of a row. Rules: docs/inventory.md."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from answerd.facts import Request
+from answerd.hardware import NotHardwareError, hardware_of_request, hardware_of_text
+
+LSHW = b"""<?xml version="1.0" standalone="yes" ?>
+<list>
+  <node id="srv-7" claimed="true" class="system" handle="DMI:0001">
+    <description>Rack Mount Chassis</description>
+    <product>PowerEdge R650 (SKU=090E)</product>
+    <vendor>Dell Inc.</vendor>
+    <serial>7ABC123</serial>
+    <width units="bits">64</width>
+    <configuration>
+      <setting id="boot" value="normal" />
+      <setting id="uuid" value="4c4c4544-0042-4210-8056-b4c04f4e4b33" />
+    </configuration>
+    <node id="core" claimed="true" class="bus">
+      <serial>.7ABC123.CN123.</serial>
+      <node id="network:0" claimed="true" class="network">
+        <logicalname>eno1</logicalname>
+        <serial>98:fa:9b:50:d8:10</serial>
+      </node>
+      <node id="network:1" claimed="true" class="network">
+        <serial>98:fa:9b:50:d8:11</serial>
+      </node>
+      <node id="disk" claimed="true" class="disk">
+        <logicalname>/dev/nvme0n1</logicalname>
+        <serial>S5XYZ</serial>
+        <size units="bytes">960197124096</size>
+      </node>
+      <node id="cdrom" class="disk"><logicalname>/dev/sr0</logicalname></node>
+    </node>
+    <node id="bridge" class="network" disabled="true"><serial>02:42:ac:11:00:02</serial></node>
+  </node>
+</list>
+"""
+
+VIRSH = b"""<domain type='kvm' id='3'>
+  <name>web-01</name>
+  <uuid>1c2ea1b5-7a0a-4d9e-8a0e-3e0d6d2b7a11</uuid>
+  <vcpu placement='static'>4</vcpu>
+  <sysinfo type='smbios'><system>
+    <entry name='manufacturer'>QEMU</entry><entry name='serial'>VM-0001</entry>
+  </system></sysinfo>
+  <devices>
+    <disk type='file' device='disk'><target dev='vda' bus='virtio'/></disk>
+    <disk type='file' device='disk'><target dev='vdb' bus='virtio'/></disk>
+    <interface type='network'><mac address='52:54:00:11:22:33'/></interface>
+  </devices>
+</domain>
+"""
+
+PROXMOX = json.dumps(
+    {
+        "product": {"product": "pve"},
+        "network_interfaces": [
+            {"link": "eno1", "mac": "98:fa:9b:50:d8:20"},
+            {"link": "docker0", "mac": "02:42:ac:11:00:02"},
+        ],
+        "disks": [{"serial": "DISK-1"}],
+        "dmi": {
+            "system": {"serial": "7ABC124", "uuid": "4c4c4544-0042-4210-8056-b4c04f4e4b34", "name": "PowerEdge R650"},
+            "baseboard": {"serial": "BOARD-1"},
+        },
+    }
+).encode()
+
+
+def test_lshw_tells_of_the_machine_and_of_no_part_of_it() -> None:
+    cells = hardware_of_text(LSHW).cells
+    assert cells == {
+        "mac": "98:fa:9b:50:d8:10 98:fa:9b:50:d8:11",
+        "serial": "7ABC123",
+        "uuid": "4c4c4544-0042-4210-8056-b4c04f4e4b33",
+        "name": "srv-7",
+        "hostname": "srv-7",
+        "product": "PowerEdge R650 (SKU=090E)",
+        "vendor": "Dell Inc.",
+        "manufacturer": "Dell Inc.",
+        "disks": "nvme0n1",
+    }
+
+
+def test_lshw_as_root_of_one_node_is_the_same() -> None:
+    bare = LSHW.replace(b"<list>", b"").replace(b"</list>", b"")
+    assert hardware_of_text(bare) == hardware_of_text(LSHW)
+
+
+def test_virsh_tells_of_the_domain_and_its_locally_administered_addresses_where_it_has_no_other() -> None:
+    assert hardware_of_text(VIRSH).cells == {
+        "mac": "52:54:00:11:22:33",
+        "serial": "VM-0001",
+        "uuid": "1c2ea1b5-7a0a-4d9e-8a0e-3e0d6d2b7a11",
+        "name": "web-01",
+        "hostname": "web-01",
+        "disks": "vda vdb",
+        "cpus": "4",
+        "manufacturer": "QEMU",
+    }
+
+
+def test_of_an_installers_body_only_the_systems_own_serial_and_uuid_count() -> None:
+    machine = hardware_of_text(PROXMOX)
+    assert machine.macs == ("98:fa:9b:50:d8:20",)
+    assert (machine.serial, machine.uuid) == ("7ABC124", "4c4c4544-0042-4210-8056-b4c04f4e4b34")
+    assert machine.cells["dmi.system.name"] == "PowerEdge R650"
+
+
+@pytest.mark.parametrize(
+    ("request_", "cells"),
+    [
+        (
+            Request("/ks", "mac=98-fa-9b-50-d8-10&serial=A1&uuid=4c4c4544-0042-4210-8056-b4c04f4e4b33"),
+            {"mac": "98-fa-9b-50-d8-10", "serial": "A1", "uuid": "4c4c4544-0042-4210-8056-b4c04f4e4b33"},
+        ),
+        (
+            Request("/ks", headers=[("x-rhn-provisioning-mac-0", "eno1 98:fa:9b:50:d8:10")]),
+            {"mac": "98:fa:9b:50:d8:10"},
+        ),
+        (Request("/boot/98-fa-9b-50-d8-10"), {"mac": "98-fa-9b-50-d8-10"}),
+        (Request("/pve", "serial=A1", body=b'{"disks": [{"serial": "D1"}]}'), {"serial": "A1"}),
+        (Request("/pve", peer="192.0.2.1"), {}),
+    ],
+)
+def test_a_recorded_request_tells_what_it_said(request_: Request, cells: dict[str, str]) -> None:
+    found = hardware_of_request(request_).cells
+    assert {column: found[column] for column in ("mac", "serial", "uuid") if column in found} == cells
+
+
+def test_values_that_many_machines_share_are_left_out() -> None:
+    text = PROXMOX.replace(b"7ABC124", b"To be filled by O.E.M.").replace(b"98:fa:9b:50:d8:20", b"00:00:00:00:00:00")
+    cells = hardware_of_text(text).cells
+    assert {column: cells.get(column) for column in ("id", "mac", "serial", "uuid")} == {
+        "id": None,
+        "mac": "02:42:ac:11:00:02",
+        "serial": None,
+        "uuid": "4c4c4544-0042-4210-8056-b4c04f4e4b34",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"", "neither the XML"),
+        (b"node-1", "neither the XML"),
+        (b"<a>", "no XML at line 1"),
+        (b"<a/>", "root element"),
+        (b"<list/>", "root element"),
+        (b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "no XML"),
+    ],
+)
+def test_what_tells_of_no_machine_is_refused(text: bytes, reason: str) -> None:
+    with pytest.raises(NotHardwareError, match=reason):
+        hardware_of_text(text)

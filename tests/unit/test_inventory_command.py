@@ -1,0 +1,173 @@
+"""``answerd inventory``: listing rows with what claims them, and adding rows. Rules: docs/cli.md#inventory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answerd.captures import Capture, Shelf
+from answerd.cli import main
+from answerd.store.sqlite import SqliteStore
+from answerd.store.transfer import import_directory
+from tests.support.service import write_tree
+from tests.unit.test_hardware import LSHW, PROXMOX, VIRSH
+
+FILES: dict[str, str | bytes] = {
+    "inventory.csv": "id,mac,serial,uuid,role\nweb-01,98:fa:9b:50:d8:10,,,web\nweb-02,98:fa:9b:50:d8:12,,,\n",
+    "inventory/lab.csv": "id,kind\r\nlab-1,web\r\n",
+    "groups/web.ks": "# answer: match role=web\nlang en\n",
+    "web-01.toml": "x = 1\n",
+}
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(params=["files", "sqlite"])
+def run(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Run:
+    """Runs the command on ``FILES`` in each store: exit status, standard output, standard error."""
+    (tmp_path / "answers").mkdir()
+    write_tree(tmp_path / "answers", FILES)
+    monkeypatch.setenv("SERVICE_STORE", request.param)
+    monkeypatch.setenv("SERVICE_ANSWERS_DIR", str(tmp_path / "answers"))
+    monkeypatch.setenv("SERVICE_DB_PATH", str(tmp_path / "answers.db"))
+    monkeypatch.chdir(tmp_path)
+    if request.param == "sqlite":
+        import_directory(tmp_path / "answers", SqliteStore(tmp_path / "answers.db"))
+
+    def run_it(*arguments: str) -> tuple[int, str, str]:
+        status = main(["inventory", *arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run_it
+
+
+def rows(run: Run, *arguments: str) -> list[Any]:
+    status, out, _ = run("--json", *arguments)
+    assert status == 0
+    told = json.loads(out)
+    assert list(told) == ["rows"]
+    return list(told["rows"])
+
+
+def test_rows_are_listed_with_what_claims_them(run: Run) -> None:
+    first, second, third = rows(run)
+    assert first == {
+        "place": "inventory.csv:2",
+        "row": {"id": "web-01", "mac": "98:fa:9b:50:d8:10", "serial": "", "uuid": "", "role": "web"},
+        "claimed_by": ["machine web-01 (toml)", "group web (ks)"],
+    }
+    assert (second["place"], second["claimed_by"]) == ("inventory.csv:3", [])
+    assert (third["place"], third["row"]) == ("inventory/lab.csv:2", {"id": "lab-1", "kind": "web"})
+    _, out, _ = run()
+    head, *lines = out.splitlines()
+    assert head.split() == ["place", "id", "mac", "serial", "uuid", "role", "kind", "claimed", "by"]
+    assert lines[0].endswith("machine web-01 (toml), group web (ks)")
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        (["role=web"], ["web-01"]),
+        (["id=web*"], ["web-01", "web-02"]),
+        (["ID=WEB 01", "id=web-02"], ["web-01", "web-02"]),
+        (["id=web*", "role=w?b"], ["web-01"]),
+        (["mac=98fa9b50d812"], ["web-02"]),
+        (["kind=*"], ["lab-1"]),
+        (["role=db"], []),
+    ],
+)
+def test_filters_choose_rows(run: Run, filters: list[str], found: list[str]) -> None:
+    assert [row["row"]["id"] for row in rows(run, *filters)] == found
+
+
+@pytest.mark.parametrize("wrong", ["role", "rol=web", "=web", "role=--", "add"])
+def test_a_wrong_filter_is_a_wrong_command_line(run: Run, wrong: str) -> None:
+    status, out, err = run(wrong)
+    assert (status, out) == (2, "")
+    assert "answerd: " in err
+
+
+def test_machines_are_added_and_what_is_known_is_left_out(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "lshw.xml").write_bytes(LSHW)
+    (tmp_path / "virsh.xml").write_bytes(VIRSH)
+    (tmp_path / "again.xml").write_bytes(VIRSH)
+    (tmp_path / "body.json").write_bytes(PROXMOX)
+    status, out, err = run("add", "lshw.xml", "virsh.xml", "again.xml", "body.json")
+    assert status == 0
+    assert "left out: lshw.xml: inventory.csv:2 is of this machine" in err
+    assert "left out: again.xml: virsh.xml is of the same machine" in err
+    assert "2 added, 2 left out" in out
+    assert [row["row"] for row in rows(run, "id=web*", "mac=98fa9b50d820", "mac=525400112233")] == []
+    added = [row["row"] for row in rows(run, "mac=98fa9b50d820", "mac=525400112233")]
+    assert [(row["mac"], row["serial"]) for row in added] == [
+        ("52:54:00:11:22:33", "VM-0001"),
+        ("98:fa:9b:50:d8:20", "7ABC124"),
+    ]
+    assert run("add", "body.json")[1] == "0 added, 1 left out\n"
+
+
+def test_a_new_inventory_gets_the_identity_columns(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "body.json").write_bytes(PROXMOX)
+    assert run("add", "--to", "new", "body.json")[0] == 0
+    (row,) = rows(run, "serial=7ABC124")
+    assert row["place"] == "inventory/new.csv:2"
+    assert list(row["row"]) == ["id", "mac", "serial", "uuid"]
+
+
+def test_what_fits_a_column_that_is_there_is_filled_in(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "lab.xml").write_bytes(VIRSH)
+    assert run("add", "--to", "lab", "lab.xml")[0] == 0
+    assert rows(run, "kind=web")[0]["row"]["id"] == "lab-1"
+    status, out, _ = run("add", "--dry-run", "--to", "lab", "lab.xml")
+    assert (status, out) == (0, "")
+
+
+def test_a_dry_run_prints_rows_and_changes_nothing(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "body.json").write_bytes(PROXMOX)
+    before = rows(run)
+    status, out, _ = run("add", "--dry-run", "body.json")
+    assert (status, out) == (0, ",98:fa:9b:50:d8:20,7ABC124,4c4c4544-0042-4210-8056-b4c04f4e4b34,\n")
+    assert rows(run) == before
+
+
+def test_a_recorded_request_is_a_machine_too(run: Run, tmp_path: Path) -> None:
+    directory = tmp_path / "captures"
+    directory.mkdir()
+    line = "POST /pve HTTP/1.1"
+    meta = Shelf(directory).write(Capture("2026-11-20T21:00:00Z", "192.0.2.1", line, [], PROXMOX, "404"))
+    assert run("add", str(meta))[0] == 0
+    assert [row["row"]["serial"] for row in rows(run, "serial=7ABC124")] == ["7ABC124"]
+
+
+def test_a_file_that_is_none_is_left_out_and_fails(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("a machine")
+    (tmp_path / "body.json").write_bytes(PROXMOX)
+    status, out, err = run("add", "notes.txt", "body.json")
+    assert (status, out.splitlines()[-1]) == (1, "1 added, 1 left out")
+    assert "left out: notes.txt: it is neither" in err
+    assert run("add", "missing.xml")[0] == 2
+    assert run("add", "missing.meta")[0] == 2
+    assert run("add", "--to", ".x", "body.json")[0] == 2
+    assert run("add")[0] == 2
+
+
+def test_an_inventory_that_cannot_be_read_is_named_and_nothing_is_added(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "answers" / "inventory.csv").write_text('id\n"open\n')
+    (tmp_path / "body.json").write_bytes(PROXMOX)
+    if not (tmp_path / "answers.db").exists():
+        status, _, err = run()
+        assert status == 1
+        assert "problem: inventory.csv:2" in err
+        status, _, err = run("add", "body.json")
+        assert status == 1
+        assert "inventory.csv:2" in err

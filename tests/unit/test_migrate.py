@@ -1,0 +1,385 @@
+"""``answerd migrate``: the data of other services becomes documents that answer, rows, secrets, and a list of the rest.
+
+The fixtures have the form of what those services keep, not their text. Rules: docs/migrating.md.
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli
+
+from answerd import migrate
+from answerd.migrate.result import Migration, MigrationError, inventory, report, write
+from answerd.store.files import FileStore
+from tests.support.fleet import Fleet
+from tests.support.service import run, write_tree
+from tests.unit.test_docs import rows, words
+
+CHECKOUT = Path(__file__).parents[2]
+MAC = "52:54:00:89:d8:10"
+DASHES = "52-54-00-89-d8-10"
+
+
+def made_of(source: str, tmp_path: Path, files: Mapping[str, str]) -> Migration:
+    """What becomes of these files."""
+    root = tmp_path / "source"
+    root.mkdir()
+    write_tree(root, files)
+    return migrate.read(source, root)
+
+
+def fleet_of(made: Migration, tmp_path: Path) -> Fleet:
+    """The answer set that a migration writes."""
+    write(made, "a test", tmp_path / "made")
+    fleet = Fleet(FileStore(tmp_path / "made" / "answers"))
+    fleet.look()
+    return fleet
+
+
+def left(made: Migration) -> str:
+    """All that is not carried over, as one text."""
+    return "\n".join(f"{what}: {why}" for what, why in made.not_carried)
+
+
+MATCHBOX = {
+    "profiles/worker.json": json.dumps(
+        {
+            "id": "worker",
+            "name": "Workers",
+            "boot": {
+                "kernel": "/assets/flatcar/vmlinuz",
+                "initrd": ["--name main /assets/flatcar/initrd.gz"],
+                "args": [
+                    "initrd=main",
+                    "ignition.config.url=http://matchbox.example.com:8080/ignition?mac=${mac:hexhyp}",
+                ],
+            },
+            "ignition_id": "worker.ign",
+        }
+    ),
+    "profiles/logic.json": json.dumps({"id": "logic", "ignition_id": "logic.yaml", "generic_id": "logic.tmpl"}),
+    "groups/node1.json": json.dumps(
+        {
+            "id": "node1",
+            "profile": "worker",
+            "selector": {"mac": MAC},
+            "metadata": {"etcd_name": "node1", "net": {"ip": "192.0.2.7"}},
+        }
+    ),
+    "groups/lab/installed.json": json.dumps(
+        {"id": "stage-1", "profile": "worker", "selector": {"os": "installed"}, "metadata": {"etcd_name": 'say "a"'}}
+    ),
+    "groups/default.json": json.dumps({"id": "default", "profile": "worker"}),
+    "groups/lost.json": json.dumps({"id": "lost", "profile": "gone"}),
+    "ignition/worker.ign": json.dumps(
+        {"ignition": {"version": "3.4.0"}, "x": "{{.etcd_name}} {{ .request.query.mac }}"}
+    ),
+    "ignition/logic.yaml": "variant: fcos\n",
+    "generic/logic.tmpl": "{{ if .a }}b{{ end }}",
+}
+
+
+def test_a_matchbox_group_with_a_mac_address_becomes_a_machine_with_a_row(tmp_path: Path) -> None:
+    made = made_of("matchbox", tmp_path, MATCHBOX)
+    assert made.rows == [{"id": "node1", "mac": MAC, "etcd_name": "node1", "net.ip": "192.0.2.7"}]
+    fleet = fleet_of(made, tmp_path)
+    assert fleet.problems() == []
+    answer = fleet.ask(f"/ignition?mac={MAC}&etcd_name=wrong")
+    assert json.loads(answer.body) == {"ignition": {"version": "3.4.0"}, "x": f"node1 {MAC}"}
+    script = fleet.text(f"/ipxe?mac={DASHES}").splitlines()
+    assert script[0] == "#!ipxe"
+    assert script[-4:] == [
+        "set assets http://ASSETS.EXAMPLE.ORG",
+        "kernel ${assets}/assets/flatcar/vmlinuz initrd=main"
+        " ignition.config.url=http://matchbox.example.com:8080/ignition?mac=${mac:hexhyp}",
+        "initrd --name main ${assets}/assets/flatcar/initrd.gz",
+        "boot",
+    ]
+
+
+def test_a_matchbox_group_with_another_selector_keeps_it_and_its_metadata(tmp_path: Path) -> None:
+    fleet = fleet_of(made_of("matchbox", tmp_path, MATCHBOX), tmp_path)
+    answer = fleet.ask("/ignition?os=installed&mac=00:00:5e:00:53:01")
+    assert json.loads(answer.body)["x"] == 'say "a" 00:00:5e:00:53:01'
+
+
+def test_a_matchbox_default_answers_but_installs_nobody(tmp_path: Path) -> None:
+    made = made_of("matchbox", tmp_path, MATCHBOX)
+    assert "default.ign" in made.documents
+    assert "default.ipxe" not in made.documents
+    assert "would install every machine" in left(made)
+
+
+@pytest.mark.parametrize(
+    "said", ["Butane", "the template has logic, {{if .a}}", "its profile gone is not there"], ids=lambda said: said[:20]
+)
+def test_what_matchbox_has_and_this_service_has_not_is_listed(said: str, tmp_path: Path) -> None:
+    made = made_of("matchbox", tmp_path, MATCHBOX)
+    assert said in left(made)
+    assert "variant: fcos\n" in made.aside.values()
+
+
+AUTOPVE: dict[str, Any] = {
+    "Default": {
+        "global": {
+            "keyboard": "de",
+            "fqdn": "auto.example.org",
+            "root-password": "hunter22",
+            "timezone": "Europe/Vienna",
+        },
+        "network": {"source": "from-dhcp"},
+        "disk-setup": {"filesystem": "zfs", "zfs.raid": "raid1", "disk_list": ["sda", "sdb"]},
+    },
+    "first": {"must_contain": ["52:54:00:89:D8:10"], "global": {"fqdn": "first.example.org"}},
+    "rack a": {
+        "must_contain": ['"name": "PowerEdge R640"'],
+        "must_not_contain": ["nope"],
+        "global": {"root-password": "of the rack"},
+        "disk-setup": {},
+    },
+    "nobody": {"must_contain": ["a b { c"], "global": {"fqdn": "x.example.org"}},
+}
+
+
+def test_an_autopve_answer_with_a_mac_address_is_a_machine_over_the_default(tmp_path: Path) -> None:
+    files = {".nicegui/storage-general.json": json.dumps({"config_100": AUTOPVE})}
+    made = made_of("autopve", tmp_path, files)
+    fleet = fleet_of(made, tmp_path)
+    assert fleet.problems() == []
+    document = tomli.loads(made.documents[f"{DASHES}.toml"])
+    assert document == {"extends": "autopve-default", "global": {"fqdn": "first.example.org"}}
+    base = tomli.loads(made.documents["groups/autopve-default.toml"])
+    assert base["disk-setup"] == {"filesystem": "zfs", "zfs": {"raid": "raid1"}, "disk-list": ["sda", "sdb"]}
+    assert base["global"]["root-password"] == "{{ secret.root-password }}"
+    assert "default.toml" not in made.documents
+
+
+def test_an_autopve_answer_with_a_key_and_a_value_selects_by_them(tmp_path: Path) -> None:
+    made = made_of("autopve", tmp_path, {"storage-general.json": json.dumps({"config_100": AUTOPVE})})
+    group = tomli.loads(made.documents["groups/rack-a.toml"])
+    assert group["match"] == {"name": ["PowerEdge R640"]}
+    assert group["global"] == {"root-password": "{{ secret.root-password-rack-a }}"}
+    assert "disk-setup" not in group
+    assert made.secrets == {"root-password": "hunter22", "root-password-rack-a": "of the rack"}
+
+
+def test_no_secret_of_autopve_is_left_in_a_document_or_the_report(tmp_path: Path) -> None:
+    made = made_of("autopve", tmp_path, {"storage-general.json": json.dumps({"config_100": AUTOPVE})})
+    texts = "".join(made.documents.values()) + report(made, "autopve")
+    assert "hunter22" not in texts
+    assert "of the rack" not in texts
+    assert "now in secrets/root-password" in made.documents["groups/autopve-default.toml"]
+
+
+@pytest.mark.parametrize("said", ["must not contain nope", "must contain a b { c", "nothing is left"])
+def test_conditions_of_autopve_without_a_counterpart_are_listed(said: str, tmp_path: Path) -> None:
+    made = made_of("autopve", tmp_path, {"storage-general.json": json.dumps({"config_100": AUTOPVE})})
+    assert said in left(made)
+
+
+FILES = {
+    "01-52-54-00-89-d8-10.toml": '[global]\nfqdn = "a.example.org" # the first\nroot-password-hashed = "$6$x"\n',
+    "debian/5254.0089.d811.cfg": "d-i debian-installer/locale string en_US\n",
+    "525400 89d812.ks": "lang en_US\n",
+    "52:54:00:89:d8:13.ks": "lang en_US\n# {{ not ours }}\n",
+    "7ABC123.yaml": "#cloud-config\nautoinstall:\n  version: 1\n  note: '{{ x }}'\n",
+    "52540089d814": "DEFAULT linux\nLABEL linux\n  KERNEL vmlinuz\n",
+    "52540089d815": "nothing that is known\n",
+    "default.ipxe": "#!ipxe\nexit 1\n",
+    "notes.txt": "buy disks\n",
+    ".hidden.toml": "",
+    "backup.toml~": "",
+}
+
+
+def test_files_named_by_mac_address_become_machines_in_their_formats(tmp_path: Path) -> None:
+    made = made_of("mac-files", tmp_path, FILES)
+    assert set(made.documents) == {
+        f"{DASHES}.toml",
+        "52-54-00-89-d8-11.preseed",
+        "52-54-00-89-d8-13.ks",
+        "7ABC123.yaml",
+        "default.ipxe",
+    }
+    assert made.documents[f"{DASHES}.toml"].splitlines()[1] == 'fqdn = "a.example.org" # the first'
+    assert made.secrets == {f"{DASHES}/root-password-hash": "$6$x"}
+    assert {what for what, _ in made.not_carried} == {"525400 89d812.ks", "52540089d814", "52540089d815", "notes.txt"}
+
+
+def test_braces_of_a_file_that_knew_no_templates_are_served_as_they_are(tmp_path: Path) -> None:
+    fleet = fleet_of(made_of("mac-files", tmp_path, FILES), tmp_path)
+    assert fleet.problems() == []
+    assert fleet.text("/ks?mac=52:54:00:89:d8:13") == "lang en_US\n# {{ not ours }}\n"
+    assert "note: '{{ x }}'" in fleet.text("/ubuntu/user-data?serial=7ABC123")
+
+
+def test_a_directory_of_rescriptum_is_taken_as_it_is(tmp_path: Path) -> None:
+    files = {
+        "groups/base/proxmox.toml": '[global]\nkeyboard = "fr"\n',
+        "groups/rack-a/proxmox.toml": f'extends = "base"\nmembers = ["{MAC}"]\n'
+        '[global]\nfqdn = "n-{{ serial }}.example.org"\n',
+        f"installed-{DASHES}/boot.ipxe": "#!ipxe\n",
+        "default/debian.seed": "d-i a/b string c\n",
+        "README.md": "",
+    }
+    made = made_of("rescriptum", tmp_path, files)
+    fleet = fleet_of(made, tmp_path)
+    assert fleet.problems() == []
+    assert tomli.loads(fleet.text(f"/proxmox?mac={MAC}&serial=S1"))["global"] == {
+        "keyboard": "fr",
+        "fqdn": "n-S1.example.org",
+    }
+    assert f"answerd disarm {DASHES}" in left(made)
+    assert made.aside == {f"installed-{DASHES}-boot.ipxe": "#!ipxe\n"}
+    assert "README.md" in left(made)
+
+
+COBBLER = {
+    "collections/distros/a.json": {
+        "name": "alma9",
+        "breed": "redhat",
+        "kernel": "/srv/alma9/vmlinuz",
+        "initrd": "/srv/alma9/initrd.img",
+        "kernel_options": {"inst.text": "~"},
+        "autoinstall_meta": {"tree": "http://files.example.org/alma9"},
+    },
+    "collections/distros/s.json": {"name": "sles", "breed": "suse", "kernel": "/k", "initrd": "/i"},
+    "collections/profiles/a.json": {
+        "name": "alma9:base",
+        "distro": "alma9",
+        "autoinstall": "base.ks",
+        "autoinstall_meta": {"disk": "sda"},
+        "kernel_options": "<<inherit>>",
+    },
+    "collections/profiles/b.json": {"name": "web", "parent": "alma9:base", "autoinstall_meta": {"disk": "vda"}},
+    "collections/profiles/c.json": {"name": "suse", "distro": "sles", "autoinstall": "logic.xml"},
+    "collections/systems/a.json": {
+        "name": "node1.example.org",
+        "profile": "web",
+        "hostname": "node1",
+        "netboot_enabled": False,
+        "gateway": "192.0.2.1",
+        "autoinstall_meta": {"disk": "nvme0n1", "path": "no"},
+        "interfaces": {
+            "eno1": {"mac_address": MAC, "ip_address": "192.0.2.7", "netmask": "255.255.255.0", "interface_type": "na"},
+            "eno2": {"mac_address": "52:54:00:89:d8:11", "interface_type": "na"},
+            "bmc": {"mac_address": "52:54:00:89:d8:ff", "interface_type": "bmc"},
+        },
+    },
+    "collections/systems/b.json": {"name": "two", "profile": "suse", "interfaces": {}},
+}
+TEMPLATES = {
+    "templates/base.ks": "lang en_US\nurl --url=$tree\nclearpart --drives=${disk}\nrootpw --iscrypted "
+    "$default_password_crypted\nnetwork --hostname=$hostname\n%post\necho \\$HOME\n%end\n",
+    "templates/logic.xml": "<profile>\n$SNIPPET('hosts')\n</profile>\n",
+}
+
+
+def cobbler(tmp_path: Path) -> Migration:
+    return made_of("cobbler", tmp_path, {name: json.dumps(one) for name, one in COBBLER.items()} | TEMPLATES)
+
+
+def test_a_system_of_cobbler_becomes_a_row_with_the_addresses_of_its_cards(tmp_path: Path) -> None:
+    made = cobbler(tmp_path)
+    assert made.rows[0] == {
+        "id": "node1.example.org",
+        "mac": f"{MAC} 52:54:00:89:d8:11",
+        "hostname": "node1",
+        "ip": "192.0.2.7",
+        "netmask": "255.255.255.0",
+        "gateway": "192.0.2.1",
+        "disk": "nvme0n1",
+    }
+    assert "answerd disarm node1.example.org" in report(made, "cobbler")
+    assert "metadata" not in left(made)
+    assert "node1.example.org: path" in left(made)
+
+
+def test_a_template_of_cobbler_with_variables_answers_with_the_nearest_value(tmp_path: Path) -> None:
+    made = cobbler(tmp_path)
+    text = made.documents["groups/web.ks"]
+    assert 'clearpart --drives={{ disk | default("vda") }}' in text
+    assert "rootpw --iscrypted {{ secret.root-password-hash }}" in text
+    assert "echo $HOME" in text
+    made.documents["groups/web.ks"] = text.replace("{{ secret.root-password-hash }}", "x")
+    fleet = fleet_of(made, tmp_path)
+    served = fleet.text(f"/ks?mac={MAC}").splitlines()
+    assert served[1:3] == ["url --url=http://files.example.org/alma9", "clearpart --drives=nvme0n1"]
+    assert "network --hostname=node1" in served
+
+
+def test_a_profile_of_cobbler_starts_its_distro(tmp_path: Path) -> None:
+    script = cobbler(tmp_path).documents["groups/alma9-base.ipxe"].splitlines()
+    assert script[-4:-1] == [
+        "set files http://FILES.EXAMPLE.ORG",
+        "kernel ${files}/srv/alma9/vmlinuz initrd=initrd.img"
+        " inst.ks=${url}/ks inst.ks.sendmac inst.ks.sendsn inst.text",
+        "initrd ${files}/srv/alma9/initrd.img",
+    ]
+
+
+def test_a_template_of_cobbler_with_logic_is_put_aside_and_never_served(tmp_path: Path) -> None:
+    made = cobbler(tmp_path)
+    assert "line 2 has logic of Cheetah: $SNIPPET('hosts')" in left(made)
+    assert not any(name.endswith(".autoyast") for name in made.documents)
+    assert TEMPLATES["templates/logic.xml"] in made.aside.values()
+
+
+@pytest.mark.parametrize("source", sorted(migrate.SOURCES))
+def test_a_directory_that_is_not_of_the_source_is_refused(source: str, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("")
+    with pytest.raises(MigrationError):
+        migrate.read(source, tmp_path)
+
+
+def test_secrets_are_written_for_the_owner_alone(tmp_path: Path) -> None:
+    made = Migration()
+    made.secret("token", "abc")
+    made.secret("token", "def", "node1")
+    write(made, "a test", tmp_path / "made")
+    files = {
+        path.relative_to(tmp_path / "made" / "secrets").as_posix(): path for path in (tmp_path / "made").rglob("token")
+    }
+    assert {name: path.read_text() for name, path in files.items()} == {"token": "abc\n", "node1/token": "def\n"}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files.values()} == {0o600}
+    assert {stat.S_IMODE(path.parent.stat().st_mode) for path in files.values()} == {0o700}
+
+
+def test_a_cell_with_a_separator_or_a_quote_is_quoted() -> None:
+    text = inventory([{"id": "a", "note": 'x,"y"'}, {"mac": MAC}], "A test.")
+    assert text.splitlines() == ["# A test.", "id,mac,note", 'a,,"x,""y"""', f",{MAC},"]
+
+
+def test_the_command_writes_everything_and_names_what_is_left(tmp_path: Path) -> None:
+    root = tmp_path / "source"
+    root.mkdir()
+    write_tree(root, MATCHBOX)
+    done = run("migrate", "matchbox", str(root), str(tmp_path / "made"))
+    assert done.returncode == 0, done.stderr
+    assert b"not carried over: profile logic: ignition/logic.yaml: Butane" in done.stderr
+    made = {path.relative_to(tmp_path / "made").as_posix() for path in (tmp_path / "made").rglob("*") if path.is_file()}
+    assert {"MIGRATION.md", "answers/inventory.csv", f"answers/{DASHES}.ign"} <= made
+    again = run("migrate", "matchbox", str(root), str(tmp_path / "made"))
+    assert (again.returncode, again.stdout) == (1, b"")
+    assert b"is not an empty directory" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["matchbx", "/", "x"], b"did you mean matchbox?"), (["matchbox", "/not/there", "x"], b"does not exist")],
+)
+def test_a_wrong_command_line_says_what_is_wrong(arguments: list[str], said: bytes) -> None:
+    done = run("migrate", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_the_page_names_every_source() -> None:
+    page = (CHECKOUT / "docs/migrating.md").read_text("utf-8")
+    assert [words(name)[0] for name, _, _ in rows(page, 3) if words(name)] == list(migrate.SOURCES)
