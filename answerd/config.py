@@ -35,7 +35,9 @@ TOKEN_LENGTH = 16
 MOST_WORKERS = 1_024
 MOST_CONNECTIONS = 10_000_000
 LONGEST_TIMEOUT = 86_400
-"""Ceilings far above any use, in seconds for the timeout: a larger number is a typing mistake."""
+MOST_DAYS = 36_500
+"""Ceilings far above any use, in seconds for the timeout, in days for the history: a larger number is a typing
+mistake."""
 
 LONGEST_INSTALL = 31_536_000
 MOST_STARTS = 1_000_000
@@ -110,8 +112,9 @@ def _choice(name: str, choices: tuple[str, ...], meaning: str) -> Any:
     return _setting(name, choices[0], meaning, parse, choices=choices)
 
 
-def _number(name: str, default: int, meaning: str, most: int) -> Any:
-    """Declare a setting that is a whole number from 1 to ``most``; anything else falls back to the default."""
+def _number(name: str, default: int | None, meaning: str, most: int) -> Any:
+    """Declare a setting that is a whole number from 1 to ``most``; anything else falls back to the default, where
+    None is unset."""
 
     def parse(text: str) -> int:
         if not _DIGITS.match(text):
@@ -123,7 +126,7 @@ def _number(name: str, default: int, meaning: str, most: int) -> Any:
             raise ValueError(f"more than {most}")
         return int(digits)
 
-    return _setting(name, str(default), meaning, parse, falls_back=True)
+    return _setting(name, None if default is None else str(default), meaning, parse, falls_back=True)
 
 
 def _parse_url(text: str) -> str:
@@ -185,6 +188,12 @@ class Config:
     admin_token_file: str | None = _setting(
         "SERVICE_ADMIN_TOKEN_FILE", None, "file that holds the bearer token of the admin API"
     )
+    tokens_file: str | None = _setting(
+        "SERVICE_TOKENS_FILE", None, "file of named tokens of the admin API, each with a role"
+    )
+    history_days: int | None = _number(
+        "SERVICE_HISTORY_DAYS", None, "days for which the history is kept; unset means for ever", MOST_DAYS
+    )
     trusted_proxies: tuple[Network, ...] = _setting(
         "SERVICE_TRUSTED_PROXIES", None, "networks whose X-Forwarded-For is believed", parse_networks, unset=()
     )
@@ -244,7 +253,7 @@ SETTINGS_BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in 
 TOKENS = ("SERVICE_ANSWER_TOKEN", "SERVICE_ADMIN_TOKEN")
 """The settings that may be read from a file of their own, which a setting with ``_FILE`` at its end names."""
 
-RELOADED = (*TOKENS, *(f"{name}_FILE" for name in TOKENS), "SERVICE_ALLOW")
+RELOADED = (*TOKENS, *(f"{name}_FILE" for name in TOKENS), "SERVICE_ALLOW", "SERVICE_TOKENS_FILE")
 """The settings that SIGHUP puts in force; the others wait for the next start."""
 
 
@@ -319,7 +328,8 @@ def _value(setting: Setting, given: tuple[str, Source] | None, path: str, warnin
         complaint = f"{setting.name} is {shown}{place}: {wrong}"
     if not setting.falls_back:
         raise ConfigError(complaint)
-    warnings.append(f"{complaint}; using the default, {setting.default}")
+    used = "it counts as unset" if setting.default is None else f"using the default, {setting.default}"
+    warnings.append(f"{complaint}; {used}")
     return setting.default_value, "default"
 
 
@@ -334,7 +344,7 @@ def _contradictions(config: Config) -> Iterator[str]:
         yield "SERVICE_STORE is postgres, so SERVICE_DB_URL must name the database"
     if config.store == "postgres" and not config.replica_path:
         yield "SERVICE_STORE is postgres, so SERVICE_REPLICA_PATH must name a file for this node's copy of the database"
-    if config.admin and not config.admin_tokens:
+    if config.admin and not (config.admin_tokens or config.tokens_file):
         yield f"SERVICE_ADMIN_ADDR is set without SERVICE_ADMIN_TOKEN: set one of {TOKEN_LENGTH} characters or more"
     if any(len(token) < TOKEN_LENGTH for token in config.admin_tokens):
         yield f"SERVICE_ADMIN_TOKEN is too short: it needs at least {TOKEN_LENGTH} characters"

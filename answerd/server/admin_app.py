@@ -18,23 +18,26 @@ from answerd.answers.assumed import assumed_gates
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.errors import StatesUnknown
 from answerd.server.admin.answers import Answers, CannotRender
+from answerd.server.admin.changes import Changes
 from answerd.server.admin.description import Description
 from answerd.server.admin.documents import Documents
 from answerd.server.admin.installs import Installs
 from answerd.server.admin.inventories import Inventories
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
-from answerd.server.admin.routes import DOCUMENT_LIMIT, Handlers
-from answerd.server.bearer import FAILURES, FailureBlock, Tokens, is_guess
+from answerd.server.admin.routes import Handlers, Route
+from answerd.server.bearer import FAILURES, FailureBlock, is_guess
 from answerd.server.bottle_locals import hold_in_context
-from answerd.server.exchange import exchange_of
+from answerd.server.exchange import Exchange, exchange_of
 from answerd.server.http_parser import HttpRequest
 from answerd.server.installs import LiveInstalls
 from answerd.server.probes import Readiness, is_probe
+from answerd.server.roles import AdminTokens, Role
 from answerd.server.statuses import (
     BAD_REQUEST,
     CONFLICT,
     CONTENT_TOO_LARGE,
+    FORBIDDEN,
     INTERNAL_ERROR,
     METHOD_NOT_ALLOWED,
     NOT_FOUND,
@@ -55,7 +58,10 @@ from answerd.server.wsgi import Response, keys_of, reason_line
 from answerd.server.wsgi import error_response as listener_error
 from answerd.store import StoreAway, StoreError
 
-METHODS_WITH_BODY = ("PUT",)
+METHODS_WITH_BODY = ("PUT", "POST")
+
+ROUTE = "answerd"
+"""The key of a `Route` in Bottle's configuration of its own route."""
 
 STATUSES: dict[type[Exception], int] = {
     InvalidRequest: BAD_REQUEST,
@@ -77,7 +83,7 @@ RETRY_SECONDS = 5
 
 def make_admin_app(
     guard: WriteGuard,
-    tokens: Tokens,
+    tokens: AdminTokens,
     block: FailureBlock,
     log: Callable[[str], None],
     readiness: Readiness = lambda: "",
@@ -92,7 +98,6 @@ def make_admin_app(
     app.catchall = False
     app.add_hook("before_request", _route_on_the_raw_path)
     app.add_hook("before_request", _Gate(tokens, block, log).judge)
-    app.install(_errors_as_responses(log))
     app.default_error_handler = _router_error
     if installs is not None:  # what is tried here is given to nobody: every machine counts as armed
         sources = replace(sources, gates=assumed_gates(installs.shared.own_url, now=installs.now()))
@@ -100,31 +105,47 @@ def make_admin_app(
         Description(readiness),
         Documents(guard),
         Inventories(guard),
-        Answers(guard.follower, sources),
+        Changes(guard),
+        Answers(guard, sources),
         *(() if installs is None else (Installs(installs, guard.follower.current),)),
     )
     for group in groups:
         for route in group.routes():
-            app.route(route.path, route.method, route.handler)
+            app.route(route.path, route.method, _errors_as_responses(route, log), **{ROUTE: route})
     return app
 
 
-def make_gate(app: bottle.Bottle, tokens: Tokens, block: FailureBlock) -> Callable[[HttpRequest, str], bool]:
+def make_gate(app: bottle.Bottle, tokens: AdminTokens, block: FailureBlock) -> Callable[[HttpRequest, str], bool]:
     """Return whether the body of a request is worth reading, from its header: only where ``app`` (of `make_admin_app`)
     lets the request in and has a place for its body. Counts no failure: the app does."""
 
     def wants_body(request: HttpRequest, peer: str) -> bool:
         if request.method not in METHODS_WITH_BODY or block.seconds_left(peer):
             return False
-        if not tokens.accept(keys_of(request.header).get("HTTP_AUTHORIZATION")):
-            return False
-        try:
-            app.router.match({"REQUEST_METHOD": request.method, "PATH_INFO": _routed_path(request.path)})
-        except bottle.HTTPError:
-            return False
-        return True
+        caller = tokens.find(keys_of(request.header).get("HTTP_AUTHORIZATION"))
+        route = _route_of(app, request)
+        return caller is not None and route is not None and caller.role >= route.role
 
     return wants_body
+
+
+def make_larger_body(app: bottle.Bottle) -> Callable[[HttpRequest], int]:
+    """Return how many bytes the body of a request may have, from its header."""
+
+    def larger_body(request: HttpRequest) -> int:
+        route = _route_of(app, request)
+        return route.body_limit if route is not None else 0
+
+    return larger_body
+
+
+def _route_of(app: bottle.Bottle, request: HttpRequest) -> Route | None:
+    try:
+        found, _ = app.router.match({"REQUEST_METHOD": request.method, "PATH_INFO": _routed_path(request.path)})
+    except bottle.HTTPError:
+        return None
+    route: Route = found.config[ROUTE]
+    return route
 
 
 def json_error(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()) -> Response:
@@ -136,7 +157,7 @@ def json_error(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()
 class _Gate:
     """Who gets in: judged before path and method are (docs/http.md#order-of-statuses)."""
 
-    tokens: Tokens
+    tokens: AdminTokens
     block: FailureBlock
     log: Callable[[str], None]
 
@@ -145,6 +166,7 @@ class _Gate:
         environ = bottle.request.environ
         exchange = exchange_of(environ)
         if is_probe(exchange.request):
+            exchange.role = Role.READ
             return
         peer = exchange.peer
         seconds = self.block.seconds_left(peer)
@@ -152,7 +174,9 @@ class _Gate:
             reason = {"error": f"too many wrong tokens, try again in {seconds} s"}
             raise json_response(TOO_MANY_REQUESTS, reason, {"Retry-After": seconds})
         authorization = environ.get("HTTP_AUTHORIZATION")
-        if self.tokens.accept(authorization):
+        caller = self.tokens.find(authorization)
+        if caller is not None:
+            exchange.token_name, exchange.role = caller.name, caller.role
             self.block.succeeded(peer)
             return
         if is_guess(authorization):
@@ -181,31 +205,39 @@ def _routed_path(path: str) -> str:
     return quote(path.encode("latin-1"), safe="/%:~!$&'()*+,;=@")
 
 
-def _errors_as_responses(log: Callable[[str], None]) -> Callable[..., Any]:
-    """Return the plugin around every handler: limits that hold for all, and errors by `STATUSES`."""
+def _errors_as_responses(route: Route, log: Callable[[str], None]) -> Callable[..., Any]:
+    """Return a route's handler with its limit of a body, and with errors by `STATUSES`."""
 
-    def around(handler: Callable[..., Any]) -> Callable[..., Any]:
-        def answer(*arguments: Any, **named: Any) -> Any:
-            request = exchange_of(bottle.request.environ).request
-            try:
-                if request.body_too_large or len(request.body) > DOCUMENT_LIMIT:
-                    return error_response(CONTENT_TOO_LARGE, f"a document has at most {DOCUMENT_LIMIT} bytes")
-                return handler(*arguments, **named)
-            except WriteRefused as error:
-                return error_response(STATUSES[type(error)], error.reason, error.problems)
-            except StoreAway as error:
-                return error_response(STATUSES[StoreAway], str(error), headers={"Retry-After": RETRY_SECONDS})
-            except tuple(STATUSES) as error:
-                return error_response(STATUSES[type(error)], str(error))
-            except bottle.HTTPResponse:
-                raise
-            except Exception as error:
-                log(f"admin: {request.method} {request.path} failed: {error!r}")
-                return error_response(INTERNAL_ERROR, "the request failed unexpectedly, the log has the reason")
+    def answer(*arguments: Any, **named: Any) -> Any:
+        exchange = exchange_of(bottle.request.environ)
+        request = exchange.request
+        try:
+            if exchange.role < route.role:
+                return _forbidden(exchange, route)
+            if request.body_too_large or len(request.body) > route.body_limit:
+                return error_response(CONTENT_TOO_LARGE, f"{route.what} has at most {route.body_limit} bytes")
+            response = route.handler(*arguments, **named)
+            if exchange.token_name:
+                exchange.outcome += f" by {exchange.token_name}"
+            return response
+        except WriteRefused as error:
+            return error_response(STATUSES[type(error)], error.reason, error.problems)
+        except StoreAway as error:
+            return error_response(STATUSES[StoreAway], str(error), headers={"Retry-After": RETRY_SECONDS})
+        except tuple(STATUSES) as error:
+            return error_response(STATUSES[type(error)], str(error))
+        except bottle.HTTPResponse:
+            raise
+        except Exception as error:
+            log(f"admin: {request.method} {request.path} failed: {error!r}")
+            return error_response(INTERNAL_ERROR, "the request failed unexpectedly, the log has the reason")
 
-        return answer
+    return answer
 
-    return around
+
+def _forbidden(exchange: Exchange, route: Route) -> bottle.HTTPResponse:
+    needed, has = (role.name.lower() for role in (route.role, Role(exchange.role)))
+    return error_response(FORBIDDEN, f'the token "{exchange.token_name}" has the role {has}, this needs {needed}')
 
 
 def _router_error(error: bottle.HTTPError) -> bytes:

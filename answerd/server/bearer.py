@@ -46,7 +46,7 @@ class Tokens:
 
         The scheme counts in any letter case. Compared as bytes and in constant time, with every token.
         """
-        sent = _presented(authorization)
+        sent = presented_token(authorization)
         if sent is None:
             return False
         return sum(hmac.compare_digest(sent, token) for token in self._tokens) > 0
@@ -58,11 +58,11 @@ def is_guess(authorization: str | None) -> bool:
     One without a token, or of another scheme, can never be right, so it guesses nothing. A page in a browser can make
     the browser send such a request (also with ``Basic``), but none with a bearer token.
     """
-    return bool(_presented(authorization))
+    return bool(presented_token(authorization))
 
 
-def _presented(authorization: str | None) -> bytes | None:
-    """The bearer token in a header; None where the header is missing or has another scheme."""
+def presented_token(authorization: str | None) -> bytes | None:
+    """Return the bearer token in a header; None where the header is missing or has another scheme."""
     scheme, _, presented = (authorization or "").strip(" \t").partition(" ")
     if scheme.lower() != "bearer":
         return None

@@ -11,6 +11,7 @@ import re
 from httptools import HttpParserError, HttpRequestParser
 
 from answerd.server.header_block import PLACEHOLDER_LINE, BadRequest, parser_reason
+from answerd.server.spool import Spool
 from answerd.server.statuses import BAD_REQUEST
 
 # A chunked body may be cut into chunks of one byte (six bytes on the wire for one of the body); what exceeds that is
@@ -36,12 +37,12 @@ class _Chunks:
 
     __slots__ = ("_max_body", "before_chunk", "body", "complete", "opened", "size", "too_large")
 
-    def __init__(self, max_body: int) -> None:
+    def __init__(self, max_body: int, body: Spool | None) -> None:
         self._max_body = max_body
         self.size = 0
         self.before_chunk: int | None = None
         self.opened = False
-        self.body = bytearray()
+        self.body: bytearray | Spool = bytearray() if body is None else body
         self.complete = False
         self.too_large = False
 
@@ -56,7 +57,7 @@ class _Chunks:
         self.size += len(piece)
         self.too_large = self.too_large or self.size > self._max_body
         if not self.too_large:
-            self.body += piece
+            self.body.extend(piece)
 
     def on_message_complete(self) -> None:
         self.complete = True
@@ -68,8 +69,9 @@ class ChunkedBody:
 
     __slots__ = ("_line", "_max_body", "_parser", "_received", "chunks", "sent_more")
 
-    def __init__(self, max_body: int) -> None:
-        self.chunks = _Chunks(max_body)
+    def __init__(self, max_body: int, body: Spool | None = None) -> None:
+        """``body`` is where to collect it, where that is not memory."""
+        self.chunks = _Chunks(max_body, body)
         self._max_body = max_body
         self._line = b""  # how the size line begins that has not been read to its end
         self.sent_more = False

@@ -141,7 +141,9 @@ class Connection(Channel):
     def _received(self, data: bytes) -> None:
         reader = self._reader
         if reader is None:
-            reader = self._reader = RequestReader(self._serving.limits.max_body, self._wants_body)
+            reader = self._reader = RequestReader(
+                self._serving.limits.max_body, self._wants_body, self._serving.limits.larger_body
+            )
         try:
             progress = reader.receive(data)
         except BadRequest as refusal:
@@ -238,8 +240,8 @@ class Connection(Channel):
             outcome = "the service failed unexpectedly"
             response = serving.error(INTERNAL_ERROR, "the service failed unexpectedly, its log says why")
         self._answering = False
-        self._body_size = len(request.body)
-        request.body = b""
+        self._body_size = len(request.body if request.spooled is None else request.spooled)
+        request.body, request.spooled = b"", None
         if self.body_held:
             self._host.memory.release_body(self)
         if not self.closed and not self._is_late:  # cut off while the app ran

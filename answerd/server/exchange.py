@@ -23,12 +23,16 @@ class Exchange:
     ``request`` holds the request as it was sent: its headers include those that no ``HTTP_`` key can hold; its body is
     empty where the app's gate did not want it. ``peer`` is the address the request came from
     (docs/http.md#behind-a-proxy), without port. ``outcome``: the words for the log line.
+    ``token_name``: the name of the token that it presented, where it has one, ``role`` what it may do
+    (`answerd.server.roles.Role`).
     """
 
     request: HttpRequest
     peer: str
     client: Client
     outcome: str = ""
+    token_name: str | None = None
+    role: int = 0
 
 
 def exchange_of(environ: Mapping[str, Any]) -> Exchange:

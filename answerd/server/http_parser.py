@@ -13,6 +13,7 @@ bare line feed and a part over its limit as soon as they are seen.
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from urllib.parse import unquote_to_bytes
 
 from answerd.server.chunked_body import ChunkedBody
 from answerd.server.header_block import BadRequest, HeaderBlock, Headers, known_block, validated_block
+from answerd.server.spool import Spool
 from answerd.server.statuses import BAD_REQUEST, HEADER_TOO_LARGE, URI_TOO_LONG
 
 MAX_REQUEST_LINE = 8_192  # bytes without its line end (docs/http.md#limits: 414 above)
@@ -51,7 +53,7 @@ class HttpRequest:
 
     ``target`` is in origin form (``/path?query``) whatever form was sent, but for ``*`` and a CONNECT's
     ``host:port``. ``body`` is empty where ``body_too_large``: it was not read, or not to its end; and where nobody
-    wants it (`WantsBody`).
+    wants it (`WantsBody`). A body that was allowed to be larger (`LargerBody`), and is, is ``spooled`` instead.
     """
 
     method: str
@@ -62,6 +64,7 @@ class HttpRequest:
     header: HeaderBlock
     body: bytes = b""
     body_too_large: bool = False
+    spooled: mmap.mmap | None = None
 
     @property
     def headers(self) -> Headers:
@@ -78,6 +81,10 @@ WantsBody = Callable[[HttpRequest], bool]
 holds must not fill the memory."""
 
 
+LargerBody = Callable[[HttpRequest], int]
+"""Bytes that the body of a request may have, judged from its header."""
+
+
 class RequestReader:
     """Reads one request from the pieces that `receive` is given, in order.
 
@@ -89,6 +96,7 @@ class RequestReader:
         "_body",
         "_buffer",
         "_chunks",
+        "_larger_body",
         "_line",
         "_max_body",
         "_missing",
@@ -98,16 +106,20 @@ class RequestReader:
         "sent_more",
     )
 
-    def __init__(self, max_body: int, wants_body: WantsBody = lambda _: True) -> None:
+    def __init__(
+        self, max_body: int, wants_body: WantsBody = lambda _: True, larger_body: LargerBody | None = None
+    ) -> None:
         """``max_body``: bytes of a body that is still read; a longer one makes ``request.body_too_large``.
-        ``wants_body`` is asked before a body is waited for, and before one in chunks is read."""
+        ``larger_body`` may allow more for some requests, whose bodies are spooled. ``wants_body`` is
+        asked before a body is waited for, and before one in chunks is read."""
         self._max_body = max_body
         self._wants_body = wants_body
+        self._larger_body = larger_body
         self._buffer: bytes | bytearray = b""
         self._line: tuple[str, str, int] | None = None  # method, target, minor version
         self._start = 0  # of the header lines in the buffer
         self._missing = 0  # bytes of an identity body still to come
-        self._body: bytearray | None = None
+        self._body: bytearray | Spool | None = None
         self._chunks: ChunkedBody | None = None
         self.request: HttpRequest | None = None
         self.sent_more = True
@@ -147,7 +159,7 @@ class RequestReader:
         self._body = self._chunks = None
         self.sent_more = True
         if self.request is not None:
-            self.request.body = b""
+            self.request.body, self.request.spooled = b"", None
 
     @property
     def line(self) -> tuple[str, str]:
@@ -209,13 +221,18 @@ class RequestReader:
         if not length and not header.is_chunked:
             self.sent_more = bool(rest)
             return Progress.COMPLETE
-        if length > self._max_body:
+        max_body, body = self._max_body, None
+        if self._larger_body is not None and (header.is_chunked or length > max_body):
+            max_body = self._larger_body(request)
+            body = Spool() if max_body > self._max_body else None
+        if length > max_body:
             request.body_too_large = True
             return Progress.COMPLETE
         if (header.is_chunked or length > len(rest)) and not self._wants_body(request):
             return Progress.COMPLETE
         if header.is_chunked:
-            self._chunks = ChunkedBody(self._max_body)
+            self._chunks = ChunkedBody(max_body, body)
+        self._body = body
         self._missing = length
         progress = self._receive_body(request, rest) if rest else Progress.MORE
         if progress is Progress.MORE and header.expects_continue:
@@ -229,17 +246,18 @@ class RequestReader:
         if len(data) < missing:
             if self._body is None:
                 self._body = bytearray()
-            self._body += data
+            self._body.extend(data)
             self._missing = missing - len(data)
             return Progress.MORE
         self.sent_more = len(data) > missing
         if self.sent_more:
             data = data[:missing]
-        if self._body:
-            self._body += data
-            data = bytes(self._body)
+        if self._body is not None:
+            self._body.extend(data)
+            _finish(request, self._body)
             self._body = None
-        request.body = data
+        else:
+            request.body = data
         return Progress.COMPLETE
 
     def _receive_chunks(self, request: HttpRequest, body: ChunkedBody, data: bytes) -> Progress:
@@ -250,10 +268,18 @@ class RequestReader:
         elif not chunks.complete:
             return Progress.MORE
         else:
-            request.body = bytes(chunks.body)
+            _finish(request, chunks.body)
             self.sent_more = body.sent_more
         self._chunks = None
         return Progress.COMPLETE
+
+
+def _finish(request: HttpRequest, body: bytearray | Spool) -> None:
+    content = body.content() if isinstance(body, Spool) else bytes(body)
+    if isinstance(content, bytes):
+        request.body = content
+    else:
+        request.spooled = content
 
 
 def _origin_form(method: str, target: str) -> str:

@@ -12,7 +12,7 @@ from wsgiref.types import WSGIApplication
 
 from answerd.addresses import Network
 from answerd.server.admission import LINGERING
-from answerd.server.http_parser import HttpRequest
+from answerd.server.http_parser import HttpRequest, LargerBody
 from answerd.server.request_log import RequestLog
 from answerd.server.statuses import SERVICE_UNAVAILABLE
 from answerd.server.wsgi import Response
@@ -28,10 +28,12 @@ class Limits:
     ``timeout``: from accept to close. ``linger``, ``linger_bytes``: how long, and for how much, a client that still
     sends after its response is listened to; within ``timeout``. ``max_lingering``: connections that do so at a time.
     ``accept_at_once``: connections accepted before those that are there are read from. ``idle_give_way``: at the limit
-    of connections, the oldest one without a whole header makes room for a new one.
+    of connections, the oldest one without a whole header makes room for a new one. ``larger_body``: bytes above
+    ``max_body`` that the body of some requests may have; those bodies are spooled.
     """
 
     max_body: int = 1_048_576
+    larger_body: LargerBody | None = None
     timeout: float = 10.0
     linger: float = 2.0
     linger_bytes: int = 8_388_608

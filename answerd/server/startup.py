@@ -18,7 +18,6 @@ from answerd.config import RELOADED, SETTINGS, Config, ConfigError, open_to_all,
 from answerd.server.access import Access
 from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
 from answerd.server.answer_set import Preparation
-from answerd.server.bearer import Tokens
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
 from answerd.server.installs import SharedInstalls
 from answerd.server.live_set import WriteCounter
@@ -26,6 +25,7 @@ from answerd.server.long_work import LongWork
 from answerd.server.peer import with_port
 from answerd.server.processes import log_reopened
 from answerd.server.request_log import RequestLog
+from answerd.server.roles import AdminTokens, TokensError, read_tokens
 from answerd.server.sockets import bind, local_addresses
 from answerd.store import ReplicatingStore, Store, StoreError
 from answerd.store.loader import Loader
@@ -51,7 +51,7 @@ class Service:
     admin_socket: socket.socket | None
     long_work: LongWork
     access: Access
-    admin_tokens: Tokens
+    admin_tokens: AdminTokens
     secrets: SecretFiles
     sources: Sources
     installs: SharedInstalls | None = None
@@ -108,7 +108,12 @@ class Service:
         }
         self.config = replace(config, **kept)
         self.access.change(config.answer_tokens, config.allow)
-        self.admin_tokens.replace(config.admin_tokens)
+        try:
+            named = read_tokens(config.tokens_file) if config.tokens_file else ()
+        except TokensError as error:
+            yield f"SERVICE_TOKENS_FILE: {error}; the admin API's tokens in force stay"
+            return
+        self.admin_tokens.replace(config.admin_tokens, named)
 
     def say_fingerprint(self) -> None:
         """What an installer is told to trust."""
@@ -128,6 +133,10 @@ def prepare(config: Config, log: RequestLog) -> Service:
         certificate = _certificate(config)
     except CertificateError as error:
         raise StartupError(str(error)) from None
+    try:
+        named = read_tokens(config.tokens_file) if config.tokens_file else ()
+    except TokensError as error:
+        raise StartupError(f"SERVICE_TOKENS_FILE: {error}") from None
     sockets = _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
     admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
     if descriptors.warning:
@@ -149,7 +158,7 @@ def prepare(config: Config, log: RequestLog) -> Service:
         admin_socket,
         long_work,
         Access(config.answer_tokens, config.allow),
-        Tokens(config.admin_tokens),
+        AdminTokens(config.admin_tokens, named),
         secrets,
         sources_of(secrets),
     )

@@ -57,7 +57,7 @@ STATUSES: Final = (
     Status(NOT_MODIFIED, "", "the client's copy is current"),
     Status(BAD_REQUEST, "the request is malformed, or its body ended early", "the same; the document is invalid"),
     Status(UNAUTHORIZED, "the token is missing or wrong", "the token is missing or wrong"),
-    Status(FORBIDDEN, "the address may not ask", ""),
+    Status(FORBIDDEN, "the address may not ask", "the role of the token may not do this"),
     Status(NOT_FOUND, "nothing claims the request", "there is no such document or endpoint"),
     Status(METHOD_NOT_ALLOWED, "neither GET nor POST", "the path has no such method"),
     Status(CONFLICT, "", "the write would break the set, or the answer cannot be rendered"),

@@ -22,6 +22,7 @@ from answerd.server.answer_app import make_answer_app
 from answerd.server.answer_set import AnswerSet, CooperativeYield
 from answerd.server.bearer import FailureBlock
 from answerd.server.capture import Recorder
+from answerd.server.history_pruning import prune_for_ever
 from answerd.server.installs import LiveInstalls
 from answerd.server.listener import Listener
 from answerd.server.live_set import in_thread
@@ -116,6 +117,7 @@ class Worker:
         limits = Limits(
             timeout=config.timeout_seconds,
             max_body=DOCUMENT_LIMIT,
+            larger_body=admin_app.make_larger_body(app),
             max_lingering=service.descriptors.admin,
             accept_at_once=ADMIN_ACCEPTS_AT_ONCE,
             idle_give_way=True,
@@ -149,6 +151,9 @@ class Worker:
             listener.start()
         if self.guard is not None:
             gevent.spawn(self._warm_guard, self.guard)
+            if self.service.config.history_days is not None:
+                days, log = self.service.config.history_days, self.service.log.service
+                gevent.spawn(prune_for_ever, self.guard.store, days, log)
         gevent.wait([self.answers.warm, self.stopping], timeout=WARM_SECONDS, count=1)
         if announce:
             announce()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
 from typing import Any, Protocol
@@ -35,6 +35,7 @@ from answerd.store import (
     WRITER_WAIT_SECONDS,
     Author,
     Changes,
+    HistoryEntry,
     StoreError,
     Transaction,
     Version,
@@ -101,13 +102,14 @@ class Stored:
 class Applied:
     """A change that is durable and in force, or with a dry run what it would be.
 
-    ``problems`` are all that the answer set has after it. ``etag`` is that of the set in force: with a dry run of the
-    one before the change. ``before`` and ``after`` are the sets.
+    ``problems`` are all that the answer set has after it, ``problems_before`` those it had. ``etag`` is that of the set
+    in force: with a dry run of the one before the change. ``before`` and ``after`` are the sets.
     """
 
     written: Written
     etag: str
     problems: tuple[str, ...]
+    problems_before: tuple[str, ...]
     before: Catalogue
     after: Catalogue
 
@@ -278,7 +280,9 @@ class WriteGuard:
                     self.run(transaction.commit)
                     self._put_in_force(difference, written.version, after)
                     version = written.version
-        return Applied(written, set_etag(version), tuple(after.listed()), catalogue, after.catalogue)
+        return Applied(
+            written, set_etag(version), tuple(after.listed()), tuple(before.listed()), catalogue, after.catalogue
+        )
 
     def _judged(self, before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> ProblemIndex:
         """Return the problems of a catalogue after some changes, with that catalogue. Raises `InvalidDocument` and
@@ -329,6 +333,16 @@ class WriteGuard:
         self.store.adopt(changes, version)
         self._problems = after
         self.follower.replace(after.catalogue)
+
+
+def restore_document(
+    guard: WriteGuard, entry: HistoryEntry, author: Author, conditions: Conditions, client: Client = _PATIENT
+) -> Stored:
+    """Make a document what it was after a change: its text then, or that it is not there. Raises as the guard does."""
+    signed = replace(author, note=author.note or f"restore of revision {entry.revision}")
+    if entry.after is None:
+        return guard.delete(entry.key, signed, conditions, client)
+    return guard.put(entry.key, entry.after, signed, conditions, client)
 
 
 def _after(before: ProblemIndex, catalogue: Catalogue, changes: Changes, pause: Callable[[], None]) -> ProblemIndex:

@@ -137,6 +137,7 @@ class HistoryFilter:
 
     ``identifier`` counts in any spelling. ``since`` is a time of UTC as in `HistoryEntry.at`, or the beginning of one;
     ``before`` a revision: only older changes, for the next page; ``revision`` that of a single change.
+    ``most_bytes``: no more changes than have so many bytes of text, but at least one.
     """
 
     kind: Kind | None = None
@@ -146,6 +147,7 @@ class HistoryFilter:
     before: int | None = None
     revision: int | None = None
     limit: int | None = None
+    most_bytes: int | None = None
 
 
 class Store(Protocol):

@@ -13,9 +13,36 @@ from answerd.identity import Kind, identity
 from answerd.store import Author, HistoryEntry, HistoryFilter
 from answerd.store.tables import ChangeRow, DocumentRow, as_bytes, fetched, is_known, key_of
 
+_ROWS_AT_ONCE = 500
+"""Changes that are read by one statement: far below SQLite's limit of values."""
+
 
 def find_changes(database: peewee.Database, wanted: HistoryFilter) -> list[HistoryEntry]:
     """Return the changes that a filter lets through, the newest first."""
+    size = sum(peewee.fn.COALESCE(peewee.fn.LENGTH(text), 0) for text in (ChangeRow.text_before, ChangeRow.text_after))
+    query = ChangeRow.select(ChangeRow.id, size).where(is_known(ChangeRow))
+    for condition in _conditions(database, wanted):
+        query = query.where(condition)
+    chosen = _within(fetched(query.order_by(ChangeRow.id.desc()).limit(wanted.limit), database), wanted.most_bytes)
+    found: list[HistoryEntry] = []
+    for start in range(0, len(chosen), _ROWS_AT_ONCE):
+        found += _entries(database, chosen[start : start + _ROWS_AT_ONCE])
+    return found
+
+
+def _within(sizes: list[tuple[Any, ...]], most_bytes: int | None) -> list[int]:
+    """Return the numbers of as many changes as have so many bytes, at least of one."""
+    total = 0
+    chosen: list[int] = []
+    for number, size in sizes:
+        total += int(size)
+        if chosen and most_bytes is not None and total > most_bytes:
+            break
+        chosen.append(number)
+    return chosen
+
+
+def _entries(database: peewee.Database, numbers: list[int]) -> list[HistoryEntry]:
     query = ChangeRow.select(
         ChangeRow.id,
         ChangeRow.at,
@@ -27,13 +54,12 @@ def find_changes(database: peewee.Database, wanted: HistoryFilter) -> list[Histo
         ChangeRow.peer,
         ChangeRow.author,
         ChangeRow.note,
-    ).where(is_known(ChangeRow))
-    for condition in _conditions(database, wanted):
-        query = query.where(condition)
-    query = query.order_by(ChangeRow.id.desc()).limit(wanted.limit)
+    ).where(ChangeRow.id.in_(numbers))
     return [
         HistoryEntry(revision, at, key_of(kind, name, extension), _text(before), _text(after), Author(*author))
-        for revision, at, kind, name, extension, before, after, *author in fetched(query, database)
+        for revision, at, kind, name, extension, before, after, *author in fetched(
+            query.order_by(ChangeRow.id.desc()), database
+        )
     ]
 
 

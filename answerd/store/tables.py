@@ -126,7 +126,7 @@ def entries_of(database: peewee.Database, kind: Kind, after: str, limit: int | N
     found = fetched(query if limit is None else query.limit(limit + len(FORMATS)), database)
     last = found[limit - 1][0] if limit is not None and len(found) >= limit else None
     return [
-        Entry(key_of(kind.value, name, extension), size, at, revision, token)
+        Entry(key_of(kind.value, name, extension), int(size), at, revision, token)
         for number, (name, extension, size, revision, token, at) in enumerate(found)
         if limit is None or number < limit or name == last
     ]

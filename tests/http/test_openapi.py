@@ -77,7 +77,8 @@ def templates_of(rule: str) -> list[str]:
     found = [rule]
     for choice in re.findall(r"<\w+:re:([\w|]+)>", rule):
         found = [re.sub(r"<\w+:re:[\w|]+>", word, path, count=1) for path in found for word in choice.split("|")]
-    return [path.replace("<name>", "{identifier}").replace("<row>", "{row}") for path in found]
+    found = [path.replace("<name>", "{identifier}") for path in found]
+    return [path.replace("<revision>", "{revision}").replace("<row>", "{row}") for path in found]
 
 
 def test_no_request_brings_a_response_that_is_not_described(serving: Callable[..., Service], tmp_path: Path) -> None:

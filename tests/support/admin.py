@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from answerd.server.admin_app import make_admin_app
-from answerd.server.bearer import FailureBlock, Tokens
+from answerd.server.bearer import FailureBlock
 from answerd.server.client import Client, PatientClient
 from answerd.server.exchange import Exchange
 from answerd.server.header_block import HeaderBlock
 from answerd.server.http_parser import HttpRequest
 from answerd.server.live_set import LiveAnswerSet, WriteCounter
+from answerd.server.roles import AdminTokens, NamedToken
 from answerd.server.write_guard import WriteGuard
 from answerd.server.wsgi import environ_of
 from answerd.store import WritableStore
@@ -44,7 +45,7 @@ _Store = TypeVar("_Store", bound=WritableStore)
 class AdminOf(Generic[_Store]):
     """The admin application over a store, and everything that it is made of."""
 
-    def __init__(self, store: _Store) -> None:
+    def __init__(self, store: _Store, named: Iterable[NamedToken] = ()) -> None:
         self.store = store
         self.generation = WriteCounter()
         self.follower = LiveAnswerSet(Loader(self.store), self.generation, run=directly)
@@ -52,7 +53,8 @@ class AdminOf(Generic[_Store]):
         self.clock = Clock()
         self.block = FailureBlock(self.clock)
         self.log: list[str] = []
-        self.app = make_admin_app(self.guard, Tokens([TOKEN]), self.block, self.log.append)
+        self.named = tuple(named)
+        self.app = make_admin_app(self.guard, AdminTokens([TOKEN], self.named), self.block, self.log.append)
 
     def ask(
         self,
@@ -98,5 +100,5 @@ class AdminOf(Generic[_Store]):
 class Admin(AdminOf[SqliteStore]):
     """The same over a new database."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(SqliteStore(path))
+    def __init__(self, path: Path, named: Iterable[NamedToken] = ()) -> None:
+        super().__init__(SqliteStore(path), named)

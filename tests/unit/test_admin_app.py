@@ -234,7 +234,7 @@ def test_a_write_that_would_break_the_set_is_409_with_exactly_what_it_would_brea
         ("PUT", "/default", "begin"),
         ("DELETE", "/default", "begin"),
         ("GET", "/default", "find"),
-        ("GET", "/machines", "keys"),
+        ("GET", "/machines", "version"),
     ],
 )
 def test_a_store_that_fails_is_500_with_the_reason(method: str, target: str, refused: str) -> None:
@@ -257,7 +257,7 @@ def test_what_fails_unexpectedly_is_500_without_a_secret_and_logged(
     def fail(*_: Any) -> None:
         raise RuntimeError("internals")
 
-    monkeypatch.setattr(admin.store, "keys", fail)
+    monkeypatch.setattr(admin.store, "entries", fail)
 
     reply = admin.get("/machines")
 

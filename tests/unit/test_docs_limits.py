@@ -10,7 +10,7 @@ from answerd import captures, errors, identity
 from answerd.answers import catalogue
 from answerd.formats import family, filters, template, xml_tree, yaml_reading
 from answerd.server import capture, request_log
-from answerd.server.admin import routes
+from answerd.server.admin import change_body, routes
 from answerd.store import reading, secret_files
 from answerd.validators import tools, verdict
 from tests.unit.test_docs import rows
@@ -23,6 +23,7 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
     [
         ("file of a document", f"{reading.LARGEST_FILE:,} bytes"),
         ("document through the admin API", f"{routes.DOCUMENT_LIMIT:,} bytes"),
+        ("body of `POST /apply`", f"{change_body.BODY_LIMIT:,} bytes"),
         ("identifier", f"{identity.IDENTIFIER_LENGTH} characters"),
         ("nesting (TOML, YAML, JSON, XML)", f"{family.DEEPEST} levels"),
         ("what the aliases of a YAML document stand for, together", f"{yaml_reading.MOST_ALIASED:,} nodes"),
@@ -52,4 +53,4 @@ def test_a_limit_is_that_of_the_code(what: str, limit: str) -> None:
 
 
 def test_every_row_is_tested() -> None:
-    assert len(TABLE) - 1 == 21, "the heads of the tables are alike: 'what'"
+    assert len(TABLE) - 1 == 22, "the heads of the tables are alike: 'what'"

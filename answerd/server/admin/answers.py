@@ -25,8 +25,9 @@ from answerd.server.admin.requests import NotThere
 from answerd.server.admin.responses import JSON, json_response, note_outcome
 from answerd.server.admin.routes import Route
 from answerd.server.answer_set import CooperativeYield
-from answerd.server.live_set import LiveAnswerSet
+from answerd.server.etags import set_etag
 from answerd.server.statuses import OK
+from answerd.server.write_guard import WriteGuard
 
 EXPLAIN = "explain=1"
 
@@ -38,9 +39,10 @@ class CannotRender(Exception):
 class Answers:
     """Handlers of ``/resolve`` and ``/check``."""
 
-    def __init__(self, follower: LiveAnswerSet, sources: Sources = NO_SOURCES) -> None:
+    def __init__(self, guard: WriteGuard, sources: Sources = NO_SOURCES) -> None:
         """``sources`` fill what the facts of a request do not, and change no state."""
-        self.follower = follower
+        self.guard = guard
+        self.follower = guard.follower
         self.sources = sources
         self._checking = RLock()
         self._checked: tuple[Catalogue, int, list[str]] | None = None
@@ -85,6 +87,7 @@ class Answers:
 
         Looked for once per state of the set and of the secrets.
         """
+        tag = set_etag(self.guard.run(self.guard.store.version))  # before the look, which may see more
         with self._checking:
             catalogue, version = self.follower.current(), self.sources.version()
             if self._checked is None or self._checked[0] is not catalogue or self._checked[1] != version:
@@ -92,7 +95,7 @@ class Answers:
                 self._checked = catalogue, version, [*found]
             problems = self._checked[2]
         note_outcome(f"{len(problems)} problems")
-        return json_response(OK, {"problems": problems})
+        return json_response(OK, {"problems": problems}, {"ETag": tag})
 
 
 def _without_explain(query: str) -> tuple[str, bool]:

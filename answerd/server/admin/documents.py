@@ -13,12 +13,14 @@ import bottle
 from answerd.documents import Key
 from answerd.formats import FORMATS
 from answerd.server.admin import requests
-from answerd.server.admin.requests import KINDS, NotThere
+from answerd.server.admin.requests import KINDS, InvalidRequest, NotThere
 from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import Route
-from answerd.server.etags import Conditions, etag
+from answerd.server.etags import Conditions, etag, set_etag
+from answerd.server.roles import Role
 from answerd.server.statuses import NOT_MODIFIED, OK
 from answerd.server.write_guard import ConditionFailed, Stored, WriteGuard
+from answerd.store import Entry
 
 
 class Documents:
@@ -33,15 +35,24 @@ class Documents:
         yield Route("GET", "/<collection:re:machines|groups>", self.list)
         for path in ("/<collection:re:machines|groups>/<name>", "/default"):
             yield Route("GET", path, self.get)
-            yield Route("PUT", path, self.put)
-            yield Route("DELETE", path, self.delete)
+            yield Route("PUT", path, self.put, Role.ADMIN)
+            yield Route("DELETE", path, self.delete, Role.ADMIN)
 
     def list(self, collection: str) -> bottle.HTTPResponse:
-        """Return the identifiers of a kind, each once per format."""
-        kind = KINDS[collection]
-        identifiers = sorted(key.identifier for key in self.guard.run(self.store.keys, kind))
-        note_outcome(f"{len(identifiers)} {collection}")
-        return json_response(OK, {kind.value: identifiers})
+        """Return the identifiers of a kind, each once per format, or with ``detail=1`` what is known of each."""
+        kind, query = KINDS[collection], requests.query()
+        detail = query.get("detail", "0")
+        if detail not in ("0", "1"):
+            raise InvalidRequest("detail is neither 0 nor 1")
+        after, limit = query.get("after", ""), requests.number(query, "limit")
+        version = self.guard.run(self.store.version)  # before the list, which may be newer
+        tag = set_etag(version)
+        if requests.conditions().is_not_modified(tag):
+            return bottle.HTTPResponse(b"", NOT_MODIFIED, {"ETag": tag})
+        entries = self.guard.run(self.store.entries, kind, after, limit)
+        note_outcome(f"{len(entries)} {collection}")
+        found = [_entry_as_json(entry) if detail == "1" else entry.key.identifier for entry in entries]
+        return json_response(OK, {kind.value: found}, {"ETag": tag})
 
     def get(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         """Return a document exactly as it was written."""
@@ -73,6 +84,16 @@ class Documents:
         """Remove a document, unless that would break the set."""
         key = requests.document_key(collection, name)
         return _written("deleted", self.guard.delete(key, requests.author(), requests.conditions(), requests.client()))
+
+
+def _entry_as_json(entry: Entry) -> dict[str, Any]:
+    return {
+        "identifier": entry.key.identifier,
+        "format": entry.key.format,
+        "etag": etag(entry.revision, entry.token),
+        "bytes": entry.size,
+        "changed": entry.changed,
+    }
 
 
 def _written(status: str, written: Stored, headers: dict[str, Any] | None = None) -> bottle.HTTPResponse:

@@ -5,6 +5,7 @@ Everything a handler reads from the environ goes through here and is checked onc
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
@@ -16,6 +17,7 @@ from answerd.identity import Kind, identifier_fault, printable
 from answerd.server.client import Client
 from answerd.server.etags import Conditions
 from answerd.server.exchange import exchange_of
+from answerd.server.spool import Content
 from answerd.store import Author
 
 DEFAULT_FORMAT = "toml"
@@ -26,6 +28,9 @@ KINDS = {"machines": Kind.MACHINE, "groups": Kind.GROUP}
 
 NOTE_LENGTH = 1_000
 """Characters of a note on a change: a line about it, not its text."""
+
+
+NUMBER_DIGITS = 15
 
 
 class InvalidRequest(Exception):
@@ -52,7 +57,8 @@ def author() -> Author:
     note = environ().get("HTTP_X_CHANGE_NOTE", "").strip().encode("latin-1", "replace").decode("utf-8", "replace")
     if len(note) > NOTE_LENGTH:
         raise InvalidRequest(f"X-Change-Note has more than {NOTE_LENGTH} characters")
-    return Author(peer(), None, printable(note) or None)
+    exchange = exchange_of(environ())
+    return Author(exchange.peer, exchange.token_name, printable(note) or None)
 
 
 def client() -> Client:
@@ -65,13 +71,39 @@ def conditions() -> Conditions:
     return Conditions(environ().get("HTTP_IF_MATCH"), environ().get("HTTP_IF_NONE_MATCH"))
 
 
+def query() -> dict[str, str]:
+    """Return the parameters of the query string. Raises `InvalidRequest` where one is given twice."""
+    found: dict[str, str] = {}
+    for name, value in parse_qsl(environ()["QUERY_STRING"], keep_blank_values=True):
+        if name in found:
+            raise InvalidRequest(f"{name} is given more than once")
+        found[name] = value
+    return found
+
+
+def number(parameters: Mapping[str, str], name: str) -> int | None:
+    """Return a parameter that is a whole number above zero, None where it is not given. Raises `InvalidRequest`."""
+    text = parameters.get(name)
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > NUMBER_DIGITS or not int(text):
+        raise InvalidRequest(f"{name} is no whole number above zero")
+    return int(text)
+
+
+def body() -> Content:
+    """Return the body as it was sent."""
+    request = exchange_of(environ()).request
+    return request.body if request.spooled is None else request.spooled
+
+
 def body_text(what: str) -> str:
     """Return the body, which is ``what``. Raises `InvalidRequest` where it is not UTF-8."""
-    body = exchange_of(environ()).request.body
+    sent = bytes(body())
     try:
-        return body.decode("utf-8")
+        return sent.decode("utf-8")
     except UnicodeDecodeError as error:
-        wrong = f"byte 0x{body[error.start]:02x} at offset {error.start}"
+        wrong = f"byte 0x{sent[error.start]:02x} at offset {error.start}"
         raise InvalidRequest(f"{what}: the body is not UTF-8: {wrong}") from None
 
 

@@ -1,4 +1,4 @@
-"""Routes: which handler answers which method and path, and how large a body it takes.
+"""Routes: which handler answers which method and path, who may ask, and how large a body it takes.
 
 Knows Bottle's spelling of paths. Must not know what a handler does.
 """
@@ -11,17 +11,30 @@ from typing import Protocol
 
 import bottle
 
+from answerd.server.roles import Role
+from answerd.store.reading import LARGEST_FILE
+
 DOCUMENT_LIMIT = 262_144
 """Bytes that a document may have (docs/admin-api.md#errors)."""
+
+INVENTORY_LIMIT = LARGEST_FILE
+"""Bytes that an inventory may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One row of docs/admin-api.md#requests. ``path`` is a rule of Bottle's router."""
+    """One row of docs/admin-api.md#requests. ``path`` is a rule of Bottle's router.
+
+    ``role`` is the least that a client needs. A body may have ``body_limit`` bytes, and is ``what`` in the error that
+    says so.
+    """
 
     method: str
     path: str
     handler: Callable[..., bottle.HTTPResponse]
+    role: Role = Role.READ
+    body_limit: int = DOCUMENT_LIMIT
+    what: str = "a document"
 
 
 class Handlers(Protocol):

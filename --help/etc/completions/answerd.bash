@@ -1,0 +1,30 @@
+# Completion of answerd for bash. Made by scripts/manpage from the help texts of the commands: do not edit.
+_answerd() {
+    local word=${COMP_WORDS[COMP_CWORD]} options=
+    COMPREPLY=()
+    if ((COMP_CWORD == 1)); then
+        mapfile -t COMPREPLY < <(compgen -W 'serve render check diff validate-answer captures import export config boot-config -h --help --version' -- "$word")
+        return
+    fi
+    case ${COMP_WORDS[1]} in
+        serve) options='-h --help' ;;
+        render) options='--format --body --query --header --replay --dir --why --explain --json -h --help' ;;
+        check) options='--json -h --help' ;;
+        diff) options='--summary --show-secrets --no-pager --json -h --help' ;;
+        validate-answer) options='--format --release --product -h --help' ;;
+        captures) options='--machine --status --since --json -h --help' ;;
+        import) options='--prune -h --help' ;;
+        export) options='--force -h --help' ;;
+        config) options='-h --help' ;;
+        boot-config) options='--url --proxy-dhcp -h --help' ;;
+    esac
+    if [[ $word == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+    elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == --format ]]; then
+        mapfile -t COMPREPLY < <(compgen -W 'toml yaml yml json ign xml autoyast unattend ks preseed seed cfg ipxe' -- "$word")
+    else
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+    fi
+}
+complete -F _answerd answerd

@@ -1,0 +1,38 @@
+# Completion of answerd for fish. Made by scripts/manpage from the help texts of the commands: do not edit.
+complete -c answerd -n __fish_use_subcommand -l help -s h -d 'The help text' -f
+complete -c answerd -n __fish_use_subcommand -l version -d 'The version' -f
+complete -c answerd -n __fish_use_subcommand -a serve -d 'Run the service (also without any command).' -f
+complete -c answerd -n __fish_use_subcommand -a render -d 'The answer to a request; how it came about on stderr.' -f
+complete -c answerd -n __fish_use_subcommand -a check -d 'Every problem of the answer set; every machine tried.' -f
+complete -c answerd -n __fish_use_subcommand -a diff -d 'Whose answers would change if OTHER were in force, and how.' -f
+complete -c answerd -n __fish_use_subcommand -a validate-answer -d 'Judge an answer, from FILE or standard input.' -f
+complete -c answerd -n __fish_use_subcommand -a captures -d 'The recorded requests (SERVICE_CAPTURE_DIR), newest first.' -f
+complete -c answerd -n __fish_use_subcommand -a import -d 'Copy a directory of documents into the database.' -f
+complete -c answerd -n __fish_use_subcommand -a export -d 'Write the database’s documents into a directory.' -f
+complete -c answerd -n __fish_use_subcommand -a config -d 'Every setting, its value and where it came from.' -f
+complete -c answerd -n __fish_use_subcommand -a boot-config -d 'Write a DHCP server’s configuration for network boot.' -f
+complete -c answerd -n '__fish_seen_subcommand_from render' -l format -r -f -a 'toml yaml yml json ign xml autoyast unattend ks preseed seed cfg ipxe' -d 'The format that is asked for, as a URL segment would: an extension or an alias, such as ks or rhel.'
+complete -c answerd -n '__fish_seen_subcommand_from render' -l body -r -F -d 'The request’s body; "-" is standard input.'
+complete -c answerd -n '__fish_seen_subcommand_from render' -l query -r -f -d 'The request’s query; path= in it is the URL’s path: "path=/rhel/ks&serial=7ABC123".'
+complete -c answerd -n '__fish_seen_subcommand_from render' -l header -r -f -d 'A header of the request, "X-System-Serial-Number: 7ABC123"; may be given several times.'
+complete -c answerd -n '__fish_seen_subcommand_from render' -l replay -r -F -d 'A recorded request, by its name in the list of answerd captures or the path of its file.'
+complete -c answerd -n '__fish_seen_subcommand_from render' -l dir -r -F -d 'The directory of documents, in place of the store of the settings.'
+complete -c answerd -n '__fish_seen_subcommand_from render' -l why -d 'Tell on stderr each claim that was considered and why it won or lost.'
+complete -c answerd -n '__fish_seen_subcommand_from render' -l explain -d 'Tell for each key or line the document it came from; --explain=json for programs.'
+complete -c answerd -n '__fish_seen_subcommand_from render' -l json -d 'With --explain: for programs.'
+complete -c answerd -n '__fish_seen_subcommand_from check' -l json -d 'For programs.'
+complete -c answerd -n '__fish_seen_subcommand_from diff' -l summary -d 'Show who changes, and by how many lines; not the lines.'
+complete -c answerd -n '__fish_seen_subcommand_from diff' -l show-secrets -d 'Show passwords, hashes and keys that differ.'
+complete -c answerd -n '__fish_seen_subcommand_from diff' -l no-pager -d 'Do not show the result in less(1), which is used on a terminal.'
+complete -c answerd -n '__fish_seen_subcommand_from diff' -l json -d 'For programs.'
+complete -c answerd -n '__fish_seen_subcommand_from validate-answer' -l format -r -f -a 'toml yaml yml json ign xml autoyast unattend ks preseed seed cfg ipxe' -d 'The format of the answer (toml, ks, yaml, ...); the extension of FILE when not given.'
+complete -c answerd -n '__fish_seen_subcommand_from validate-answer' -l release -r -f -d 'The Proxmox installer’s release whose rules decide, "8.2"; the newest when not given.'
+complete -c answerd -n '__fish_seen_subcommand_from validate-answer' -l product -r -f -d 'Its product: pve, pmg or pbs.'
+complete -c answerd -n '__fish_seen_subcommand_from captures' -l machine -r -f -d 'Only requests that carry this identity: a MAC address, a serial number, a host name.'
+complete -c answerd -n '__fish_seen_subcommand_from captures' -l status -r -f -d 'Only requests with this outcome: 404, or 4xx for all from 400 to 499.'
+complete -c answerd -n '__fish_seen_subcommand_from captures' -l since -r -f -d 'Only requests of the last 30m, 1h, 2d, or since 2026-11-20 or 2026-11-20T21:00:00Z.'
+complete -c answerd -n '__fish_seen_subcommand_from captures' -l json -d 'For programs.'
+complete -c answerd -n '__fish_seen_subcommand_from import' -l prune -d 'Remove the documents of the database that DIR does not have.'
+complete -c answerd -n '__fish_seen_subcommand_from export' -l force -d 'Export into a directory that is not empty; files of the same names are replaced.'
+complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l url -r -f -d 'Where machines reach this service, http://192.0.2.10:8000; the listen address when not given.'
+complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l proxy-dhcp -d 'For a network in which another server hands out the addresses; dnsmasq only.'

@@ -1,0 +1,23 @@
+"""A change of one document as a unified diff in which secrets are masked.
+
+Knows two texts of one document. Must not know where they are kept.
+"""
+
+from __future__ import annotations
+
+from answerd.answers.line_diff import unified
+from answerd.answers.masking import masked
+from answerd.documents import Key
+from answerd.formats import FORMATS
+
+
+def diff_lines(key: Key, before: str | None, after: str | None, *, show_secrets: bool = False) -> list[str]:
+    """Return the lines of the diff, without newlines and without the two heading lines.
+
+    None is a document that is not there.
+    """
+    was, now = before or "", after or ""
+    if not show_secrets and key.format in FORMATS:
+        was, now = masked(was, now, FORMATS[key.format])
+    lines = unified(was.split("\n") if was else [], now.split("\n") if now else [])
+    return lines or ([] if before == after else ["(a secret differs, or white space at the end)"])

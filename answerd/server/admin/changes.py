@@ -1,0 +1,157 @@
+"""Many changes as one, and the history of changes.
+
+Rules: docs/admin-api.md#apply, docs/admin-api.md#history.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import bottle
+
+from answerd.answers.differences import compare
+from answerd.answers.history import diff_lines
+from answerd.documents import Key
+from answerd.identity import Kind
+from answerd.server.admin import requests
+from answerd.server.admin.change_body import BODY_LIMIT, read_change
+from answerd.server.admin.requests import InvalidRequest, NotThere
+from answerd.server.admin.responses import json_response, note_outcome
+from answerd.server.admin.routes import Route
+from answerd.server.roles import Role
+from answerd.server.statuses import OK
+from answerd.server.write_guard import Applied, WriteGuard, restore_document
+from answerd.store import HistoryEntry, HistoryFilter
+
+NAMED_AT_MOST = 1_000
+"""Documents of each sort that a response names."""
+
+HISTORY_LIMIT = 100
+"""Changes in a response where the request names no limit."""
+
+MOST_HISTORY = 1_000
+"""Changes in a response at most: each may hold two documents."""
+
+HISTORY_BYTES = 4_194_304
+"""Bytes of the texts in a response; the first change is always there."""
+
+_TIME = re.compile(r"\d{4}-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d{1,3})?)?)?Z?)?)?\Z")
+
+
+class Changes:
+    """Handlers of ``/apply`` and ``/history``."""
+
+    def __init__(self, guard: WriteGuard) -> None:
+        self.guard = guard
+        self.store = guard.store
+
+    def routes(self) -> Iterable[Route]:
+        """Return the requests that this group answers."""
+        yield Route("POST", "/apply", self.apply, Role.ADMIN, BODY_LIMIT, "a change")
+        yield Route("GET", "/history", self.history)
+        yield Route("POST", "/history/<revision>/restore", self.restore, Role.ADMIN)
+
+    def apply(self) -> bottle.HTTPResponse:
+        """Make a change of many documents, or say what it would do."""
+        asked = read_change(requests.body(), self.guard.pause)
+        applied = self.guard.apply(
+            asked.changes, requests.author(), requests.conditions(), requests.client(), dry_run=asked.dry_run
+        )
+        told = applied_as_json(applied, dry_run=asked.dry_run)
+        if asked.dry_run:
+            compared = compare(applied.before, applied.after, lambda _done, _total: self.guard.pause())
+            told["answers"] = self.guard.follower.loader.catalogue.elsewhere(compared.as_json)
+        counts = ", ".join(f"{told[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
+        note_outcome(f"{told['status']}: {counts}")
+        return json_response(OK, told, {"ETag": applied.etag})
+
+    def history(self) -> bottle.HTTPResponse:
+        """Return accepted changes, the newest first."""
+        wanted = _filter(requests.query())
+        found: list[HistoryEntry] = self.guard.run(self.store.history, wanted)
+        note_outcome(f"{len(found)} changes")
+        told = self.guard.follower.loader.catalogue.elsewhere(lambda: [entry_as_json(entry) for entry in found])
+        return json_response(OK, {"history": told})
+
+    def restore(self, revision: str) -> bottle.HTTPResponse:
+        """Put a document back to what a change made of it: its text, or that it is not there."""
+        if not revision.isascii() or not revision.isdigit() or len(revision) > 18:  # noqa: PLR2004 - of a 64-bit number
+            raise InvalidRequest("a revision is a number")
+        found: list[HistoryEntry] = self.guard.run(self.store.history, HistoryFilter(revision=int(revision)))
+        if not found:
+            raise NotThere(f"there is no change {int(revision)} in the history")
+        restored = restore_document(self.guard, found[0], requests.author(), requests.conditions(), requests.client())
+        note_outcome(f"restored {restored.key} of revision {int(revision)}")
+        return json_response(OK, {"status": "restored", "problems": [*restored.problems]}, {"ETag": restored.etag})
+
+
+def applied_as_json(applied: Applied, *, dry_run: bool) -> dict[str, Any]:
+    """Return what a change did, as the API and ``answerd apply --json`` show it."""
+    written = applied.written
+    new, changed = [raw.key for raw in written.new], [raw.key for raw in written.changed]
+    return {
+        "status": "dry run" if dry_run else "applied",
+        "new": len(new),
+        "changed": len(changed),
+        "unchanged": len(written.unchanged),
+        "removed": len(written.removed),
+        "problems": [*applied.problems],
+        "problems_before": [*applied.problems_before],
+        "documents": {"new": _names(new), "changed": _names(changed), "removed": _names(written.removed)},
+    }
+
+
+def entry_as_json(entry: HistoryEntry) -> dict[str, Any]:
+    """Return a change, as the API shows it."""
+    return {
+        "revision": entry.revision,
+        "when": entry.at,
+        "who": {"name": entry.author.name, "peer": entry.author.peer},
+        "note": entry.author.note,
+        "kind": entry.key.kind.value,
+        "identifier": entry.key.identifier,
+        "format": entry.key.format,
+        "before": entry.before,
+        "after": entry.after,
+        "diff": diff_lines(entry.key, entry.before, entry.after),
+    }
+
+
+def _names(keys: Sequence[Key]) -> list[dict[str, str]]:
+    return [
+        {"kind": key.kind.value, "identifier": key.identifier, "format": key.format}
+        for key in sorted(keys)[:NAMED_AT_MOST]
+    ]
+
+
+def _filter(query: dict[str, str]) -> HistoryFilter:
+    """Return which changes a query string asks for. Raises `InvalidRequest`."""
+    known = ("machine", "group", "kind", "format", "since", "before", "limit")
+    unknown = sorted(query.keys() - set(known))
+    if unknown:
+        raise InvalidRequest(f'unknown parameter "{unknown[0]}": it is one of {", ".join(known)}')
+    kind = _kind(query["kind"]) if "kind" in query else None
+    named = [label for label in ("machine", "group") if label in query]
+    if len(named) > 1 or (named and kind not in (None, Kind(named[0]))):
+        raise InvalidRequest("machine, group and kind contradict each other")
+    since = query.get("since")
+    if since is not None and not _TIME.match(since):
+        raise InvalidRequest("since is no time of UTC, such as 2026-11-21 or 2026-11-21T09:14:00Z")
+    return HistoryFilter(
+        kind=Kind(named[0]) if named else kind,
+        identifier=query[named[0]] if named else None,
+        format=query["format"].lower() if "format" in query else None,
+        since=since.rstrip("Z") if since else None,
+        before=requests.number(query, "before"),
+        limit=min(requests.number(query, "limit") or HISTORY_LIMIT, MOST_HISTORY),
+        most_bytes=HISTORY_BYTES,
+    )
+
+
+def _kind(word: str) -> Kind:
+    try:
+        return Kind(word)
+    except ValueError:
+        raise InvalidRequest(f"kind is none of {', '.join(sorted(kind.value for kind in Kind))}") from None

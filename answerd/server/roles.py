@@ -1,0 +1,134 @@
+"""Named tokens of the admin API, each with a role (docs/admin-api.md#tokens-with-names).
+
+A file holds a line for each: a name, a role and the SHA-256 of the token, so that whoever reads the file cannot use it.
+Knows the file's text. Must not know HTTP, nor what the token of a role may ask for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from answerd.identity import brief, printable
+from answerd.server.bearer import Tokens, presented_token
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}\Z")
+_HASH = re.compile(r"[0-9a-f]{64}\Z")
+_FIELDS = 3
+_TOKEN_BYTES = 32
+
+
+class Role(IntEnum):
+    """What a token may do. Each role may do what those before it may."""
+
+    READ = 1
+    OPERATE = 2
+    ADMIN = 3
+
+
+ROLES = {role.name.lower(): role for role in Role}
+"""The roles as they are written."""
+
+
+class TokensError(Exception):
+    """A file of tokens cannot be read; one line that says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedToken:
+    """A token by its SHA-256 in hex digits. A name may have several, so that a token can be changed."""
+
+    name: str
+    role: Role
+    sha256: str
+
+    def __str__(self) -> str:
+        """As a line of the file."""
+        return f"{self.name} {self.role.name.lower()} {self.sha256}"
+
+
+def new_token(name: str, role: Role) -> tuple[str, NamedToken]:
+    """Return a new random token, and its line for the file. Raises `TokensError` for a name that no token may have."""
+    if not _NAME.match(name):
+        raise TokensError(
+            f"{brief(printable(name), 80)} is no name: it has 1 to 64 letters, digits, and . _ @ + -, "
+            "and begins with a letter or digit"
+        )
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    return token, NamedToken(name, role, hash_of(token.encode()))
+
+
+def hash_of(token: bytes) -> str:
+    """Return the SHA-256 of a token in hex digits. A plain hash is enough: a token has 256 random bits."""
+    return hashlib.sha256(token).hexdigest()
+
+
+def parse_tokens(text: str) -> tuple[NamedToken, ...]:
+    """Return the tokens of a file's text. Blank lines and lines that begin with ``#`` are ignored. Raises
+    `TokensError`, which names the line and quotes nothing of it."""
+    found: list[NamedToken] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if len(words) != _FIELDS:
+            raise TokensError(f"line {number}: it needs a name, a role and the SHA-256 of a token")
+        name, role, sha256 = words
+        if not _NAME.match(name):
+            raise TokensError(f"line {number}: the name is invalid")
+        if role not in ROLES:
+            raise TokensError(f"line {number}: the role is none of {', '.join(ROLES)}")
+        if not _HASH.match(sha256.lower()):
+            raise TokensError(f"line {number}: the third word is no SHA-256 in 64 hex digits")
+        found.append(NamedToken(name, ROLES[role], sha256.lower()))
+    return tuple(found)
+
+
+def read_tokens(path: str) -> tuple[NamedToken, ...]:
+    """Return the tokens of a file. Raises `TokensError`."""
+    shown = printable(path)
+    try:
+        return parse_tokens(Path(path).read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise TokensError(f"{shown} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise TokensError(f"{shown} is not UTF-8") from None
+    except TokensError as error:
+        raise TokensError(f"{shown}, {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who presents a token: its name, None for the token of ``SERVICE_ADMIN_TOKEN``, and what it may do."""
+
+    name: str | None
+    role: Role
+
+
+class AdminTokens:
+    """The tokens in force at the admin API: those without a name, which may do everything, and the named ones."""
+
+    def __init__(self, tokens: Iterable[str] = (), named: Iterable[NamedToken] = ()) -> None:
+        self._unnamed = Tokens()
+        self.replace(tokens, named)
+
+    def replace(self, tokens: Iterable[str], named: Iterable[NamedToken]) -> None:
+        """Put other tokens in force."""
+        self._unnamed.replace(tokens)
+        self._named = {token.sha256: token for token in named}
+
+    def find(self, authorization: str | None) -> Caller | None:
+        """Return who presents a token in an ``Authorization`` header, None where it is none of these.
+
+        A named token is looked up by its hash. How long that takes says nothing, because a client cannot choose a hash.
+        """
+        if self._unnamed.accept(authorization):
+            return Caller(None, Role.ADMIN)
+        presented = presented_token(authorization)
+        found = self._named.get(hash_of(presented)) if presented and self._named else None
+        return Caller(found.name, found.role) if found else None

@@ -1,0 +1,440 @@
+"""POST /apply: many documents as one change, judged as a whole."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from answerd.documents import Key
+from answerd.identity import Kind
+from answerd.server.admin.change_body import read_change
+from answerd.server.admin.requests import InvalidRequest
+from answerd.server.roles import Role, TokensError, new_token, parse_tokens
+from answerd.store import HistoryFilter
+from tests.support.admin import Admin
+from tests.support.replies import Reply
+
+
+@pytest.fixture
+def admin(tmp_path: Path) -> Admin:
+    return Admin(tmp_path / "answers.db")
+
+
+def put(name: str, text: str, kind: str = "machine", extension: str = "toml") -> dict[str, str]:
+    return {"kind": kind, "identifier": name, "format": extension, "text": text}
+
+
+def apply(admin: Admin, *puts: dict[str, str], **body: Any) -> Reply:
+    headers = {name: body.pop(name) for name in ("If_Match", "X_Change_Note") if name in body}
+    return admin.ask("POST", "/apply", json.dumps({"put": list(puts), **body}), **headers)
+
+
+def counts(reply: Reply) -> tuple[int, int, int, int]:
+    assert reply.status == 200, reply.body
+    told = reply.json
+    return told["new"], told["changed"], told["unchanged"], told["removed"]
+
+
+def texts(admin: Admin) -> dict[str, str]:
+    return {f"{one.key.identifier}.{one.key.format}": one.body.decode() for one in admin.store.all()}
+
+
+def in_force(admin: Admin) -> dict[str, str]:
+    found = admin.follower.current().documents
+    return {f"{raw.key.identifier}.{raw.key.format}": raw.text for raw in found}
+
+
+def test_order_does_not_matter_and_the_whole_is_in_force_at_once(admin: Admin) -> None:
+    reply = apply(admin, put("n1", 'extends = "base"\n'), put("base", "x = 1\n", "group"))
+
+    assert reply.json["status"] == "applied"
+    assert counts(reply) == (2, 0, 0, 0)
+    assert texts(admin) == in_force(admin) == {"n1.toml": 'extends = "base"\n', "base.toml": "x = 1\n"}
+    assert admin.get("/resolve/n1").body == b"x = 1\n"
+
+
+def test_a_change_whose_steps_alone_would_break_something_is_accepted(admin: Admin) -> None:
+    apply(admin, put("old", "x = 1\n", "group"), put("n1", 'extends = "old"\n'))
+
+    reply = apply(
+        admin,
+        put("n1", 'extends = "new"\n'),
+        put("new", "x = 2\n", "group"),
+        delete=[{"kind": "group", "identifier": "OLD", "format": "toml"}],
+    )
+
+    assert counts(reply) == (1, 1, 0, 1)
+    assert reply.json["documents"] == {
+        "new": [{"kind": "group", "identifier": "new", "format": "toml"}],
+        "changed": [{"kind": "machine", "identifier": "n1", "format": "toml"}],
+        "removed": [{"kind": "group", "identifier": "old", "format": "toml"}],
+    }
+
+
+def test_the_stored_spelling_stays_and_the_same_text_is_left_alone(admin: Admin) -> None:
+    apply(admin, put("98:FA", "x = 1\n"), put("n2", "x = 1\n"))
+    tag = admin.get("/machines/n2").headers["etag"]
+
+    assert counts(apply(admin, put("98-fa", "x = 2\n"), put("n2", "x = 1\n"))) == (0, 1, 1, 0)
+    assert texts(admin) == {"98:FA.toml": "x = 2\n", "n2.toml": "x = 1\n"}
+    assert admin.get("/machines/n2").headers["etag"] == tag
+
+
+def test_prune_removes_what_is_not_named(admin: Admin) -> None:
+    apply(admin, put("n1", "x = 1\n"), put("n2", "x = 1\n"), put("n1", "a", extension="ks"))
+
+    assert counts(apply(admin, put("N-1", "x = 1\n"), prune=True)) == (0, 0, 1, 2)
+    assert texts(admin) == in_force(admin) == {"n1.toml": "x = 1\n"}
+
+
+def test_removing_what_is_not_there_is_no_error(admin: Admin) -> None:
+    assert counts(apply(admin, delete=[{"kind": "machine", "identifier": "n1", "format": "ks"}])) == (0, 0, 0, 0)
+
+
+def test_a_refused_change_leaves_no_trace_and_names_what_it_would_break(admin: Admin) -> None:
+    apply(admin, put("base", "x = 1\n", "group"), put("n1", 'extends = "base"\n'))
+    before = texts(admin), in_force(admin), admin.generation.value, admin.get("/machines").headers["etag"]
+
+    reply = apply(admin, put("n2", "y = 1\n"), prune=True, delete=[])
+    broken = apply(admin, put("n3", "y = 1\n"), delete=[{"kind": "group", "identifier": "base", "format": "toml"}])
+
+    assert counts(reply) == (1, 0, 0, 2)
+    apply(admin, put("base", "x = 1\n", "group"), put("n1", 'extends = "base"\n'), prune=True)
+    assert broken.status == 200
+    refused = apply(admin, put("n3", "y = 1\n"), delete=[{"kind": "group", "identifier": "base", "format": "toml"}])
+    assert (refused.status, refused.problems) == (409, ['machine "n1" (toml): extends unknown group "base"'])
+    assert texts(admin) == in_force(admin) == before[0]
+
+
+def test_documents_that_are_wrong_by_themselves_are_400_and_all_named(admin: Admin) -> None:
+    reply = apply(admin, put("n1", "= ="), put("n2", "x = 1\n"), put("n3", 'members = ["a"]\n'))
+
+    assert reply.status == 400
+    assert [problem.partition(":")[0] for problem in reply.problems] == ['machine "n1" (toml)', 'machine "n3" (toml)']
+    assert texts(admin) == in_force(admin) == {}
+
+
+def test_a_dry_run_says_what_would_change_and_changes_nothing(admin: Admin) -> None:
+    first = apply(admin, put("base", "x = 1\n", "group"), *(put(f"n{at}", 'extends = "base"\n') for at in range(3)))
+    before = texts(admin)
+
+    reply = apply(admin, put("base", "x = 2\n", "group"), put("new", "z = 1\n"), dry_run=True)
+
+    assert reply.json["status"] == "dry run"
+    assert counts(reply) == (1, 1, 0, 0)
+    changes = {(one["change"], one["name"]) for one in reply.json["answers"]["differences"]}
+    assert {("changed", "n0 (toml)"), ("changed", "n2 (toml)"), ("new", "new (toml)")} <= changes
+    assert texts(admin) == in_force(admin) == before
+    assert reply.headers["etag"] == first.headers["etag"] == admin.get("/groups").headers["etag"]
+
+
+def test_a_dry_run_that_would_be_refused_is_refused(admin: Admin) -> None:
+    assert apply(admin, put("n1", 'extends = "ghost"\n'), dry_run=True).status == 409
+
+
+def test_if_match_holds_for_the_whole_set(admin: Admin) -> None:
+    tag = apply(admin, put("n1", "x = 1\n")).headers["etag"]
+    assert {admin.get(path).headers["etag"] for path in ("/machines", "/groups", "/machines?detail=1", "/check")} == {
+        tag
+    }
+
+    assert apply(admin, put("n1", "x = 2\n"), If_Match=tag).status == 200
+    late = apply(admin, put("n1", "x = 3\n"), If_Match=tag)
+
+    assert late.status == 412
+    assert texts(admin) == {"n1.toml": "x = 2\n"}
+    assert admin.get("/machines", If_None_Match=admin.get("/machines").headers["etag"]).status == 304
+
+
+def test_problems_that_are_there_already_hinder_nothing_and_are_told(admin: Admin) -> None:
+    admin.store.put(Key(Kind.MACHINE, "n1", "toml"), 'extends = "base"\n')
+
+    reply = apply(admin, put("base", "x = 1\n", "group"))
+
+    assert (len(reply.json["problems_before"]), reply.problems) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        pytest.param(b"", "no JSON", id="nothing"),
+        pytest.param(b"[]", "no JSON object", id="no object"),
+        pytest.param(b'{"put": [', "no JSON", id="cut off"),
+        pytest.param(b'{"put": [{"kind": "mach', "no JSON", id="cut off in a string"),
+        pytest.param(b'{"put": [{"a\\', "no JSON", id="cut off after a backslash"),
+        pytest.param(b'{"put": [}]}', "no JSON", id="brackets that do not match"),
+        pytest.param(b'{"put": [{]}]}', "no JSON", id="brackets of an element that do not match"),
+        pytest.param(b'{"puts": []}', "unknown key", id="an unknown key"),
+        pytest.param(b'{"put": {}}', "no list", id="put is no list"),
+        pytest.param(b'{"put": [1]}', "no list of objects", id="an element that is no object"),
+        pytest.param(b'{"put": [{}]}', "put[0] has no text", id="an empty element"),
+        pytest.param(b'{"prune": 1}', "neither true nor false", id="prune is a number"),
+        pytest.param(b'{"dry_run": "false"}', "neither true nor false", id="dry_run is a text"),
+        pytest.param(b'{"put": [{"kind": "rack", "identifier": "a", "text": ""}]}', "none of", id="an unknown kind"),
+        pytest.param(
+            b'{"put": [{"kind": "group", "identifier": "a", "format": "txt", "text": ""}]}', "none of", id="a format"
+        ),
+        pytest.param(
+            b'{"put": [{"kind": "group", "identifier": "a b", "format": "ks", "text": ""}]}', "put[0]", id="a name"
+        ),
+        pytest.param(b'{"delete": [{"kind": "group", "identifier": 7}]}', "no text", id="an identifier as number"),
+        pytest.param(b'{"put": [{"kind": "group", "text": "", "x": 1}]}', "unknown key", id="an unknown field"),
+        pytest.param(
+            b'{"put":[{"kind":"group","identifier":"a","text":""}],"put":[{"kind":"group","identifier":"b","text":""}]}',
+            "twice",
+            id="a list twice",
+        ),
+        pytest.param(
+            b'{"put": [{"kind": "group", "identifier": "A", "text": ""}, {"kind":"group","identifier":"a","text":""}]}',
+            "named twice",
+            id="a document twice",
+        ),
+        pytest.param(
+            b'{"put":[{"kind":"group","identifier":"a","text":""}],"delete":[{"kind":"group","identifier":"a"}]}',
+            "named twice",
+            id="a document put and deleted",
+        ),
+        pytest.param(b'{"put": [{"kind": "group", "identifier": "a", "text": "\xff"}]}', "no JSON", id="not UTF-8"),
+        pytest.param(
+            b'{"put": [{"kind": "group", "identifier": "a", "text": "' + b"x" * 262_145 + b'"}]}',
+            "more than 262144 bytes",
+            id="a document that is too large",
+        ),
+        pytest.param(b'{"x": "' + b"y" * 1_100_000 + b'"}', "that are no document", id="much that is no document"),
+    ],
+)
+def test_a_body_that_is_no_change_is_400(admin: Admin, body: bytes, reason: str) -> None:
+    reply = admin.ask("POST", "/apply", body)
+
+    assert reply.status == 400
+    assert reason in reply.error
+    assert texts(admin) == {}
+
+
+VALUES = st.text(max_size=20)
+DOCUMENTS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(["toml", "ks", "KS"]), VALUES), max_size=5)
+
+
+@given(
+    puts=DOCUMENTS, deletes=DOCUMENTS, prune=st.booleans(), ascii_only=st.booleans(), indent=st.sampled_from([None, 1])
+)
+def test_a_body_is_read_as_a_json_parser_reads_it(
+    puts: list[tuple[str, str, str]],
+    deletes: list[tuple[str, str, str]],
+    prune: bool,
+    ascii_only: bool,
+    indent: int | None,
+) -> None:
+    body = {
+        "prune": prune,
+        "put": [put(name, text, extension=extension) for name, extension, text in puts],
+        "delete": [{"kind": "group", "identifier": name, "format": extension} for name, extension, _ in deletes],
+    }
+    text = json.dumps(body, ensure_ascii=ascii_only, indent=indent)
+    told = json.loads(text)
+    try:
+        asked = read_change(text.encode(), lambda: None)
+    except InvalidRequest:
+        raise AssertionError("a valid body was refused") from None
+
+    assert [(raw.key.identifier, raw.key.format, raw.text) for raw in asked.changes.puts] == [
+        (one["identifier"], one["format"].lower(), one["text"]) for one in told["put"]
+    ]
+    assert [key.identifier for key in asked.changes.deletes] == [one["identifier"] for one in told["delete"]]
+    assert (asked.changes.prune, asked.dry_run) == (prune, False)
+
+
+# --- history ---
+
+
+def test_the_history_tells_who_when_what_and_why(admin: Admin) -> None:
+    apply(
+        admin, put("n1", "x = 1\n"), put("g", "y = 1\n", "group"), X_Change_Note="first rack", peer="192.0.2.7"
+    ) if 0 else None
+    admin.ask(
+        "PUT", "/machines/n1", "x = 1\n", peer="192.0.2.7", X_Change_Note="für Gerät 7".encode().decode("latin-1")
+    )
+    admin.put("/groups/g", "y = 1\n")
+    admin.put("/machines/N-1", "x = 2\n")
+    admin.delete("/machines/n1")
+
+    [removed, changed, group, new] = admin.get("/history").json["history"]
+
+    assert (new["who"], new["note"]) == ({"name": None, "peer": "192.0.2.7"}, "für Gerät 7")
+    assert (new["before"], new["after"]) == (None, "x = 1\n")
+    assert (changed["identifier"], changed["before"], changed["after"]) == ("n1", "x = 1\n", "x = 2\n")
+    assert {"-x = 1", "+x = 2"} <= set(changed["diff"])
+    assert (removed["after"], group["kind"]) == (None, "group")
+    assert [one["revision"] for one in (removed, changed, group, new)] == [4, 3, 2, 1]
+    for query, expected in (
+        ("machine=N1", [4, 3, 1]),
+        ("group=g", [2]),
+        ("kind=group", [2]),
+        ("limit=2", [4, 3]),
+        ("before=3", [2, 1]),
+        ("since=2020", []),
+        ("since=2020-01-01", [4, 3, 2, 1]),
+        ("since=2999-01-01T00:00:00Z", []),
+    ):
+        reply = admin.get(f"/history?{query}")
+        if query == "since=2020":
+            assert reply.status == 400
+            continue
+        assert [one["revision"] for one in reply.json["history"]] == expected, query
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=x", "since=yesterday", "kind=rack", "machine=a&group=b", "machine=a&kind=group", "x=1"]
+)
+def test_a_question_about_the_history_that_cannot_be_meant_is_400(admin: Admin, query: str) -> None:
+    assert admin.get(f"/history?{query}").status == 400
+
+
+def test_secrets_are_masked_in_the_diff(admin: Admin) -> None:
+    admin.put("/default", 'root-password = "old-secret"\n')
+    admin.put("/default", 'root-password = "new-secret"\n')
+
+    diff = "\n".join(admin.get("/history?limit=1").json["history"][0]["diff"])
+
+    assert "root-password" in diff
+    assert "old-secret" not in diff
+    assert "new-secret" not in diff
+
+
+def test_the_history_of_a_response_is_bounded(admin: Admin) -> None:
+    for number in range(20):
+        admin.store.put(Key(Kind.DEFAULT, "", "ks"), f"{number}" + "x" * 250_000)
+
+    first = admin.get("/history").json["history"]
+    rest = admin.get(f"/history?before={first[-1]['revision']}").json["history"]
+
+    assert 1 <= len(first) < 20
+    assert [one["revision"] for one in (*first, *rest)][:3] == [20, 19, 18]
+    assert {one["revision"] for one in (*first, *rest)} <= set(range(1, 21))
+
+
+def test_a_change_is_taken_back_through_the_guard(admin: Admin) -> None:
+    admin.put("/groups/base", "x = 1\n")
+    admin.put("/groups/base", "x = 2\n")
+    admin.put("/machines/n1", 'extends = "base"\n')
+
+    restored = admin.ask("POST", "/history/1/restore")
+    assert (restored.status, restored.json["status"]) == (200, "restored")
+    assert admin.get("/resolve/n1").body == b"x = 1\n"
+    assert admin.get("/history?limit=1").json["history"][0]["note"] == "restore of revision 1"
+
+    admin.delete("/machines/n1")
+    admin.delete("/groups/base")
+    assert admin.ask("POST", "/history/3/restore").status == 409, "its group is gone"
+    assert admin.ask("POST", "/history/2/restore").status == 200
+    assert admin.ask("POST", "/history/3/restore").status == 200
+    assert admin.get("/resolve/n1").body == b"x = 2\n"
+    assert admin.ask("POST", "/history/99/restore").status == 404
+    assert admin.ask("POST", "/history/x/restore").status == 400
+
+
+def test_old_changes_are_forgotten_but_never_the_newest_of_a_document(admin: Admin, tmp_path: Path) -> None:
+    for text in ("1", "2", "3"):
+        admin.store.put(Key(Kind.DEFAULT, "", "ks"), text)
+    admin.store.put(Key(Kind.GROUP, "g", "ks"), "a")
+    admin.store.delete(Key(Kind.GROUP, "g", "ks"))
+    tag = admin.get("/default?format=ks").headers["etag"]
+
+    assert admin.store.prune_history("2020-01-01") == 0
+    assert admin.store.prune_history("2999-01-01") == 3
+
+    assert [entry.revision for entry in admin.store.history(HistoryFilter())] == [5, 3]
+    assert admin.get("/default?format=ks").headers["etag"] == tag
+    assert admin.store.changes() is not None
+
+
+# --- lists with details ---
+
+
+def test_a_list_with_details_tells_format_size_etag_and_last_change(admin: Admin) -> None:
+    admin.put("/machines/b", "x = 1\n")
+    admin.put("/machines/a?format=ks", "é")
+    admin.put("/machines/a", "")
+
+    [one, two, three] = admin.get("/machines?detail=1").json["machine"]
+
+    assert [(entry["identifier"], entry["format"], entry["bytes"]) for entry in (one, two, three)] == [
+        ("a", "ks", 2),
+        ("a", "toml", 0),
+        ("b", "toml", 6),
+    ]
+    assert one["etag"] == admin.get("/machines/a?format=ks").headers["etag"]
+    assert one["changed"] <= two["changed"] <= admin.store.history(HistoryFilter())[0].at
+    assert admin.get("/machines").json == {"machine": ["a", "a", "b"]}
+
+
+def test_a_list_is_read_in_pages_that_never_split_an_identifier(admin: Admin) -> None:
+    for name in ("a", "b", "c"):
+        for extension in ("toml", "ks"):
+            admin.put(f"/groups/{name}?format={extension}", "")
+
+    def page(query: str) -> list[str]:
+        return [f"{one['identifier']}.{one['format']}" for one in admin.get(f"/groups?detail=1&{query}").json["group"]]
+
+    assert page("limit=1") == ["a.ks", "a.toml"]
+    assert page("limit=3") == ["a.ks", "a.toml", "b.ks", "b.toml"]
+    assert page("limit=2&after=b") == ["c.ks", "c.toml"]
+    assert page("after=c") == []
+    assert admin.get("/groups?limit=0").status == admin.get("/groups?detail=2").status == 400
+
+
+# --- named tokens ---
+
+
+def test_a_role_decides_what_a_named_token_may_do_and_its_name_is_kept(tmp_path: Path) -> None:
+    tokens = {role: new_token(f"{role.name.lower()}-ci", role) for role in Role}
+    admin = Admin(tmp_path / "answers.db", [named for _, named in tokens.values()])
+    (reader, _), (operator, _), (writer, _) = (tokens[role] for role in Role)
+
+    stored = admin.put("/default", "x = 1\n", token=writer)
+    statuses = {
+        (method, target, name): admin.ask(method, target, "x = 2\n", token=token).status
+        for name, token in (("reader", reader), ("operator", operator))
+        for method, target in (
+            ("GET", "/default"),
+            ("GET", "/history"),
+            ("PUT", "/default"),
+            ("DELETE", "/default"),
+            ("POST", "/apply"),
+            ("POST", "/history/1/restore"),
+        )
+    }
+
+    assert stored.outcome == "stored default (toml) by admin-ci"
+    assert {status for (method, _, _), status in statuses.items() if method == "GET"} == {200}
+    assert {status for (method, _, _), status in statuses.items() if method != "GET"} == {403}
+    assert admin.get("/default").body == b"x = 1\n"
+    assert admin.get("/history").json["history"][0]["who"] == {"name": "admin-ci", "peer": "192.0.2.1"}
+    assert "read-ci" in admin.put("/default", "", token=reader).error
+    assert admin.get("/default", token="x" * 43).status == 401
+
+
+def test_a_file_of_tokens_is_read_line_by_line() -> None:
+    _, one = new_token("ci", Role.ADMIN)
+    _, two = new_token("grafana@lab", Role.READ)
+
+    assert parse_tokens(f"# people\n\n{one}\n  {two}  \n") == (one, two)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("ci admin", "needs a name"),
+        ("ci admin abc", "no SHA-256"),
+        (f"ci root {'0' * 64}", "none of read, operate, admin"),
+        (f"/ci read {'0' * 64}", "name is invalid"),
+    ],
+)
+def test_a_line_that_is_no_token_is_named_and_not_quoted(line: str, reason: str) -> None:
+    with pytest.raises(TokensError, match=f"line 2: .*{reason}"):
+        parse_tokens(f"\n{line}\n")
