@@ -42,10 +42,10 @@ class Installs:
     def routes(self) -> Iterable[Route]:
         """Return the requests that this group answers."""
         yield Route("GET", "/installs", self.listed)
-        yield Route("GET", "/installs/<name>", self.one)
-        yield Route("POST", "/installs/<name>/arm", self.arm)
-        yield Route("POST", "/installs/<name>/disarm", self.disarm)
-        yield Route("POST", "/installs/<name>/forget", self.forget)
+        yield Route("GET", "/installs/<install>", self.one)
+        yield Route("POST", "/installs/<install>/arm", self.arm)
+        yield Route("POST", "/installs/<install>/disarm", self.disarm)
+        yield Route("POST", "/installs/<install>/forget", self.forget)
         yield Route("GET", "/unknown", self.unknown)
 
     def listed(self) -> bottle.HTTPResponse:
@@ -56,28 +56,28 @@ class Installs:
         note_outcome(f"{len(page)} installs")
         return json_response(OK, {"installs": [self._told(one) for one in page]})
 
-    def one(self, name: str) -> bottle.HTTPResponse:
+    def one(self, install: str) -> bottle.HTTPResponse:
         """Return one record with its history; a machine without a record is new."""
-        machine = self._machine(name)
+        machine = self._machine(install)
         remembered = self._records(machine)[0]
         events = in_thread(self._installs.store.history, remembered.record.name)
         note_outcome(f"install of {shown(remembered.record.name)}")
         return json_response(OK, {**self._told(remembered), "events": [event_as_json(event) for event in events]})
 
-    def arm(self, name: str) -> bottle.HTTPResponse:
+    def arm(self, install: str) -> bottle.HTTPResponse:
         """Arm a machine."""
-        return self._ordered(name, Order.ARM)
+        return self._ordered(install, Order.ARM)
 
-    def disarm(self, name: str) -> bottle.HTTPResponse:
+    def disarm(self, install: str) -> bottle.HTTPResponse:
         """Disarm a machine."""
-        return self._ordered(name, Order.DISARM)
+        return self._ordered(install, Order.DISARM)
 
-    def forget(self, name: str) -> bottle.HTTPResponse:
+    def forget(self, install: str) -> bottle.HTTPResponse:
         """Forget a machine."""
-        return self._ordered(name, Order.FORGET)
+        return self._ordered(install, Order.FORGET)
 
-    def _ordered(self, name: str, order: Order) -> bottle.HTTPResponse:
-        machine = self._machine(name)
+    def _ordered(self, install: str, order: Order) -> bottle.HTTPResponse:
+        machine = self._machine(install)
         event = Ordered(order, self._installs.now())
         origin = f"{ORIGIN}, {requests.peer()}"
         names = [one.record.name for one in self._records(machine)]
