@@ -21,6 +21,7 @@ RUNTIME = [
     "tomli>=2.3.2,<2.4",  # TOML 1.0, compiled; later ones read TOML 1.1, which installers do not
     "PyYAML>=6.0.3,<7",  # YAML at node level, through libyaml
     "docopt-ng>=0.9,<0.10",  # the command line
+    "prometheus_client>=0.22,<1",  # the text of /metrics
     "xmltodict>=1.0.4,<2",  # what lshw and virsh print
     "tqdm>=4.70,<5",  # progress of long checks and imports on a terminal
 ]

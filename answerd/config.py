@@ -197,6 +197,9 @@ class Config:
     trusted_proxies: tuple[Network, ...] = _setting(
         "SERVICE_TRUSTED_PROXIES", None, "networks whose X-Forwarded-For is believed", parse_networks, unset=()
     )
+    metrics: Address | None = _setting(
+        "SERVICE_METRICS_ADDR", None, "address that serves /metrics without a token; unset means off", Address.parse
+    )
     secrets_dir: str | None = _setting(
         SECRETS_DIR, None, "directory of the secrets; unset: systemd's $CREDENTIALS_DIRECTORY, where that is set"
     )
@@ -221,6 +224,7 @@ class Config:
     log: Literal["all", "problems", "off"] = _choice(
         "SERVICE_LOG", ("all", "problems", "off"), "which requests are logged"
     )
+    log_format: Literal["text", "json"] = _choice("SERVICE_LOG_FORMAT", ("text", "json"), "what a line of the log is")
     log_file: str = _setting("SERVICE_LOG_FILE", "stderr", "stderr, stdout or a file to append to")
     env_file: str | None = _setting(ENV_FILE, None, "a file of KEY=value lines that gives defaults")
 
@@ -350,6 +354,10 @@ def _contradictions(config: Config) -> Iterator[str]:
         yield f"SERVICE_ADMIN_TOKEN is too short: it needs at least {TOKEN_LENGTH} characters"
     if config.admin and config.admin.port and config.admin == config.listen:
         yield f"SERVICE_ADMIN_ADDR and SERVICE_LISTEN_ADDR are both {config.admin}: the admin API needs its own"
+    if config.metrics and config.metrics.port:
+        for name, other in (("SERVICE_LISTEN_ADDR", config.listen), ("SERVICE_ADMIN_ADDR", config.admin)):
+            if config.metrics == other:
+                yield f"SERVICE_METRICS_ADDR and {name} are both {other}: metrics need an address of their own"
     if config.tls_cert and not config.tls_key:
         yield "SERVICE_TLS_CERT is set without SERVICE_TLS_KEY: set both, or neither"
     if config.tls_key and not config.tls_cert:
@@ -360,6 +368,8 @@ def _risks(config: Config) -> Iterator[str]:
     """Yield what the operator should know although the service runs."""
     if config.admin and not config.admin.is_loopback:
         yield f"SERVICE_ADMIN_ADDR is {config.admin}, not a loopback address: others can reach the admin API"
+    if config.metrics and not config.metrics.is_loopback:
+        yield f"SERVICE_METRICS_ADDR is {config.metrics}, not a loopback address: others can read the metrics"
     if any(len(token) < TOKEN_LENGTH for token in config.answer_tokens):
         yield f"SERVICE_ANSWER_TOKEN is short: at least {TOKEN_LENGTH} characters are harder to guess"
     if config.is_open and is_public(config.listen.host):

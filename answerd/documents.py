@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from answerd.errors import MOST_PROBLEMS
 from answerd.formats import ALIASES, FORMATS
 from answerd.formats.control import Control, read_control
-from answerd.formats.family import Family, ParseError, Prepared, Tree
+from answerd.formats.family import AnyFamily, ParseError, Prepared, Tree
 from answerd.formats.template import TemplateReader
 from answerd.identity import Kind, brief, identifier_fault, identity, printable
 
@@ -94,7 +94,7 @@ class Content:
     verbatim: bool = False
 
 
-_NOT_KEPT = object()
+_NOT_KEPT = Tree(object())
 """In place of a tree that was not parsed yet, or was dropped."""
 
 
@@ -170,7 +170,7 @@ class Document:
         return self.key.kind is Kind.GROUP
 
     @property
-    def family(self) -> Family:
+    def family(self) -> AnyFamily:
         """The family that reads its format."""
         return FORMATS[self.key.format].family
 
@@ -217,7 +217,7 @@ def _shared(content: Content) -> Content:
 
 
 def read_content(
-    kind: Kind, family: Family, text: str, fault: str | None = None, *, has_states: bool = False
+    kind: Kind, family: AnyFamily, text: str, fault: str | None = None, *, has_states: bool = False
 ) -> tuple[Content, Tree]:
     """A document's text, understood as far as it can be. Never raises: what is wrong stands in ``problems``."""
     if fault is not None:
@@ -250,7 +250,7 @@ def read_content(
     return Content(control, problems, verbatim=plain), tree
 
 
-def _append_problems(family: Family, tree: Tree, control: Control) -> list[str]:
+def _append_problems(family: AnyFamily, tree: Tree, control: Control) -> list[str]:
     """What is wrong with the paths of ``append``: each names an array of the document itself."""
     if not control.append:
         return []
@@ -278,4 +278,4 @@ def _listed(problems: tuple[str, ...], unlisted: int) -> tuple[str, ...]:
 
 
 def _unreadable(control: Control, *problems: str) -> tuple[Content, Tree]:
-    return Content(control, problems, readable=False), None
+    return Content(control, problems, readable=False), Tree(None)

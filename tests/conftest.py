@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -11,10 +13,8 @@ from hypothesis import settings
 
 pytest.register_assert_rewrite("tests.support")
 
-from tests.support.fleet import STORES, Fleet, key_of  # noqa: E402
+from tests.support.fleet import STORES, Fleet  # noqa: E402
 from tests.support.service import Service, write_tree  # noqa: E402
-
-__all__ = ["STORES", "Fleet", "key_of"]  # their former place: import them from tests.support.fleet
 
 settings.register_profile("by hand", deadline=None, derandomize=False)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
@@ -23,10 +23,28 @@ settings.load_profile("ci" if os.environ.get("CI") else "by hand")
 time, so that a change is judged by what it changes; by hand each run draws others, and keeps those that failed."""
 
 
+IN_MEMORY = Path("/dev/shm")
+ENOUGH = 1_000_000_000
+"""Bytes that have to be free there."""
+
+
+@pytest.fixture
+def in_memory(tmp_path: Path) -> Iterator[Path]:
+    """An empty directory for a database, in memory where there is room: SQLite waits for the disk at each write.
+
+    Not for documents in files: below /dev no link is followed.
+    """
+    if not os.access(IN_MEMORY, os.W_OK | os.X_OK) or shutil.disk_usage(IN_MEMORY).free < ENOUGH:
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="answerd-tests-", dir=IN_MEMORY) as made:
+        yield Path(made)
+
+
 @pytest.fixture(params=sorted(STORES))
-def fleet(request: pytest.FixtureRequest, tmp_path: Path) -> Fleet:
+def fleet(request: pytest.FixtureRequest, tmp_path: Path, in_memory: Path) -> Fleet:
     """An empty answer set, in each store in turn."""
-    return Fleet(STORES[request.param](tmp_path))
+    return Fleet(STORES[request.param](tmp_path if request.param == "files" else in_memory))
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ def _laid_over(lower: Tree, top: Document, below: Document) -> Tree:
     if top.control.unset:
         lower = top.family.unset(lower, top.control.unset)
     try:
-        return top.family.merge(lower, top.tree, top.control.append)
+        return Tree(top.family.merge(lower, top.tree, top.control.append))
     except MergeError as error:
         raise BrokenDocument(f"{top.key} cannot be laid over {below.key}: {error}") from None
 

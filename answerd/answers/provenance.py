@@ -137,7 +137,7 @@ def _merged_leaves(layers: Layers) -> Iterator[Leaf]:
 @remembered(64, len, LONGEST_MARKED)
 def _marked(text: str, family: str, layer: int) -> Tree:
     """A marked layer. A few are kept: many machines stand on the same groups, and nobody edits a tree."""
-    return MARKINGS[family].mark(text, layer)
+    return Tree(MARKINGS[family].mark(text, layer))
 
 
 class _Places:

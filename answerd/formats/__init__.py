@@ -8,10 +8,9 @@ One table each, and code reads the table. To add a format: its family's module, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from answerd.formats import json_family, text_family, toml_family, xml_family, yaml_family
-from answerd.formats.family import Family
+from answerd.formats.family import AnyFamily, Family, Parsed, T
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +18,12 @@ class Format:
     """A document's extension, the family that reads it and the Content-Type of its answers."""
 
     extension: str
-    family: Family
+    family: AnyFamily
     content_type: str
 
 
-def _formats(family: object, content_type: str, *extensions: str) -> tuple[Format, ...]:
-    return tuple(Format(extension, cast(Family, family), content_type) for extension in extensions)
+def _formats(family: Family[Parsed, T], content_type: str, *extensions: str) -> tuple[Format, ...]:
+    return tuple(Format(extension, family, content_type) for extension in extensions)
 
 
 FORMATS: dict[str, Format] = {

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NewType, Protocol, TypeVar
 
 from answerd.errors import AnswerTooLarge
 from answerd.formats.once import Once
 from answerd.formats.template import LONGEST_REMEMBERED, Lookup, Placeholder, Template, TemplateReader
 from answerd.memo import remembered
 
-Tree = Any
-"""A family's own parsed form. Opaque to everyone else, and never changed once it is made: layers share parts."""
+Tree = NewType("Tree", object)
+"""A document of some family, for code that only hands it back to its family. Never changed once it is made: layers
+share parts."""
+
+Parsed = TypeVar("Parsed")
+"""What a family makes of a text: its tree, or something that still holds the control keys."""
+
+T = TypeVar("T")
+"""A family's own tree."""
 
 
 LARGEST_ANSWER = 8_388_608
@@ -270,35 +277,39 @@ def _alike(holes: tuple[Slot, ...], cuts: tuple[int, ...]) -> tuple[tuple[Slot, 
     return holes, cuts
 
 
-class Family(Protocol):
+class Family(Protocol[Parsed, T]):
     """What the core asks of a family. All trees are immutable values: a merge shares parts, it never edits."""
 
     @property
     def name(self) -> str:
         """What the log calls the family."""
 
-    def parse(self, text: str) -> Tree:
+    def parse(self, text: str, /) -> Parsed:
         """The tree of a text (no byte order mark). Raises `ParseError`."""
 
-    def control(self, tree: Tree) -> tuple[RawControl, Tree]:
+    def control(self, tree: Parsed, /) -> tuple[RawControl, T]:
         """The control keys as written, and the tree without them."""
 
-    def placeholders(self, tree: Tree, reader: TemplateReader) -> Tree:
+    def placeholders(self, tree: T, reader: TemplateReader, /) -> T:
         """The tree with each string value that holds placeholders replaced by its `Template`.
 
         ``reader(text)`` gives the template, or the plain text where it holds none; it collects problems itself.
         Map keys are never templates.
         """
 
-    def unset(self, tree: Tree, paths: Collection[Path]) -> Tree:
+    def unset(self, tree: T, paths: Collection[Path], /) -> T:
         """The tree without what ``paths`` name in it, all in one pass; the same tree where they name nothing."""
 
-    def not_arrays(self, tree: Tree, paths: Collection[Path]) -> Collection[Path]:
+    def not_arrays(self, tree: T, paths: Collection[Path], /) -> Collection[Path]:
         """Those of ``paths`` at which the tree has no array: a document cannot append it."""
 
-    def merge(self, lower: Tree, upper: Tree, append: Collection[Path] = ()) -> Tree:
+    def merge(self, lower: T, upper: T, append: Collection[Path] = (), /) -> T:
         """``upper`` laid over ``lower``. An array of ``upper`` that ``append`` names follows the one below it; where
         there is none, it is an array like any other. Raises `MergeError` where the two cannot be one document."""
 
-    def prepare(self, tree: Tree) -> Prepared:
+    def prepare(self, tree: T, /) -> Prepared:
         """The text of the tree, cut at its placeholders."""
+
+
+AnyFamily = Family[Any, Any]
+"""Some family: its trees are `Tree` to whoever has one."""

@@ -26,7 +26,6 @@ from answerd.formats.family import (
     Prepared,
     RawControl,
     Slot,
-    Tree,
     TypedSlot,
     line_and_column,
 )
@@ -66,13 +65,17 @@ class _RefusedError(ValueError):
     """Something that the standard module reads and this family does not; `_refuse` finds out what and where."""
 
 
-def parse(text: str) -> Tree:
+Value = plain.Map | list[Any] | str | Template | NumberText | bool | None
+"""The tree of this family: any JSON value."""
+
+
+def parse(text: str) -> Value:
     """A plain tree with numbers as `NumberText`; the top may be any value. Raises `ParseError` with line and column."""
     if not text.strip(" \t\r\n"):
         raise ParseError("it is empty", 1, 1)
     _refuse_lone_surrogates(text)
     try:
-        tree = (_DECODER if len(text) <= _LARGE else _IN_PYTHON).decode(text)
+        tree: Value = (_DECODER if len(text) <= _LARGE else _IN_PYTHON).decode(text)
         if plain.is_too_deep(tree):
             raise _RefusedError
     except json.JSONDecodeError as error:
@@ -150,33 +153,34 @@ def is_key(text: str, token: re.Match[str]) -> bool:
     return _COLON.match(text, token.end()) is not None
 
 
-def control(tree: Tree) -> tuple[RawControl, Tree]:
+def control(tree: Value) -> tuple[RawControl, Value]:
     """The control keys at the top of an object; anything else has none."""
     return plain.take_control(tree) if isinstance(tree, dict) else (RawControl(), tree)
 
 
-def placeholders(tree: Tree, reader: TemplateReader) -> Tree:
+def placeholders(tree: Value, reader: TemplateReader) -> Value:
     """Templates in string values, in arrays too."""
-    return plain.placeholders(tree, reader)
+    read: Value = plain.placeholders(tree, reader)
+    return read
 
 
-def unset(tree: Tree, paths: Collection[Path]) -> Tree:
+def unset(tree: Value, paths: Collection[Path]) -> Value:
     """The tree without the values at ``paths``; the same tree where there are none."""
     return plain.unset(tree, paths) if isinstance(tree, dict) else tree
 
 
-def not_arrays(tree: Tree, paths: Collection[Path]) -> Collection[Path]:
+def not_arrays(tree: Value, paths: Collection[Path]) -> Collection[Path]:
     """Those of ``paths`` at which no array is."""
     return plain.not_arrays(tree, paths) if isinstance(tree, dict) else paths
 
 
-def merge(lower: Tree, upper: Tree, append: Collection[Path] = ()) -> Tree:
+def merge(lower: Value, upper: Value, append: Collection[Path] = ()) -> Value:
     """Objects merge key by key; any other value replaces what lies below, at the top too. The arrays that ``append``
     names follow those below them."""
     return plain.merge(lower, upper, append) if isinstance(lower, dict) and isinstance(upper, dict) else upper
 
 
-def prepare(tree: Tree) -> Prepared:
+def prepare(tree: Value) -> Prepared:
     """The tree as JSON, indented by two blanks, with a newline at its end. Texts stay Unicode."""
     return Prepared([*_value(tree, "\n"), "\n"])
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from answerd.formats import json_family, plain, text_family, toml_family, xml_family, yaml_family
-from answerd.formats.family import Path, Tree
+from answerd.formats.family import Path
 from answerd.formats.template import Template
 from answerd.formats.toml_positions import Lines, toml_lines
 from answerd.formats.xml_tree import WHITE, Element, Text
@@ -36,13 +36,18 @@ class Leaf(NamedTuple):
     value: object = None
 
 
+Marked = Any
+"""A tree of a family with marks in place of its values, or within them: the family's functions take it, and nothing but
+this module looks into it."""
+
+
 class Marking(Protocol):
     """What a family's marking can do."""
 
-    def mark(self, source: str, layer: int) -> Tree:
+    def mark(self, source: str, layer: int) -> Marked:
         """The tree of a text without control keys, every value marked. Raises `ParseError`."""
 
-    def leaves(self, tree: Tree) -> Iterator[Leaf]:
+    def leaves(self, tree: Marked) -> Iterator[Leaf]:
         """The leaves of a marked tree, merged or not, in their order."""
 
     def standing(self, answer: str) -> Lines:
@@ -55,11 +60,11 @@ class Marking(Protocol):
 class _Structured:
     """What the families have in common whose text is a tree of values."""
 
-    def mark(self, source: str, layer: int) -> Tree:
+    def mark(self, source: str, layer: int) -> Marked:
         """The family's own."""
         raise NotImplementedError
 
-    def leaves(self, tree: Tree) -> Iterator[Leaf]:
+    def leaves(self, tree: Marked) -> Iterator[Leaf]:
         """The family's own."""
         raise NotImplementedError
 
@@ -91,12 +96,12 @@ class _Plain(_Structured):
         self.family = family
         self.lines = lines
 
-    def mark(self, source: str, layer: int) -> Tree:
+    def mark(self, source: str, layer: int) -> Marked:
         """The tree with a `_Mark` for every value that is no map and for every element of an array."""
         _, tree = self.family.control(self.family.parse(source))
         return _marked_plain(tree, layer, self.lines(source), ())
 
-    def leaves(self, tree: Tree) -> Iterator[Leaf]:
+    def leaves(self, tree: Marked) -> Iterator[Leaf]:
         """A map or an array that merged from several has no mark of its own, its values have."""
         return _plain_leaves(tree, ())
 
@@ -127,7 +132,7 @@ def _marked_plain(value: Any, layer: int, lines: Lines, path: Path) -> Any:
     return _Mark(value, layer, lines, path)
 
 
-def _plain_leaves(tree: Tree, path: Path) -> Iterator[Leaf]:
+def _plain_leaves(tree: Marked, path: Path) -> Iterator[Leaf]:
     if isinstance(tree, _Mark):
         yield from _expanded(tree, tree.value, path, tree.path)
     elif tree:
@@ -181,7 +186,7 @@ class _Line(int):
 class _Yaml(_Structured):
     """YAML: nodes know their lines already, and merges never edit a node."""
 
-    def mark(self, source: str, layer: int) -> Tree:
+    def mark(self, source: str, layer: int) -> Marked:
         """The document, each node's line a `_Line`."""
         _, tree = yaml_family.control(yaml_family.parse(source))
         if isinstance(tree, yaml_family.Stream):
@@ -189,7 +194,7 @@ class _Yaml(_Structured):
             return tree._replace(roots=roots)
         return tree if tree.root is None else tree._replace(root=_marked_node(tree.root, layer))
 
-    def leaves(self, tree: Tree) -> Iterator[Leaf]:
+    def leaves(self, tree: Marked) -> Iterator[Leaf]:
         """The scalars and the empty collections. The documents of a stream are counted like the items of a list."""
         if isinstance(tree, yaml_family.Stream):
             return (
@@ -246,12 +251,12 @@ class _Word(str):
 class _Xml(_Structured):
     """XML: an element may be of several layers, its texts and attributes each are of one."""
 
-    def mark(self, source: str, layer: int) -> Tree:
+    def mark(self, source: str, layer: int) -> Marked:
         """The document, its texts and attributes `_Word`, its lines `_Line`."""
         _, tree = xml_family.control(xml_family.parse(source))
         return replace(tree, root=_marked_element(tree.root, layer))
 
-    def leaves(self, tree: Tree) -> Iterator[Leaf]:
+    def leaves(self, tree: Marked) -> Iterator[Leaf]:
         """Attributes, texts, and elements that hold neither those nor others."""
         return _element_leaves(tree.root, (tree.root.name,))
 
@@ -297,7 +302,7 @@ def _word_leaf(path: Path, word: object, value: str) -> Leaf:
 class _Text:
     """Text: the end of each line is marked, so that whatever becomes of the lines, their marks are on them."""
 
-    def mark(self, source: str, layer: int) -> Tree:
+    def mark(self, source: str, layer: int) -> Marked:
         """The layer with a mark at the end of each line."""
         lines = source.split("\n")
         for at, line in enumerate(lines):
@@ -306,7 +311,7 @@ class _Text:
                 lines[at] = f"{line.removesuffix(end)}\0{layer}:{at + 1}{end}"
         return text_family.control("\n".join(lines))[1]
 
-    def leaves(self, tree: Tree) -> Iterator[Leaf]:
+    def leaves(self, tree: Marked) -> Iterator[Leaf]:
         """The lines of the text that the layers make."""
         static = text_family.prepare(tree).static or b""
         lines = static.decode().split("\n")

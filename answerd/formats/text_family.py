@@ -17,7 +17,6 @@ from answerd.formats.family import (
     Prepared,
     RawControl,
     Slot,
-    Tree,
     Written,
     fragments,
 )
@@ -38,12 +37,16 @@ class Layer:
     body: str | Template
 
 
-def parse(text: str) -> Tree:
+Layers = tuple[Layer, ...]
+"""The tree of this family: the layers of a text, lowest first."""
+
+
+def parse(text: str) -> str:
     """The text itself: any text is of this family."""
     return text
 
 
-def control(tree: Tree) -> tuple[RawControl, Tree]:
+def control(tree: str) -> tuple[RawControl, Layers]:
     """The directives and the layer without their lines."""
     text = tree
     reading = _Directives()
@@ -206,33 +209,35 @@ _TAKE: dict[str, Callable[[_Directives, str, str], None]] = {
 }
 
 
-def placeholders(tree: Tree, reader: TemplateReader) -> Tree:
+def placeholders(tree: Layers, reader: TemplateReader) -> Layers:
     """Templates anywhere in the text."""
-    return tuple(
-        Layer(reader(layer.interpreter, open_is_text=True), reader(layer.body, open_is_text=True)) for layer in tree
-    )
+    return tuple(Layer(_read(layer.interpreter, reader), _read(layer.body, reader)) for layer in tree)
 
 
-def unset(tree: Tree, _paths: Collection[Path]) -> Tree:
+def _read(text: str | Template, reader: TemplateReader) -> str | Template:
+    return reader(text, open_is_text=True) if isinstance(text, str) else text
+
+
+def unset(tree: Layers, _paths: Collection[Path]) -> Layers:
     """The same text: `control` has refused the directive already."""
     return tree
 
 
-def not_arrays(_tree: Tree, _paths: Collection[Path]) -> Collection[Path]:
+def not_arrays(_tree: Layers, _paths: Collection[Path]) -> Collection[Path]:
     """Nothing: `control` has refused the directive already."""
     return ()
 
 
-def merge(lower: Tree, upper: Tree, _append: Collection[Path] = ()) -> Tree:
+def merge(lower: Layers, upper: Layers, _append: Collection[Path] = ()) -> Layers:
     """The layers of both, in order."""
     return lower + upper
 
 
-def prepare(tree: Tree) -> Prepared:
+def prepare(tree: Layers) -> Prepared:
     """The highest ``#!`` line, then the layers; a newline between two where the lower one does not end in one."""
     interpreters = [layer.interpreter for layer in tree if layer.interpreter]
     answer: list[str | Slot] = []
-    for text in filter(None, [*interpreters[-1:], *(layer.body for layer in tree)]):
+    for text in [*interpreters[-1:], *(layer.body for layer in tree if layer.body)]:
         if answer and not _ends_line(answer[-1]):
             answer.append("\n")
         answer += fragments(text, _as_it_is)

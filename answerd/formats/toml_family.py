@@ -16,7 +16,7 @@ from typing import Any
 import tomli
 
 from answerd.formats import plain
-from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, Tree, fragments, typed_hole
+from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, fragments, typed_hole
 from answerd.formats.template import Template, TemplateReader
 from answerd.memo import remembered
 
@@ -60,7 +60,7 @@ _LONGEST_HEADER = 256
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
-def parse(text: str) -> Tree:
+def parse(text: str) -> plain.Map:
     """A plain tree. Raises `ParseError` with line and column, also for what only a hostile text holds."""
     try:
         tree = tomli.loads(text) if len(text) <= _LARGE else _in_python.loads(text)
@@ -104,17 +104,18 @@ def _has_long_integer(value: object) -> bool:
     return isinstance(value, int) and value.bit_length() > _MOST_BITS
 
 
-def control(tree: Tree) -> tuple[RawControl, Tree]:
+def control(tree: plain.Map) -> tuple[RawControl, plain.Map]:
     """The control keys at the top of the document."""
     return plain.take_control(tree)
 
 
-def placeholders(tree: Tree, reader: TemplateReader) -> Tree:
+def placeholders(tree: plain.Map, reader: TemplateReader) -> plain.Map:
     """Templates in string values, in arrays and inline tables too."""
-    return plain.placeholders(tree, reader)
+    read: plain.Map = plain.placeholders(tree, reader)
+    return read
 
 
-def prepare(tree: Tree) -> Prepared:
+def prepare(tree: plain.Map) -> Prepared:
     """The document as TOML: of each table the values first, then its tables, in the tree's order."""
     written: _Written = []
     _write_table(tree, "", written)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from answerd.errors import CannotFill
-from answerd.formats.family import MergeError, Path, Prepared, RawControl, Slot, Tree
+from answerd.formats.family import MergeError, Path, Prepared, RawControl, Slot
 from answerd.formats.template import Placeholder, Template, TemplateReader
 from answerd.formats.xml_control import META, holding, named, read_meta, without
 from answerd.formats.xml_merge import is_list, merged
@@ -31,12 +31,12 @@ _NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 """What XML 1.0 cannot hold in any spelling (production 2, Char)."""
 
 
-def parse(text: str) -> Tree:
+def parse(text: str) -> Document:
     """A `Document`. Raises `ParseError` with line and column."""
     return read(text)
 
 
-def control(tree: Tree) -> tuple[RawControl, Tree]:
+def control(tree: Document) -> tuple[RawControl, Document]:
     """What ``<answer-meta>`` below the root says, and the document without it."""
     root: Element = tree.root
     metas = [child for child in root.elements() if child.name == META]
@@ -46,7 +46,7 @@ def control(tree: Tree) -> tuple[RawControl, Tree]:
     return replace(read_meta(metas), is_there=True), replace(tree, root=holding(root, kept))
 
 
-def placeholders(tree: Tree, reader: TemplateReader) -> Tree:
+def placeholders(tree: Document, reader: TemplateReader) -> Document:
     """Templates in texts and attribute values; never in names, nor before the root."""
     return replace(tree, root=_read_placeholders(tree.root, reader))
 
@@ -66,19 +66,19 @@ def _template(value: str | Template, reader: TemplateReader) -> str | Template:
     return reader(value) if isinstance(value, str) and "{{" in value else value
 
 
-def unset(tree: Tree, paths: Collection[Path]) -> Tree:
+def unset(tree: Document, paths: Collection[Path]) -> Document:
     """The document without what ``paths`` name below its root: all siblings of a name."""
     root = without(tree.root, paths)
     return tree if root is tree.root else replace(tree, root=root)
 
 
-def not_arrays(tree: Tree, paths: Collection[Path]) -> Collection[Path]:
+def not_arrays(tree: Document, paths: Collection[Path]) -> Collection[Path]:
     """Those of ``paths`` that name no element, or one that is no list."""
     found = named(tree.root, paths)
     return [path for path in paths if not (found[path] and all(is_list(one.attributes) for one in found[path]))]
 
 
-def merge(lower: Tree, upper: Tree, append: Collection[Path] = ()) -> Tree:
+def merge(lower: Document, upper: Document, append: Collection[Path] = ()) -> Document:
     """Root over root; of declaration, doctype and each instruction the upper one where it has one. The content of a
     list that ``append`` names follows that of the list below it."""
     if lower.root.name != upper.root.name:
@@ -88,7 +88,7 @@ def merge(lower: Tree, upper: Tree, append: Collection[Path] = ()) -> Tree:
     return Document({**lower.around, **upper.around}, merged(lower.root, upper.root, appended=appended))
 
 
-def prepare(tree: Tree) -> Prepared:
+def prepare(tree: Document) -> Prepared:
     """The document: elements on lines of their own, texts exactly as they are."""
     around = sorted(tree.around.items(), key=lambda item: item[0] != "xml")  # the declaration can only be first
     return Prepared(

@@ -21,7 +21,6 @@ from answerd.formats.family import (
     Prepared,
     RawControl,
     Slot,
-    Tree,
     Written,
     branches,
     position,
@@ -58,7 +57,11 @@ class Stream(NamedTuple):
     pieces: tuple[str | Slot, ...]
 
 
-def parse(text: str) -> Tree:
+YamlTree = Document | Stream
+"""The tree of this family."""
+
+
+def parse(text: str) -> YamlTree:
     """The nodes of a text and the comment lines from its very first line on; a `Stream` where it holds several
     documents. Raises `ParseError`."""
     opening = _OPENING_COMMENTS.match(text)
@@ -85,11 +88,11 @@ def _stream(text: str, roots: list[Node | None]) -> Stream:
     return Stream(tuple(roots), (text,))
 
 
-def control(tree: Tree) -> tuple[RawControl, Tree]:
+def control(tree: YamlTree) -> tuple[RawControl, YamlTree]:
     """The control keys at the top of the document, numbers and dates by their text."""
-    root = None if isinstance(tree, Stream) else tree.root
-    if not isinstance(root, Mapping):
+    if isinstance(tree, Stream) or not isinstance(tree.root, Mapping):
         return RawControl(), tree
+    root = tree.root
     found = {key: root.pairs[STRING, key][1] for key in CONTROL_KEYS if (STRING, key) in root.pairs}
     if not found:
         return RawControl(), tree
@@ -116,7 +119,7 @@ def _texts(node: Node) -> object:
     return None if scalar_tag(node) == NULL else node.text
 
 
-def placeholders(tree: Tree, reader: TemplateReader) -> Tree:
+def placeholders(tree: YamlTree, reader: TemplateReader) -> YamlTree:
     """Templates in string values: quoted, block or plain ones that YAML reads as text. Keys are left alone."""
     if isinstance(tree, Stream):
         return tree._replace(pieces=cut("".join(map(str, tree.pieces)), reader))
@@ -140,7 +143,7 @@ def _placeholders(node: Node, reader: TemplateReader) -> Node:
     return node._replace(text=text, style=node.style or '"', tag=tag)
 
 
-def unset(tree: Tree, paths: Collection[Path]) -> Tree:
+def unset(tree: YamlTree, paths: Collection[Path]) -> YamlTree:
     """The document without what ``paths`` name, keys by their text; the same document where they name nothing."""
     if isinstance(tree, Stream) or not isinstance(tree.root, Mapping):
         return tree
@@ -162,7 +165,7 @@ def _unset(node: Mapping, gone: Branches) -> Mapping:
     return node._replace(pairs=pairs) if changed else node
 
 
-def not_arrays(tree: Tree, paths: Collection[Path]) -> Collection[Path]:
+def not_arrays(tree: YamlTree, paths: Collection[Path]) -> Collection[Path]:
     """Those of ``paths`` at which no list is; keys are found by their text."""
     root = None if isinstance(tree, Stream) else tree.root
     return [path for path in paths if not any(isinstance(node, Sequence) for node in _at(root, path))]
@@ -182,7 +185,7 @@ def _at(root: Node | None, path: Path) -> list[Node]:
     return nodes
 
 
-def merge(lower: Tree, upper: Tree, append: Collection[Path] = ()) -> Tree:
+def merge(lower: YamlTree, upper: YamlTree, append: Collection[Path] = ()) -> YamlTree:
     """Maps merge key by key; any other value is replaced whole, style and all, but the lists that ``append`` names
     follow those below them. A document of comments is nothing.
 
@@ -219,7 +222,7 @@ def _merge(lower: Node, upper: Node, append: Branches | None) -> Node:
     return upper._replace(pairs=pairs, flow=flow, tag=upper.tag or lower.tag)
 
 
-def prepare(tree: Tree) -> Prepared:
+def prepare(tree: YamlTree) -> Prepared:
     """The opening comments and the document in block style, with what stood between brackets still there; a stream as
     it is written."""
     if isinstance(tree, Stream):

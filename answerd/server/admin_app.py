@@ -23,6 +23,7 @@ from answerd.server.admin.description import Description
 from answerd.server.admin.documents import Documents
 from answerd.server.admin.installs import Installs
 from answerd.server.admin.inventories import Inventories
+from answerd.server.admin.observation import Observation
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
 from answerd.server.admin.routes import Handlers, Route
@@ -86,10 +87,11 @@ def make_admin_app(
     tokens: AdminTokens,
     block: FailureBlock,
     log: Callable[[str], None],
-    readiness: Readiness = lambda: "",
     *,
+    readiness: Readiness = lambda: "",
     sources: Sources = NO_SOURCES,
     installs: LiveInstalls | None = None,
+    exposition: Callable[[], bytes] = bytes,
 ) -> bottle.Bottle:
     """Return the application. ``log`` takes a line about the service; ``sources`` fill answers beside the facts.
     ``installs`` are the states of installs, None where there is no place for them."""
@@ -108,6 +110,7 @@ def make_admin_app(
         Changes(guard),
         Answers(guard, sources),
         *(() if installs is None else (Installs(installs, guard.follower.current),)),
+        Observation(exposition),
     )
     for group in groups:
         for route in group.routes():

@@ -30,6 +30,7 @@ from answerd.server.capture import Recorder
 from answerd.server.exchange import Exchange, exchange_of
 from answerd.server.http_parser import HttpRequest
 from answerd.server.installs import LiveInstalls
+from answerd.server.metrics import PROBE
 from answerd.server.probes import Readiness, is_probe, probe
 from answerd.server.report_app import is_report, refusal_of_report, take_report
 from answerd.server.statuses import (
@@ -88,6 +89,7 @@ def make_answer_app(
     def answer_probe() -> bytes:
         exchange = exchange_of(bottle.request.environ)
         status, body, exchange.outcome = probe(exchange.request.path, readiness)
+        exchange.kind = PROBE
         bottle.response.status = status
         bottle.response.content_type = PLAIN_TEXT
         return body
@@ -179,6 +181,7 @@ def _resolved(
         large = len(exchange.request.body) > LARGE
         return _refuse(exchange, OF_ERRORS[type(error)], error.reason if large else with_hints(error, facts))
     exchange.outcome = found.composition if found.selection.machine else f"{found.composition}{_for_whom(found, facts)}"
+    exchange.extension, exchange.kind = found.format.extension, _kind(found)
     bottle.response.content_type = found.format.content_type
     return found.body
 
@@ -194,6 +197,14 @@ def _for_whom(answer: Answer, facts: Facts) -> str:
         if value:
             return f" for {label}={value[:_LONGEST_SHOWN]}"
     return ""
+
+
+def _kind(answer: Answer) -> str:
+    """Return what answered, for the metrics."""
+    if answer.side_file:
+        return "side_file"
+    selection = answer.selection
+    return "machine" if selection.machine else "group" if selection.group else "default"
 
 
 def _record(exchange: Exchange, recorder: Recorder) -> None:

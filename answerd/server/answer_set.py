@@ -17,6 +17,7 @@ from answerd.answers.problems import ProblemIndex
 from answerd.answers.warming import warm_up
 from answerd.errors import NothingLoaded
 from answerd.server import gc_tuning
+from answerd.server.counters import Counters
 from answerd.server.live_set import LiveAnswerSet, WriteCounter, in_thread
 from answerd.server.request_log import RequestLog
 from answerd.server.wsgi import reason_line
@@ -42,10 +43,12 @@ class AnswerSet:
         reports: bool,
         inherited: bool = False,
         prepares: bool = True,
+        counters: Counters | None = None,
     ) -> None:
         """``digest`` is what has been done with the loader's set already. ``reports``: of several workers, one logs
         problems, and that the store cannot be read. ``inherited``: the loader's set is the parent's, as old as the
         service. ``prepares``: answers are prepared before they are asked for.
+        ``counters``: where what is reported is counted too.
 
         ``loaded`` is set once there is a set to answer from, ``warm`` once its answers are prepared.
         """
@@ -59,6 +62,8 @@ class AnswerSet:
         self._look_now = Event()
         self._to_prepare_event = Event()
         self.digest = digest
+        self._counters = counters if reports else None
+        self._counted = self.follower.loader.catalogue
         self._store_fault: str | None = None
         self._not_ready = "the documents are being loaded"
         self._nothing_yet = ""
@@ -104,6 +109,7 @@ class AnswerSet:
             if self.inherited and not self.loaded.is_set():
                 # One look only suspects a change: a worker that replaces another would answer from before it.
                 self.follower.refresh()
+            self._count_change()
             self._note_fault(None)
             self._nothing_yet = ""
             if self._not_ready:
@@ -116,9 +122,16 @@ class AnswerSet:
         self.loaded.set()
         # A request or a write may have brought the set up to date before this look did.
         if self.follower.loader.catalogue is self.digest.catalogue:
-            self.warm.set()
+            self._prepared()
         else:
             self._to_prepare_event.set()
+
+    def _count_change(self) -> None:
+        """Count a set that is new since the last look: a request or a write may have put it in force."""
+        catalogue = self.follower.loader.catalogue
+        if self._counters and catalogue is not self._counted:
+            self._counters.add("answerd_loads_total", "changed")
+        self._counted = catalogue
 
     def _absence(self) -> str:
         """Return what keeps a directory from being there, which a look takes for an empty one; empty where nothing."""
@@ -131,6 +144,8 @@ class AnswerSet:
         self._store_fault = fault
         if not self.reports:
             return
+        if fault is not None and self._counters:
+            self._counters.add("answerd_loads_total", "failed")
         if fault is None:
             self.log.service("the store can be read again")
         else:
@@ -145,7 +160,12 @@ class AnswerSet:
                 self.digest.take(self.follower.loader.catalogue, CooperativeYield(), self.log if self.reports else None)
             except Exception as error:  # answers are made when they are asked for, and the next change is digested
                 self.log.service(f"preparing answers failed: {type(error).__name__}: {error}")
-            self.warm.set()
+            self._prepared()
+
+    def _prepared(self) -> None:
+        if self._counters:
+            self._counters.set("answerd_problems", value=len(self.digest.problems.sentences()))
+        self.warm.set()
 
 
 @dataclass

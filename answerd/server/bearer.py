@@ -90,9 +90,14 @@ class FailureBlock:
     """
 
     def __init__(
-        self, clock: Callable[[], float], capacity: int = TRACKED_ADDRESSES, buckets: int = TRACKED_ADDRESSES
+        self,
+        clock: Callable[[], float],
+        capacity: int = TRACKED_ADDRESSES,
+        buckets: int = TRACKED_ADDRESSES,
+        count: Callable[[], object] = bool,
     ) -> None:
-        """``clock``: seconds that never run backwards (``time.monotonic``)."""
+        """``clock``: seconds that never run backwards (``time.monotonic``). ``count`` is called at each failure."""
+        self._count = count
         self._clock = clock
         self._capacity = capacity
         self._records: OrderedDict[str, _Record] = OrderedDict()
@@ -112,6 +117,7 @@ class FailureBlock:
 
     def failed(self, address: str) -> int:
         """Counts a failure. The seconds for which it blocks the address, 0 when it does not yet."""
+        self._count()
         client, now = _client(address), self._clock()
         record = self._records.get(client)
         if record is None:

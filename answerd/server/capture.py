@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,12 @@ class Recorder:
     """Writes captures in one native thread at a time: a disk that stalls, or a process that holds the directory's lock,
     takes no more threads from those that read large bodies. One object a process; the directory is shared."""
 
-    def __init__(self, directory: str, log: RequestLog, *, problems_only: bool = False) -> None:
-        """``problems_only``: record only requests that were not answered 200."""
+    def __init__(
+        self, directory: str, log: RequestLog, *, problems_only: bool = False, count: Callable[[str], object] = bool
+    ) -> None:
+        """``problems_only``: record only requests that were not answered 200. ``count`` takes what became of a request:
+        ``written``, ``lost`` or ``failed``."""
+        self._count = count
         self.problems_only = problems_only
         self.log = log
         self.shelf = captures.Shelf(Path(directory))
@@ -52,6 +57,7 @@ class Recorder:
         waits = self._bytes_taken - self._bytes_written
         if len(self._waiting) >= MOST_WAITING or (waits and waits + len(body) > MOST_BYTES_WAITING):
             self._lost += 1
+            self._count("lost")
             return
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self._bytes_taken += len(body)
@@ -76,8 +82,10 @@ class Recorder:
             capture = self._waiting.popleft()
             try:
                 self.shelf.write(capture)
+                self._count("written")
                 self._fault = None
             except OSError as error:
+                self._count("failed")
                 self._note(f"{error.filename or self.shelf.directory}: {error.strerror}")
             self._bytes_written += len(capture.body)
 

@@ -8,11 +8,15 @@ from __future__ import annotations
 import hashlib
 import re
 import ssl
+import time
+from calendar import timegm
 from pathlib import Path
 from typing import NamedTuple
 
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 _KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+
+_VERSION, _UTC_TIME, _LONG_FORM = 0xA0, 0x17, 0x80  # of DER (X.690): the tags, and the bit of a long length
 
 _WORDS = {
     "KEY_VALUES_MISMATCH": "the key does not belong to the certificate",
@@ -29,10 +33,12 @@ class CertificateError(Exception):
 
 
 class Certificate(NamedTuple):
-    """A pair ready for use. ``fingerprint`` has the form that ``cert-fingerprint`` of an installer takes."""
+    """A pair ready for use. ``fingerprint`` has the form that ``cert-fingerprint`` of an installer takes;
+    ``expiry`` is in seconds since 1970, None where it cannot be read."""
 
     context: ssl.SSLContext
     fingerprint: str
+    expiry: float | None = None
 
 
 def load_certificate(certificate: str, key: str) -> Certificate:
@@ -48,7 +54,7 @@ def load_certificate(certificate: str, key: str) -> Certificate:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(certificate, key, password=_no_password)
-        return Certificate(context, fingerprint(found[0]))
+        return Certificate(context, fingerprint(found[0]), expiry(found[0]))
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise CertificateError(f"SERVICE_TLS_CERT={certificate} with SERVICE_TLS_KEY={key}: {_reason(error)}") from None
 
@@ -59,6 +65,32 @@ def fingerprint(pem: str) -> str:
     The installer compares nothing else (proxmox-installer-common, ``http.rs``).
     """
     return hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).digest().hex(":").upper()
+
+
+def expiry(pem: str) -> float | None:
+    """Return when one PEM certificate ends, in seconds since 1970; None where that cannot be read."""
+    try:
+        _, certificate, _ = _element(ssl.PEM_cert_to_DER_cert(pem))
+        _, fields, _ = _element(certificate)
+        kind, _, rest = _element(fields)
+        for _ in range(3 if kind == _VERSION else 2):  # serial number, signature algorithm, issuer
+            _, _, rest = _element(rest)
+        _, validity, _ = _element(rest)
+        _, _, rest = _element(validity)
+        kind, text, _ = _element(rest)
+        form = "%y%m%d%H%M%SZ" if kind == _UTC_TIME else "%Y%m%d%H%M%SZ"
+        return float(timegm(time.strptime(text.decode("ascii"), form)))
+    except (IndexError, ValueError):
+        return None
+
+
+def _element(der: bytes) -> tuple[int, bytes, bytes]:
+    """Return the tag and the content of the first DER element, and what is behind it. Raises IndexError."""
+    tag, length, start = der[0], der[1], 2
+    if length & _LONG_FORM:
+        start += length & ~_LONG_FORM
+        length = int.from_bytes(der[2:start])
+    return tag, der[start : start + length], der[start + length :]
 
 
 def _read(setting: str, path: str) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ssl
 from _socket import MSG_DONTWAIT, SHUT_WR
 from _socket import socket as Socket
+from time import monotonic
 from typing import Any, Protocol
 
 from answerd.server.channel import READ, SMALL_ANSWER, WRITE, Channel
@@ -164,11 +165,11 @@ class Connection(Channel):
 
     def _hold_complete_body(self, size: int) -> bool:
         """Count a body; False if the memory is full, and its client has got a 503."""
-        if not self._host.memory.hold_body(self, size):
-            self.refuse_body()
-            return False
-        self._host.memory.keep_body(self, size)
-        return True
+        if self._host.memory.hold_body(self, size):
+            self._host.memory.keep_body(self, size)
+            return True
+        self.refuse_body()
+        return False
 
     def _wants_body(self, request: HttpRequest) -> bool:
         return self._serving.wants_body(request, self._peer(request))
@@ -221,6 +222,7 @@ class Connection(Channel):
         if self.body_held:
             self._host.memory.release_body(self)
         self._outcome = refusal.reason
+        self._serving.counts.answered(refusal.status, "", "", self._age())
         self._send(self._serving.error(refusal.status, refusal.reason))
 
     def answer(self) -> None:
@@ -230,8 +232,8 @@ class Connection(Channel):
             return
         request = reader.request
         self._answering = True
+        exchange = Exchange(request, self._peer(request), self)
         try:
-            exchange = Exchange(request, self._peer(request), self)
             response = respond(serving.application, environ_of(exchange, serving.environ, self._address[1]))
             outcome = exchange.outcome
         except Exception as error:
@@ -239,6 +241,7 @@ class Connection(Channel):
             serving.log.service(f"an app failed on {failed}: {describe_error(error)}")
             outcome = "the service failed unexpectedly"
             response = serving.error(INTERNAL_ERROR, "the service failed unexpectedly, its log says why")
+        serving.counts.answered(response.status, exchange.extension, exchange.kind, self._age())
         self._answering = False
         self._body_size = len(request.body if request.spooled is None else request.spooled)
         request.body, request.spooled = b"", None
@@ -249,7 +252,9 @@ class Connection(Channel):
             self._response = response
             self._host.answered(self)
 
-    # --- sending ---------------------------------------------------------------------------------------------------
+    def _age(self) -> float:
+        """Return the seconds since the connection was accepted."""
+        return monotonic() - self.deadline + self._serving.limits.timeout
 
     def send(self) -> None:
         """Send the response."""
@@ -304,10 +309,8 @@ class Connection(Channel):
             self._log(response.status, self._outcome, len(response.body))
         # Under TLS the client still sends its own goodbye.
         reader = self._reader
-        if reader is not None and not reader.sent_more and self._tls is None and not self._has_unread():
-            self.close()
-        else:
-            self._linger()
+        is_read = reader is not None and not reader.sent_more and self._tls is None and not self._has_unread()
+        (self.close if is_read else self._linger)()
 
     def _log(self, status: int | None, outcome: str, sent: int) -> None:
         log = self._serving.log
@@ -380,6 +383,7 @@ class Connection(Channel):
             self._reset_on_close()
         if self._reader is not None or self._tls is not None:
             self._log(None, reason, sent)
+            self._serving.counts.aborted()
         self.close()
 
     def _failed(self, error: Exception) -> None:

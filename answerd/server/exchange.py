@@ -18,11 +18,12 @@ KEY = "answerd.exchange"
 
 @dataclass(slots=True)
 class Exchange:
-    """A request and its surroundings. An app reads all of it, and writes ``outcome``.
+    """A request and its surroundings. An app reads all of it, and writes the last three.
 
     ``request`` holds the request as it was sent: its headers include those that no ``HTTP_`` key can hold; its body is
     empty where the app's gate did not want it. ``peer`` is the address the request came from
-    (docs/http.md#behind-a-proxy), without port. ``outcome``: the words for the log line.
+    (docs/http.md#behind-a-proxy), without port. ``outcome``: the words for the log line; ``extension``
+    and ``kind``: the format of the answer and what answered, for the metrics (`answerd.server.metrics.OUTCOMES`).
     ``token_name``: the name of the token that it presented, where it has one, ``role`` what it may do
     (`answerd.server.roles.Role`).
     """
@@ -31,6 +32,8 @@ class Exchange:
     peer: str
     client: Client
     outcome: str = ""
+    extension: str = ""
+    kind: str = ""
     token_name: str | None = None
     role: int = 0
 

@@ -31,7 +31,7 @@ from answerd.server.http_parser import HttpRequest
 from answerd.server.memory import Memory
 from answerd.server.overload import Overload
 from answerd.server.request_log import RequestLog
-from answerd.server.serving import ErrorForm, Gate, Limits, Serving
+from answerd.server.serving import Counts, ErrorForm, Gate, Limits, NoCounts, Serving
 from answerd.server.sockets import refuse_new
 from answerd.server.wsgi import base_environ, plain_text
 
@@ -63,6 +63,7 @@ class Listener:
         tls: SSLContext | None = None,
         wants_body: Gate = _always,
         error: ErrorForm = plain_text,
+        counts: Counts = NoCounts(),  # noqa: B008 (it has no state)
     ) -> None:
         """``sock`` is what `answerd.server.sockets.bind` returned. ``tls`` makes the listener speak TLS. ``wants_body``
         is asked before a body is waited for; where it says no, ``application`` is called without one and must refuse
@@ -77,6 +78,7 @@ class Listener:
             tuple(trusted_proxies),
             wants_body,
             error,
+            counts,
         )
         self.admission = admission
         self.memory = Memory(admission)
@@ -207,3 +209,4 @@ class Listener:
     def count_shed(self, what: str, limit: int) -> None:
         """Count a client that got a 503 because ``what`` is at its limit; the log sums that up."""
         self._overload.shed(what, limit)
+        self.serving.counts.shed(what.partition(" ")[0])

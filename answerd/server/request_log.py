@@ -10,6 +10,7 @@ bounded; what does not fit is dropped, counted, and said when lines can be writt
 """
 
 import atexit
+import json
 import os
 import re
 import stat
@@ -25,6 +26,7 @@ from answerd.installs.tokens import fingerprint
 from answerd.server.statuses import FIRST_PROBLEM
 
 Level = Literal["all", "problems", "off"]
+Form = Literal["text", "json"]
 
 MAX_QUEUED: Final = 1_048_576  # characters that wait to be written
 ATOMIC_WRITE: Final = 4_096  # bytes: PIPE_BUF; what several workers write to one pipe in such pieces never mixes
@@ -35,6 +37,10 @@ MAX_TARGET: Final = 1_500
 MAX_OUTCOME: Final = 800
 MAX_METHOD: Final = 40
 MAX_SERVICE_TEXT: Final = 3_900
+# The same for a JSON line, in which quotes and backslashes take two bytes.
+MAX_JSON_TARGET: Final = 1_000
+MAX_JSON_OUTCOME: Final = 600
+MAX_JSON_MESSAGE: Final = 1_900
 # Between two batches: a wake-up costs both threads a turn of the interpreter's lock.
 BATCH_SECONDS: Final = 0.01
 CLOSE_SECONDS: Final = 1.0  # that the end of the process waits for a log nobody reads
@@ -109,12 +115,14 @@ class RequestLog:
     the parent's is untouched.
     """
 
-    def __init__(self, destination: str = "stderr", level: Level = "all") -> None:
+    def __init__(self, destination: str = "stderr", level: Level = "all", form: Form = "text") -> None:
         """``level``: ``problems`` drops requests with a status under 400, ``off`` all requests; service lines stay.
+        ``form``: ``json`` makes each line an object with the same fields.
 
         Raises OSError when the file cannot be opened.
         """
         self.level = level
+        self._is_json = form == "json"
         self._path = None if destination in _STREAMS else destination
         self._descriptor = _STREAMS[destination] if self._path is None else _open(self._path)
         self._second = 0
@@ -142,12 +150,28 @@ class RequestLog:
         target = _cut(escape(without_token(target)), MAX_TARGET)
         outcome = _cut(escape(outcome), MAX_OUTCOME)
         method = _cut(escape(method), MAX_METHOD)
+        if self._is_json:
+            fields: dict[str, str | int | None] = {
+                "method": method,
+                "target": target[:MAX_JSON_TARGET],
+                "body": body,
+                "status": status,
+            }
+            fields |= {"outcome": outcome[:MAX_JSON_OUTCOME], "bytes": sent}
+            self._append(_json_line(self._now(), peer, fields))
+            return
         shown = "-" if status is None else status
         self._append(f"{self._now()} {peer} {method} {target} body={body} {shown} {outcome} bytes={sent}\n")
 
     def service(self, text: str) -> None:
         """A line about the service itself."""
-        self._append(f"{self._now()} - {_cut(escape(text), MAX_SERVICE_TEXT)}\n")
+        self._append(self._service_line(self._now(), text))
+
+    def _service_line(self, now: str, text: str) -> str:
+        text = _cut(escape(text), MAX_SERVICE_TEXT)
+        if self._is_json:
+            return _json_line(now, None, {"message": text[:MAX_JSON_MESSAGE]})
+        return f"{now} - {text}\n"
 
     def reopen(self) -> None:
         """Goes on in the file of that name as it is now (logrotate has moved the old one). Raises OSError, and then
@@ -261,8 +285,8 @@ class RequestLog:
     def _report_lost(self) -> None:
         lost = self._overflowed + self._failed - self._reported
         if lost:
-            line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} - {lost} log lines were dropped\n"
-            if self._write(line.encode("ascii")):
+            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            if self._write(self._service_line(now, f"{lost} log lines were dropped").encode("ascii")):
                 self._reported += lost
 
     def _write(self, data: bytes) -> bool:
@@ -279,6 +303,10 @@ class RequestLog:
 
 def _open(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY, 0o640)
+
+
+def _json_line(now: str, peer: str | None, fields: dict[str, str | int | None]) -> str:
+    return json.dumps({"time": now, "peer": peer, **fields}, ensure_ascii=False) + "\n"
 
 
 def _is_regular(descriptor: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -41,7 +42,7 @@ def serve(config: Config) -> int:
     """
     block_signals()  # until a handler is installed: a stop before that is an orderly one, too
     try:
-        log = RequestLog(config.log_file, config.log)
+        log = RequestLog(config.log_file, config.log, config.log_format)
     except OSError as error:
         raise StartupError(f"SERVICE_LOG_FILE: {config.log_file} cannot be opened: {error.strerror}") from None
     try:
@@ -64,7 +65,7 @@ def _run_alone(service: Service) -> int:
 
 
 class _Several:
-    """Several processes: one for each worker, and one for the admin API. The `Children` of their supervisor.
+    """Several processes: one for each worker, one for admin API and metrics. The `Children` of their supervisor.
 
     The parent loads once, so that the children share what they only read, and then forks them. An interim worker
     answers until then.
@@ -73,14 +74,16 @@ class _Several:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._parent_pipe, self._held_open = os.pipe()
-        self._listening = list(service.sockets)
-        self.names = [f"worker {index + 1}" for index in range(service.config.workers)]
-        if service.admin_socket is not None:
-            self.names.append("admin API")
-            self._listening.append(service.admin_socket)
+        workers = [(f"worker {index + 1}", [listening]) for index, listening in enumerate(service.sockets)]
+        self._sockets: dict[str, list[socket.socket]] = dict(workers)
+        others = [listening for listening in (service.admin_socket, service.metrics_socket) if listening is not None]
+        if others:
+            self._sockets["metrics" if service.admin_socket is None else "admin API"] = others
         if isinstance(service.loader.store, ReplicatingStore):
-            self.names.append(REPLICATOR)
+            self._sockets[REPLICATOR] = []
+        self.names = list(self._sockets)
         self._is_announced = False
+        service.counters.attach(service.config.workers + 2)
 
     def run(self) -> int:
         """Run until a signal ends it. Returns the exit status."""
@@ -106,8 +109,8 @@ class _Several:
     def run_child(self, index: int) -> int:
         """Be a worker, or the process of the admin API, or the replicator."""
         os.close(self._held_open)
-        for other, inherited in enumerate(self._listening):
-            if other != index:
+        for name, sockets in self._sockets.items():
+            for inherited in sockets if name != self.names[index] else ():
                 inherited.close()
         if self.names[index] == REPLICATOR:
             return run_replicator(self.service, self._parent_pipe)
@@ -120,6 +123,7 @@ class _Several:
 
     def forget_child(self, index: int) -> None:
         """Free what a dead worker held of the shared limits."""
+        self.service.counters.add("answerd_workers_replaced_total")
         if index < self.service.config.workers:
             self.service.admission.reset(index)
 
@@ -136,8 +140,9 @@ class _Several:
 
     def stop_accepting(self) -> None:
         """Close the listening sockets that the parent holds open for its children."""
-        for inherited in self._listening:
-            inherited.close()
+        for sockets in self._sockets.values():
+            for inherited in sockets:
+                inherited.close()
 
     def _run_interim_worker(self) -> int:
         os.close(self._held_open)

@@ -53,6 +53,32 @@ class ErrorForm(Protocol):
         """Return the response with this reason."""
 
 
+class Counts(Protocol):
+    """What counts the connections of a listener for the metrics."""
+
+    def answered(self, status: int, extension: str, outcome: str, seconds: float, /) -> None:
+        """Count a response, and the time from the accept of its connection."""
+
+    def aborted(self) -> None:
+        """Count a connection that ended without a whole response."""
+
+    def shed(self, limit: str, /) -> None:
+        """Count a client that got 503 at once: ``connections``, ``bodies`` or ``answers`` are at their limit."""
+
+
+class NoCounts:
+    """Counts nothing."""
+
+    def answered(self, _status: int, _extension: str, _outcome: str, _seconds: float) -> None:
+        """Do nothing."""
+
+    def aborted(self) -> None:
+        """Do nothing."""
+
+    def shed(self, _limit: str) -> None:
+        """Do nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Serving:
     """What each connection of a listener is given.
@@ -68,6 +94,7 @@ class Serving:
     trusted_proxies: tuple[Network, ...]
     wants_body: Gate
     error: ErrorForm
+    counts: Counts
     busy: Response = field(init=False)
     out_of_memory: Response = field(init=False)
 

@@ -19,9 +19,11 @@ from answerd.server.access import Access
 from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
 from answerd.server.answer_set import Preparation
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
+from answerd.server.counters import Counters
 from answerd.server.installs import SharedInstalls
 from answerd.server.live_set import WriteCounter
 from answerd.server.long_work import LongWork
+from answerd.server.metrics import make_counters
 from answerd.server.peer import with_port
 from answerd.server.processes import log_reopened
 from answerd.server.request_log import RequestLog
@@ -54,6 +56,8 @@ class Service:
     admin_tokens: AdminTokens
     secrets: SecretFiles
     sources: Sources
+    metrics_socket: socket.socket | None
+    counters: Counters
     installs: SharedInstalls | None = None
     generation: WriteCounter = field(default_factory=WriteCounter)
     digest: Preparation = field(default_factory=Preparation)
@@ -72,6 +76,8 @@ class Service:
         """Say where requests are accepted from now on."""
         if self.admin_socket is not None:
             self.log.service(f"admin API listening on {_bound(self.admin_socket)}")
+        if self.metrics_socket is not None:
+            self.log.service(f"metrics at {_bound(self.metrics_socket)}")
         self.log.service(self.announcement)
 
     def reload(self, *, says: bool) -> None:
@@ -139,6 +145,7 @@ def prepare(config: Config, log: RequestLog) -> Service:
         raise StartupError(f"SERVICE_TOKENS_FILE: {error}") from None
     sockets = _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
     admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
+    metrics_socket = _bind("SERVICE_METRICS_ADDR", config.metrics, 1)[0] if config.metrics else None
     if descriptors.warning:
         log.service(f"warning: {descriptors.warning}")
     secrets = SecretFiles(config.secrets_dir)
@@ -161,6 +168,8 @@ def prepare(config: Config, log: RequestLog) -> Service:
         AdminTokens(config.admin_tokens, named),
         secrets,
         sources_of(secrets),
+        metrics_socket,
+        make_counters(config.workers + 3),  # one each for the interim worker, the other listeners and the parent
     )
     if states is not None:
         service.installs = SharedInstalls(states, config)

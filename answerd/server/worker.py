@@ -7,8 +7,10 @@ share is the `answerd.server.startup.Service`.
 from __future__ import annotations
 
 import signal
+import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 import gevent
@@ -22,10 +24,13 @@ from answerd.server.answer_app import make_answer_app
 from answerd.server.answer_set import AnswerSet, CooperativeYield
 from answerd.server.bearer import FailureBlock
 from answerd.server.capture import Recorder
+from answerd.server.exposition import Exposition
 from answerd.server.history_pruning import prune_for_ever
 from answerd.server.installs import LiveInstalls
 from answerd.server.listener import Listener
 from answerd.server.live_set import in_thread
+from answerd.server.metrics import AdminCounts, RequestCounts
+from answerd.server.metrics_app import make_metrics_app
 from answerd.server.processes import when_parent_exits
 from answerd.server.serving import Limits
 from answerd.server.startup import Service
@@ -35,6 +40,9 @@ from answerd.store.secret_files import LOOK_SECONDS
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """No more than are read from at once: a connection that has sent its request is not idle when the next ones come."""
+
+METRICS_CONNECTIONS = 32
+"""Connections in flight that the listener of the metrics admits: a few scrapers."""
 
 LAST_WRITES_SECONDS = 1.0
 """How long a disk may hold up the end of the service."""
@@ -67,13 +75,16 @@ class Worker:
             reports=reports,
             inherited=parent_pipe is not None and not is_interim,
             prepares=not is_interim,
+            counters=service.counters,
         )
         self.installs = LiveInstalls(service.installs, service.log) if service.installs is not None else None
 
     def answer(self, worker: int) -> None:
         """Have the answer endpoint here, as this worker."""
         service, config = self.service, self.service.config
-        service.admission.attach(config.workers if self.is_interim else worker)
+        slot = config.workers if self.is_interim else worker
+        service.admission.attach(slot)
+        service.counters.attach(slot)
         if service.installs is not None:
             service.installs.commits.attach(config.workers + 1 if self.is_interim else worker)
         self.listeners.append(
@@ -93,24 +104,54 @@ class Worker:
                 wants_body=answer_app.make_gate(service.access, has_states=self.installs is not None),
                 trusted_proxies=config.trusted_proxies,
                 tls=service.certificate.context if service.certificate is not None else None,
+                counts=RequestCounts(service.counters),
             )
         )
 
     def administer(self) -> None:
-        """Have the admin API here, if there is to be one: in one process of the service, and no other."""
+        """Have the admin API and the metrics here, if there are to be any: in one process of the service only."""
         service, config = self.service, self.service.config
-        if service.admin_socket is None:
-            return
-        if service.installs is not None and not self.listeners:  # else this process is a worker too
-            service.installs.commits.attach(config.workers)
+        if not self.listeners:
+            service.counters.attach(config.workers + 1)
+            if service.installs is not None:
+                service.installs.commits.attach(config.workers)
+        if service.metrics_socket is not None:
+            self.listeners.append(
+                Listener(
+                    service.metrics_socket,
+                    make_metrics_app(self._exposition(), self.answers.readiness),
+                    limits=Limits(timeout=config.timeout_seconds, max_body=0, accept_at_once=ADMIN_ACCEPTS_AT_ONCE),
+                    log=service.log,
+                    admission=Admission(METRICS_CONNECTIONS),
+                )
+            )
+        if service.admin_socket is not None:
+            self._administer(service.admin_socket)
+        for listener in self.listeners:
+            listener.relatives = [other for other in self.listeners if other is not listener]
+
+    def _exposition(self) -> Exposition:
+        service = self.service
+
+        def expiry() -> float | None:
+            return service.certificate.expiry if service.certificate is not None else None
+
+        return Exposition(service.counters, service.admission, self.answers, service.config.workers, expiry)
+
+    def _administer(self, listening: socket.socket) -> None:
+        service, config = self.service, self.service.config
         self.guard = WriteGuard(cast(WritableStore, service.loader.store), self.answers.follower, CooperativeYield())
-        block = FailureBlock(time.monotonic)
+        counters = service.counters
+        block = FailureBlock(
+            time.monotonic, count=partial(counters.add, "answerd_authentication_failures_total", "admin")
+        )
         app = make_admin_app(
             self.guard,
             service.admin_tokens,
             block,
             service.log.service,
-            self.answers.readiness,
+            readiness=self.answers.readiness,
+            exposition=self._exposition(),
             sources=service.sources,
             installs=self.installs,
         )
@@ -124,7 +165,7 @@ class Worker:
         )
         self.listeners.append(
             Listener(
-                service.admin_socket,
+                listening,
                 app,
                 limits=limits,
                 log=service.log,
@@ -132,10 +173,9 @@ class Worker:
                 trusted_proxies=config.trusted_proxies,
                 wants_body=admin_app.make_gate(app, service.admin_tokens, block),
                 error=admin_app.json_error,
+                counts=AdminCounts(counters),
             )
         )
-        for listener in self.listeners:
-            listener.relatives = [other for other in self.listeners if other is not listener]
 
     def run(self, announce: Callable[[], None] | None = None) -> int:
         """Serve until told to stop. Returns the exit status. ``announce``: what to do once connections are accepted."""
@@ -228,4 +268,7 @@ class Worker:
 def _recorder(service: Service) -> Recorder | None:
     directory = service.config.capture_dir
     problems_only = service.config.capture == "problems"
-    return Recorder(directory, service.log, problems_only=problems_only) if directory is not None else None
+    if directory is None:
+        return None
+    count = partial(service.counters.add, "answerd_captures_total")
+    return Recorder(directory, service.log, problems_only=problems_only, count=count)

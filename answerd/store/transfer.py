@@ -110,9 +110,14 @@ def import_directory(
     A document takes the place of the one with its identity and format, whose spelling stays; all others stay too,
     unless ``prune`` is given: then those that the directory does not have are removed. A document of the directory
     that cannot be read keeps the one that is stored. Raises `StoreError`, and then nothing was imported: the directory
-    cannot be read (`read_directory`), or the database cannot be written.
+    cannot be read (`read_directory`), has no document although ``prune`` is given, or the database cannot be written.
     """
     found = read_directory(directory)
+    if prune and not found.named:
+        raise StoreError(
+            f"nothing was imported: {printable(str(directory))} has no document, so pruning would remove all those of "
+            "the database; is its file system mounted?"
+        )
     with store.writing(author) as transaction:  # it has the lock: what is listed here stays as it is until the commit
         removed = [key for key in store.keys(None) if key.name not in found.named] if prune else []
         written = transaction.write(found.documents, removed, progress=progress)

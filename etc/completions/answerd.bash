@@ -3,7 +3,7 @@ _answerd() {
     local word=${COMP_WORDS[COMP_CWORD]} options=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'serve render check diff validate-answer captures inventory installs install arm disarm forget wait import export config boot-config migrate -h --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'serve render check diff validate-answer captures inventory installs install arm disarm forget wait import export apply history restore-document backup restore token config boot-config migrate -h --help --version' -- "$word")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -22,6 +22,12 @@ _answerd() {
         wait) options='--group --timeout -h --help' ;;
         import) options='--prune -h --help' ;;
         export) options='--force -h --help' ;;
+        apply) options='--to --ca --dry-run --prune --yes --note --json -h --help' ;;
+        history) options='--since --limit --show-secrets --json --no-pager -h --help' ;;
+        restore-document) options='--revision --note -h --help' ;;
+        backup) options='--force -h --help' ;;
+        restore) options='--force -h --help' ;;
+        token) options='--role -h --help' ;;
         config) options='-h --help' ;;
         boot-config) options='--url --proxy-dhcp -h --help' ;;
         migrate) options='-h --help' ;;

@@ -16,6 +16,12 @@ complete -c answerd -n __fish_use_subcommand -a forget -d 'Forget machines, as i
 complete -c answerd -n __fish_use_subcommand -a wait -d 'Wait until machines are installed.' -f
 complete -c answerd -n __fish_use_subcommand -a import -d 'Copy a directory of documents into the database.' -f
 complete -c answerd -n __fish_use_subcommand -a export -d 'Write the database’s documents into a directory.' -f
+complete -c answerd -n __fish_use_subcommand -a apply -d 'Make the documents those of a directory, as one change.' -f
+complete -c answerd -n __fish_use_subcommand -a history -d 'Who changed which document, when and how.' -f
+complete -c answerd -n __fish_use_subcommand -a restore-document -d 'Make a document what it was after a change.' -f
+complete -c answerd -n __fish_use_subcommand -a backup -d 'Write everything the service keeps to one file.' -f
+complete -c answerd -n __fish_use_subcommand -a restore -d 'Put back what a backup holds.' -f
+complete -c answerd -n __fish_use_subcommand -a token -d 'Make a named token for the admin API.' -f
 complete -c answerd -n __fish_use_subcommand -a config -d 'Every setting, its value and where it came from.' -f
 complete -c answerd -n __fish_use_subcommand -a boot-config -d 'Write a DHCP server’s configuration for network boot.' -f
 complete -c answerd -n __fish_use_subcommand -a migrate -d 'Take over another service’s data.' -f
@@ -59,5 +65,22 @@ complete -c answerd -n '__fish_seen_subcommand_from wait' -l group -r -f -d 'The
 complete -c answerd -n '__fish_seen_subcommand_from wait' -l timeout -r -f -d 'How long to wait: 90, 90s, 30m, 2h or 1d. Without it, for ever.'
 complete -c answerd -n '__fish_seen_subcommand_from import' -l prune -d 'Remove the documents of the database that DIR does not have.'
 complete -c answerd -n '__fish_seen_subcommand_from export' -l force -d 'Export into a directory that is not empty; files of the same names are replaced.'
+complete -c answerd -n '__fish_seen_subcommand_from apply' -l to -r -f -d 'The admin API of a service; its token is in SERVICE_ADMIN_TOKEN or SERVICE_ADMIN_TOKEN_FILE.'
+complete -c answerd -n '__fish_seen_subcommand_from apply' -l ca -r -F -d 'Certificates (PEM) that are trusted for --to, in place of the system’s.'
+complete -c answerd -n '__fish_seen_subcommand_from apply' -l dry-run -d 'Change nothing; say what would change.'
+complete -c answerd -n '__fish_seen_subcommand_from apply' -l prune -d 'Remove the documents that DIR does not have.'
+complete -c answerd -n '__fish_seen_subcommand_from apply' -l yes -d 'Do not ask.'
+complete -c answerd -n '__fish_seen_subcommand_from apply' -l note -r -f -d 'A line about the change for the history.'
+complete -c answerd -n '__fish_seen_subcommand_from apply' -l json -d 'Print the result as JSON.'
+complete -c answerd -n '__fish_seen_subcommand_from history' -l since -r -f -d 'Only changes since a time of UTC, such as 2026-11-21 or 2026-11-21T09:14.'
+complete -c answerd -n '__fish_seen_subcommand_from history' -l limit -r -f -d 'At most so many changes [default: 50].'
+complete -c answerd -n '__fish_seen_subcommand_from history' -l show-secrets -d 'Do not mask secrets in the diffs.'
+complete -c answerd -n '__fish_seen_subcommand_from history' -l json -d 'Print JSON.'
+complete -c answerd -n '__fish_seen_subcommand_from history' -l no-pager -d 'Do not show the changes in a pager.'
+complete -c answerd -n '__fish_seen_subcommand_from restore-document' -l revision -r -f -d 'The revision to go back to.'
+complete -c answerd -n '__fish_seen_subcommand_from restore-document' -l note -r -f -d 'A line about the change for the history.'
+complete -c answerd -n '__fish_seen_subcommand_from backup' -l force -d 'Replace FILE if it exists.'
+complete -c answerd -n '__fish_seen_subcommand_from restore' -l force -d 'Replace what is there; in a directory, files of the same names.'
+complete -c answerd -n '__fish_seen_subcommand_from token' -l role -r -f -d 'What it may do: read, operate (that, and arm and disarm) or admin (everything).'
 complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l url -r -f -d 'Where machines reach this service, http://192.0.2.10:8000; the listen address when not given.'
 complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l proxy-dhcp -d 'For a network in which another server hands out the addresses; dnsmasq only.'

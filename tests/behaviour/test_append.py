@@ -22,7 +22,7 @@ from answerd.facts import Facts, Request
 from answerd.formats import json_family
 from answerd.formats.once import Once
 from answerd.identity import Kind
-from tests.conftest import Fleet, key_of
+from tests.support.fleet import Fleet, key_of
 
 READ: dict[str, Callable[[str], Any]] = {
     "toml": tomllib.loads,

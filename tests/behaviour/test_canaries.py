@@ -251,7 +251,7 @@ _NAMES: dict[str, Callable[[str], str]] = {
 }
 
 
-@settings(max_examples=400, derandomize=True)
+@settings(max_examples=250, derandomize=True)
 @given(corrupted(), st.sampled_from(list(Kind)))
 def test_a_corrupted_document_never_shows_its_secret(case: tuple[str, str], kind: Kind) -> None:
     extension, text = case

@@ -182,3 +182,15 @@ def test_a_group_that_cannot_be_read_any_more_is_told_by_what_it_claimed(fleet: 
     assert "narrowed by match product, and the request's product is 'R740'" in refusal(
         fleet, f"/proxmox?mac={MAC}&product=R740"
     )
+
+
+def test_mac_addresses_come_first_among_the_identities_that_are_seen(fleet: Fleet) -> None:
+    body = {
+        "a": "first-of-all",
+        "dmi": {"serial": "7ABC123", "sku": "SKU-1234"},
+        "nics": [{"mac": "98:FA:9B:50:D8:10"}],
+    }
+    with pytest.raises(NotClaimed) as refused:
+        fleet.ask("/pve/answer?host=web-01", json=body)
+    seen = refused.value.reason.partition("identities seen: ")[2].split(", ")
+    assert seen[:3] == ["98fa9b50d810", "answer", "web01"]

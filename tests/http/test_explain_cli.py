@@ -132,7 +132,7 @@ def test_check_names_key_layer_and_rule_of_a_finding(answers: Path) -> None:
     (answers / "node2.toml").write_text('extends = "base"\n[global]\nkeyboard = "xx"\n')
     shown = printed(answers, "check", status=1)
     assert re.search(r'^problem: machine "node2" \(toml\): global\.keyboard.*\(node2\.toml:3\)$', shown, re.MULTILINE)
-    assert re.search(r"^3 answers tried, 1 problem, .*; mend the problems", shown, re.MULTILINE)
+    assert re.search(r"^3 answers tried, 1 problem that hits 1 machine, .*; mend the problems", shown, re.MULTILINE)
 
 
 def test_check_tells_the_same_of_many_machines_once_and_lists_them_for_programs(answers: Path) -> None:
@@ -140,7 +140,7 @@ def test_check_tells_the_same_of_many_machines_once_and_lists_them_for_programs(
         (answers / f"many{number}.ks").write_text("user --name={{ who }}\n")
     shown = printed(answers, "check")
     assert len([line for line in shown.splitlines() if "'who'" in line]) == 1
-    assert "and 17 more (--json lists them): not tried whole" in shown
+    assert "and 17 more (--json lists them): nothing is known to send" in shown
     told = json.loads(printed(answers, "check", "--json"))
     assert len([note for note in told["notes"] if "'who'" in note]) == 20
     assert told["problems"] == []

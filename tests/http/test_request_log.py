@@ -1,5 +1,6 @@
 """The log: what a line looks like, that nothing can break or forge one, and that writing it never holds anything up."""
 
+import json
 import os
 import re
 import signal
@@ -19,6 +20,9 @@ LINE = re.compile(
     r"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (?P<peer>\S+) (?P<method>\S+) (?P<target>\S+) body=(?P<body>\d+) "
     r"(?P<status>\d{3}|-) (?P<outcome>.*) bytes=(?P<sent>\d+)"
 )
+
+
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
 @pytest.fixture
@@ -110,6 +114,51 @@ def test_nothing_in_a_request_makes_a_second_line(written: Callable[..., list[st
     lines = written(log_bad)
     assert len(lines) == 2
     assert len("\n".join(lines).splitlines()) == 2
+
+
+# --- as JSON --------------------------------------------------------------------------------------------------------
+
+
+def as_json(path: Path, do: Callable[[RequestLog], object]) -> list[dict[str, Any]]:
+    """Return the objects of a JSON log after this was done to it."""
+    log = RequestLog(str(path / "log"), form="json")
+    do(log)
+    assert log.close()
+    return [json.loads(line) for line in (path / "log").read_bytes().splitlines()]
+
+
+def test_a_json_line_has_the_same_fields(tmp_path: Path) -> None:
+    [line] = as_json(tmp_path, ask)
+    assert TIMESTAMP.fullmatch(line.pop("time"))
+    assert line == {
+        "peer": "192.0.2.7:4711",
+        "method": "POST",
+        "target": "/answer?x=1",
+        "body": 102,
+        "status": 200,
+        "outcome": "format=toml",
+        "bytes": 431,
+    }
+
+
+def test_json_of_the_service_and_of_a_request_without_a_response(tmp_path: Path) -> None:
+    def both(log: RequestLog) -> None:
+        log.service('problem: machine "a"\n forged')
+        ask(log, None, outcome="deadline")
+
+    service, request = as_json(tmp_path, both)
+    assert (service["peer"], service["message"]) == (None, 'problem: machine "a"\\x0a forged')
+    assert (request["status"], request["outcome"]) == (None, "deadline")
+
+
+@pytest.mark.parametrize("text", ['"' * 5_000, "\\" * 5_000, "\xff" * 5_000, "\x00" * 5_000], ids=repr)
+def test_a_json_line_is_never_longer_than_an_atomic_write(tmp_path: Path, text: str) -> None:
+    def all_of(log: RequestLog) -> None:
+        ask(log, 500, method=text, target=text, outcome=text)
+        log.service(text)
+
+    assert len(as_json(tmp_path, all_of)) == 2
+    assert all(len(line) < 4_096 for line in (tmp_path / "log").read_bytes().splitlines())
 
 
 def test_a_line_is_never_longer_than_an_atomic_write(written: Callable[..., list[str]]) -> None:

@@ -55,7 +55,7 @@ class Service:
             errors="replace",
         )
         threading.Thread(target=self._collect, daemon=True).start()
-        self.wait_for_log(r"- answerd \S+ listening on ", START_SECONDS)
+        self.wait_for_log(r"answerd \S+ listening on ", START_SECONDS)
 
     def _collect(self) -> None:
         assert self.process.stderr

@@ -19,8 +19,8 @@ LIMIT = 262_144
 
 
 @pytest.fixture
-def admin(tmp_path: Path) -> Admin:
-    return Admin(tmp_path / "answers.db")
+def admin(in_memory: Path) -> Admin:
+    return Admin(in_memory / "answers.db")
 
 
 # --- documents ---

@@ -21,8 +21,8 @@ _KEY = Key(Kind.INVENTORY, "default", "csv")
 
 
 @pytest.fixture
-def admin(tmp_path: Path) -> Admin:
-    return Admin(tmp_path / "answers.db")
+def admin(in_memory: Path) -> Admin:
+    return Admin(in_memory / "answers.db")
 
 
 def first(admin: Admin, label: str, *identities: str) -> str | None:

@@ -21,8 +21,8 @@ from tests.support.replies import Reply
 
 
 @pytest.fixture
-def admin(tmp_path: Path) -> Admin:
-    return Admin(tmp_path / "answers.db")
+def admin(in_memory: Path) -> Admin:
+    return Admin(in_memory / "answers.db")
 
 
 def put(name: str, text: str, kind: str = "machine", extension: str = "toml") -> dict[str, str]:

@@ -306,7 +306,7 @@ class LiteralBlock:
             del self.failures[address]
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(
     st.integers(1, 4),
     st.lists(

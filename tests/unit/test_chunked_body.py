@@ -47,7 +47,7 @@ def streams(draw: st.DrawFn) -> tuple[bytes, bytes | None]:
     return sent + b"0\r\n" + trailers + b"\r\n", body if len(body) <= LIMIT else None
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(streams(), st.sets(st.integers(1, 700), max_size=30) | st.just(set(range(2_000))))
 def test_a_body_is_read_or_too_large_however_the_stream_is_cut(
     stream: tuple[bytes, bytes | None], cuts: set[int]

@@ -238,7 +238,7 @@ def test_render_asks_for_a_format_as_an_alias_would(shell: Shell, asked: str, li
 LAB = {
     "a/groups/lab.toml": 'name = "{{ hostname }}"\nx = 1\ny = 1\n',
     "a/web.toml": "z = 1\n",
-    **{f"a/pc-{number:03}.toml": 'extends = "lab"\n' for number in range(1, 121)},
+    **{f"a/pc-{number:03}.toml": f'extends = "lab"\nhost = "pc-{number:03}"\n' for number in range(1, 121)},
 }
 
 

@@ -78,6 +78,8 @@ def test_nothing_set_gives_the_defaults_without_a_warning() -> None:
         capture="all",
         log="all",
         log_file="stderr",
+        log_format="text",
+        metrics=None,
         env_file=None,
         sources={setting.name: "default" for setting in SETTINGS},
         warnings=(),
@@ -115,6 +117,8 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         "SERVICE_INSTALL_STARTS": "6",
         "SERVICE_LOG": "problems",
         "SERVICE_LOG_FILE": "/l.log",
+        "SERVICE_LOG_FORMAT": "json",
+        "SERVICE_METRICS_ADDR": "127.0.0.1:8002",
         "SERVICE_ENV_FILE": ENV_PATH,
     }
     apart = {"SERVICE_ANSWER_TOKEN_FILE", "SERVICE_ADMIN_TOKEN_FILE"}  # each excludes its other form
@@ -152,6 +156,8 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         install_starts=6,
         log="problems",
         log_file="/l.log",
+        log_format="json",
+        metrics=Address("127.0.0.1", 8002),
         env_file=ENV_PATH,
         sources={setting.name: "default" if setting.name in apart else "environment" for setting in SETTINGS},
         warnings=(),

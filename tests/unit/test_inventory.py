@@ -217,7 +217,7 @@ def spelled_by_csv(grid: list[tuple[str, str, str]], separator: str, line_end: s
     return text.getvalue()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(GRID, st.sampled_from(",;\t"), st.sampled_from(["\n", "\r\n"]))
 def test_what_another_program_wrote_is_read_as_it_was_meant(
     grid: list[tuple[str, str, str]], separator: str, line_end: str
@@ -282,7 +282,7 @@ def as_read(text: str) -> list[tuple[int, list[str]]] | int:
     return [(line, table.layout.syntax.cells(row.text)) for line, row in zip(table.lines, table.rows, strict=True)]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(LINES, st.sampled_from(["\n", "\r\n", "\r"]))
 def test_reading_agrees_with_a_literal_reading(lines: list[str], line_end: str) -> None:
     read = as_read(line_end.join(["id,n,m,o", *lines]))
@@ -295,7 +295,7 @@ def test_reading_agrees_with_a_literal_reading(lines: list[str], line_end: str) 
     assert [(line, [cell.replace(line_end, "\n") for cell in cells]) for line, cells in read] == expected
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.lists(LINES, min_size=4, max_size=4), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans())
 def test_a_changed_text_is_read_as_it_would_be_alone(parts: list[list[str]], line_end: str, ends: bool) -> None:
     head, before, after, tail = parts
@@ -414,7 +414,7 @@ def test_a_new_row_is_appended_as_the_file_is_spelled(text: str, expected: str) 
     assert with_rows_added(text, read_table("inventory.csv", text), [["c", "d"]]) == expected
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(GRID.filter(lambda grid: any(map(any, grid))), st.tuples(CELL, CELL, CELL), st.data())
 def test_whatever_a_row_is_changed_to_it_is_read_back_and_nothing_else_changes(
     grid: list[tuple[str, str, str]], values: tuple[str, str, str], data: st.DataObject
@@ -434,7 +434,6 @@ def test_whatever_a_row_is_changed_to_it_is_read_back_and_nothing_else_changes(
     assert edited.startswith(text[: text.index("\n")])
 
 
-@settings(deadline=None)
 @given(st.text(st.sampled_from('a "\t,;\r\n#\ufeff'), max_size=6), st.sampled_from(",;\t"))
 def test_a_written_cell_is_read_back(value: str, separator: str) -> None:
     text = f"{written(value, separator, is_first=True)}{separator}x"

@@ -39,7 +39,7 @@ BETWEEN = st.sampled_from([":", "-", ".", "", " ", "_", "/", "\u2014", "::"])
 TEXTS = st.lists(ADDRESSES | WORDS | GUIDS | BETWEEN, max_size=9).map("".join)
 
 
-@settings(max_examples=600)
+@settings(max_examples=300)
 @given(TEXTS)
 def test_an_address_is_found_exactly_where_the_rules_say(text: str) -> None:
     assert sorted(find_macs(text.encode())) == sorted(oracle.macs_in(text))
@@ -93,7 +93,7 @@ VALUES: st.SearchStrategy[Value] = st.recursive(
 )
 
 
-@settings(max_examples=600)
+@settings(max_examples=300)
 @given(VALUES, st.booleans())
 def test_a_json_body_says_what_a_plain_reading_of_it_says(value: Value, as_form: bool) -> None:
     body = oracle.written(value).encode()

@@ -300,12 +300,9 @@ def test_a_writer_that_holds_the_lock_keeps_no_reader_waiting(store: SqliteStore
     assert texts(store.changes())[0] == {GROUP: "g"}
 
 
-def test_a_write_that_cannot_get_the_lock_says_so(
-    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("answerd.store.sqlite.WRITER_WAIT_SECONDS", 0)
+def test_a_write_that_cannot_get_the_lock_says_so(store: SqliteStore, path: Path) -> None:
     with SqliteStore(path).writing(), pytest.raises(StoreError, match="cannot be written: database is locked"):
-        store.put(NODE, "one")
+        store.begin(wait=0)
 
 
 def test_many_threads_may_write_and_every_write_is_kept(store: SqliteStore) -> None:

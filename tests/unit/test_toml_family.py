@@ -56,7 +56,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 @given(tables)
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_what_is_written_reads_back_the_same(tree: dict[str, Any]) -> None:
     assert same(toml_family.parse(written(tree)), tree)
 

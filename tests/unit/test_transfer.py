@@ -112,6 +112,15 @@ def test_pruning_removes_what_the_directory_does_not_have(store: SqliteStore, di
     assert [str(one.key) for one in store.all()] == ['machine "98:FA" (toml)', 'machine "unread" (toml)']
 
 
+def test_pruning_by_an_empty_directory_is_refused(store: SqliteStore, directory: Path) -> None:
+    store.put(Key(Kind.MACHINE, "a", "toml"), "x = 1")
+    write_tree(directory, {"README.md": ""})
+
+    with pytest.raises(StoreError, match="is its file system mounted"):
+        import_directory(directory, store, prune=True)
+    assert len(store.all()) == 1
+
+
 def test_a_broken_document_is_taken_and_reported(store: SqliteStore, directory: Path) -> None:
     write_tree(directory, {"bad.toml": "= =", "node.toml": 'extends = "ghost"'})
 

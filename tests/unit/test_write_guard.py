@@ -17,7 +17,7 @@ from answerd.answers.problems import ProblemIndex
 from answerd.answers.resolve import resolve
 from answerd.documents import Key
 from answerd.facts import facts_of
-from answerd.formats.family import Family, Tree
+from answerd.formats.family import AnyFamily, Tree
 from answerd.identity import Kind
 from answerd.server import write_guard
 from answerd.server.etags import Conditions
@@ -35,8 +35,8 @@ NODE = Key(Kind.MACHINE, "node1", "toml")
 
 
 @pytest.fixture
-def admin(tmp_path: Path) -> Admin:
-    return Admin(tmp_path / "answers.db")
+def admin(in_memory: Path) -> Admin:
+    return Admin(in_memory / "answers.db")
 
 
 def answer(admin: Admin, name: str = "node1") -> str:
@@ -240,7 +240,7 @@ def test_a_write_parses_only_what_it_touches(admin: Admin, monkeypatch: pytest.M
     parsed: list[str] = []
     read_content = documents.read_content
 
-    def spy(kind: Kind, family: Family, text: str, fault: str | None = None) -> tuple[documents.Content, Tree]:
+    def spy(kind: Kind, family: AnyFamily, text: str, fault: str | None = None) -> tuple[documents.Content, Tree]:
         parsed.append(text)
         return read_content(kind, family, text, fault)
 

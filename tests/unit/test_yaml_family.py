@@ -11,13 +11,13 @@ import yaml as pyyaml
 from ruamel.yaml import YAML
 
 from answerd.formats import yaml_family
-from answerd.formats.family import DEEPEST, ParseError, Prepared, Tree, Written
+from answerd.formats.family import DEEPEST, ParseError, Prepared, Written
 from answerd.formats.template import TemplateReader
 from answerd.formats.yaml_reading import MOST_ALIASED
 from tests.support.lookups import Said
 
 
-def written(tree: Tree) -> str:
+def written(tree: Any) -> str:
     static = yaml_family.prepare(tree).static
     assert static is not None
     return static.decode()
@@ -384,8 +384,10 @@ def test_unset_finds_a_key_by_its_text_and_leaves_an_empty_map() -> None:
 
 
 def test_the_parts_of_a_merge_are_shared_not_copied() -> None:
-    lower, upper = yaml_family.parse("a: {b: [1]}\nc: 2\n"), yaml_family.parse("c: [3]\n")
-    result = yaml_family.merge(lower, upper).root.pairs
+    lower: Any = yaml_family.parse("a: {b: [1]}\nc: 2\n")
+    upper: Any = yaml_family.parse("c: [3]\n")
+    merged: Any = yaml_family.merge(lower, upper)
+    result = merged.root.pairs
     assert [pair[1] for pair in result.values()] == [
         lower.root.pairs["tag:yaml.org,2002:str", "a"][1],
         upper.root.pairs["tag:yaml.org,2002:str", "c"][1],

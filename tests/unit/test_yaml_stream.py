@@ -23,7 +23,7 @@ FACTS["sep"] = "a\u2028b"
 def served(text: str) -> str:
     document = Document(RawDocument(Key(Kind.MACHINE, "n1", "yaml"), text))
     assert document.problems == ()
-    return yaml_family.prepare(document.tree).fill(Said(FACTS.get)).decode()
+    return document.family.prepare(document.tree).fill(Said(FACTS.get)).decode()
 
 
 WRITTEN = {

@@ -1,0 +1,224 @@
+"""``answerd apply``: make the database, or a service, have the documents of a directory; judged as a whole."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from answerd.answers.differences import compare
+from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands.remote import AdminApi
+from answerd.commands.terminal import coloured, counted, plain, print_json, progress, show_lines
+from answerd.config import Config, read_config
+from answerd.documents import RawDocument
+from answerd.store import Author, StoreError, WritableStore, no_progress
+from answerd.store.opening import open_store
+from answerd.store.sqlite import SqliteStore
+from answerd.store.transfer import Directory, read_directory
+
+HELP = Help(
+    summary="Make the documents those of a directory, as one change.",
+    usage=("apply [--to URL] [--ca FILE] [--dry-run] [--prune] [--yes] [--note TEXT] [--json] DIR",),
+    details="""
+        Stores the documents of a directory in the database (SERVICE_DB_PATH), or through the admin API of a service, in
+        one change that is judged as a whole: what would break the set is refused, and nothing is changed. On a terminal
+        it shows first whose answers would change, and asks.
+        """,
+    options=(
+        ("--to URL", "The admin API of a service; its token is in SERVICE_ADMIN_TOKEN or SERVICE_ADMIN_TOKEN_FILE."),
+        ("--ca FILE", "Certificates (PEM) that are trusted for --to, in place of the system's."),
+        ("--dry-run", "Change nothing; say what would change."),
+        ("--prune", "Remove the documents that DIR does not have."),
+        ("--yes", "Do not ask."),
+        ("--note TEXT", "A line about the change for the history."),
+        ("--json", "Print the result as JSON."),
+    ),
+    examples=(
+        ("answerd apply --dry-run --prune answers", "Show what would change."),
+        (
+            "answerd apply --prune --yes --to https://answers.example:8001 answers",
+            "Do it from a pipeline.",
+        ),
+    ),
+    exits=(
+        (0, "it is done, or there is nothing to do"),
+        (1, "the change is refused; the problems are on stderr"),
+        (2, "the command line is wrong, or the service or the database cannot be reached"),
+    ),
+)
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+class Refused(CommandError):
+    """The change is refused. ``problems`` are those that it would cause."""
+
+    def __init__(self, reason: str, problems: list[str]) -> None:
+        super().__init__(reason, FAILED)
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a change did, or would do: the JSON of the admin API, and the set's ETag."""
+
+    told: dict[str, Any]
+    etag: str
+
+
+Target = Callable[[bool, str | None], Result]
+"""Makes the change: with a dry run or not, and on the condition that the set has this ETag. Raises `Refused`."""
+
+
+def run(arguments: Arguments) -> int:
+    """Apply a directory. Exit status 0 done, 1 refused, 2 not reachable."""
+    name = arguments["DIR"]
+    if not Path(name).is_dir():
+        raise CommandError(f"{name} is no directory of documents", WRONG_USAGE)
+    try:
+        found = read_directory(name)
+    except StoreError as error:
+        raise CommandError(str(error)) from None
+    for source, why in found.skipped:
+        print(plain(f"skipped: {source}: {why}"), file=sys.stderr)
+    if found.unreadable:
+        for source, why in found.unreadable:
+            print(plain(f"cannot be applied: {source}: {why}"), file=sys.stderr)
+        raise CommandError(f"nothing was applied: {counted(len(found.unreadable), 'document')} cannot be read")
+    try:
+        return _apply(arguments, _target(arguments, found))
+    except Refused as refused:
+        for problem in refused.problems:
+            print(plain(f"problem: {problem}"), file=sys.stderr)
+        raise
+    except StoreError as error:
+        raise CommandError(str(error), WRONG_USAGE) from None
+
+
+def _apply(arguments: Arguments, target: Target) -> int:
+    asks = sys.stdin.isatty() and sys.stdout.isatty() and not arguments["--yes"] and not arguments["--json"]
+    etag: str | None = None
+    if arguments["--dry-run"] or asks:
+        result = target(True, None)
+        if arguments["--json"]:
+            print_json(result.told)
+        else:
+            show_lines([*_summary(result.told)], in_pager=False)
+        if arguments["--dry-run"] or not _count(result.told):
+            return 0
+        etag = result.etag
+        if input("Apply this? [y/N] ").strip().lower() not in ("y", "yes"):
+            raise CommandError("nothing was applied")
+    result = target(False, etag)
+    if arguments["--json"]:
+        print_json(result.told)
+        return 0
+    for problem in result.told["problems"]:
+        print(plain(f"problem: {problem}"), file=sys.stderr)
+    print(_counts(result.told))
+    return 0
+
+
+def _target(arguments: Arguments, found: Directory) -> Target:
+    """Return what makes the change: a service, or the database itself."""
+    prune, note = bool(arguments["--prune"]), arguments["--note"]
+    if arguments["--to"]:
+        api = AdminApi.of(arguments["--to"], arguments["--ca"])
+        puts = [_put_as_json(raw) for raw in found.documents]
+
+        def through_the_api(dry_run: bool, etag: str | None) -> Result:
+            reply = api.apply({"put": puts, "prune": prune, "dry_run": dry_run}, note, etag)
+            if reply.status >= 400:  # noqa: PLR2004 - an error of HTTP
+                raise Refused(f"refused: {reply.told['error']}", reply.told.get("problems", []))
+            return Result(reply.told, reply.etag)
+
+        return through_the_api
+    if arguments["--ca"]:
+        raise CommandError("--ca is for --to", WRONG_USAGE)
+    return _in_the_database(writable_store(read_config(os.environ, to_serve=False)), found, prune, note)
+
+
+def writable_store(config: Config) -> WritableStore:
+    """Open the database of the settings, and create it where it may be created. Raises `StoreError`."""
+    if config.store in ("files", "sqlite"):
+        return SqliteStore(config.db_path)
+    store: Any = open_store(config)
+    return store  # type: ignore[no-any-return]
+
+
+def _in_the_database(store: WritableStore, found: Directory, prune: bool, note: str | None) -> Target:
+    # gevent and what belongs to the service take a while to import: only this command needs them.
+    from answerd.server.admin.changes import applied_as_json  # noqa: PLC0415
+    from answerd.server.etags import UNCONDITIONAL, Conditions  # noqa: PLC0415
+    from answerd.server.live_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
+    from answerd.server.write_guard import ChangeSet, WriteGuard, WriteRefused  # noqa: PLC0415
+    from answerd.store.loader import Loader  # noqa: PLC0415
+
+    guard = WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter(), run=directly), run=directly)
+    changes = ChangeSet(found.documents, prune=prune)
+    author = Author(None, user_name(), note)
+
+    def to_the_database(dry_run: bool, etag: str | None) -> Result:
+        conditions = Conditions(if_match=etag) if etag else UNCONDITIONAL
+        try:
+            applied = guard.apply(changes, author, conditions, dry_run=dry_run)
+        except WriteRefused as refused:
+            raise Refused(f"refused: {refused.reason}", list(refused.problems)) from None
+        told = applied_as_json(applied, dry_run=dry_run)
+        if dry_run:
+            told["answers"] = compare(applied.before, applied.after, progress("answers") or no_progress).as_json()
+        return Result(told, applied.etag)
+
+    return to_the_database
+
+
+def directly(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function. In the service it would run in a thread; a command has no requests that wait."""
+    return function(*arguments)
+
+
+def user_name() -> str | None:
+    """Return the name of the user who runs the command, for the history."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may have no name for its user
+        return None
+
+
+def _put_as_json(raw: RawDocument) -> dict[str, str]:
+    key = raw.key
+    return {"kind": key.kind.value, "identifier": key.identifier, "format": key.format, "text": raw.text}
+
+
+def _count(told: dict[str, Any]) -> int:
+    return sum(int(told[name]) for name in ("new", "changed", "removed"))
+
+
+def _counts(told: dict[str, Any]) -> str:
+    counts = ", ".join(f"{told[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
+    return f"{told['status']}: {counts}; {counted(len(told['problems']), 'problem')}"
+
+
+def _summary(told: dict[str, Any]) -> Iterator[str]:
+    """Yield what a dry run found out: documents, then answers, with the diff of each change once."""
+    yield coloured(_counts(told), "bold")
+    for sort in ("new", "changed", "removed"):
+        for key in told["documents"][sort]:
+            name = f'{key["kind"]} "{key["identifier"]}"' if key["identifier"] else key["kind"]
+            yield plain(f"{sort:7}  {name} ({key['format']})")
+    answers = told["answers"]
+    yield coloured(f"{len(answers['differences'])} of {answers['compared']} answers would change", "bold")
+    diffs = {one["name"]: one["diff"] for one in answers["differences"]}
+    for change in answers["changes"]:
+        names = change["names"]
+        more = f" and {len(names) - 1} more with the same change" if len(names) > 1 else ""
+        yield coloured(plain(f"{change['change']}: {names[0]}{more}  +{change['added']} -{change['removed']}"), "bold")
+        for line in diffs.get(names[0], ()):
+            yield coloured(plain(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else plain(line)
+    for note in answers["notes"]:
+        yield plain(f"note: {note}")

@@ -1,0 +1,113 @@
+"""``answerd history``: who changed which document, when and how."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from answerd.answers.history import diff_lines
+from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands.common import configured_store
+from answerd.commands.terminal import coloured, plain, print_json, show_lines
+from answerd.documents import Key
+from answerd.formats import split_extension
+from answerd.identity import Kind
+from answerd.store import HistoryEntry, HistoryFilter, StoreError
+
+HELP = Help(
+    summary="Who changed which document, when and how.",
+    usage=("history [--since TIME] [--limit N] [--show-secrets] [--json] [--no-pager] [KEY]",),
+    details="""
+        Prints accepted changes of the database, the newest first, each with a diff in which secrets are masked. KEY is
+        a document as its file would be called (98-fa-9b-50-d8-10.toml, groups/rack-a.ks, default.toml), or a machine
+        without an extension.
+        """,
+    options=(
+        ("--since TIME", "Only changes since a time of UTC, such as 2026-11-21 or 2026-11-21T09:14."),
+        ("--limit N", "At most so many changes [default: 50]."),
+        ("--show-secrets", "Do not mask secrets in the diffs."),
+        ("--json", "Print JSON."),
+        ("--no-pager", "Do not show the changes in a pager."),
+    ),
+    examples=(
+        ("answerd history groups/rack-a.toml", "What happened to a group."),
+        ("answerd history --since 2026-11-21 --json", "All changes of a day, for a program."),
+    ),
+)
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+_TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d(:\d\d(:\d\d)?)?)?Z?\Z")
+
+
+def run(arguments: Arguments) -> int:
+    """Print the history."""
+    limit, since = arguments["--limit"], arguments["--since"]
+    if not (limit.isascii() and limit.isdigit() and int(limit)):
+        raise CommandError("--limit is a number above zero", WRONG_USAGE)
+    if since and not _TIME.match(since):
+        raise CommandError("--since is a time of UTC, such as 2026-11-21 or 2026-11-21T09:14", WRONG_USAGE)
+    kind, identifier, extension = named(arguments["KEY"]) if arguments["KEY"] else (None, None, None)
+    wanted = HistoryFilter(kind, identifier, extension, since.rstrip("Z") if since else None, limit=int(limit))
+    entries = database().history(wanted)
+    show_secrets = bool(arguments["--show-secrets"])
+    if arguments["--json"]:
+        print_json({"history": [_as_json(entry, show_secrets) for entry in entries]})
+    else:
+        show_lines(
+            [line for entry in entries for line in _lines(entry, show_secrets)], in_pager=not arguments["--no-pager"]
+        )
+    return 0
+
+
+def database() -> Any:
+    """Open the database of the settings, which must exist. Raises `StoreError`."""
+    store = configured_store()
+    if not hasattr(store, "history"):
+        raise StoreError(f"{store.described} has no history: set SERVICE_STORE=sqlite and SERVICE_DB_PATH")
+    return store
+
+
+def named(key: str) -> tuple[Kind, str, str | None]:
+    """Return kind, identifier and format, None for any, of a document's name. Raises `CommandError`."""
+    folder, _, file = key.rpartition("/")
+    kinds = {"": Kind.MACHINE, "groups": Kind.GROUP, "inventory": Kind.INVENTORY}
+    if folder.lower() not in kinds or not file:
+        raise CommandError(f"{key} is no document's name, such as groups/rack-a.toml", WRONG_USAGE)
+    kind = kinds[folder.lower()]
+    if kind is Kind.INVENTORY or (kind is Kind.MACHINE and file.lower() == "inventory.csv"):
+        stem = file.removesuffix(".csv")
+        return Kind.INVENTORY, "default" if kind is Kind.MACHINE else stem, "csv"
+    stem, extension = split_extension(file)
+    if kind is Kind.MACHINE and stem.lower() == "default":
+        return Kind.DEFAULT, "", extension
+    return kind, stem, extension
+
+
+def name_of(key: Key) -> str:
+    """Return a document's name as `named` reads it."""
+    folder = {Kind.GROUP: "groups/", Kind.INVENTORY: "inventory/"}.get(key.kind, "")
+    return f"{folder}{key.identifier or 'default'}.{key.format}"
+
+
+def _lines(entry: HistoryEntry, show_secrets: bool) -> Iterator[str]:
+    author = entry.author
+    who = " from ".join(part for part in (author.name, author.peer) if part) or "somebody with the database"
+    what = "new" if entry.before is None else "removed" if entry.after is None else "changed"
+    yield coloured(plain(f"revision {entry.revision}  {entry.at}  {what}  {name_of(entry.key)}  by {who}"), "bold")
+    if author.note:
+        yield plain(f"    {author.note}")
+    for line in diff_lines(entry.key, entry.before, entry.after, show_secrets=show_secrets):
+        yield coloured(plain(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else plain(line)
+    yield ""
+
+
+def _as_json(entry: HistoryEntry, show_secrets: bool) -> dict[str, Any]:
+    return {
+        "revision": entry.revision,
+        "when": entry.at,
+        "who": {"name": entry.author.name, "peer": entry.author.peer},
+        "note": entry.author.note,
+        "name": name_of(entry.key),
+        "diff": diff_lines(entry.key, entry.before, entry.after, show_secrets=show_secrets),
+    }

@@ -1,0 +1,118 @@
+"""The admin API of a service, as a command asks it: one request, one answer, the token from the settings."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from answerd.commands import WRONG_USAGE, CommandError
+
+TIMEOUT_SECONDS = 600.0
+"""For the whole request: a large change takes a while."""
+
+TOKEN = "SERVICE_ADMIN_TOKEN"  # noqa: S105 - a name
+"""The setting that holds the token, and with ``_FILE`` at its end that names a file of it."""
+
+_UNREACHABLE = (401, 403, 404, 405, 408, 429, 500, 502, 503, 504)
+"""Statuses that say nothing about the change: the service cannot be asked like this, or not now."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiReply:
+    """A response with JSON."""
+
+    status: int
+    told: dict[str, Any]
+    etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class AdminApi:
+    """Where the service is, and the token for it."""
+
+    scheme: str
+    host: str
+    port: int | None
+    path: str
+    token: str
+    context: ssl.SSLContext | None
+
+    @classmethod
+    def of(cls, url: str, ca: str | None) -> AdminApi:
+        """Return the API at a URL. ``ca`` is a file of certificates that are trusted. Raises `CommandError`."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError:
+            raise CommandError("--to is no URL, such as https://answers.example:8001", WRONG_USAGE) from None
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise CommandError("--to is no URL, such as https://answers.example:8001", WRONG_USAGE)
+        if parts.username is not None:
+            raise CommandError(f"--to must not hold a password: the token is in {TOKEN}", WRONG_USAGE)
+        context = None
+        if parts.scheme == "https":
+            try:
+                context = ssl.create_default_context(cafile=ca)
+            except OSError as error:
+                raise CommandError(f"{ca} cannot be used: {error.strerror or error}", WRONG_USAGE) from None
+        return cls(parts.scheme, parts.hostname, port, parts.path.rstrip("/"), _token(os.environ), context)
+
+    def apply(self, change: Mapping[str, Any], note: str | None, if_match: str | None) -> ApiReply:
+        """Ask for a change. Raises `CommandError` where the service cannot be asked."""
+        headers = {"Content-Type": "application/json"}
+        if note:
+            headers["X-Change-Note"] = note.encode().decode("latin-1")
+        if if_match:
+            headers["If-Match"] = if_match
+        return self._ask("POST", "/apply", json.dumps(change, ensure_ascii=False).encode(), headers)
+
+    def _ask(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> ApiReply:
+        where = f"{self.scheme}://{self.host}{f':{self.port}' if self.port else ''}"
+        connection = (
+            http.client.HTTPSConnection(self.host, self.port, timeout=TIMEOUT_SECONDS, context=self.context)
+            if self.context
+            else http.client.HTTPConnection(self.host, self.port, timeout=TIMEOUT_SECONDS)
+        )
+        try:
+            connection.request(method, self.path + path, body, {**headers, "Authorization": f"Bearer {self.token}"})
+            response = connection.getresponse()
+            text = response.read()
+        except ssl.SSLCertVerificationError as error:
+            raise CommandError(
+                f"{where}: the certificate is not trusted: {error.verify_message}", WRONG_USAGE
+            ) from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise CommandError(f"{where} cannot be reached: {reason}", WRONG_USAGE) from None
+        finally:
+            connection.close()
+        try:
+            told = json.loads(text)
+        except ValueError:
+            told = None
+        if not isinstance(told, dict):
+            raise CommandError(f"{where} is no admin API: it answered {response.status} without JSON", WRONG_USAGE)
+        if response.status in _UNREACHABLE:
+            raise CommandError(f"{where} answered {response.status}: {told.get('error', '')}", WRONG_USAGE)
+        return ApiReply(response.status, told, response.headers.get("ETag", ""))
+
+
+def _token(environ: Mapping[str, str]) -> str:
+    """Return the token of the settings, the first of two. Raises `CommandError`."""
+    tokens = environ.get(TOKEN, "").split()
+    path = environ.get(f"{TOKEN}_FILE", "").strip()
+    if not tokens and path:
+        try:
+            tokens = Path(path).read_text("utf-8-sig").split()
+        except (OSError, UnicodeDecodeError):
+            raise CommandError(f"{TOKEN}_FILE: {path} cannot be read", WRONG_USAGE) from None
+    if not tokens:
+        raise CommandError(f"--to needs a token: set {TOKEN} or {TOKEN}_FILE", WRONG_USAGE)
+    return tokens[0]

@@ -1,0 +1,38 @@
+"""``answerd token``: make a named token for the admin API."""
+
+from __future__ import annotations
+
+import sys
+
+from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
+
+HELP = Help(
+    summary="Make a named token for the admin API.",
+    usage=("token --role ROLE NAME",),
+    details="""
+        Prints a new random token on standard error, once, and its line for SERVICE_TOKENS_FILE on standard output: the
+        line holds the SHA-256 of the token, which cannot be used in its place. Send SIGHUP to the service after the
+        line was added.
+        """,
+    options=(("--role ROLE", "What it may do: read, operate (that, and arm and disarm) or admin (everything)."),),
+    examples=(
+        ("answerd token ci --role admin >> /etc/answerd/tokens", "A token for a pipeline."),
+        ("answerd token grafana --role read >> /etc/answerd/tokens", "One that can only read."),
+    ),
+)
+
+
+def run(arguments: Arguments) -> int:
+    """Print a token and its line."""
+    from answerd.server.roles import ROLES, TokensError, new_token  # noqa: PLC0415
+
+    role = ROLES.get(arguments["--role"])
+    if role is None:
+        raise CommandError(f"--role is one of {', '.join(ROLES)}", WRONG_USAGE)
+    try:
+        token, line = new_token(arguments["NAME"], role)
+    except TokensError as error:
+        raise CommandError(str(error), WRONG_USAGE) from None
+    print(f"token, shown only now: {token}", file=sys.stderr)
+    print(line)
+    return 0

@@ -1,0 +1,126 @@
+"""What a scrape gets: the metrics of all processes in Prometheus' text format, written by prometheus_client.
+
+Knows where each number of the table in `answerd.server.metrics` comes from. Must not know who may ask.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+from answerd import __version__
+from answerd.answers.catalogue import Catalogue
+from answerd.server import metrics
+from answerd.server.admission import Admission
+from answerd.server.answer_set import AnswerSet, CooperativeYield
+from answerd.server.counters import Counters
+from answerd.server.statuses import UNAUTHORIZED
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_COUNT_AT_ONCE = 1_000  # documents, between two turns of others
+
+Value = tuple[tuple[str, ...], float]
+"""The values of a metric's labels, and its number."""
+
+
+class Exposition:
+    """Writes the metrics, from the process that serves them."""
+
+    def __init__(
+        self,
+        counters: Counters,
+        admission: Admission,
+        answers: AnswerSet,
+        workers: int,
+        certificate_expiry: Callable[[], float | None],
+    ) -> None:
+        """``certificate_expiry``: seconds since 1970, None without a certificate."""
+        self._counters = counters
+        self._admission = admission
+        self._answers = answers
+        self._workers = workers
+        self._certificate_expiry = certificate_expiry
+        self._census: tuple[Catalogue, Counter[tuple[str, ...]]] | None = None
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+
+    def __call__(self) -> bytes:
+        """Return the text."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterable[Metric]:
+        """Return every metric of the table; prometheus_client calls this."""
+        for metric in metrics.METRICS:
+            labels = [name for name, _ in metric.labels]
+            if metric.kind == "histogram":
+                yield self._histogram(metric.name, metric.meaning)
+                continue
+            values = list(self._values(metric))
+            if not values:
+                continue
+            family = (CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily)(
+                metric.name, metric.meaning, labels=labels
+            )
+            for given, number in values:
+                family.add_metric(given, number)
+            yield family
+
+    def _values(self, metric: metrics.Metric) -> Iterator[Value]:
+        reader = _GAUGES.get(metric.name)
+        if reader is not None:
+            yield from reader(self)
+            return
+        for cell in self._counters.index:
+            if cell[0] == metric.name and (metric.name != metrics.REQUESTS or self._counters.total(*cell)):
+                yield cell[1:], self._total_of(cell)
+
+    def _total_of(self, cell: tuple[str, ...]) -> int:
+        if cell == ("answerd_authentication_failures_total", "answers"):
+            return self._counters.total(metrics.REQUESTS, str(UNAUTHORIZED), "", metrics.outcome_of(UNAUTHORIZED))
+        return self._counters.total(*cell)
+
+    def _histogram(self, name: str, meaning: str) -> Metric:
+        buckets, seen = [], 0
+        for cell in metrics.bucket_cells():
+            seen += self._counters.total(*cell)
+            buckets.append((cell[1], float(seen)))
+        total = self._counters.total(*metrics.sum_cell()) / 1_000_000
+        return HistogramMetricFamily(name, meaning, buckets=buckets, sum_value=total)
+
+    def _documents(self) -> Iterator[Value]:
+        """Yield documents by kind and format; counted once for each set."""
+        catalogue = self._answers.follower.loader.catalogue
+        if self._census is None or self._census[0] is not catalogue:
+            pause = CooperativeYield()
+            counted: Counter[tuple[str, ...]] = Counter()
+            for number, raw in enumerate(catalogue.documents):
+                counted[raw.key.kind.value, raw.key.format] += 1
+                if number % _COUNT_AT_ONCE == 0:
+                    pause()
+            self._census = catalogue, counted
+        yield from ((key, float(number)) for key, number in sorted(self._census[1].items()))
+
+    def _expiry(self) -> Iterator[Value]:
+        expiry = self._certificate_expiry()
+        if expiry is not None:
+            yield (), expiry
+
+    def _one(self, number: float) -> Iterator[Value]:
+        yield (), number
+
+
+_GAUGES: dict[str, Callable[[Exposition], Iterator[Value]]] = {
+    "answerd_connections": lambda its: its._one(its._admission.in_flight()),
+    "answerd_connections_limit": lambda its: its._one(its._admission.limit),
+    "answerd_ready": lambda its: its._one(not its._answers.readiness()),
+    "answerd_documents": Exposition._documents,
+    "answerd_problems": lambda its: its._one(its._counters.total("answerd_problems")),
+    "answerd_set_age_seconds": lambda its: its._one(its._answers.follower.loader.store.age_seconds()),
+    "answerd_workers": lambda its: its._one(its._workers),
+    "answerd_certificate_expiry_timestamp_seconds": Exposition._expiry,
+    "answerd_info": lambda _: iter([((__version__,), 1.0)]),
+}
+"""Where the numbers come from that are not counted."""

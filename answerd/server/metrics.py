@@ -1,0 +1,194 @@
+"""The table of metrics, and counting on a request's way (docs/metrics.md).
+
+No label has values that a client chooses. `answerd.server.exposition` reads the table to write Prometheus' text.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from answerd.formats import FORMATS
+from answerd.identity import Kind
+from answerd.server.counters import Cell, Counters
+from answerd.server.statuses import (
+    ADMIN_STATUSES,
+    ANSWER_STATUSES,
+    FIRST_PROBLEM,
+    INTERNAL_ERROR,
+    NOT_FOUND,
+    OK,
+    SERVICE_UNAVAILABLE,
+)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric. ``labels`` maps the name of a label to all the values that it can have."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    meaning: str
+    labels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+ANSWERED: Final = ("machine", "group", "default", "side_file")
+"""What answered: the top layer of the answer, or a made-up file of NoCloud."""
+
+PROBE: Final = "probe"
+OUTCOMES: Final = (*ANSWERED, PROBE, "unclaimed", "refused", "failed", "busy")
+BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds in seconds of the histogram."""
+
+_FORMATS = ("format", ("", *FORMATS))
+_STATUSES = ("status", tuple(str(status) for status in sorted(ANSWER_STATUSES)))
+_ADMIN_STATUSES = ("status", tuple(str(status) for status in sorted(ADMIN_STATUSES)))
+_KINDS = ("kind", tuple(kind.value for kind in Kind))
+
+METRICS: Final = (
+    Metric(
+        "answerd_requests_total",
+        "counter",
+        "requests that the answer endpoint has answered",
+        (_STATUSES, _FORMATS, ("outcome", OUTCOMES)),
+    ),
+    Metric("answerd_request_seconds", "histogram", "time from a connection's accept until its response is made"),
+    Metric("answerd_aborted_total", "counter", "connections that ended without a whole response"),
+    Metric("answerd_connections", "gauge", "connections to the answer endpoint in flight"),
+    Metric("answerd_connections_limit", "gauge", "connections that may be in flight"),
+    Metric(
+        "answerd_shed_total",
+        "counter",
+        "clients that got 503 at once, by what was at its limit",
+        (("limit", ("connections", "bodies", "answers")),),
+    ),
+    Metric("answerd_admin_requests_total", "counter", "requests that the admin API has answered", (_ADMIN_STATUSES,)),
+    Metric(
+        "answerd_authentication_failures_total",
+        "counter",
+        "requests without the right token: at the answer endpoint all, at the admin API those with a wrong one",
+        (("endpoint", ("answers", "admin")),),
+    ),
+    Metric("answerd_ready", "gauge", "1 once there is a set to answer from"),
+    Metric("answerd_documents", "gauge", "documents of the set", (_KINDS, ("format", tuple(FORMATS)))),
+    Metric("answerd_problems", "gauge", "problems of the set"),
+    Metric(
+        "answerd_loads_total",
+        "counter",
+        "changes of the set that were put in force, and stores that could not be read any more",
+        (("result", ("changed", "failed")),),
+    ),
+    Metric("answerd_set_age_seconds", "gauge", "for how long the set may have been out of date"),
+    Metric(
+        "answerd_captures_total",
+        "counter",
+        "requests that were recorded, that came faster than they are written, and that could not be written",
+        (("result", ("written", "lost", "failed")),),
+    ),
+    Metric("answerd_workers", "gauge", "processes that answer, as configured"),
+    Metric("answerd_workers_replaced_total", "counter", "processes that died and were replaced"),
+    Metric(
+        "answerd_certificate_expiry_timestamp_seconds",
+        "gauge",
+        "when the certificate of the answer endpoint ends, in seconds since 1970; absent without one",
+    ),
+    Metric("answerd_info", "gauge", "1, with the version", (("version", ()),)),
+)
+
+REQUESTS: Final = "answerd_requests_total"
+SECONDS: Final = "answerd_request_seconds"
+_SUM: Final = "sum of microseconds"
+
+
+def outcome_of(status: int) -> str:
+    """Return the outcome of a request that got no answer."""
+    if status == NOT_FOUND:
+        return "unclaimed"
+    if status >= FIRST_PROBLEM and status < INTERNAL_ERROR:
+        return "refused"
+    return "busy" if status == SERVICE_UNAVAILABLE else "failed"
+
+
+def request_cells() -> Iterator[Cell]:
+    """Yield the combinations of status, format and outcome that there are."""
+    for extension in FORMATS:
+        for outcome in ANSWERED:
+            yield REQUESTS, str(OK), extension, outcome
+    yield REQUESTS, str(OK), "", PROBE
+    yield REQUESTS, str(SERVICE_UNAVAILABLE), "", PROBE
+    for status in sorted(ANSWER_STATUSES - {OK}):
+        yield REQUESTS, str(status), "", outcome_of(status)
+
+
+def bucket_cells() -> list[Cell]:
+    """Return the cells of the histogram's buckets in order, the one without a bound last."""
+    return [(SECONDS, str(bound)) for bound in (*BUCKETS, "+Inf")]
+
+
+def sum_cell() -> Cell:
+    """Return the cell with the sum of the histogram, in microseconds."""
+    return SECONDS, _SUM
+
+
+def make_counters(slots: int = 1) -> Counters:
+    """Return counters for every metric that is counted, and for the gauges of which one process is in charge."""
+    cells: list[Cell] = [*request_cells(), *bucket_cells(), sum_cell(), ("answerd_problems",)]
+    for metric in METRICS:
+        if metric.kind == "counter" and metric.name != REQUESTS:
+            [values] = [label[1] for label in metric.labels] or [("",)]
+            cells += [(metric.name, value) if value else (metric.name,) for value in values]
+    return Counters(cells, slots)
+
+
+class RequestCounts:
+    """What the answer endpoint of one process counts: 0.6 µs a request."""
+
+    __slots__ = ("_cells", "_counters", "_first_bucket", "_own", "_sum")
+
+    def __init__(self, counters: Counters) -> None:
+        """``counters`` are attached to the slot of this process."""
+        self._counters = counters
+        self._own = counters.own
+        self._cells = {(int(cell[1]), *cell[2:]): counters.index[cell] for cell in request_cells()}
+        self._first_bucket = counters.index[bucket_cells()[0]]
+        self._sum = counters.index[sum_cell()]
+
+    def answered(self, status: int, extension: str, outcome: str, seconds: float) -> None:
+        """Count a response. ``extension`` and ``outcome`` are empty where there is no answer."""
+        own = self._own
+        cell = self._cells.get((status, extension, outcome))
+        if cell is None:
+            cell = self._cells.get((status, "", outcome_of(status)))
+        if cell is not None:
+            own[cell] += 1
+        own[self._first_bucket + bisect_left(BUCKETS, seconds)] += 1
+        own[self._sum] += int(seconds * 1_000_000)
+
+    def aborted(self) -> None:
+        """Count a connection that ended without a whole response."""
+        self._counters.add("answerd_aborted_total")
+
+    def shed(self, limit: str) -> None:
+        """Count a client that got 503 at once."""
+        self._counters.add("answerd_shed_total", limit)
+
+
+class AdminCounts:
+    """What the admin API counts."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+
+    def answered(self, status: int, _extension: str, _outcome: str, _seconds: float) -> None:
+        """Count a response."""
+        cell = ("answerd_admin_requests_total", str(status))
+        if cell in self._counters.index:
+            self._counters.add(*cell)
+
+    def aborted(self) -> None:
+        """Count nothing: an operator sees it."""
+
+    def shed(self, _limit: str) -> None:
+        """Count nothing: the log says it."""

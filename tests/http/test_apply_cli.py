@@ -1,0 +1,276 @@
+"""answerd apply, history, restore-document, token, backup and restore: on a database and on a running service."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from answerd.cli import main
+from answerd.documents import Key
+from answerd.identity import Kind
+from answerd.server.roles import parse_tokens
+from answerd.store import HistoryFilter
+from answerd.store.sqlite import SqliteStore
+from tests.support.replies import exchange
+from tests.support.service import Service, write_tree
+from tests.support.waiting import wait_until
+
+TOKEN = "apply-admin-token-0123456789"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    path = tmp_path / "repository"
+    write_tree(path, {"n1.toml": 'extends = "base"\n', "groups/base.toml": "x = 1\n", "README.md": "ours"})
+    return path
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "answers.db"
+    monkeypatch.setenv("SERVICE_STORE", "sqlite")
+    monkeypatch.setenv("SERVICE_DB_PATH", str(path))
+    return path
+
+
+def texts(database: Path) -> dict[str, str]:
+    return {f"{one.key.identifier}.{one.key.format}": one.body.decode() for one in SqliteStore(database).all()}
+
+
+def test_a_directory_is_applied_as_one_change(
+    directory: Path, database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["apply", "--note", "first", str(directory)]) == 0
+    told = capsys.readouterr()
+    assert told.out == "applied: 2 new, 0 changed, 0 unchanged, 0 removed; 0 problems\n"
+    assert "README.md" in told.err
+    assert texts(database) == {"n1.toml": 'extends = "base"\n', "base.toml": "x = 1\n"}
+
+    assert main(["apply", str(directory)]) == 0
+    assert capsys.readouterr().out.startswith("applied: 0 new, 0 changed, 2 unchanged")
+    assert [entry.author.note for entry in SqliteStore(database).history(HistoryFilter())] == ["first", "first"]
+
+
+def test_a_dry_run_shows_whose_answers_would_change_and_changes_nothing(
+    directory: Path, database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["apply", str(directory)])
+    write_tree(directory, {"groups/base.toml": "x = 2\n", "n2.toml": "y = 1\n"})
+    (directory / "n1.toml").unlink()
+    capsys.readouterr()
+
+    assert main(["apply", "--dry-run", "--prune", str(directory)]) == 0
+    told = capsys.readouterr().out
+
+    assert told.splitlines()[0] == "dry run: 1 new, 1 changed, 0 unchanged, 1 removed; 0 problems"
+    assert 'removed  machine "n1" (toml)' in told
+    assert "gone: n1 (toml)" in told
+    assert "+y = 1" in told
+    assert texts(database)["base.toml"] == "x = 1\n"
+
+    assert main(["apply", "--dry-run", "--json", str(directory)]) == 0
+    assert json.loads(capsys.readouterr().out)["status"] == "dry run"
+
+
+def test_a_change_that_breaks_the_set_is_refused_with_the_problems(
+    directory: Path, database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / "groups" / "base.toml").unlink()
+
+    assert main(["apply", str(directory)]) == 1
+    told = capsys.readouterr().err
+
+    assert 'problem: machine "n1" (toml): extends unknown group "base"' in told
+    assert texts(database) == {}
+    assert main(["apply", str(directory / "nowhere")]) == 2
+    assert main(["apply", "--ca", "x.pem", str(directory)]) == 2
+
+
+def serve(serving: Callable[..., Service], tmp_path: Path, **settings: object) -> Service:
+    return serving(
+        SERVICE_STORE="sqlite",
+        SERVICE_DB_PATH=tmp_path / "served.db",
+        SERVICE_ADMIN_ADDR="127.0.0.1:0",
+        SERVICE_ADMIN_TOKEN=TOKEN,
+        **settings,
+    )
+
+
+def test_a_service_is_changed_through_its_api_by_a_named_token(
+    serving: Callable[..., Service],
+    directory: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("")
+    service = serve(serving, tmp_path, SERVICE_TOKENS_FILE=tokens)
+    assert service.admin
+    url = "http://{}:{}".format(*service.admin)
+    assert main(["token", "ci", "--role", "admin"]) == 0
+    made = capsys.readouterr()
+    token = made.err.rpartition(" ")[2].strip()
+    assert [named.name for named in parse_tokens(made.out)] == ["ci"]
+    monkeypatch.setenv("SERVICE_ADMIN_TOKEN", token)
+    apply = ["apply", "--to", url, "--note", "für rack 7", "--prune", str(directory)]
+
+    assert main(apply) == 2, "the service does not know the token yet"
+    tokens.write_text(made.out)
+    service.process.send_signal(signal.SIGHUP)
+    service.wait_for_log("reloading")
+    assert main(apply) == 0
+    assert service.get("/pve/n1").text == "x = 1\n"
+    service.wait_for_log("POST /apply .*applied: 2 new, 0 changed, 0 unchanged, 0 removed by ci")
+    history = json.loads(service.ask_admin("GET", "/history", Authorization=f"Bearer {token}").text)["history"]
+    assert {(entry["who"]["name"], entry["note"]) for entry in history} == {("ci", "für rack 7")}
+
+    (directory / "groups" / "base.toml").unlink()
+    assert main(apply) == 1
+    assert main(["apply", "--to", "http://127.0.0.1:1", str(directory)]) == 2
+    assert main(["apply", "--to", "ftp://x", str(directory)]) == 2
+    assert service.get("/pve/n1").text == "x = 1\n"
+
+
+def test_a_change_of_many_megabytes_is_spooled_and_one_that_is_too_large_is_413(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    service = serve(serving, tmp_path)
+    puts = [
+        {"kind": "machine", "identifier": f"n{at}", "format": "ks", "text": f"{at}\n" + "line\n" * 50_000}
+        for at in range(20)
+    ]
+    body = json.dumps({"put": puts}).encode()
+    assert len(body) > 5_000_000
+    authorization = f"Bearer {TOKEN}"
+
+    reply = service.ask_admin("POST", "/apply", body, Authorization=authorization)
+    chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    request = f"POST /apply HTTP/1.1\r\nHost: a\r\nAuthorization: {authorization}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert service.admin
+    again = exchange(service.admin, request.encode() + chunked)
+    claimed = f"POST /apply HTTP/1.1\r\nHost: a\r\nAuthorization: {authorization}\r\nContent-Length: 67108865\r\n\r\n"
+
+    assert (reply.status, json.loads(reply.body)["new"]) == (200, 20)
+    assert (again.status, json.loads(again.body)["unchanged"]) == (200, 20)
+    assert exchange(service.admin, claimed.encode()).status == 413
+    unknown = service.ask_admin("POST", "/apply", body, Authorization="Bearer " + "x" * 20)
+    assert unknown.status == 401
+
+
+def test_the_history_is_shown_and_a_document_put_back(
+    directory: Path, database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["apply", "--note", "first", str(directory)])
+    write_tree(directory, {"groups/base.toml": 'x = 2\nroot-password = "hunter2hunter2"\n'})
+    main(["apply", str(directory)])
+    capsys.readouterr()
+
+    assert main(["history", "--no-pager", "groups/BASE.toml"]) == 0
+    told = capsys.readouterr().out
+    assert "revision 3" in told
+    assert "+x = 2" in told
+    assert "first" in told
+    assert "hunter2" not in told
+    assert main(["history", "--json", "--limit", "1"]) == 0
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)["history"]] == ["groups/base.toml"]
+
+    revision = next(line.split()[1] for line in told.splitlines() if "new" in line)
+    assert main(["restore-document", "groups/base.toml", "--revision", revision]) == 0
+    assert texts(database)["base.toml"] == "x = 1\n"
+    assert main(["restore-document", "n1.toml", "--revision", revision]) == 1
+    assert main(["history", "--limit", "0"]) == main(["history", "a/b.toml"]) == 2
+
+
+# --- backup and restore ---
+
+
+def test_a_backup_is_restored_under_load(serving: Callable[..., Service], tmp_path: Path) -> None:
+    service = serve(serving, tmp_path)
+    environ = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": str(tmp_path / "served.db")}
+    store = SqliteStore(tmp_path / "served.db")
+    store.put(Key(Kind.GROUP, "base", "toml"), "x = 1\n")
+    store.put(Key(Kind.MACHINE, "n1", "toml"), 'extends = "base"\n')
+    stop = threading.Event()
+    answers: set[str] = set()
+
+    def ask() -> None:
+        while not stop.is_set():
+            answers.add(service.get("/pve/n1").text)
+
+    def write() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            store.put(Key(Kind.MACHINE, f"other{number % 7}", "toml"), f"y = {number}\n")
+
+    wait_until(lambda: service.get("/pve/n1").status == 200)
+    threads = [threading.Thread(target=ask), threading.Thread(target=write)]
+    for thread in threads:
+        thread.start()
+    try:
+        assert answerd(environ, "backup", str(tmp_path / "backup.db")) == 0
+        store.put(Key(Kind.GROUP, "base", "toml"), "x = 2\n")
+        wait_until(lambda: "x = 2\n" in answers)
+        assert answerd(environ, "restore", str(tmp_path / "backup.db")) == 1, "it is not empty"
+        assert answerd(environ, "restore", "--force", str(tmp_path / "backup.db")) == 0
+        wait_until(lambda: service.get("/pve/n1").text == "x = 1\n")
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+    assert answers == {"x = 1\n", "x = 2\n"}
+    with closing(sqlite3.connect(tmp_path / "backup.db")) as copy:
+        assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert copy.execute("SELECT count(*) FROM changes").fetchone()[0] >= 2
+    assert (tmp_path / "backup.db").stat().st_mode & 0o777 == 0o600
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_a_backup_moves_between_the_stores(tmp_path: Path) -> None:
+    files = {"SERVICE_STORE": "files", "SERVICE_ANSWERS_DIR": str(tmp_path / "answers")}
+    write_tree(tmp_path / "answers", {"n1.toml": "x = 1\r\n", "groups/g.ks": "text\n", "inventory.csv": "id\na\n"})
+
+    assert answerd(files, "backup", str(tmp_path / "backup.db")) == 0
+    assert answerd(files, "backup", str(tmp_path / "backup.db")) == 1, "it exists"
+    database = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": str(tmp_path / "new" / "answers.db")}
+    assert answerd(database, "restore", str(tmp_path / "backup.db")) == 0
+    assert len(SqliteStore(tmp_path / "new" / "answers.db").all()) == 3
+    assert answerd({**files, "SERVICE_ANSWERS_DIR": str(tmp_path / "out")}, "restore", str(tmp_path / "backup.db")) == 0
+    assert (tmp_path / "out" / "n1.toml").read_bytes() == b"x = 1\r\n"
+    assert (tmp_path / "out" / "inventory.csv").read_bytes() == b"id\na\n"
+
+
+@pytest.mark.parametrize("content", [b"", b"x = 1\n" * 1_000, b"SQLite format 3\0" + b"\0" * 4_000])
+def test_a_file_that_is_no_backup_is_refused_and_nothing_is_changed(tmp_path: Path, content: bytes) -> None:
+    store = SqliteStore(tmp_path / "answers.db")
+    store.put(Key(Kind.DEFAULT, "", "ks"), "kept")
+    (tmp_path / "backup.db").write_bytes(content)
+    environ = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": str(tmp_path / "answers.db")}
+
+    assert answerd(environ, "restore", "--force", str(tmp_path / "backup.db")) == 1
+    assert answerd(environ, "backup", "--force", str(tmp_path / "answers.db")) == 1, "the database itself"
+    assert [one.body for one in store.all()] == [b"kept"]
+
+
+def answerd(environ: Mapping[str, str], *arguments: str) -> int:
+    """One command in a process of its own: it must not share this one's connections."""
+    done = subprocess.run(
+        [sys.executable, "-m", "answerd", *arguments],
+        env={**os.environ, **environ},
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    return done.returncode

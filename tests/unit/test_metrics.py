@@ -1,0 +1,158 @@
+"""The metrics: the table, the page about it, what is counted where, and the text that a scrape gets."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from answerd.answers.catalogue import Catalogue
+from answerd.documents import Key, RawDocument
+from answerd.identity import Kind
+from answerd.server import metrics
+from answerd.server.admission import Admission
+from answerd.server.answer_set import AnswerSet, Preparation
+from answerd.server.certificate import expiry
+from answerd.server.counters import Counters
+from answerd.server.exposition import Exposition
+from answerd.server.live_set import WriteCounter
+from answerd.server.metrics import METRICS, AdminCounts, RequestCounts, make_counters
+from answerd.server.request_log import RequestLog
+from answerd.store.files import FileStore
+from answerd.store.loader import Loader
+from tests.unit.test_docs import rows, words
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def test_the_page_has_the_table_of_the_program() -> None:
+    text = (CHECKOUT / "docs" / "metrics.md").read_text("utf-8")
+    table = [(words(name), kind, words(labels), meaning) for name, kind, labels, meaning in rows(text, 4)]
+    assert table[1:] == [
+        ((metric.name,), metric.kind, tuple(name for name, _ in metric.labels), metric.meaning) for metric in METRICS
+    ]
+
+
+@pytest.mark.parametrize("name", ["answerd-alerts.yml", "grafana-answerd.json"])
+def test_a_sample_names_metrics_and_labels_that_there_are(name: str) -> None:
+    text = (CHECKOUT / "etc" / name).read_text("utf-8")
+    known = {metric.name for metric in METRICS}
+    known |= {
+        f"{metric.name}_{part}" for metric in METRICS if metric.kind == "histogram" for part in ("bucket", "count")
+    }
+    named = set(re.findall(r"\banswerd_\w+", text))
+    assert named
+    assert named - known == set()
+    loaded = json.loads(text) if name.endswith("json") else yaml.safe_load(text)
+    assert loaded
+
+
+def test_counts_of_several_slots_are_summed_and_survive_a_process() -> None:
+    counters = Counters([("a",), ("b", "x")], 3)
+    counters.add("a")
+    counters.attach(2)
+    counters.add("a", by=4)
+    counters.add("b", "x")
+    assert (counters.total("a"), counters.total("b", "x")) == (5, 1)
+    counters.attach(0)  # the successor of a worker that died
+    counters.add("a")
+    assert counters.total("a") == 6
+    counters.attach(1)
+    pid = os.fork()
+    if pid == 0:
+        counters.add("a", by=10)
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert counters.total("a") == 16
+
+
+@pytest.mark.parametrize(
+    ("given", "cell"),
+    [
+        ((200, "ks", "machine"), ("200", "ks", "machine")),
+        ((200, "", "probe"), ("200", "", "probe")),
+        ((503, "", "probe"), ("503", "", "probe")),
+        ((404, "", ""), ("404", "", "unclaimed")),
+        ((401, "", ""), ("401", "", "refused")),
+        ((500, "", ""), ("500", "", "failed")),
+        ((503, "", ""), ("503", "", "busy")),
+        ((413, "toml", "machine"), ("413", "", "refused")),
+    ],
+)
+def test_a_response_is_counted_once(given: tuple[int, str, str], cell: tuple[str, ...]) -> None:
+    counters = make_counters()
+    RequestCounts(counters).answered(*given, 0.03)
+    counted = {cell: counters.total(*cell) for cell in metrics.request_cells() if counters.total(*cell)}
+    assert counted == {(metrics.REQUESTS, *cell): 1}
+    assert [counters.total(*bucket) for bucket in metrics.bucket_cells()].index(1) == metrics.BUCKETS.index(0.05)
+    assert counters.total(*metrics.sum_cell()) == 30_000
+
+
+def test_every_counter_of_the_table_is_in_shared_memory_and_has_no_other_labels() -> None:
+    counters = make_counters()
+    for metric in METRICS:
+        cells = [cell for cell in counters.index if cell[0] == metric.name]
+        if metric.kind == "counter":
+            assert cells
+            for cell in cells:
+                assert len(cell) - 1 == len(metric.labels)
+                assert all(value in values for value, (_, values) in zip(cell[1:], metric.labels, strict=True))
+
+
+@pytest.fixture
+def exposition(tmp_path: Path) -> Exposition:
+    store = FileStore(tmp_path)
+    answers = AnswerSet(Loader(store), WriteCounter(), RequestLog(str(tmp_path / "log")), Preparation(), reports=True)
+    documents = [RawDocument(Key(Kind.MACHINE, f"m{number}", "ks"), "x\n") for number in range(3)]
+    answers.follower.loader.catalogue = Catalogue().changed([*documents, RawDocument(Key(Kind.GROUP, "g", "toml"), "")])
+    counters = make_counters(2)
+    RequestCounts(counters).answered(200, "ks", "machine", 0.002)
+    RequestCounts(counters).answered(401, "", "", 0.0001)
+    RequestCounts(counters).shed("connections")
+    AdminCounts(counters).answered(409, "", "", 1.0)
+    counters.attach(1)
+    RequestCounts(counters).answered(200, "ks", "machine", 20.0)
+    return Exposition(counters, Admission(50), answers, 2, lambda: 1_900_000_000.0)
+
+
+def test_a_scrape_has_every_metric_of_the_table_and_no_other(exposition: Exposition) -> None:
+    families = list(text_string_to_metric_families(exposition().decode()))
+    values = {
+        (sample.name, *sorted(sample.labels.values())): sample.value for family in families for sample in family.samples
+    }
+    assert {family.name for family in families} == {metric.name.removesuffix("_total") for metric in METRICS}
+    assert {family.name: family.documentation for family in families} == {
+        metric.name.removesuffix("_total"): metric.meaning for metric in METRICS
+    }
+    assert values["answerd_requests_total", "200", "ks", "machine"] == 2
+    assert values["answerd_request_seconds_count",] == 3
+    assert values["answerd_request_seconds_bucket", "0.0025"] == 2
+    assert values["answerd_request_seconds_bucket", "10.0"] == 2
+    assert values["answerd_request_seconds_sum",] == pytest.approx(20.0021)
+    assert values["answerd_shed_total", "connections"] == 1
+    assert values["answerd_admin_requests_total", "409"] == 1
+    assert values["answerd_authentication_failures_total", "answers"] == 1
+    assert values["answerd_documents", "ks", "machine"] == 3
+    assert values["answerd_documents", "group", "toml"] == 1
+    assert values["answerd_ready",] == 0
+    assert values["answerd_connections_limit",] == 50
+    assert values["answerd_certificate_expiry_timestamp_seconds",] == 1_900_000_000
+
+
+def test_without_a_certificate_there_is_no_expiry(exposition: Exposition) -> None:
+    exposition._certificate_expiry = lambda: None
+    assert b"certificate" not in exposition()
+
+
+def test_a_text_that_is_no_certificate_has_no_expiry() -> None:
+    assert expiry("-----BEGIN CERTIFICATE-----\nMAAA\n-----END CERTIFICATE-----\n") is None
+
+
+def test_shared_memory_is_anonymous() -> None:
+    assert isinstance(make_counters().own.obj, mmap.mmap)
