@@ -167,8 +167,10 @@ class _Rendering:
         def has(label: str) -> bool:
             try:
                 return values.first(label) is not None
-            except AnswerError:  # a report, for which there is no source here
-                return False
+            except CannotFill as error:
+                if not error.missing:  # a secret that is missing is a problem, whatever else the answer lacks
+                    _file(self.found, f"{trial.label}: {error.reason}", trial)
+                return not error.missing
 
         known = [repr(brief(label)) for label in self.labels.take(selection.layers, trial.identifier, has)]
         return f"the fact{'s' if len(known) > 1 else ''} {join_limited(known)}" if known else ""

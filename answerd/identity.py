@@ -60,7 +60,7 @@ _MAC = re.compile(
 
 
 def identifier_fault(kind: Kind, identifier: str) -> str | None:
-    """What is wrong with ``identifier`` as the name of a document of ``kind``; None when nothing is."""
+    """Return what is wrong with ``identifier`` as the name of a document of ``kind``; None when nothing is."""
     if not identifier:
         return "an identifier cannot be empty"
     if len(identifier) > IDENTIFIER_LENGTH:
@@ -77,7 +77,7 @@ def identifier_fault(kind: Kind, identifier: str) -> str | None:
 
 
 def identity(text: str) -> str:
-    """The form in which two spellings of one name are equal: case-folded letters and digits, nothing else.
+    """Return the form in which two spellings of one name are equal: case-folded letters and digits, nothing else.
 
     An IP address is its own identity in canonical form, dots and colons included, because 192.168.1.11 is not
     192.168.11.1; a text form of another address is never equal to it. IPv4 mapped into IPv6 is the IPv4 address.
@@ -95,7 +95,7 @@ _ALL_BUT_SEPARATORS = bytes(code for code in range(256) if chr(code) not in ":.\
 
 
 def identities_of(texts: Sequence[str]) -> list[str]:
-    """`identity` of each text, empty for a text of more than `LONGEST_VALUE` characters.
+    """Return the `identity` of each text, empty for a text of more than `LONGEST_VALUE` characters.
 
     Many at once cost a tenth: one translation of all, where all are plain ASCII.
     """
@@ -127,7 +127,7 @@ def identities_of(texts: Sequence[str]) -> list[str]:
 
 
 def _has_long_line(text: str) -> bool:
-    """Whether a line has more than `LONGEST_VALUE` characters. Looks at one line end for each so many characters."""
+    """Return whether a line has more than `LONGEST_VALUE` characters. Looks for a line end once for each so many."""
     at = 0
     while len(text) - at > LONGEST_VALUE:
         end = text.rfind("\n", at, at + LONGEST_VALUE + 1)
@@ -191,7 +191,7 @@ def _canonical_address(text: str) -> str | None:
 
 
 def mac_digits(text: str) -> str | None:
-    """The twelve lower-case hex digits of a MAC address in any of its spellings, or None when it is none."""
+    """Return the twelve lower-case hex digits of a MAC address in any of its spellings; None when it is none."""
     return normalize(text) if _MAC.fullmatch(text) else None
 
 
@@ -247,7 +247,7 @@ _SHORT = 1_024
 
 
 def find_macs(data: bytes, *, but_quoted: bool = False) -> Iterator[str]:
-    """Every MAC address in ``data``, as it is spelled there (docs/selection.md).
+    """Yield every MAC address in ``data``, as it is spelled there (docs/selection.md).
 
     Six octets with one separator throughout, or none, or in Cisco's three groups; with no further hex digit
     adjoining, no further two-digit group beside it with the same separator (an InfiniBand address is none) and no
@@ -277,7 +277,7 @@ def find_macs(data: bytes, *, but_quoted: bool = False) -> Iterator[str]:
 
 
 def _addresses_in_run(data: bytes, shape: bytes, run: range, spelling: _Spelling) -> tuple[int, ...]:
-    """Where addresses begin in a run of groups, which may have a group more at its beginning and at its end.
+    """Return where addresses begin in a run of groups, which may have a group more at its beginning and at its end.
 
     Such a group is no hex group where other letters or digits adjoin it.
     """
@@ -299,7 +299,7 @@ def _addresses_in_run(data: bytes, shape: bytes, run: range, spelling: _Spelling
 
 
 def _is_group_before(data: bytes, shape: bytes, start: int, separator: bytes) -> bool:
-    """Whether a hex group before ``start`` shows that what begins there is a part of something longer."""
+    """Return whether a hex group before ``start`` shows that what begins there is a part of something longer."""
     if start == 0 or data[start - 1] not in _SEPARATORS:
         return False
     end = start - 1
@@ -317,7 +317,7 @@ def _is_group_before(data: bytes, shape: bytes, start: int, separator: bytes) ->
 
 
 def _is_group_after(data: bytes, shape: bytes, end: int, separator: bytes) -> bool:
-    """The same after ``end``."""
+    """Return whether a hex group after ``end`` shows the same."""
     if end == len(data) or data[end] not in _SEPARATORS:
         return False
     found = _HEX_RUN.match(shape, end + 1)
@@ -329,5 +329,5 @@ def _is_group_after(data: bytes, shape: bytes, end: int, separator: bytes) -> bo
 
 
 def _is_in_word(text: bytes, at: int) -> bool:
-    """Whether the first (0) or last (-1) character of a few bytes of UTF-8 is a letter or a digit."""
+    """Return whether the first (0) or last (-1) character of a few bytes of UTF-8 is a letter or a digit."""
     return text.decode("utf-8", "replace")[at].isalnum()

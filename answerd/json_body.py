@@ -155,19 +155,19 @@ class JsonBody:
 
 
 def _quotes(body: bytes) -> int:
-    """The quotation marks that begin or end a string of a JSON text."""
+    """Return how many quotation marks begin or end a string of a JSON text."""
     without_backslashes = body.replace(b"\\\\", b"")
     return without_backslashes.count(b'"') - without_backslashes.count(b'\\"')
 
 
 def _visible(value: dict[str, Any], ignored: frozenset[str]) -> dict[str, Any]:
-    """A map without the scalars that go by an ``ignored`` name in it."""
+    """Return a map without the scalars that go by an ``ignored`` name in it."""
     kept = {key: _maps_in(one) if key.casefold() in ignored else one for key, one in value.items()}
     return {key: one for key, one in kept.items() if one is not None}
 
 
 def _maps_in(value: Any) -> Any:
-    """A value without the scalars that have no name in it; None where nothing is left."""
+    """Return a value without the scalars that have no name in it; None where nothing is left."""
     if type(value) is dict:
         return value
     left: list[Any] = []
@@ -181,7 +181,7 @@ def _maps_in(value: Any) -> Any:
 
 
 def read_json(body: bytes) -> JsonBody | None:
-    """The value of a body; None for what is not JSON, in whatever way it is not."""
+    """Return the value of a body; None for what is not JSON."""
     text = body.removeprefix(b"\xef\xbb\xbf")
     try:
         return JsonBody(orjson.loads(text), body)
@@ -206,7 +206,7 @@ def read_json(body: bytes) -> JsonBody | None:
 
 _BLANKS = b" \t\r\n"
 _BEGINNINGS = tuple(bytes([character]) for character in b'{["-0123456789')
-"""With what JSON begins, but for a lone true, false or null."""
+"""The first characters of JSON, except of a lone true, false or null."""
 
 
 class _LostSpelling(Exception):
@@ -215,13 +215,13 @@ class _LostSpelling(Exception):
 
 
 def _with_each_pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A map of all pairs, those of a key that occurs twice too."""
+    """Return a map of all pairs, also those of a key that occurs twice."""
     read = dict(pairs)
     return read if len(read) == len(pairs) else {_RepeatedKey(key): value for key, value in pairs}
 
 
 def _number(text: str) -> NumberText:
-    """A number as it is spelled. A function, not the type: between two calls another thread may run."""
+    """Return a number as it is spelled. A function, not the type: between two calls another thread may run."""
     return NumberText(text)
 
 
@@ -308,16 +308,16 @@ def _strings_and_numbers(walked: _Walked) -> list[str]:
 
 
 def _text_of(scalar: Any) -> str:
-    """A scalar as a fact's text. A lone surrogate stays; whoever fills a placeholder refuses it."""
+    """Return a scalar as a fact's text. A lone surrogate stays: filling a placeholder refuses it."""
     if isinstance(scalar, bool):
         return "true" if scalar else "false"
     return str(scalar)
 
 
 def filed(named: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
-    """Values by case-folded label, in order. Leaves out what is too long."""
+    """Return the values by case-folded label, in order, without those that are too long."""
     filed: dict[str, list[str]] = {}
-    by_spelling: dict[str, list[str]] = {}  # a name is folded once: half a megabyte may stand over a list of numbers
+    by_spelling: dict[str, list[str]] = {}  # a name is folded once: a list may have half a megabyte of it
     for label, one in named:
         text = _text_of(one)
         if len(text) > LONGEST_VALUE:
@@ -330,7 +330,7 @@ def filed(named: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
 
 
 def _at(value: Any, path: str) -> list[Any]:
-    """The scalars at a case-folded dotted path. A few comparisons for each step, whatever else the body holds."""
+    """Return the scalars at a case-folded dotted path. It takes a few comparisons for each step of the path."""
     found: list[Any] = []
     if type(value) is dict:
         for key, below in value.items():
@@ -354,7 +354,7 @@ def _scalar(value: Any) -> tuple[Any, ...]:
 
 
 def _is_value(one: Any) -> bool:
-    """Whether what is in a body is a value of its labels."""
+    """Return whether a part of a body is a value of its labels."""
     kind = type(one)
     if one is None or kind is dict or kind is list:
         return False
@@ -362,8 +362,8 @@ def _is_value(one: Any) -> bool:
 
 
 def _flattened(value: Any, most: int | None) -> dict[str, list[str]]:
-    """The values of every label: of the first ``most`` scalars under their dotted paths and, where those differ, under
-    their names."""
+    """Return the values of every label: of the first ``most`` scalars, under their dotted paths and, where those
+    differ, under their names."""
     found: dict[str, list[str]] = {}
     left = -1 if most is None else most
     # Each open map or list: its dotted path with a dot behind it (None where that is too long for a label), its name,
@@ -395,7 +395,7 @@ def _flattened(value: Any, most: int | None) -> dict[str, list[str]]:
 
 
 def _parts(value: Any) -> Iterator[tuple[str | int, Any]]:
-    """The members of a map by name, the elements of a list by index; a scalar has none."""
+    """Return the members of a map by name, the elements of a list by index; a scalar has none."""
     if type(value) is dict:
         return iter(value.items())
     return iter(enumerate(value)) if type(value) is list else iter(())

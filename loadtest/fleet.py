@@ -224,6 +224,33 @@ def templated_fleet(machines: int) -> Documents:
         yield templated_document(machine)
 
 
+ROWS_OF_A_FILE = 100_000
+"""Rows of one inventory: 7 MB, and one may have 16."""
+
+ROW_COLUMNS = ("id", "mac", "serial", "kind", "network")
+
+
+def inventory_document(first: int, rows: int, marked: int | None = None, mark: str = "") -> tuple[str, str]:
+    """An inventory with a row for each of ``rows`` machines from ``first`` on; the name in one row has a ``mark``."""
+    lines = [",".join(ROW_COLUMNS)]
+    for number in range(first, first + rows):
+        machine = Machine(number)
+        name = machine.host + (mark if number == marked else "")
+        lines.append(f"{name},{machine.mac},{machine.serial},lab,{machine.network}")
+    return f"inventory/part-{first // ROWS_OF_A_FILE:04}.csv", "\n".join(lines) + "\n"
+
+
+def inventory_fleet(machines: int) -> Documents:
+    """Rows, and one group for all of them, over another: the same answers as those of `templated_fleet`."""
+    yield rack_document("rack-base")
+    text = _OWN_TOML.format(
+        host="{{ id }}", rack="rack-base", network="{{ network }}", extends='extends = "rack-base"\n', **_HOLES
+    )
+    yield "groups/lab.toml", f'match = {{ kind = "lab" }}\n{text}'.replace("{{ machine }}", "{{ id }}")
+    for first in range(0, machines, ROWS_OF_A_FILE):
+        yield inventory_document(first, min(ROWS_OF_A_FILE, machines - first))
+
+
 def selecting_fleet(groups: int, pattern: str) -> Documents:
     """Groups that claim by ``match`` alone. ``pattern`` is one for asset tags, ``{rack}`` in it the rack's name."""
     for number in range(groups):
@@ -350,6 +377,7 @@ def write(documents: Documents, directory: Path) -> int:
     (directory / "groups").mkdir(parents=True, exist_ok=True)
     count = 0
     for name, text in documents:
+        (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_bytes(text.encode())
         count += 1
     return count

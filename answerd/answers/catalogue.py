@@ -181,7 +181,9 @@ class Catalogue:
 
     def check_unique(self, document: Document) -> None:
         """Raises `BrokenDocument` when another document has its identity and format."""
-        self.refuse_duplicates(one for one in self._same_name(document) if one.key.format == document.key.format)
+        same_name = self._same_name(document)
+        if len(same_name) > 1:
+            self.refuse_duplicates(one for one in same_name if one.key.format == document.key.format)
 
     def _same_name(self, document: Document) -> tuple[Document, ...]:
         if document.key.kind is Kind.MACHINE:

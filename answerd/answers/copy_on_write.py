@@ -60,11 +60,21 @@ class CopyOnWriteMap(MutableMapping[K, V]):
 
     def among(self, keys: Iterable[K]) -> set[K]:
         """Those of ``keys`` that it holds. Cheaper than to ask for one after the other."""
-        found = self._base.keys() & keys if self._names is None else self._names.intersection(keys)
+        if not self._base:
+            found: set[K] = set()
+        elif self._names is None:
+            found = self._base.keys() & keys
+        else:
+            found = self._names.intersection(keys)
         if self._changes:
             changed = self._changes.keys() & keys
             found = (found - changed) | {key for key in changed if self._changes[key] is not _GONE}
         return found
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it certainly holds nothing, told without counting."""
+        return not self._base and not self._changes
 
     def keys_not_in(self, other: CopyOnWriteMap[K, V], pause: Callable[[], None]) -> Iterator[K]:
         """The keys that ``other`` does not hold. Where one was made of the other, costs what they differ in."""

@@ -219,12 +219,11 @@ def _labels_in(layers: Layers) -> Iterable[str]:
 
 
 def _labels_of(prepared: Prepared) -> Iterable[str]:
-    """Return the labels of the placeholders that have no default and are no secrets, each once."""
+    """Return the labels of the placeholders that no default fills, each once. None fills a missing secret."""
     return dict.fromkeys(
         placeholder.label
         for hole in prepared.holes
         for placeholder in hole.template.parts
         if isinstance(placeholder, Placeholder)
-        and not placeholder.is_secret
-        and not any(name == "default" for name, _ in placeholder.filters)
+        and (placeholder.is_secret or not any(name == "default" for name, _ in placeholder.filters))
     )

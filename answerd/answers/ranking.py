@@ -23,34 +23,34 @@ Rank = tuple[int, str, int]
 
 
 def rank(key: Key, match: Sequence[Criterion], extensions: Sequence[str]) -> Rank:
-    """The rank of a claim: more criteria win; ties by name (code-point order), then by the order of ``extensions``."""
+    """Return the rank of a claim: more criteria win; ties by name, then by the order of ``extensions``."""
     return -len(match), key.identifier, extensions.index(key.format)
 
 
 def shortened(text: str, length: int = LONGEST_VALUE) -> str:
-    """A text from outside, on one line and no longer than a sentence bears."""
+    """Return a text of a request fit for a sentence, quoted or not: on one line, and not too long."""
     shown = "".join(sign if sign.isprintable() else "?" for sign in text[: length + 1])
     return shown if len(text) <= length else f"{shown[:length]}…"
 
 
 def join_limited(texts: Sequence[str], most: int = MOST_VALUES) -> str:
-    """``a, b, c and 4 more``."""
+    """Return ``a, b, c and 4 more``."""
     shown = ", ".join(shortened(text) for text in texts[:most])
     return f"{shown} and {len(texts) - most} more" if len(texts) > most else shown
 
 
 def failing(match: Sequence[Criterion], facts: Facts) -> Criterion | None:
-    """The first criterion of a ``match`` that does not hold for a request; None when all do."""
+    """Return the first criterion of a ``match`` that does not hold for a request; None when all do."""
     return next((criterion for criterion in match if not criterion.holds(facts.forms(criterion.label))), None)
 
 
 def asks_for(criterion: Criterion) -> str:
-    """A criterion by its label: ``serial``. A pattern is a value of a document, which no sentence quotes."""
+    """Return a criterion by its label: ``serial``. A pattern is a value of a document, which no sentence quotes."""
     return shortened(criterion.label)
 
 
 def request_has(label: str, facts: Facts) -> str:
-    """What a request says under a label: ``serial is "X1"``, or that it says nothing."""
+    """Return what a request says under a label: ``serial is "X1"``, or that it says nothing."""
     values = facts.values(label)
     if not values:
         return f"the request has no {shortened(label)}"

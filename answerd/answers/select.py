@@ -102,6 +102,8 @@ def claims_by_identity(catalogue: Catalogue, question: Question) -> list[Documen
     """
     machines = catalogue.machines
     claims: list[Document] = []
+    if machines.is_empty:
+        return claims
     for one in question.facts.identities_in(machines.among):
         acceptable = [
             document
@@ -133,15 +135,16 @@ def _best_group(
 ) -> tuple[GroupClaim | None, bool]:
     """The best claim by a group, and whether it is through ``members``, which beats any claim by ``match`` alone."""
     members = catalogue.members
-    named = (
-        claim
-        for one in question.facts.identities_in(members.among)
-        for claim in members[one]
-        if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match)
-    )
-    best = _best(named, extensions)
-    if best:
-        return best, True
+    if not members.is_empty:
+        named = (
+            claim
+            for one in question.facts.identities_in(members.among)
+            for claim in members[one]
+            if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match)
+        )
+        best = _best(named, extensions)
+        if best:
+            return best, True
     matching = (
         claim
         for claim in catalogue.selectors.holding(question.facts)

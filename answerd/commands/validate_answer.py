@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from answerd.commands import Arguments, Help
+from answerd.commands import Arguments, Help, did_you_mean
 from answerd.commands.common import read_bytes
 from answerd.commands.terminal import coloured
 from answerd.formats import FORMATS, split_extension
@@ -43,7 +43,8 @@ def run(arguments: Arguments) -> int:
     if extension not in FORMATS:
         known = ", ".join(FORMATS)
         asked = f"{brief(extension)!r} is no format" if extension else "the format is not known from a file's extension"
-        print(f"answerd: {asked}: give --format with one of {known}", file=sys.stderr)
+        near = did_you_mean(extension, FORMATS) if extension else ""
+        print(f"answerd: {asked}{near}: give --format with one of {known}", file=sys.stderr)
         return NOT_JUDGED
     try:
         text = read_bytes(name).decode("utf-8")

@@ -6,6 +6,8 @@ loop in use would run in both.
 
 from __future__ import annotations
 
+import math
+import mmap
 import os
 import signal
 import time
@@ -127,6 +129,26 @@ def _fork_child(name: str, live: Callable[[], int], log: RequestLog) -> int:
         os._exit(status)
 
 
+class Heartbeats:
+    """When each worker's loop last had a turn, in memory that the processes share. Made once, before forking."""
+
+    def __init__(self, workers: int) -> None:
+        self._beats = memoryview(mmap.mmap(-1, workers * 8)).cast("d")
+
+    def beat(self, worker: int) -> None:
+        """Note that the loop of this worker goes round."""
+        self._beats[worker] = time.monotonic()
+
+    def are_younger_than(self, seconds: float) -> bool:
+        """Whether every worker had a turn within these seconds; one that has not begun yet does not count."""
+        oldest = time.monotonic() - seconds
+        return all(not beat or beat > oldest for beat in self._beats)
+
+    def forget(self, worker: int) -> None:
+        """Forget a worker that died: its successor has not begun yet."""
+        self._beats[worker] = 0.0
+
+
 class Children(Protocol):
     """What a supervisor keeps running, by index."""
 
@@ -148,6 +170,9 @@ class Children(Protocol):
 
     def stop_accepting(self) -> None:
         """Close what the parent holds open for its children."""
+
+    def look_after(self) -> float | None:
+        """Do what is due at least each so many seconds; None where nothing is."""
 
 
 class Supervisor:
@@ -190,10 +215,12 @@ class Supervisor:
         return 0
 
     def _next_signal(self) -> int | None:
-        """Wait for a signal; None when a child is due before one comes."""
-        if not self._due:
+        """Wait for a signal; None when something is due before one comes."""
+        seconds = self._children.look_after()
+        if not self._due and seconds is None:
             return signal.sigwaitinfo(_PARENTS_SIGNALS).si_signo
-        patience = max(0.0, min(self._due.values()) - time.monotonic())
+        patience = min(self._due.values(), default=math.inf) - time.monotonic()
+        patience = max(0.0, min(patience, math.inf if seconds is None else seconds))
         received = signal.sigtimedwait(_PARENTS_SIGNALS, patience)
         return None if received is None else received.si_signo
 

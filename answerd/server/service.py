@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 
 from answerd.config import Config
-from answerd.server import allocator, gc_tuning
+from answerd.server import allocator, gc_tuning, systemd
 from answerd.server.processes import InterimWorker, Supervisor, block_signals, stop_requested
 from answerd.server.replication import REPLICATOR, run_replicator
 from answerd.server.request_log import RequestLog
@@ -83,6 +83,7 @@ class _Several:
             self._sockets[REPLICATOR] = []
         self.names = list(self._sockets)
         self._is_announced = False
+        self._watchdog = systemd.Watchdog()
         service.counters.attach(service.config.workers + 2)
 
     def run(self) -> int:
@@ -95,10 +96,11 @@ class _Several:
             service.log,
         )
         try:
-            _load_for_all(service, self.announce)
+            _load_for_all(service, self.announce, self._watchdog)
         except _Stopped:
             for listening in service.sockets:  # no worker will take over what the interim worker leaves
-                refuse_new(listening)
+                if not service.is_activated:
+                    refuse_new(listening)
                 listening.close()
             interim_worker.end(service.config.timeout_seconds)
             service.log.service("stopped while loading")
@@ -126,6 +128,7 @@ class _Several:
         self.service.counters.add("answerd_workers_replaced_total")
         if index < self.service.config.workers:
             self.service.admission.reset(index)
+            self.service.heartbeats.forget(index)
 
     def announce(self) -> None:
         """Say where requests are accepted; only once."""
@@ -135,11 +138,21 @@ class _Several:
 
     def reload(self) -> None:
         """Reload for the children that will be forked later."""
+        systemd.notify_reloading()
         self.service.reload(says=True)
         self.service.say_fingerprint()
+        systemd.notify(systemd.READY)
+
+    def look_after(self) -> float | None:
+        """Tell the service manager that the workers live, as long as all of them do."""
+        seconds = self._watchdog.seconds
+        if seconds is not None:
+            self._watchdog.ping(lambda: self.service.heartbeats.are_younger_than(2 * seconds))
+        return seconds
 
     def stop_accepting(self) -> None:
         """Close the listening sockets that the parent holds open for its children."""
+        systemd.notify(systemd.STOPPING)
         for sockets in self._sockets.values():
             for inherited in sockets:
                 inherited.close()
@@ -152,7 +165,7 @@ class _Several:
         return worker.run()
 
 
-def _load_for_all(service: Service, announce: Callable[[], None]) -> None:
+def _load_for_all(service: Service, announce: Callable[[], None], watchdog: systemd.Watchdog) -> None:
     """What the children share: the answer set, its answers, its problems. What cannot be done here each does by itself.
 
     ``announce`` is called if it takes long. Raises `_Stopped`.
@@ -164,6 +177,7 @@ def _load_for_all(service: Service, announce: Callable[[], None]) -> None:
         if stop_requested():
             raise _Stopped
         gc_tuning.freeze_new()
+        watchdog.ping()
         if time.monotonic() > until:
             announce()
 

@@ -47,7 +47,7 @@ def local_addresses() -> list[str]:
 def _local_ipv4() -> Iterator[str]:
     """Yield what fib_trie has as ``/32 host LOCAL`` below a line with an address."""
     address = ""
-    for line in _lines_of("/proc/net/fib_trie"):
+    for line in _lines_of("/proc/self/net/fib_trie"):
         if "|--" in line:
             address = line.split()[-1]
         elif "/32 host LOCAL" in line:
@@ -56,7 +56,7 @@ def _local_ipv4() -> Iterator[str]:
 
 def _local_ipv6() -> Iterator[str]:
     """Yield the addresses of if_inet6: 32 hex digits at the beginning of each line."""
-    for line in _lines_of("/proc/net/if_inet6"):
+    for line in _lines_of("/proc/self/net/if_inet6"):
         yield str(IPv6Address(bytes.fromhex(line.split()[0])))
 
 

@@ -15,6 +15,7 @@ from answerd import __version__
 from answerd.addresses import Address, is_public
 from answerd.answers.sources import Sources
 from answerd.config import RELOADED, SETTINGS, Config, ConfigError, open_to_all, read_config
+from answerd.server import systemd
 from answerd.server.access import Access
 from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
 from answerd.server.answer_set import Preparation
@@ -25,7 +26,7 @@ from answerd.server.live_set import WriteCounter
 from answerd.server.long_work import LongWork
 from answerd.server.metrics import make_counters
 from answerd.server.peer import with_port
-from answerd.server.processes import log_reopened
+from answerd.server.processes import Heartbeats, log_reopened
 from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens, TokensError, read_tokens
 from answerd.server.sockets import bind, local_addresses
@@ -57,6 +58,8 @@ class Service:
     secrets: SecretFiles
     sources: Sources
     metrics_socket: socket.socket | None
+    is_activated: bool  # the service manager holds the listening sockets, and goes on holding them
+    heartbeats: Heartbeats
     counters: Counters
     installs: SharedInstalls | None = None
     generation: WriteCounter = field(default_factory=WriteCounter)
@@ -79,6 +82,7 @@ class Service:
         if self.metrics_socket is not None:
             self.log.service(f"metrics at {_bound(self.metrics_socket)}")
         self.log.service(self.announcement)
+        systemd.notify(systemd.READY, f"STATUS={self.announcement}")
 
     def reload(self, *, says: bool) -> None:
         """SIGHUP: the log file, the tokens and the certificate, anew; what cannot be read leaves the old in use.
@@ -143,9 +147,11 @@ def prepare(config: Config, log: RequestLog) -> Service:
         named = read_tokens(config.tokens_file) if config.tokens_file else ()
     except TokensError as error:
         raise StartupError(f"SERVICE_TOKENS_FILE: {error}") from None
-    sockets = _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
-    admin_socket = _bind("SERVICE_ADMIN_ADDR", config.admin, 1)[0] if config.admin else None
-    metrics_socket = _bind("SERVICE_METRICS_ADDR", config.metrics, 1)[0] if config.metrics else None
+    given = _given_sockets()
+    sockets = _shared(given.get(systemd.ANSWERS), config.workers)
+    sockets = sockets or _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
+    admin_socket = _one(given.get(systemd.ADMIN), "SERVICE_ADMIN_ADDR", config.admin)
+    metrics_socket = _one(given.get(systemd.METRICS), "SERVICE_METRICS_ADDR", config.metrics)
     if descriptors.warning:
         log.service(f"warning: {descriptors.warning}")
     secrets = SecretFiles(config.secrets_dir)
@@ -169,6 +175,8 @@ def prepare(config: Config, log: RequestLog) -> Service:
         secrets,
         sources_of(secrets),
         metrics_socket,
+        systemd.ANSWERS in given,
+        Heartbeats(config.workers),
         make_counters(config.workers + 3),  # one each for the interim worker, the other listeners and the parent
     )
     if states is not None:
@@ -194,6 +202,29 @@ def _catch_up(store: Store, log: RequestLog) -> None:
             store.catch_up()
         except StoreError as error:
             log.service(f"warning: {error}; starting with what this node's replica has")
+
+
+def _given_sockets() -> dict[str, list[socket.socket]]:
+    try:
+        return systemd.take_sockets(os.environ)
+    except OSError as error:
+        raise StartupError(f"socket activation: {error.strerror or error}") from None
+
+
+def _shared(given: list[socket.socket] | None, workers: int) -> list[socket.socket]:
+    """Return the socket that the service manager holds, once for each worker: they accept from one queue."""
+    if not given:
+        return []
+    if len(given) > 1:
+        raise StartupError("socket activation: one socket is possible for answers, the unit has several")
+    return [given[0].dup() for _ in range(workers - 1)] + given
+
+
+def _one(given: list[socket.socket] | None, setting: str, address: Address | None) -> socket.socket | None:
+    """Return the socket of a listener beside the answer endpoint's; None where there is none. Raises `StartupError`."""
+    if address is None:
+        return None
+    return given[0] if given else _bind(setting, address, 1)[0]
 
 
 def _bind(setting: str, address: Address, count: int) -> list[socket.socket]:

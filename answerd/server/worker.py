@@ -16,7 +16,7 @@ from typing import cast
 import gevent
 from gevent.event import Event
 
-from answerd.server import admin_app, allocator, answer_app
+from answerd.server import admin_app, allocator, answer_app, systemd
 from answerd.server.admin.routes import DOCUMENT_LIMIT
 from answerd.server.admin_app import make_admin_app
 from answerd.server.admission import Admission
@@ -44,6 +44,9 @@ ADMIN_ACCEPTS_AT_ONCE = 32
 METRICS_CONNECTIONS = 32
 """Connections in flight that the listener of the metrics admits: a few scrapers."""
 
+BEAT_SECONDS = 1.0
+"""How often a worker says that its loop goes round."""
+
 LAST_WRITES_SECONDS = 1.0
 """How long a disk may hold up the end of the service."""
 
@@ -67,6 +70,7 @@ class Worker:
         self.stopping = Event()
         self.listeners: list[Listener] = []
         self.guard: WriteGuard | None = None
+        self._beating: int | None = None
         self.answers = AnswerSet(
             service.loader,
             service.generation,
@@ -84,6 +88,8 @@ class Worker:
         service, config = self.service, self.service.config
         slot = config.workers if self.is_interim else worker
         service.admission.attach(slot)
+        if not self.is_interim:
+            self._beating = worker
         service.counters.attach(slot)
         if service.installs is not None:
             service.installs.commits.attach(config.workers + 1 if self.is_interim else worker)
@@ -182,6 +188,8 @@ class Worker:
         self._install_signal_handlers()
         self.service.long_work.begin()
         watch = gevent.spawn(self.answers.watch)
+        if self._beating is not None:
+            gevent.spawn(self._beat_for_ever, self._beating)
         gevent.spawn(self._trim_for_ever)
         if self.installs is not None:
             gevent.spawn(self.installs.watch)
@@ -200,8 +208,10 @@ class Worker:
         self.stopping.wait()
         if announce:
             self.service.log.service("stopping: what is in flight is finished")
+            systemd.notify(systemd.STOPPING)
         until = time.monotonic() + self.service.config.timeout_seconds
-        drains = [gevent.spawn(one.drain, until, hands_over=self.is_interim) for one in self.listeners]
+        hands_over = self.is_interim or self.service.is_activated
+        drains = [gevent.spawn(listener.drain, until, hands_over=hands_over) for listener in self.listeners]
         gevent.joinall(drains)
         watch.kill(block=False)
         if self.installs is not None:
@@ -211,6 +221,15 @@ class Worker:
         if announce:
             self.service.log.service("stopped")
         return 0
+
+    def _beat_for_ever(self, worker: int) -> None:
+        """Tell the parent, or the service manager where there is no parent, that the loop goes round."""
+        watchdog = systemd.Watchdog()
+        while True:
+            self.service.heartbeats.beat(worker)
+            if self.parent_pipe is None:
+                watchdog.ping()
+            gevent.sleep(BEAT_SECONDS if watchdog.seconds is None else min(BEAT_SECONDS, watchdog.seconds / 2))
 
     def _trim_for_ever(self) -> None:
         trimmer = allocator.Trimmer()
@@ -255,6 +274,8 @@ class Worker:
     def _reload(self) -> None:
         """SIGHUP: the log file, the settings, the certificate and the store, anew."""
         service = self.service
+        if self.parent_pipe is None:
+            systemd.notify_reloading()
         service.reload(says=self.parent_pipe is None)
         for listener in self.listeners:
             if listener.tls is not None and service.certificate is not None:
@@ -262,6 +283,7 @@ class Worker:
         service.log.service("reloading")
         if self.parent_pipe is None:
             service.say_fingerprint()
+            systemd.notify(systemd.READY)
         self.answers.look_at_everything()
 
 

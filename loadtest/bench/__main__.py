@@ -9,6 +9,7 @@ Groups (all of them when none is named):
   cold       every machine asks once right after a load, against the same once more
   scale      the templated answer from fleets of different sizes
   selectors  few and many groups that claim by match
+  inventory  rows of an inventory and one document, against a document for each machine
   load       load time, reload after one change, memory, idling, in both stores
   workers    two workers against one by CPU time
   write      PUT through the admin API, small and large set
@@ -40,7 +41,7 @@ from typing import Any
 
 from docopt import docopt
 
-from loadtest.bench import loading, report, storm, throughput, writing
+from loadtest.bench import inventory, loading, report, storm, throughput, writing
 from loadtest.bench.against import against
 from loadtest.bench.figures import FULL, QUICK, Effort, Figure
 from loadtest.bench.load import WrongAnswers, generator_name
@@ -52,6 +53,7 @@ GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
     "cold": storm.cold,
     "scale": throughput.scale,
     "selectors": throughput.selectors,
+    "inventory": inventory.inventory,
     "load": loading.load,
     "workers": throughput.workers,
     "write": writing.write,

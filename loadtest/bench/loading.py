@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,27 +44,29 @@ def load(effort: Effort) -> list[Figure]:
 def _one_store(effort: Effort, store: str, answers: AnswerSet) -> list[Figure]:
     named = f"{effort.load:,} machines in {store}"
     with answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600}, wait=False) as server:
-        figures = _loading(server, named)
+        figures = starting(server, named)
         contestant = Contestant(named, server, shapes.TEMPLATED_POST, effort.load)
         carry_out(contestant.order())
-        figures += _changing(contestant, answers, effort, store)
+        machine = Machine(effort.load // 2)
+        versions = [(*templated_document(machine, mark), machine.host + mark) for mark in marks(effort)]
+        figures += changing(contestant, answers, versions, machine, IN_FORCE[store])
         settle(server)
-        figures.append(_memory(server, f"{named}, 1 worker", Bar(at_most=1_024)))
+        figures.append(memory(server, f"{named}, 1 worker", Bar(at_most=1_024)))
         before = server.process.cpu_seconds()
         time.sleep(_IDLE_SECONDS)
         share = 100 * (server.process.cpu_seconds() - before) / _IDLE_SECONDS
-        figures.append(Figure(f"{named}: idle", _once(share), "% of a core", Bar(at_most=1)))
+        figures.append(Figure(f"{named}: idle", once(share), "% of a core", Bar(at_most=1)))
     with answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600, "SERVICE_WORKERS": 2}, wait=False) as server:
-        figures += _loading(server, f"{named}, 2 workers")
+        figures += starting(server, f"{named}, 2 workers")
         sample = Contestant(named, server, shapes.TEMPLATED_POST, effort.load).order()
         for label, order in (("", sample), (", every machine answered", replace(sample, step=1))):
             carry_out(order)
             settle(server)
-            figures.append(_memory(server, f"{named}, 2 workers{label}", Bar(at_most=1_024)))
+            figures.append(memory(server, f"{named}, 2 workers{label}", Bar(at_most=1_024)))
     return figures
 
 
-def _loading(server: Server, named: str) -> list[Figure]:
+def starting(server: Server, named: str) -> list[Figure]:
     """From the start of the process until nothing goes on in the background, ``/health`` being asked all the while."""
     loaded: list[float] = []
     settled: list[float] = []
@@ -91,12 +94,12 @@ def _loading(server: Server, named: str) -> list[Figure]:
     loading = max((took for began, took in waits if began < loaded[0]), default=0.0)
     preparing = max((took for began, took in waits if began >= loaded[0]), default=0.0)
     return [
-        Figure(f"{named}: load", _once(loaded[0] - server.started), "s", Bar(at_most=20)),
-        Figure(f"{named}: /health answers after", _once(up - server.started), "s"),
-        Figure(f"{named}: longest wait for /health while loading", _once(loading), "ms"),
-        Figure(f"{named}: longest wait for /health while answers are prepared", _once(preparing), "ms", Bar(at_most=5)),
-        Figure(f"{named}: load and preparation together", _once(settled[0] - server.started), "s"),
-        Figure(f"{named}: CPU of load and preparation", _once(server.process.cpu_seconds()), "s"),
+        Figure(f"{named}: load", once(loaded[0] - server.started), "s", Bar(at_most=20)),
+        Figure(f"{named}: /health answers after", once(up - server.started), "s"),
+        Figure(f"{named}: longest wait for /health while loading", once(loading), "ms"),
+        Figure(f"{named}: longest wait for /health while answers are prepared", once(preparing), "ms", Bar(at_most=5)),
+        Figure(f"{named}: load and preparation together", once(settled[0] - server.started), "s"),
+        Figure(f"{named}: CPU of load and preparation", once(server.process.cpu_seconds()), "s"),
     ]
 
 
@@ -120,11 +123,24 @@ def settle(server: Server, share: float = _SETTLED_SHARE) -> float:
             return began
 
 
-def _changing(contestant: Contestant, answers: AnswerSet, effort: Effort, store: str) -> list[Figure]:
-    """One document is changed, again and again, while others go on asking at a steady pace."""
-    machine = Machine(effort.load // 2)
+def marks(effort: Effort) -> list[str]:
+    """What each version of a changed document has in its machine's name."""
+    return [f"-changed-{number}" for number in range(effort.changes)]
+
+
+def changing(
+    contestant: Contestant,
+    answers: AnswerSet,
+    versions: Sequence[tuple[str, str, str]],
+    machine: Machine,
+    in_force_bar: Bar,
+) -> list[Figure]:
+    """One document is changed, again and again, while others go on asking at a steady pace.
+
+    ``versions``: the name and text of each version, and what only its answer to ``machine`` holds.
+    """
     request, port = contestant.shape.request(machine), contestant.server.port
-    seconds = _QUIET_SECONDS + effort.changes * (1.0 + _AFTER_CHANGE_SECONDS) + 1.0
+    seconds = _QUIET_SECONDS + len(versions) * (1.0 + _AFTER_CHANGE_SECONDS) + 1.0
     order = replace(contestant.order(), seconds=seconds, pace=_PACE, delays=True)
     process = contestant.server.process
     windows: list[tuple[float, float]] = []
@@ -132,12 +148,11 @@ def _changing(contestant: Contestant, answers: AnswerSet, effort: Effort, store:
     in_force: list[float] = []
     with generating(order) as outcome:
         time.sleep(_QUIET_SECONDS)
-        for number in range(effort.changes):
-            mark = f"-changed-{number}"
+        for name, text, proof in versions:
             before, waited_before = time.monotonic(), process.waited_seconds()
-            answers.change(*templated_document(machine, mark))
+            answers.change(name, text)
             committed = time.monotonic()
-            while (machine.host + mark).encode() not in ask(port, request):
+            while proof.encode() not in ask(port, request):
                 if time.monotonic() - committed > 30:
                     raise RuntimeError(f"{contestant.label}: a change was not in force after 30 s")
                 time.sleep(_HEALTH_PAUSE)
@@ -152,19 +167,19 @@ def _changing(contestant: Contestant, answers: AnswerSet, effort: Effort, store:
     ]
     quiet = [1_000 * took for sent, took in result.delays if sent < windows[0][0] - took]
     return [
-        Figure(f"{contestant.label}: one change in force after", Spread.of(in_force), "ms", IN_FORCE[store]),
+        Figure(f"{contestant.label}: one change in force after", Spread.of(in_force), "ms", in_force_bar),
         Figure(f"{contestant.label}: longest delay of others meanwhile", Spread.of(longest), "ms", Bar(at_most=20)),
         Figure(f"{contestant.label}: time the service waited for its core meanwhile", Spread.of(waited), "ms"),
-        Figure(f"{contestant.label}: longest delay in {_QUIET_SECONDS:g} s before", _once(max(quiet, default=0)), "ms"),
+        Figure(f"{contestant.label}: longest delay in {_QUIET_SECONDS:g} s before", once(max(quiet, default=0)), "ms"),
     ]
 
 
-def _memory(server: Server, named: str, bar: Bar | None) -> Figure:
+def memory(server: Server, named: str, bar: Bar | None) -> Figure:
     """All processes together, each shared page counted once (PSS)."""
     _, proportional = server.process.memory()
-    return Figure(f"{named}: memory of all processes", _once(proportional), "MB", bar)
+    return Figure(f"{named}: memory of all processes", once(proportional), "MB", bar)
 
 
-def _once(value: float) -> Spread:
+def once(value: float) -> Spread:
     """A figure that is measured once in a run."""
     return Spread(value, value, value)

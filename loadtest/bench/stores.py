@@ -93,4 +93,8 @@ def _columns(name: str) -> tuple[str, str, str, str]:
     """Kind, identifier, identity and format of a document by its flat name."""
     folder, _, file = name.rpartition("/")
     identifier, _, extension = file.rpartition(".")
-    return "group" if folder else "machine", identifier, identity(identifier), extension
+    return _KINDS[folder], identifier, identity(identifier), extension
+
+
+_KINDS = {"": "machine", "groups": "group", "inventory": "inventory"}
+"""The kind of the documents in a folder of the flat layout."""

@@ -147,3 +147,10 @@ def test_the_table_of_labels_is_that_of_the_program() -> None:
     section = page.partition("\n## Labels that installers send\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (.+?) \| (`.+) \|$", section, re.MULTILINE)
     assert {who: frozenset(re.findall(r"`([^`]+)`", labels)) for who, labels in rows} == SENT
+
+
+def test_a_missing_secret_is_a_problem_whatever_else_an_answer_lacks(fleet: Fleet) -> None:
+    report = fleet.write({"node1.toml": 'x = "{{ serial }}"\ny = "{{ secret.gone }}"\n'}).check()
+    (problem,) = report.problems
+    assert "secret" in problem
+    assert any("'serial'" in note for note in report.notes)

@@ -109,6 +109,7 @@ def test_the_overview_fits_80_columns_and_names_every_command(shell: Shell) -> N
         pytest.param(["diff", "nowhere"], "nowhere", id="diff with what is not there"),
         pytest.param(["import", "nowhere"], "nowhere", id="import of what is not there"),
         pytest.param(["import", "--prune", "answers/node1.toml"], "is no directory", id="import of a file"),
+        pytest.param(["validate-answer", "--format", "tmol", "x"], "did you mean toml?", id="a format to judge by"),
         pytest.param(["validate-answer", "nowhere.toml"], "nowhere", id="validate-answer of what is not there"),
     ],
 )

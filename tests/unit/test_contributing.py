@@ -19,7 +19,7 @@ STAGES = dict(
     re.findall(r'^    stage "([\w -]+)" (.+)$', (CHECKOUT / "scripts" / "test").read_text("utf-8"), re.MULTILINE)
 )
 
-PLACEHOLDERS = {"docs/page.md", "docs/diagrams/NAME.dot"}
+PLACEHOLDERS = {"docs/page.md", "docs/NAME.md", "docs/diagrams/NAME.dot"}
 
 
 def test_every_file_that_is_named_exists() -> None:

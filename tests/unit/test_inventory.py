@@ -18,7 +18,7 @@ from answerd.formats.template import SECRETS
 from answerd.identity import identity
 from answerd.inventory.editing import with_row, with_rows_added, without_row
 from answerd.inventory.records import UnreadableError, written
-from answerd.inventory.rows import RESERVED_BEGINNING, RESERVED_COLUMNS, judged, notes
+from answerd.inventory.rows import RESERVED_BEGINNING, RESERVED_COLUMNS, identities_of_sound, judged, notes
 from answerd.inventory.table import Table, read_table, table_after
 
 MAC = "98:fa:9b:50:d8:10"
@@ -126,6 +126,8 @@ def test_what_a_row_identifies(text: str, identities: list[str]) -> None:
     found, fault = judge(text)
     assert fault is None
     assert list(found) == identities
+    row = read_table("inventory.csv", text).rows[0]
+    assert identities_of_sound(row.layout, row.cells()) == found == row.identities()
 
 
 @pytest.mark.parametrize(

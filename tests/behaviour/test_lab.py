@@ -1,0 +1,103 @@
+"""examples/lab: one table and one document for each kind of machine answer 140 machines. Rules: docs/inventory.md."""
+
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.resolve import resolve
+from answerd.answers.sources import Sources
+from answerd.check import check
+from answerd.commands.common import configured_sources
+from answerd.errors import NotClaimed
+from answerd.facts import Facts, Request
+from answerd.inventory.rows import Row
+from answerd.store.files import FileStore
+from answerd.store.loader import loaded
+from answerd.validators import Tools, validate
+
+LAB = Path(__file__).parents[2] / "examples" / "lab"
+KINDS = {"ubuntu": ("ubuntu", "user-data"), "rocky": ("ks",), "proxmox": ("proxmox",)}
+"""The path that the machines of each kind ask for."""
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return loaded(FileStore(LAB / "answers"))
+
+
+@pytest.fixture
+def sources(monkeypatch: pytest.MonkeyPatch) -> Sources:
+    monkeypatch.setenv("SERVICE_SECRETS_DIR", str(LAB / "secrets"))
+    return configured_sources(by_directory=True)
+
+
+def rows(catalogue: Catalogue) -> list[Row]:
+    assert catalogue.inventory is not None
+    return list(catalogue.inventory.rows())
+
+
+def answer(catalogue: Catalogue, sources: Sources, row: Row, path: str) -> str:
+    """What the machine of a row gets, which says nothing but its MAC address."""
+    return resolve(catalogue, Facts(Request(path, f"mac={row.values()['mac'][0]}")), sources=sources).body.decode()
+
+
+def test_check_finds_no_problem_and_nothing_that_no_document_claims(catalogue: Catalogue, sources: Sources) -> None:
+    report = check(catalogue, Tools.none(), sources=sources)
+    assert report.problems == ()
+    assert report.rendered == 2 * 140 + 1
+    assert not [note for note in report.notes if "inventory.csv" in note]
+
+
+def test_every_machine_gets_its_own_answer_and_its_loader(catalogue: Catalogue, sources: Sources) -> None:
+    answers = set()
+    for row in rows(catalogue):
+        values = {label: found[0] for label, found in row.values().items()}
+        kind = KINDS[values["os"]]
+        body = answer(catalogue, sources, row, "/" + "/".join(kind[:1] + (values["id"],) * (len(kind) - 1) + kind[1:]))
+        extension = {"ubuntu": "yaml", "rocky": "ks", "proxmox": "toml"}[values["os"]]
+        assert validate(body, extension, tools=Tools.none()).findings == ()
+        assert values["id"] in body
+        loader = answer(catalogue, sources, row, "/ipxe")
+        assert f"\ngoto {values['os']}\n" in loader
+        answers |= {body, loader}
+    assert len(rows(catalogue)) == 140
+    assert len(answers) == 280
+
+
+def test_values_of_a_row_stand_where_they_belong(catalogue: Catalogue, sources: Sources) -> None:
+    by_id = {row.id: row for row in rows(catalogue)}
+    ubuntu = yaml.safe_load(answer(catalogue, sources, by_id["web-007"], "/ubuntu/web-007/user-data"))["autoinstall"]
+    assert ubuntu["network"]["ethernets"]["lan"]["match"] == {"macaddress": "00:00:5e:00:53:07"}
+    assert ubuntu["network"]["ethernets"]["lan"]["addresses"] == ["10.20.0.17/22"]
+    assert answer(catalogue, sources, by_id["web-007"], "/ubuntu/web-007/meta-data") == 'instance-id: "web-007"\n'
+    first = tomllib.loads(answer(catalogue, sources, by_id["pve-01"], "/proxmox"))
+    other = tomllib.loads(answer(catalogue, sources, by_id["pve-02"], "/proxmox"))
+    assert first["disk-setup"]["disk-list"] == ["nvme0n1", "nvme1n1"]
+    assert first["global"]["root-password-hashed"] != other["global"]["root-password-hashed"]
+    kickstart = answer(catalogue, sources, by_id["db-40"], "/ks")
+    assert "--ip=10.20.0.130 --netmask=255.255.252.0" in kickstart
+
+
+def test_names_addresses_and_serial_numbers_of_the_table_are_all_different(catalogue: Catalogue) -> None:
+    for column in ("id", "mac", "serial", "addr"):
+        assert len({row.values()[column][0] for row in rows(catalogue)}) == 140
+    networks = {ipaddress.ip_interface(row.values()["addr"][0]).network for row in rows(catalogue)}
+    assert networks == {ipaddress.ip_network("10.20.0.0/22")}
+
+
+@pytest.mark.parametrize("path", ["/ubuntu/user-data", "/ks", "/proxmox"])
+def test_a_machine_without_a_row_is_not_installed(catalogue: Catalogue, path: str) -> None:
+    with pytest.raises(NotClaimed):
+        resolve(catalogue, Facts(Request(path, "mac=00:00:5e:00:53:ff")))
+
+
+def test_the_readme_of_the_lab_names_every_file() -> None:
+    readme = (LAB / "README.md").read_text("utf-8")
+    files = [path.relative_to(LAB) for path in LAB.rglob("*") if path.is_file() and path.name != "README.md"]
+    assert [name for name in files if f"`{name}`" not in readme and f"`{name.parts[0]}/" not in readme] == []

@@ -1,0 +1,204 @@
+"""What the service manager hands over and is told: socket activation, readiness, reload, watchdog.
+
+The test is the manager: it holds the listening socket, and a datagram socket for what it is told.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from answerd.server import systemd
+from tests.support.processes import children
+from tests.support.replies import exchange, request_bytes
+from tests.support.service import environment, write_tree
+from tests.support.waiting import wait_until
+
+HOST = "127.0.0.1"
+# The number of the process that LISTEN_PID names is known to it alone.
+START = 'exec 3<&"$1"; shift; export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@"'
+
+
+@pytest.fixture
+def listening() -> Iterator[socket.socket]:
+    with socket.create_server((HOST, 0), backlog=4_096) as bound:
+        yield bound
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[socket.socket]:
+    """The socket that the service talks to."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bound:
+        bound.bind(str(tmp_path / "notify"))
+        bound.settimeout(20)
+        yield bound
+
+
+def start(tmp_path: Path, listening: socket.socket, log: Path, **settings: object) -> subprocess.Popen[bytes]:
+    """Start the service as systemd would, with the socket as descriptor 3."""
+    write_tree(tmp_path / "answers", {"default.ks": "lang en\n"})
+    given = {"SERVICE_ANSWERS_DIR": tmp_path / "answers", "SERVICE_LOG_FILE": log, "SERVICE_TIMEOUT_SECS": 5}
+    return subprocess.Popen(
+        ["bash", "-c", START, "bash", str(listening.fileno()), sys.executable, "-m", "answerd", "serve"],
+        env=environment(**given, **settings),
+        pass_fds=[listening.fileno()],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+class Clients:
+    """Machines that ask one after the other, from several threads."""
+
+    def __init__(self, address: tuple[str, int], threads: int = 4) -> None:
+        self.address = address
+        self.results: list[object] = []
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._ask) for _ in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def _ask(self) -> None:
+        while not self._ended.is_set():
+            try:
+                self.results.append(exchange(self.address, request_bytes("GET", "/ks", {})).status)
+            except OSError as error:
+                self.results.append(repr(error))
+
+    def wait_for(self, more: int) -> None:
+        wanted = len(self.results) + more
+        wait_until(lambda: len(self.results) >= wanted, 30)
+
+    def end(self) -> set[object]:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(30)
+        return set(self.results)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_restart_under_load_loses_no_request(tmp_path: Path, listening: socket.socket, workers: int) -> None:
+    log = tmp_path / "log"
+    first = start(tmp_path, listening, log, SERVICE_WORKERS=workers)
+    clients = Clients(listening.getsockname())
+    second = None
+    try:
+        clients.wait_for(50)
+        first.send_signal(signal.SIGTERM)
+        assert first.wait(20) == 0
+        second = start(tmp_path, listening, log, SERVICE_WORKERS=workers)
+        clients.wait_for(50)
+        assert clients.end() == {200}
+        second.terminate()
+        assert second.wait(20) == 0
+    finally:
+        for process in (first, second):
+            if process is not None:
+                process.kill()
+                process.wait()
+        clients.end()
+
+
+def received(manager: socket.socket, wanted: str) -> str:
+    """Return the first message that has a line like this."""
+    while True:
+        text = manager.recv(4_096).decode()
+        if re.search(wanted, text, re.MULTILINE):
+            return text
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_manager_hears_of_readiness_reload_life_and_end(
+    tmp_path: Path, listening: socket.socket, manager: socket.socket, workers: int
+) -> None:
+    process = start(
+        tmp_path,
+        listening,
+        tmp_path / "log",
+        SERVICE_WORKERS=workers,
+        NOTIFY_SOCKET=tmp_path / "notify",
+        WATCHDOG_USEC=4_000_000,
+    )
+    try:
+        port = listening.getsockname()[1]
+        assert f"listening on {HOST}:{port}," in received(manager, "^READY=1$")
+        received(manager, "^WATCHDOG=1$")
+        process.send_signal(signal.SIGHUP)
+        assert re.search(r"^MONOTONIC_USEC=\d+$", received(manager, "^RELOADING=1$"), re.MULTILINE)
+        received(manager, "^READY=1$")
+        if workers > 1:
+            worker = min(children(process.pid))
+            os.kill(worker, signal.SIGSTOP)
+            try:
+                manager.settimeout(3.5)
+                with pytest.raises(TimeoutError):  # noqa: PT012 (messages that were under way count for nothing)
+                    while True:
+                        received(manager, "^WATCHDOG=1$")
+            finally:
+                os.kill(worker, signal.SIGCONT)
+                manager.settimeout(20)
+        process.send_signal(signal.SIGTERM)
+        received(manager, "^STOPPING=1$")
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+# --- without a program ----------------------------------------------------------------------------------------------
+
+
+def test_sockets_of_another_process_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    environ = {"LISTEN_PID": "1", "LISTEN_FDS": "1", "LISTEN_FDNAMES": "answers", "OTHER": "x"}
+    assert systemd.take_sockets(environ) == {}
+    assert environ == {"OTHER": "x"}
+
+
+def test_sockets_are_given_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    sockets = [socket.create_server((HOST, 0)) for _ in range(3)]
+    first = min(bound.fileno() for bound in sockets)
+    by_number = {bound.fileno(): bound for bound in sockets}
+    if sorted(by_number) != list(range(first, first + 3)):
+        pytest.skip("the descriptors are not in a row")
+    monkeypatch.setattr(systemd, "FIRST_DESCRIPTOR", first)
+    environ = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "3", "LISTEN_FDNAMES": "answerd.socket:admin:metrics"}
+    taken = systemd.take_sockets(environ)
+    assert {name: [one.fileno() for one in given] for name, given in taken.items()} == {
+        systemd.ANSWERS: [first],
+        systemd.ADMIN: [first + 1],
+        systemd.METRICS: [first + 2],
+    }
+    for given in taken.values():
+        for one in given:
+            assert not one.get_inheritable()
+            one.detach()
+    for bound in sockets:
+        bound.close()
+
+
+@pytest.mark.parametrize(
+    ("interval", "process", "seconds"),
+    [("", "", None), ("0", "", None), ("4000000", "", 2.0), ("4000000", "1", None), ("x", "", None)],
+)
+def test_the_watchdog_has_half_of_its_interval(
+    monkeypatch: pytest.MonkeyPatch, interval: str, process: str, seconds: float | None
+) -> None:
+    monkeypatch.setenv("WATCHDOG_USEC", interval)
+    monkeypatch.setenv("WATCHDOG_PID", process)
+    assert systemd.Watchdog().seconds == seconds
+
+
+def test_nothing_is_sent_without_a_manager_and_no_fault_of_it_matters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
+    systemd.notify(systemd.READY)
+    monkeypatch.setenv("NOTIFY_SOCKET", "/nowhere/notify")
+    systemd.notify(systemd.READY)
