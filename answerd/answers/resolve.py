@@ -86,10 +86,6 @@ def resolve(
         return _side_file(catalogue, question, side_file, sources)
 
 
-MANY_HOLES = 2_000
-"""Holes of an answer that take some milliseconds to be filled."""
-
-
 def _answer(
     catalogue: Catalogue,
     question: Question,
@@ -114,8 +110,7 @@ def _answer(
     body = prepared.static
     if body is None:
         values = Values(selection, facts, sources, catalogue)
-        is_long = len(prepared.holes) > MANY_HOLES
-        body = catalogue.elsewhere(lambda: prepared.fill(values)) if is_long else prepared.fill(values)
+        body = catalogue.elsewhere(lambda: prepared.fill(values)) if prepared.takes_long else prepared.fill(values)
         if is_blank(body) and not may_be_blank:
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
     if len(body) > LARGEST_ANSWER:
