@@ -30,6 +30,7 @@ from answerd.server.capture import Recorder
 from answerd.server.exchange import Exchange, exchange_of
 from answerd.server.http_parser import HttpRequest
 from answerd.server.installs import LiveInstalls
+from answerd.server.long_work import TooLate, waiting_client
 from answerd.server.metrics import PROBE
 from answerd.server.probes import Readiness, is_probe, probe
 from answerd.server.report_app import is_report, refusal_of_report, take_report
@@ -150,8 +151,7 @@ def _answer(
     if len(request.body) <= LARGE:
         return _resolved(exchange, catalogue, Facts(request), sources, installs)
     if not _large_bodies.acquire(timeout=max(0.0, exchange.client.respond_by - monotonic())):
-        bottle.response.set_header("Retry-After", "2")
-        return _refuse(exchange, SERVICE_UNAVAILABLE, "the service is busy with large bodies, try again in 2 seconds")
+        return _busy(exchange, "large bodies")
     try:
         if not _readers:
             _readers.append(ThreadPool(1))
@@ -172,8 +172,11 @@ def _resolved(
     sources: Sources,
     installs: LiveInstalls | None,
 ) -> bytes:
+    waiting_client.set(exchange.client)
     try:
         found = resolve(catalogue(), facts, sources=sources)
+    except TooLate:
+        return _busy(exchange, "large documents")
     except AnswerError as error:
         if installs is not None and isinstance(error, NotClaimed):
             installs.unclaimed(facts)
@@ -240,6 +243,12 @@ def _read(request: Request, catalogue: Catalogue) -> Facts:
                 select(catalogue, question_of(asked, asked.extensions))
     # Where a selector names the state, which only the loop knows and which may change, what was found does not count.
     return Facts(request, same_body=facts) if asked_state else facts
+
+
+def _busy(exchange: Exchange, what: str) -> bytes:
+    """Return the refusal of a request whose turn did not come before its client's deadline."""
+    bottle.response.set_header("Retry-After", "2")
+    return _refuse(exchange, SERVICE_UNAVAILABLE, f"the service is busy with {what}, try again in 2 seconds")
 
 
 def _refuse(exchange: Exchange, status: int, reason: str) -> bytes:
