@@ -97,7 +97,12 @@ setup(
     license_files=["LICENSE"],
     python_requires=">=3.11",
     packages=find_packages(include=["answerd", "answerd.*"]),
-    package_data={"answerd": ["py.typed"], "answerd.boot": ["templates/*"], "answerd.server.admin": ["openapi.yaml"]},
+    package_data={
+        "answerd": ["py.typed"],
+        "answerd.boot": ["templates/*"],
+        "answerd.server.admin": ["openapi.yaml"],
+        "answerd.console": ["templates/*", "static/*", "static/vendor/*"],
+    },
     install_requires=RUNTIME,
     extras_require=EXTRAS,
     data_files=[

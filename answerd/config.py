@@ -46,6 +46,7 @@ MOST_TOKENS = 2
 """Tokens that one setting may hold: the one in use and its successor."""
 
 _DIGITS = re.compile(r"[0-9]+\Z")
+_HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?\Z")
 
 
 class ConfigError(Exception):
@@ -132,6 +133,15 @@ def parse_tokens(text: str) -> tuple[str, ...]:
     return tokens
 
 
+def parse_names(text: str) -> tuple[str, ...]:
+    """Return host names separated by commas, in lower case. Raise `ValueError` with the reason."""
+    names = tuple(name.strip().lower() for name in text.split(",") if name.strip())
+    wrong = next((name for name in names if not _HOST_NAME.match(name)), None)
+    if wrong is not None:
+        raise ValueError(f"{brief(wrong)} is no host name: write it without scheme and port")
+    return names
+
+
 @dataclass(frozen=True)
 class Config:
     """Every setting, parsed and checked as far as it can be without touching the machine.
@@ -182,6 +192,16 @@ class Config:
     history_days: int | None = _number(
         "SERVICE_HISTORY_DAYS", None, "days for which the history is kept; unset means for ever", MOST_DAYS
     )
+    console: Address | None = _setting(
+        "SERVICE_CONSOLE_ADDR", None, "address of the console; unset means off", Address.parse
+    )
+    console_hosts: tuple[str, ...] = _setting(
+        "SERVICE_CONSOLE_HOSTS",
+        None,
+        "host names, besides addresses and localhost, by which browsers reach the console",
+        parse_names,
+        unset=(),
+    )
     trusted_proxies: tuple[Network, ...] = _setting(
         "SERVICE_TRUSTED_PROXIES", None, "networks whose X-Forwarded-For is believed", parse_networks, unset=()
     )
@@ -204,6 +224,11 @@ class Config:
 
     sources: Mapping[str, Source] = field(default_factory=dict, hash=False)
     warnings: tuple[str, ...] = ()
+
+    @property
+    def shares_console(self) -> bool:
+        """Whether the console is at the address of the admin API: one listener then."""
+        return self.console is not None and self.console == self.admin and self.console.port != 0
 
     @property
     def is_open(self) -> bool:
@@ -318,20 +343,31 @@ def _contradictions(config: Config) -> Iterator[str]:
         yield f"SERVICE_ADMIN_TOKEN is too short: it needs at least {TOKEN_LENGTH} characters"
     if config.admin and config.admin.port and config.admin == config.listen:
         yield f"SERVICE_ADMIN_ADDR and SERVICE_LISTEN_ADDR are both {config.admin}: the admin API needs its own"
-    if config.metrics and config.metrics.port:
-        for name, other in (("SERVICE_LISTEN_ADDR", config.listen), ("SERVICE_ADMIN_ADDR", config.admin)):
-            if config.metrics == other:
-                yield f"SERVICE_METRICS_ADDR and {name} are both {other}: metrics need an address of their own"
+    yield from _clashes(config)
     if config.tls_cert and not config.tls_key:
         yield "SERVICE_TLS_CERT is set without SERVICE_TLS_KEY: set both, or neither"
     if config.tls_key and not config.tls_cert:
         yield "SERVICE_TLS_KEY is set without SERVICE_TLS_CERT: set both, or neither"
 
 
+def _clashes(config: Config) -> Iterator[str]:
+    """Yield what is wrong with the addresses of the console and of the metrics beside those of the others."""
+    if config.console and not config.admin_tokens:
+        yield f"SERVICE_CONSOLE_ADDR is set without SERVICE_ADMIN_TOKEN: set one of {TOKEN_LENGTH} characters or more"
+    if config.console and config.console.port and config.console == config.listen:
+        yield f"SERVICE_CONSOLE_ADDR and SERVICE_LISTEN_ADDR are both {config.console}: the console needs its own"
+    if config.metrics and config.metrics.port:
+        for name, other in (("SERVICE_LISTEN_ADDR", config.listen), ("SERVICE_ADMIN_ADDR", config.admin)):
+            if config.metrics == other:
+                yield f"SERVICE_METRICS_ADDR and {name} are both {other}: metrics need an address of their own"
+
+
 def _risks(config: Config) -> Iterator[str]:
     """Yield what the operator should know although the service runs."""
     if config.admin and not config.admin.is_loopback:
         yield f"SERVICE_ADMIN_ADDR is {config.admin}, not a loopback address: others can reach the admin API"
+    if config.console and not config.console.is_loopback:
+        yield f"SERVICE_CONSOLE_ADDR is {config.console}, not a loopback address: others can reach the console"
     if config.metrics and not config.metrics.is_loopback:
         yield f"SERVICE_METRICS_ADDR is {config.metrics}, not a loopback address: others can read the metrics"
     if any(len(token) < TOKEN_LENGTH for token in config.answer_tokens):

@@ -78,10 +78,6 @@ def resolve(
         return _side_file(catalogue, facts, side_file, acceptable, assumed, sources=sources)
 
 
-MANY_HOLES = 2_000
-"""Holes of an answer that take some milliseconds to be filled."""
-
-
 def _answer(
     catalogue: Catalogue, selection: Selection, facts: Facts, sources: Sources, *, may_be_blank: bool = False
 ) -> Answer:
@@ -89,8 +85,7 @@ def _answer(
     body = prepared.static
     if body is None:
         values = Values(selection, facts, sources)
-        is_long = len(prepared.holes) > MANY_HOLES
-        body = catalogue.elsewhere(lambda: prepared.fill(values)) if is_long else prepared.fill(values)
+        body = catalogue.elsewhere(lambda: prepared.fill(values)) if prepared.takes_long else prepared.fill(values)
         if is_blank(body) and not may_be_blank:
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
     if len(body) > LARGEST_ANSWER:

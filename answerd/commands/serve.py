@@ -29,10 +29,11 @@ def run(_arguments: Arguments) -> int:
     from gevent import monkey  # noqa: PLC0415
 
     monkey.patch_all()
+    from answerd.console.wiring import make_console  # noqa: PLC0415
     from answerd.server.service import StartupError  # noqa: PLC0415
     from answerd.server.service import serve as run_service  # noqa: PLC0415
 
     try:
-        return run_service(config)
+        return run_service(config, make_console)
     except StartupError as error:
         raise CommandError(str(error)) from None

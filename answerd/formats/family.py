@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NewType, Protocol, TypeVar
 
 from answerd.errors import AnswerTooLarge
+from answerd.formats.filters import GROWING
 from answerd.formats.once import Once
 from answerd.formats.template import LONGEST_REMEMBERED, Lookup, Placeholder, Template, TemplateReader
 from answerd.memo import remembered
@@ -183,10 +184,13 @@ class Prepared:
     The bytes stand in a run of a block that several answers may share (`pack`): there may be a million of these.
     """
 
-    __slots__ = ("_begin", "_block", "_cuts", "holes", "once")
+    __slots__ = ("_begin", "_block", "_cuts", "holes", "once", "takes_long")
 
     def __init__(self, fragments: list[str | Slot], once: Once | None = None) -> None:
-        """``once`` is what the highest layer that has the control key says; None where none has it."""
+        """``once`` is what the highest layer that has the control key says; None where none has it.
+
+        ``takes_long`` then tells whether to fill it takes some milliseconds.
+        """
         self.once = once
         constant: list[bytes] = []
         holes: list[Slot] = []
@@ -201,6 +205,7 @@ class Prepared:
         self._begin = 0
         cuts = tuple(map(len, constant))
         self.holes, self._cuts = _alike(tuple(holes), cuts)
+        self.takes_long = len(holes) > MANY_HOLES or sum(map(_grows, holes)) > MANY_GROWING_HOLES
 
     @property
     def static(self) -> bytes | None:
@@ -256,8 +261,21 @@ class Prepared:
             at += sum(one._cuts)
 
 
+MANY_HOLES = 2_000
+"""Holes of an answer that take some milliseconds to be filled."""
+
+MANY_GROWING_HOLES = 16
+"""Holes with filters that grow their values that do: 32 filters of 64 KB take up to a millisecond."""
+
 _PACKED = 65_536
 """Bytes of an answer up to which it is put into a block with others; a larger one is a block by itself."""
+
+
+def _grows(slot: Slot) -> bool:
+    """Return whether a filter may make a long text of a short value in this place."""
+    return any(
+        name in GROWING for part in slot.template.parts if isinstance(part, Placeholder) for name, _ in part.filters
+    )
 
 
 def _weight(holes: tuple[Slot, ...]) -> int:

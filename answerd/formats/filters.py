@@ -14,8 +14,12 @@ from answerd.identity import mac_digits
 Filter = tuple[str, tuple[str, ...]]
 """A filter as a placeholder has it: its name and the texts in its parentheses."""
 
-LONGEST_FILTERED = 1_048_576
-"""Characters that ``replace`` and ``join`` make. A row of filters could double a value each time."""
+LONGEST_FILTERED = 65_536
+"""Characters that ``replace`` and ``join`` make, as many as a secret has. A row of filters could double a value each
+time."""
+
+GROWING = frozenset({"replace", "join"})
+"""The filters that make a longer text of a value."""
 
 MOST_PIECES = 1_000
 """Values that ``split`` makes of one, as many as a label has."""

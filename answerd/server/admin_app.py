@@ -166,6 +166,8 @@ class _Gate:
         if seconds:
             reason = {"error": f"too many wrong tokens, try again in {seconds} s"}
             raise json_response(TOO_MANY_REQUESTS, reason, {"Retry-After": seconds})
+        if exchange.is_session:
+            return
         authorization = environ.get("HTTP_AUTHORIZATION")
         caller = self.tokens.find(authorization)
         if caller is not None:

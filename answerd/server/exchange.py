@@ -25,7 +25,7 @@ class Exchange:
     (docs/http.md#behind-a-proxy), without port. ``outcome``: the words for the log line; ``extension``
     and ``kind``: the format of the answer and what answered, for the metrics (`answerd.server.metrics.OUTCOMES`).
     ``token_name``: the name of the token that it presented, where it has one, ``role`` what it may do
-    (`answerd.server.roles.Role`).
+    (`answerd.server.roles.Role`). ``is_session``: it presented no token, but comes with a session of the console.
     """
 
     request: HttpRequest
@@ -36,6 +36,7 @@ class Exchange:
     kind: str = ""
     token_name: str | None = None
     role: int = 0
+    is_session: bool = False
 
 
 def exchange_of(environ: Mapping[str, Any]) -> Exchange:

@@ -17,6 +17,7 @@ from functools import partial
 
 from answerd.config import Config
 from answerd.server import allocator, gc_tuning, systemd
+from answerd.server.console_parts import ConsoleFactory
 from answerd.server.processes import InterimWorker, Supervisor, block_signals, stop_requested
 from answerd.server.replication import REPLICATOR, run_replicator
 from answerd.server.request_log import RequestLog
@@ -35,8 +36,8 @@ INTERIM_WORKER_AFTER_SECONDS = 0.3
 """How long several workers may load before an interim worker answers in their place."""
 
 
-def serve(config: Config) -> int:
-    """Run until a signal ends it. Returns the exit status.
+def serve(config: Config, make_console: ConsoleFactory | None = None) -> int:
+    """Run until a signal ends it. Returns the exit status. ``make_console`` makes the console, where one is configured.
 
     Raises `StartupError`, `answerd.store.StoreError`: the service cannot start.
     """
@@ -49,7 +50,7 @@ def serve(config: Config) -> int:
         allocator.configure()
         gc.set_threshold(*gc_tuning.THRESHOLDS)
         sys.setswitchinterval(SWITCH_SECONDS)
-        service = prepare(config, log)
+        service = prepare(config, log, make_console)
         needs_others = config.workers > 1 or isinstance(service.loader.store, ReplicatingStore)
         return _Several(service).run() if needs_others else _run_alone(service)
     finally:
@@ -76,9 +77,12 @@ class _Several:
         self._parent_pipe, self._held_open = os.pipe()
         workers = [(f"worker {index + 1}", [listening]) for index, listening in enumerate(service.sockets)]
         self._sockets: dict[str, list[socket.socket]] = dict(workers)
-        others = [listening for listening in (service.admin_socket, service.metrics_socket) if listening is not None]
-        if others:
-            self._sockets["metrics" if service.admin_socket is None else "admin API"] = others
+        others = [service.admin_socket, service.console_socket, service.metrics_socket]
+        administered = [listening for listening in others if listening is not None]
+        if administered:
+            names = ("admin API", "console", "metrics")
+            name = next(name for name, listening in zip(names, others, strict=True) if listening is not None)
+            self._sockets[name] = administered
         if isinstance(service.loader.store, ReplicatingStore):
             self._sockets[REPLICATOR] = []
         self.names = list(self._sockets)

@@ -20,6 +20,7 @@ from answerd.server.access import Access
 from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
 from answerd.server.answer_set import Preparation
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
+from answerd.server.console_parts import ConsoleFactory
 from answerd.server.counters import Counters
 from answerd.server.live_set import WriteCounter
 from answerd.server.long_work import LongWork
@@ -51,6 +52,7 @@ class Service:
     sockets: list[socket.socket]
     certificate: Certificate | None
     admin_socket: socket.socket | None
+    console_socket: socket.socket | None
     long_work: LongWork
     access: Access
     admin_tokens: AdminTokens
@@ -60,6 +62,7 @@ class Service:
     is_activated: bool  # the service manager holds the listening sockets, and goes on holding them
     heartbeats: Heartbeats
     counters: Counters
+    make_console: ConsoleFactory | None = None
     generation: WriteCounter = field(default_factory=WriteCounter)
     digest: Preparation = field(default_factory=Preparation)
 
@@ -77,6 +80,8 @@ class Service:
         """Say where requests are accepted from now on."""
         if self.admin_socket is not None:
             self.log.service(f"admin API listening on {_bound(self.admin_socket)}")
+        if self.console_socket is not None:
+            self.log.service(f"console listening on {_bound(self.console_socket)}")
         if self.metrics_socket is not None:
             self.log.service(f"metrics at {_bound(self.metrics_socket)}")
         self.log.service(self.announcement)
@@ -129,12 +134,12 @@ class Service:
             self.log.service(f"TLS certificate fingerprint (SHA-256): {self.certificate.fingerprint}")
 
 
-def prepare(config: Config, log: RequestLog) -> Service:
+def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None = None) -> Service:
     """Do everything that can refuse to start. Raises `StartupError` and `answerd.store.StoreError`."""
     long_work = LongWork()
     loader = Loader(open_store(config, to_serve=True), long_work)
     _catch_up(loader.store, log)
-    has_admin = config.admin is not None
+    has_admin = config.admin is not None or config.console is not None
     descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
     try:
         certificate = _certificate(config)
@@ -148,6 +153,8 @@ def prepare(config: Config, log: RequestLog) -> Service:
     sockets = _shared(given.get(systemd.ANSWERS), config.workers)
     sockets = sockets or _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
     admin_socket = _one(given.get(systemd.ADMIN), "SERVICE_ADMIN_ADDR", config.admin)
+    console_address = None if config.shares_console else config.console
+    console_socket = _one(given.get(systemd.CONSOLE), "SERVICE_CONSOLE_ADDR", console_address)
     metrics_socket = _one(given.get(systemd.METRICS), "SERVICE_METRICS_ADDR", config.metrics)
     if descriptors.warning:
         log.service(f"warning: {descriptors.warning}")
@@ -166,6 +173,7 @@ def prepare(config: Config, log: RequestLog) -> Service:
         sockets,
         certificate,
         admin_socket,
+        console_socket,
         long_work,
         Access(config.answer_tokens, config.allow),
         AdminTokens(config.admin_tokens, named),
@@ -175,6 +183,7 @@ def prepare(config: Config, log: RequestLog) -> Service:
         systemd.ANSWERS in given,
         Heartbeats(config.workers),
         make_counters(config.workers + 3),  # one each for the interim worker, the other listeners and the parent
+        make_console,
     )
     service.say_fingerprint()
     return service

@@ -16,7 +16,7 @@ from collections.abc import Callable, MutableMapping
 from answerd.server.sockets import SEND_BUFFER
 
 FIRST_DESCRIPTOR = 3
-ANSWERS, ADMIN, METRICS = "answers", "admin", "metrics"
+ANSWERS, ADMIN, CONSOLE, METRICS = "answers", "admin", "console", "metrics"
 """What a socket is for, by its ``FileDescriptorName``; another name is the answer endpoint's."""
 
 READY, STOPPING, WATCHDOG = "READY=1", "STOPPING=1", "WATCHDOG=1"
@@ -84,5 +84,5 @@ def take_sockets(environ: MutableMapping[str, str]) -> dict[str, list[socket.soc
             raise OSError(f"descriptor {given.fileno()} of the service manager is no listening socket")
         given.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)  # accepted sockets inherit it
         name = names[number] if number < len(names) else ""
-        found.setdefault(name if name in (ADMIN, METRICS) else ANSWERS, []).append(given)
+        found.setdefault(name if name in (ADMIN, CONSOLE, METRICS) else ANSWERS, []).append(given)
     return found

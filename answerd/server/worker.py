@@ -7,34 +7,26 @@ share is the `answerd.server.startup.Service`.
 from __future__ import annotations
 
 import signal
-import socket
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import cast
 
 import gevent
 from gevent.event import Event
 
-from answerd.server import admin_app, allocator, answer_app, systemd
-from answerd.server.admin.routes import DOCUMENT_LIMIT
-from answerd.server.admin_app import make_admin_app
-from answerd.server.admission import Admission
+from answerd.server import allocator, answer_app, systemd
+from answerd.server.administration import Administration
 from answerd.server.answer_app import make_answer_app
-from answerd.server.answer_set import AnswerSet, CooperativeYield
-from answerd.server.bearer import FailureBlock
+from answerd.server.answer_set import AnswerSet
 from answerd.server.capture import Recorder
-from answerd.server.exposition import Exposition
 from answerd.server.history_pruning import prune_for_ever
 from answerd.server.listener import Listener
 from answerd.server.live_set import in_thread
-from answerd.server.metrics import AdminCounts, RequestCounts
-from answerd.server.metrics_app import make_metrics_app
+from answerd.server.metrics import RequestCounts
 from answerd.server.processes import when_parent_exits
 from answerd.server.serving import Limits
 from answerd.server.startup import Service
 from answerd.server.write_guard import WriteGuard
-from answerd.store import WritableStore
 from answerd.store.secret_files import LOOK_SECONDS
 
 ADMIN_ACCEPTS_AT_ONCE = 32
@@ -110,70 +102,15 @@ class Worker:
         )
 
     def administer(self) -> None:
-        """Have the admin API and the metrics here, if there are to be any: in one process of the service only."""
-        service, config = self.service, self.service.config
+        """Have the other listeners here, if there are to be any (`answerd.server.administration`): in one process of
+        the service only."""
         if not self.listeners:
-            service.counters.attach(config.workers + 1)
-        if service.metrics_socket is not None:
-            self.listeners.append(
-                Listener(
-                    service.metrics_socket,
-                    make_metrics_app(self._exposition(), self.answers.readiness),
-                    limits=Limits(timeout=config.timeout_seconds, max_body=0, accept_at_once=ADMIN_ACCEPTS_AT_ONCE),
-                    log=service.log,
-                    admission=Admission(METRICS_CONNECTIONS),
-                )
-            )
-        if service.admin_socket is not None:
-            self._administer(service.admin_socket)
+            self.service.counters.attach(self.service.config.workers + 1)
+        administration = Administration(self.service, self.answers)
+        self.guard = administration.guard
+        self.listeners += administration.listeners()
         for listener in self.listeners:
             listener.relatives = [other for other in self.listeners if other is not listener]
-
-    def _exposition(self) -> Exposition:
-        service = self.service
-
-        def expiry() -> float | None:
-            return service.certificate.expiry if service.certificate is not None else None
-
-        return Exposition(service.counters, service.admission, self.answers, service.config.workers, expiry)
-
-    def _administer(self, listening: socket.socket) -> None:
-        service, config = self.service, self.service.config
-        self.guard = WriteGuard(cast(WritableStore, service.loader.store), self.answers.follower, CooperativeYield())
-        counters = service.counters
-        block = FailureBlock(
-            time.monotonic, count=partial(counters.add, "answerd_authentication_failures_total", "admin")
-        )
-        app = make_admin_app(
-            self.guard,
-            service.admin_tokens,
-            block,
-            service.log.service,
-            readiness=self.answers.readiness,
-            exposition=self._exposition(),
-            sources=service.sources,
-        )
-        limits = Limits(
-            timeout=config.timeout_seconds,
-            max_body=DOCUMENT_LIMIT,
-            larger_body=admin_app.make_larger_body(app),
-            max_lingering=service.descriptors.admin,
-            accept_at_once=ADMIN_ACCEPTS_AT_ONCE,
-            idle_give_way=True,
-        )
-        self.listeners.append(
-            Listener(
-                listening,
-                app,
-                limits=limits,
-                log=service.log,
-                admission=Admission(service.descriptors.admin),
-                trusted_proxies=config.trusted_proxies,
-                wants_body=admin_app.make_gate(app, service.admin_tokens, block),
-                error=admin_app.json_error,
-                counts=AdminCounts(counters),
-            )
-        )
 
     def run(self, announce: Callable[[], None] | None = None) -> int:
         """Serve until told to stop. Returns the exit status. ``announce``: what to do once connections are accepted."""

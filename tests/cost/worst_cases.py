@@ -124,6 +124,14 @@ TOML: dict[str, Callable[[int], Case]] = {
     "toml: escapes": lambda n: machine("toml", again("\\u00e9", n, before='a="{{mac}}', after='"\n')),
     "toml: placeholders": lambda n: machine("toml", again("{{mac}}", n, before='a="', after='"\n')),
     "toml: braces": lambda n: machine("toml", again("{{", n, before='a="', after='"\n')),
+    "text: filters that grow a value": lambda n: machine(
+        "ks", again("{{mac" + '|replace("0","00")|replace("00","0000")' * 15 + "|slug}}\n", n)
+    ),
+    "toml: append to arrays": lambda n: stack(
+        "toml",
+        counted("k#=[1]\n", n),
+        counted('"k#",', n // 2, before='extends="g"\nappend=[', after="]\n") + counted("k#=[2]\n", n // 2),
+    ),
     "toml: unset what is there": lambda n: stack(
         "toml", counted("k#=1\n", n), counted('"k#",', n, before='extends="g"\nunset=[', after="]\n")
     ),
@@ -262,6 +270,12 @@ XML: dict[str, Callable[[int], Case]] = {
         "xml",
         counted("<k#/>", n, "<r>", "</r>"),
         counted("<unset>a#</unset>", n, '<r><answer-meta extends="g">', "</answer-meta></r>"),
+    ),
+    "xml: append by several attributes": lambda n: stack(
+        "xml",
+        counted("<a x='1' id='#' t='list'><b/></a>", n, "<r>", "</r>"),
+        counted("<append>a[@x='1'][@id='#']</append>", n // 2, '<r><answer-meta extends="g">', "</answer-meta>")
+        + counted("<a x='1' id='#' t='list'><b/></a>", n // 2, after="</r>"),
     ),
     "xml: unset by ids": lambda n: stack(
         "xml",

@@ -10,7 +10,6 @@ import atexit
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,6 +21,7 @@ from typing import Any
 
 from answerd.store.postgres import PostgresStore
 from answerd.store.tables import execute
+from tests.support.ports import free_port
 
 START_SECONDS = 30.0
 
@@ -156,14 +156,6 @@ def home_of(parent: Path, name: str) -> Path:
     if os.geteuid() == 0:
         shutil.chown(home, "nobody", "nogroup")
     return home
-
-
-def free_port() -> int:
-    """Return a port of 127.0.0.1 that is free at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _nobody() -> dict[str, Any]:

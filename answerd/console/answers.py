@@ -1,0 +1,123 @@
+"""What a request would get, laid out for a page: each line with its origin, what a validator says, why it won."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.hidden_secrets import hiding, without_secrets
+from answerd.answers.masking import masked
+from answerd.answers.near_misses import with_hints
+from answerd.answers.provenance import Origin, Placing, origins
+from answerd.answers.reasoning import Step, reasoning
+from answerd.answers.resolve import Answer, resolve
+from answerd.answers.sources import Sources
+from answerd.errors import AnswerError, NotClaimed
+from answerd.facts import Facts
+from answerd.formats import FORMATS
+from answerd.validators import Tools, validate
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of an answer. ``origin`` is the place that its first value came from, empty where nothing tells it."""
+
+    number: int
+    text: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """One answer, or the ``reason`` why there is none. ``format`` is the extension that was asked for, empty for any.
+
+    ``findings`` are what the built-in rules refuse, ``warnings`` what they doubt.
+    """
+
+    format: str
+    composition: str = ""
+    lines: Sequence[Line] = ()
+    findings: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    reason: str = ""
+    default_only: bool = False
+    is_unclaimed: bool = False
+
+
+class Answering:
+    """Answers of one set, with the secrets and states that the service fills in."""
+
+    def __init__(self, catalogue: Catalogue, sources: Sources, *, show_secrets: bool = False) -> None:
+        self._catalogue = catalogue
+        self._sources = sources
+        self._show_secrets = show_secrets
+
+    def resolved(self, facts: Facts, extension: str = "") -> Resolved:
+        """Return the answer to a request, in one format or in any. Long work runs in a thread."""
+        extensions = (extension,) if extension else None
+
+        def resolve_and_lay_out() -> Resolved:
+            answer = resolve(self._catalogue, facts, extensions, sources=self._sources)
+            return self._laid_out(answer, facts, extension)
+
+        try:
+            return self._catalogue.elsewhere(resolve_and_lay_out)
+        except AnswerError as error:
+            return Resolved(extension, reason=with_hints(error, facts), is_unclaimed=isinstance(error, NotClaimed))
+
+    def in_each_format(self, facts: Facts) -> list[Resolved]:
+        """Return the answers in every format in which a document other than a default claims the request."""
+        return [answer for answer in self._tried(facts) if not answer.default_only]
+
+    def steps(self, facts: Facts) -> Sequence[Step]:
+        """Return the reasoning behind an answer, step by step (`answerd.answers.reasoning`)."""
+        return self._catalogue.elsewhere(lambda: reasoning(self._catalogue, facts, sources=self._sources).steps)
+
+    def _tried(self, facts: Facts) -> Iterator[Resolved]:
+        for extension in FORMATS:
+            answer = self.resolved(facts, extension)
+            if not answer.is_unclaimed:
+                yield answer
+
+    def _laid_out(self, answer: Answer, facts: Facts, extension: str) -> Resolved:
+        inventory = self._catalogue.inventory
+        found = origins(answer, inventory)
+        by_line: dict[int, str] = {}
+        for origin in found:
+            if origin.answer_line is not None and origin.place is not None:
+                by_line.setdefault(origin.answer_line, origin.where)
+        findings, warnings = self._judged(answer, facts, found)
+        selection = answer.selection
+        default_only = selection.default is not None and selection.machine is None and selection.group is None
+        lines = tuple(
+            Line(number, line, by_line.get(number, ""))
+            for number, line in enumerate(self._text(answer, facts).rstrip("\n").split("\n"), 1)
+        )
+        return Resolved(
+            extension or answer.format.extension,
+            answer.composition,
+            lines,
+            findings,
+            warnings,
+            default_only=default_only,
+        )
+
+    def _text(self, answer: Answer, facts: Facts) -> str:
+        if self._show_secrets:
+            return answer.body.decode("utf-8", "replace")
+        shown = without_secrets(self._catalogue, answer, facts, self._sources).body.decode("utf-8", "replace")
+        return masked(shown, shown, answer.format)[0]
+
+    def _judged(self, answer: Answer, facts: Facts, found: Sequence[Origin]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return what the built-in rules refuse, and what they doubt."""
+        if answer.side_file:
+            return (), ()
+        verdict = validate(answer.body.decode("utf-8", "replace"), answer.format.extension, tools=Tools.none())
+        placing = Placing(answer, found)
+        hide = hiding(self._catalogue, answer, facts, self._sources)
+        findings, warnings = (
+            tuple(hide(placing.placed(one.message, one.path, one.line)) for one in judged)
+            for judged in (verdict.findings, verdict.warnings)
+        )
+        return findings, warnings

@@ -1,0 +1,199 @@
+"""The console's pages as an application: who may see them, and which function makes which page.
+
+Rules: docs/console.md. Everything below ``/console/`` is made here; every other path is the admin API's, whose read
+requests a session may make as well.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any
+from wsgiref.types import WSGIApplication
+
+from answerd.console.asked import Asked, Reply, asked_of, cookie_of, redirect
+from answerd.console.pages import Pages
+from answerd.console.policy import (
+    STATIC_SECONDS,
+    is_same_origin,
+    may_be_asked_for,
+    page_headers,
+    session_cookie,
+)
+from answerd.console.rendering import page, static_files
+from answerd.console.session import SESSION_SECONDS, Session, Sessions
+from answerd.server.bearer import FailureBlock
+from answerd.server.exchange import exchange_of
+from answerd.server.roles import Role
+
+LOGIN, LOGOUT = "/console/login", "/console/logout"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How somebody gets in."""
+
+    sessions: Sessions
+    block: FailureBlock
+    hosts: frozenset[str]
+    log: Callable[[str], None]
+
+
+class Console:
+    """The application. ``api`` is the admin API; it is asked for every path that is no page's."""
+
+    def __init__(self, pages: Pages, access: Access, api: WSGIApplication, *, api_writes: bool) -> None:
+        """``api_writes``: whether the API may be written to here, with its token."""
+        self._access = access
+        self._api = api
+        self._api_writes = api_writes
+        self._pages: Mapping[tuple[str, str], Callable[[Asked], Reply]] = {
+            ("GET", "/console/"): pages.now,
+            ("GET", "/console/overview"): pages.overview,
+            ("GET", "/console/requests"): pages.requests,
+            ("GET", "/console/machines"): pages.machines,
+            ("POST", "/console/machines"): pages.change_states,
+            ("GET", "/console/machine"): pages.machine,
+            ("GET", "/console/documents"): pages.documents,
+            ("GET", "/console/document"): pages.document,
+            ("GET", "/console/document/new"): pages.new_document,
+            ("POST", "/console/document"): pages.change_document,
+            ("GET", "/console/try"): pages.form_to_try,
+            ("POST", "/console/try"): pages.tried,
+            ("GET", "/console/check"): pages.check,
+            ("GET", "/console/settings"): pages.settings,
+        }
+        self._roles = {("POST", "/console/machines"): Role.OPERATE, ("POST", "/console/document"): Role.ADMIN}
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer one request (PEP 3333)."""
+        path = environ["PATH_INFO"]
+        if path not in {"/", "/console"} and not path.startswith("/console/"):
+            return self._ask_api(environ, start_response)
+        reply, nonce = self._reply(environ)
+        exchange_of(environ).outcome = f"console {HTTPStatus(reply.status).phrase}"
+        headers = [("Content-Type", reply.content_type), *page_headers(nonce), *reply.headers]
+        start_response(f"{reply.status} {HTTPStatus(reply.status).phrase}", headers)
+        return [reply.body]
+
+    def _reply(self, environ: dict[str, Any]) -> tuple[Reply, str]:
+        nonce = secrets.token_urlsafe(16)
+        try:
+            asked = replace(asked_of(environ), nonce=nonce)
+        except ValueError:
+            return _message(Asked("GET", "", {}, {}, "", "", "", {}), 400, "That form cannot be read."), nonce
+        if not may_be_asked_for(asked.host, self._access.hosts):
+            reason = "This console is not asked for by that name. Add the name to SERVICE_CONSOLE_HOSTS."
+            return _message(asked, 421, reason), nonce
+        return self._routed(asked), nonce
+
+    def _routed(self, asked: Asked) -> Reply:
+        if asked.path.startswith("/console/static/") and asked.method in ("GET", "HEAD"):
+            return _static(asked)
+        method = "GET" if asked.method == "HEAD" else asked.method
+        if asked.path == LOGIN:
+            return self._log_in(asked) if method == "POST" else _login_page(asked.get("next"), asked)
+        session = self._access.sessions.find(cookie_of(asked.headers))
+        if session is None:
+            return _to_login(asked)
+        asked = replace(asked, session=session)
+        if method == "POST" and not self._may_write(asked, session):
+            return _message(
+                asked, 403, "The form did not come from a page of this console. Go back, reload, try again."
+            )
+        if asked.path == LOGOUT and method == "POST":
+            self._access.sessions.end(session.identifier)
+            return redirect(LOGIN, [_cookie("", 0, asked)])
+        if asked.path in ("/", "/console"):
+            return redirect("/console/")
+        handler = self._pages.get((method, asked.path))
+        if handler is not None:
+            needed = self._roles.get((method, asked.path), Role.READ)
+            if session.role < needed:
+                return _message(asked, 403, f"Your token may not do that: it needs the role {needed.name.lower()}.")
+            return handler(asked)
+        known = {allowed for allowed, path in self._pages if path == asked.path}
+        if known:
+            return replace(
+                _message(asked, 405, "That cannot be done here."), headers=(("Allow", ", ".join(sorted(known))),)
+            )
+        return _message(asked, 404, "There is no such page.")
+
+    def _log_in(self, asked: Asked) -> Reply:
+        access = self._access
+        where = asked.field("next")
+        seconds = access.block.seconds_left(asked.peer)
+        if seconds:
+            reply = _login_page(
+                where, asked, f"Too many wrong tokens from this address. Try again in {seconds} s.", 429
+            )
+            return replace(reply, headers=(("Retry-After", str(seconds)),))
+        if not is_same_origin(
+            asked.headers.get("origin"), asked.headers.get("sec-fetch-site"), asked.scheme, asked.host
+        ):
+            return _message(asked, 403, "The form did not come from a page of this console.")
+        token = asked.field("token").strip()
+        session = access.sessions.begin(token) if token else None
+        if session is None:
+            if token:
+                access.log(f"console: {asked.peer} failed authentication")
+                blocked = access.block.failed(asked.peer)
+                if blocked:
+                    access.log(f"console: {asked.peer} failed authentication too often, blocked for {blocked}s")
+            return _login_page(where, asked, "That is not the token of this service.", 401)
+        access.block.succeeded(asked.peer)
+        is_own = where.startswith("/console/") and "\\" not in where and "\n" not in where and "\r" not in where
+        return redirect(where if is_own else "/console/", [_cookie(session.identifier, SESSION_SECONDS, asked)])
+
+    def _may_write(self, asked: Asked, session: Session) -> bool:
+        if not hmac.compare_digest(asked.field("csrf").encode(), session.csrf.encode()):
+            return False
+        return is_same_origin(
+            asked.headers.get("origin"), asked.headers.get("sec-fetch-site"), asked.scheme, asked.host
+        )
+
+    def _ask_api(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Let the API answer: a session reads as a token does, and is good for nothing else there."""
+        exchange = exchange_of(environ)
+        request = exchange.request
+        reads = request.method in ("GET", "HEAD")
+        if not reads and not self._api_writes:
+            start_response("405 Method Not Allowed", [("Content-Type", "application/json"), ("Allow", "GET, HEAD")])
+            return [b'{"error": "only reading is possible at the console\'s address"}']
+        headers = dict(request.headers)
+        if reads and "cookie" in headers and may_be_asked_for(headers.get("host", ""), self._access.hosts):
+            session = self._access.sessions.find(cookie_of(headers))
+            if session is not None:
+                exchange.token_name, exchange.role, exchange.is_session = session.who, Role.READ, True
+        return self._api(environ, start_response)
+
+
+def _static(asked: Asked) -> Reply:
+    found = static_files().get(asked.path.removeprefix("/console/static/"))
+    if found is None:
+        return _message(asked, 404, "There is no such file.")
+    content, content_type, tag = found
+    lifetime = f"public, max-age={STATIC_SECONDS}, immutable" if asked.get("v") == tag else "no-cache"
+    return Reply(content, content_type=content_type, headers=(("Cache-Control", lifetime), ("ETag", f'"{tag}"')))
+
+
+def _to_login(asked: Asked) -> Reply:
+    if asked.wants_fragment:
+        return Reply(b"", 401, headers=(("HX-Redirect", LOGIN),))
+    where = asked.path if asked.method == "GET" and asked.path.startswith("/console/") else ""
+    return redirect(f"{LOGIN}?next={where}" if where else LOGIN)
+
+
+def _login_page(where: str, asked: Asked, message: str = "", status: int = 200) -> Reply:
+    return Reply(page("login", asked=asked, where=where, message=message), status)
+
+
+def _message(asked: Asked, status: int, message: str) -> Reply:
+    return Reply(page("message", asked=asked, title=HTTPStatus(status).phrase, message=message), status)
+
+
+def _cookie(identifier: str, seconds: int, asked: Asked) -> tuple[str, str]:
+    return "Set-Cookie", session_cookie(identifier, seconds=seconds, secure=asked.scheme == "https")

@@ -1,0 +1,95 @@
+"""One request for a page, as pages see it, and the replies they give. Alone knows both WSGI and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from answerd.console.policy import COOKIE
+from answerd.console.session import Session
+from answerd.server.exchange import exchange_of
+
+MOST_FIELDS = 10_000
+"""Fields of a form; a page of machines has one for each machine shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request. ``query`` and ``form`` hold each name's values in order. ``session`` is None before log-in."""
+
+    method: str
+    path: str
+    query: Mapping[str, Sequence[str]]
+    form: Mapping[str, Sequence[str]]
+    peer: str
+    host: str
+    scheme: str
+    headers: Mapping[str, str]
+    session: Session | None = None
+    nonce: str = ""
+
+    def get(self, name: str, otherwise: str = "") -> str:
+        """Return the first value of a query parameter, trimmed."""
+        return next(iter(self.query.get(name, ())), otherwise).strip()
+
+    def field(self, name: str, otherwise: str = "") -> str:
+        """Return the first value of a form's field, as it was sent."""
+        return next(iter(self.form.get(name, ())), otherwise)
+
+    @property
+    def wants_fragment(self) -> bool:
+        """Whether htmx asks for a part of the page only."""
+        return self.headers.get("hx-request") == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is sent: a whole page or a fragment of HTML, a file, or a redirect."""
+
+    body: bytes
+    status: int = 200
+    content_type: str = "text/html; charset=utf-8"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def redirect(where: str, headers: Iterable[tuple[str, str]] = ()) -> Reply:
+    """Return a redirect to a page of this console, to be fetched by GET."""
+    return Reply(b"", 303, headers=(("Location", where), *headers))
+
+
+def cookie_of(headers: Mapping[str, str]) -> str:
+    """Return the identifier of a session from the ``Cookie`` header, empty where there is none."""
+    try:
+        cookies = SimpleCookie(headers.get("cookie", ""))
+    except CookieError:
+        return ""
+    return cookies[COOKIE].value if COOKIE in cookies else ""
+
+
+def pairs(text: str) -> dict[str, list[str]]:
+    """Return the values of a query string or a form by name, in order."""
+    found: dict[str, list[str]] = {}
+    for name, value in parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS):
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def asked_of(environ: Mapping[str, Any]) -> Asked:
+    """Return the request of a WSGI environ. Raises ValueError for a form that is none."""
+    exchange = exchange_of(environ)
+    request = exchange.request
+    headers = dict(request.headers)
+    form = pairs(request.body.decode("utf-8")) if request.method == "POST" else {}
+    return Asked(
+        request.method,
+        unquote(request.path, errors="replace"),
+        pairs(request.query),
+        form,
+        exchange.peer,
+        headers.get("host", ""),
+        environ["wsgi.url_scheme"],
+        headers,
+    )

@@ -1,0 +1,158 @@
+"""What pages are made of: the functions of the service that they call, as values and small protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.sources import Sources
+from answerd.documents import Key
+from answerd.identity import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A document as a store holds it. ``etag`` is empty where the store has none."""
+
+    key: Key
+    text: str
+    etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Answers that would change in the same way. ``lines`` are a unified diff with secrets masked."""
+
+    title: str
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Consequences:
+    """What a write would do. ``refused`` is why it would not be done, with the ``problems`` it makes."""
+
+    compared: int = 0
+    count: int = 0
+    changes: Sequence[Change] = ()
+    refused: str = ""
+    problems: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One accepted write of a document, newest first. ``when`` is in seconds since 1970."""
+
+    revision: int
+    when: float
+    who: str
+    what: str
+    note: str
+    lines: Sequence[str]
+    restorable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """Who writes: the name of the token, the address, and the note that is kept with the write."""
+
+    who: str
+    peer: str
+    note: str = ""
+
+
+class Editing(Protocol):
+    """Documents that can be changed. Every method raises `NotSaved` with the reason when it did not happen."""
+
+    def find(self, key: Key) -> Stored | None:
+        """Return a document, by its exact identifier or its identity."""
+
+    def preview(self, key: Key, text: str) -> Consequences:
+        """Return what storing the text would change."""
+
+    def save(self, key: Key, text: str, etag: str, by: By) -> Sequence[str]:
+        """Store a text; return the problems of the set. An empty ``etag``: the document must not exist yet."""
+
+    def delete(self, key: Key, etag: str, by: By) -> Sequence[str]:
+        """Remove a document; return the problems of the set."""
+
+    def history(self, key: Key) -> Sequence[Revision]:
+        """Return the accepted writes of a document."""
+
+    def restore(self, key: Key, revision: int, by: By) -> Sequence[str]:
+        """Store the text of a revision again; return the problems of the set."""
+
+
+class NotSaved(Exception):
+    """A write did not happen. ``problems`` are those it would have made; ``is_conflict``: somebody else was faster."""
+
+    def __init__(self, reason: str, problems: Sequence[str] = (), *, is_conflict: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.problems = problems
+        self.is_conflict = is_conflict
+
+
+class Installs(Protocol):
+    """States of installs, as the admin API's JSON has them."""
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many machines are in each state."""
+
+    def records(self) -> Iterable[Mapping[str, Any]]:
+        """Return every record."""
+
+    def unknown(self) -> Iterable[Mapping[str, Any]]:
+        """Return the machines that asked and were claimed by nothing, the latest first."""
+
+    def record(self, name: str) -> Mapping[str, Any] | None:
+        """Return one record with its events; None where there is none."""
+
+    def change(self, verb: str, names: Iterable[str], who: str) -> None:
+        """Arm, disarm or forget machines. Raises `NotSaved`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLine:
+    """One answered request. ``time`` as the log has it."""
+
+    time: str
+    peer: str
+    request: str
+    status: str
+    outcome: str
+
+
+class Feed(Protocol):
+    """What all workers answered lately."""
+
+    def last(self, most: int) -> Sequence[RequestLine]:
+        """Return the last requests, the latest first."""
+
+    def rate(self) -> Sequence[int]:
+        """Return how many requests were answered in each of the last seconds, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Everything that pages are made of. ``editing`` is None for a store that is read only, ``installs`` where there
+    are no states, ``feed`` and ``captures`` where nothing is recorded."""
+
+    catalogue: Callable[[], Catalogue]
+    sources: Sources
+    problems: Callable[[], Sequence[str]]
+    check: Callable[[], Sequence[str]]
+    store: str
+    version: str
+    settings: Sequence[tuple[str, str, str]]
+    warnings: Sequence[str] = ()
+    editing: Editing | None = None
+    installs: Installs | None = None
+    feed: Feed | None = None
+    captures: Path | None = None
+
+
+KINDS = tuple(kind.value for kind in Kind)
+"""The kinds of documents as pages name them."""

@@ -1,0 +1,261 @@
+"""The pages of documents: the list, one document with its editor, what saving it would change, its history."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.line_diff import unified
+from answerd.console.asked import Asked, Reply, redirect
+from answerd.console.backend import KINDS, Backend, By, Consequences, Editing, NotSaved, Stored
+from answerd.console.rendering import counted, document_link, page
+from answerd.documents import Document, Key, RawDocument
+from answerd.formats import FORMATS
+from answerd.identity import Kind, first_of
+from answerd.inventory import FORMAT as INVENTORY_FORMAT
+
+DOCUMENTS_SHOWN = 500
+NAMES_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One line of the list of documents."""
+
+    kind: str
+    identifier: str
+    format: str
+    extends: str
+    claims: str
+    extended_by: int
+    problems: int
+
+
+class DocumentPages:
+    """The pages of documents."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def documents(self, asked: Asked) -> Reply:
+        """Return the list: groups, defaults and inventories, or the documents whose names hold the search."""
+        catalogue, search, kind = self._backend.catalogue(), asked.get("q"), asked.get("kind")
+        wanted = search.casefold()
+        found = [
+            document
+            for document in catalogue.documents.values()
+            if (document.key.kind == kind if kind else search or document.key.kind is not Kind.MACHINE)
+            and wanted in document.key.identifier.casefold()
+        ]
+        found.sort(key=lambda document: (document.key.kind, document.key.identifier, document.key.format))
+        inventories = [
+            raw
+            for raw in _inventories(catalogue)
+            if kind in ("", Kind.INVENTORY.value) and wanted in raw.key.identifier.casefold()
+        ]
+        extended = Counter(
+            (document.content.control.extends, document.key.format) for document in catalogue.documents.values()
+        )
+        return Reply(
+            page(
+                "documents",
+                asked=asked,
+                store=self._backend.store,
+                writable=self._backend.editing is not None,
+                search=search,
+                kind=kind,
+                kinds=KINDS,
+                documents=[
+                    *(_listed_inventory(catalogue, raw) for raw in inventories),
+                    *(_listed(document, extended) for document in found[:DOCUMENTS_SHOWN]),
+                ],
+                more=max(0, len(found) - DOCUMENTS_SHOWN),
+            )
+        )
+
+    def document(self, asked: Asked) -> Reply:
+        """Return one document with its editor."""
+        key = _key(asked.get("kind"), asked.get("name"), asked.get("format"))
+        stored = self._stored(key) if key else None
+        if stored is None:
+            return self._missing(asked)
+        return self._editor(asked, stored.key, stored.text, stored.etag)
+
+    def new_document(self, asked: Asked) -> Reply:
+        """Return an empty editor."""
+        if self._backend.editing is None:
+            return self._missing(asked)
+        key = _key(asked.get("kind", "machine"), asked.get("name"), asked.get("format", "toml"))
+        return self._editor(asked, key or Key(Kind.MACHINE, asked.get("name"), "toml"), "", "", is_new=True)
+
+    def change_document(self, asked: Asked) -> Reply:
+        """Preview, save, delete or restore what the form of the editor says."""
+        editing = self._backend.editing
+        key = _key(asked.field("kind"), asked.field("name").strip(), asked.field("format"))
+        if editing is None or key is None:
+            return self._missing(asked)
+        # A browser sends the lines of a form with CR LF, whatever the document has.
+        text = asked.field("text").replace("\r\n", "\n")
+        stored = editing.find(key)
+        if stored is not None and "\r\n" in stored.text and "\n" not in stored.text.replace("\r\n", ""):
+            text = text.replace("\n", "\r\n")
+        etag, verb = asked.field("etag"), asked.field("do")
+        if verb == "preview":
+            return self._editor(asked, key, text, etag, consequences=editing.preview(key, text), is_new=not etag)
+        try:
+            problems = self._change(editing, verb, key, text, asked)
+        except NotSaved as error:
+            other = _conflict(stored, text) if error.is_conflict else None
+            return self._editor(
+                asked,
+                key,
+                text,
+                stored.etag if stored and error.is_conflict else etag,
+                message=f"Not saved: {error.reason}",
+                problems=error.problems,
+                other=other,
+                failed=True,
+                is_new=not etag and not error.is_conflict,
+                status=409,
+            )
+        if verb == "delete":
+            return redirect("/console/documents")
+        stored = editing.find(key)
+        if stored is None or not problems:
+            return redirect(document_link(key.kind, key.identifier, key.format))
+        message = "Saved. These problems of the set are older than this change:"
+        return self._editor(asked, key, stored.text, stored.etag, message=message, problems=problems)
+
+    def _change(self, editing: Editing, verb: str, key: Key, text: str, asked: Asked) -> Sequence[str]:
+        by = By(asked.session.who if asked.session else "", asked.peer, asked.field("note").strip())
+        etag = asked.field("etag")
+        if verb == "delete":
+            return editing.delete(key, etag, by)
+        if verb == "restore":
+            revision = asked.field("revision")
+            return editing.restore(key, int(revision) if revision.isdecimal() else -1, by)
+        if verb == "save":
+            return editing.save(key, text, etag, by)
+        raise NotSaved("that is not something a document can be asked for")
+
+    def _stored(self, key: Key) -> Stored | None:
+        if self._backend.editing is not None:
+            return self._backend.editing.find(key)
+        catalogue = self._backend.catalogue()
+        for raw in (*catalogue.documents, *_inventories(catalogue)):
+            if raw.key.name == key.name:
+                return Stored(raw.key, raw.text, "")
+        return None
+
+    def _missing(self, asked: Asked) -> Reply:
+        values = {"title": "No such document", "message": "It may have been removed since the list was made."}
+        return Reply(page("message", asked=asked, **values), 404)
+
+    def _editor(
+        self,
+        asked: Asked,
+        key: Key,
+        text: str,
+        etag: str,
+        *,
+        consequences: Consequences | None = None,
+        message: str = "",
+        problems: Sequence[str] = (),
+        other: Sequence[str] | None = None,
+        failed: bool = False,
+        is_new: bool = False,
+        status: int = 200,
+    ) -> Reply:
+        editing = self._backend.editing
+        body = page(
+            "document",
+            asked=asked,
+            title="New document" if is_new else str(key),
+            kind=key.kind.value,
+            identifier=key.identifier,
+            extension=key.format,
+            text=text,
+            etag=etag,
+            marks=[],
+            is_new=is_new,
+            kinds=KINDS,
+            formats=(*FORMATS, INVENTORY_FORMAT),
+            writable=editing is not None,
+            consequences=consequences,
+            message=message,
+            problems=problems,
+            failed=failed,
+            other=other,
+            note=asked.field("note"),
+            used_by=[] if is_new else _used_by(self._backend.catalogue(), key),
+            history=editing.history(key) if editing is not None and not is_new else (),
+        )
+        return Reply(body, status)
+
+
+def _key(kind: str, name: str, extension: str) -> Key | None:
+    """The key that a form or an address names; None where it cannot be one."""
+    if kind == Kind.INVENTORY.value:
+        return Key(Kind.INVENTORY, name, INVENTORY_FORMAT) if name else None
+    if kind not in KINDS or extension not in FORMATS:
+        return None
+    is_default = kind == Kind.DEFAULT.value
+    if bool(name) == is_default:
+        return None
+    return Key(Kind(kind), name, extension)
+
+
+def _inventories(catalogue: Catalogue) -> list[RawDocument]:
+    inventory = catalogue.inventory
+    if inventory is None:
+        return []
+    return sorted(inventory.tables.keys() | inventory.unreadable.keys(), key=lambda raw: raw.key)
+
+
+def _listed_inventory(catalogue: Catalogue, raw: RawDocument) -> Listed:
+    inventory = catalogue.inventory
+    table = inventory.tables.get(raw) if inventory is not None else None
+    faults = sum(row.layout is table.layout for row in inventory.faulty) if inventory is not None and table else 0
+    is_broken = inventory is not None and raw in inventory.unreadable
+    claims = counted(len(table.rows), "row") if table else ""
+    return Listed(raw.key.kind.value, raw.key.identifier, raw.key.format, "", claims, 0, faults + is_broken)
+
+
+def _listed(document: Document, extended: Counter[tuple[str | None, str]]) -> Listed:
+    key, control = document.key, document.content.control
+    claims = [f"{len(control.members):,} members"] if control.members else []
+    claims += [f"match {', '.join(criterion.label for criterion in control.match)}"] if control.match else []
+    return Listed(
+        key.kind.value,
+        key.identifier,
+        key.format,
+        control.extends or "",
+        " and ".join(claims),
+        extended[key.identifier, key.format] if key.kind is Kind.GROUP else 0,
+        len(document.problems),
+    )
+
+
+def _used_by(catalogue: Catalogue, key: Key) -> list[tuple[str, str]]:
+    """Who extends a group, and whom it claims, as words and names."""
+    if key.kind is not Kind.GROUP:
+        return []
+    found = []
+    extending = [
+        document.key.identifier or "default"
+        for document in catalogue.documents.values()
+        if document.key.format == key.format and document.content.control.extends == key.identifier
+    ]
+    if extending:
+        found.append(("Extended by", first_of(extending, NAMES_SHOWN)))
+    for document in catalogue.groups.get(key.name[1:], ()):
+        if document.content.control.members:
+            found.append(("Members", first_of(sorted(document.content.control.members), NAMES_SHOWN)))
+    return found
+
+
+def _conflict(stored: Stored | None, text: str) -> Sequence[str]:
+    """The difference between what is stored now and what was to be saved."""
+    return unified((stored.text if stored else "").split("\n"), text.split("\n"))

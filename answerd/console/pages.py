@@ -1,0 +1,267 @@
+"""The pages: from a request to HTML. What they show is what the functions of `Backend` return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from answerd import captures
+from answerd.answers.catalogue import Catalogue
+from answerd.captures import CaptureError
+from answerd.console.answers import Answering
+from answerd.console.asked import Asked, Reply, redirect
+from answerd.console.backend import Backend, NotSaved
+from answerd.console.documents import DocumentPages
+from answerd.console.machines import SORTS, Machine, MachineTable, View, shown, with_states
+from answerd.console.rendering import page
+from answerd.errors import AnswerError
+from answerd.facts import Facts, Request, facts_of
+from answerd.formats import FORMATS
+from answerd.identity import identity
+
+REQUESTS_SHOWN = 30
+PROBLEMS_SHOWN = 1_000
+CAPTURES_SEARCHED = 1_000
+CAPTURES_SHOWN = 20
+VERBS = ("arm", "disarm", "forget")
+STATES = ("new", "armed", "installing", "copied", "installed", "failed", "exhausted", "silent", "unknown")
+"""What the table of machines can be filtered by."""
+
+
+class Pages(DocumentPages):
+    """Every page but those of documents, which `DocumentPages` has."""
+
+    def __init__(self, backend: Backend) -> None:
+        super().__init__(backend)
+        self._table = MachineTable()
+
+    def now(self, asked: Asked) -> Reply:
+        """Return the first page: states, problems, and what asks at this moment."""
+        values = self._overview() | self._requests()
+        return _html(asked, "now", version=self._backend.version, store=self._backend.store, **values)
+
+    def overview(self, asked: Asked) -> Reply:
+        """Return the tiles and problems of the first page, again."""
+        return _html(asked, "overview", **self._overview())
+
+    def requests(self, asked: Asked) -> Reply:
+        """Return the last requests, again."""
+        return _html(asked, "requests", **self._requests())
+
+    def machines(self, asked: Asked) -> Reply:
+        """Return the table of machines that the address describes."""
+        view = View(
+            asked.get("q"),
+            asked.get("state"),
+            asked.get("group"),
+            asked.get("format"),
+            asked.get("sort") if asked.get("sort") in SORTS else "name",
+            asked.get("desc") == "1",
+            int(asked.get("page")) if asked.get("page").isdecimal() and len(asked.get("page")) < 8 else 1,  # noqa: PLR2004
+        )
+        everything = self._machines()
+        return _html(
+            asked,
+            "machines",
+            view=view,
+            shown=shown(everything, view),
+            total=len(everything),
+            states=STATES if self._backend.installs else (),
+            groups=sorted({machine.group for machine in everything if machine.group}),
+            formats=tuple(FORMATS),
+            has_states=self._backend.installs is not None,
+        )
+
+    def change_states(self, asked: Asked) -> Reply:
+        """Arm, disarm or forget the machines of a form, and go back to the page it is on."""
+        installs, verb = self._backend.installs, asked.field("do")
+        if installs is None or verb not in VERBS:
+            return _failed(asked, 400, "That cannot be done here.")
+        try:
+            installs.change(verb, asked.form.get("machine", ()), asked.session.who if asked.session else "")
+        except NotSaved as error:
+            return _failed(asked, 409, error.reason)
+        back = asked.field("back")
+        return redirect(back if back.startswith("/console/machine") else "/console/machines")
+
+    def machine(self, asked: Asked) -> Reply:
+        """Return everything about one machine."""
+        name, catalogue = asked.get("id"), self._backend.catalogue()
+        if not name:
+            return redirect("/console/machines")
+        facts, show_secrets = facts_of([name]), asked.get("secrets") == "1"
+        answering = Answering(catalogue, self._backend.sources, show_secrets=show_secrets)
+        record = self._backend.installs.record(name) if self._backend.installs else None
+        row, place = _row_of(catalogue, facts)
+        return _html(
+            asked,
+            "machine",
+            name=name,
+            identities=sorted({identity(name), *facts.identities}),
+            row=row,
+            row_place=place,
+            documents=list(_documents_of(catalogue, name)),
+            record=record,
+            has_states=self._backend.installs is not None,
+            events=record.get("events", ()) if record else (),
+            answers=answering.in_each_format(facts),
+            steps=answering.steps(facts),
+            captured=list(islice(self._captured_of(name), CAPTURES_SHOWN)),
+            show_secrets=show_secrets,
+        )
+
+    def form_to_try(self, asked: Asked) -> Reply:
+        """Return the form, or what it gives where the address describes a request or names a capture."""
+        given = {name: asked.get(name) for name in ("path", "query", "headers", "body")}
+        if asked.get("replay"):
+            capture = self._capture(asked.get("replay"))
+            if capture is None:
+                return _failed(asked, 404, "That recorded request is not there any more.")
+            request = capture.request
+            given = {
+                "path": request.path,
+                "query": request.query,
+                "headers": "\n".join(f"{name}: {value}" for name, value in request.headers),
+                "body": request.body.decode("utf-8", "replace"),
+            }
+        return self._try(asked, given, is_asked=any(given.values()), show_secrets=asked.get("secrets") == "1")
+
+    def tried(self, asked: Asked) -> Reply:
+        """Return what the request of a form would get."""
+        given = {name: asked.field(name) for name in ("path", "query", "headers", "body")}
+        return self._try(asked, given, is_asked=True, show_secrets=asked.field("secrets") == "1")
+
+    def check(self, asked: Asked) -> Reply:
+        """Return every problem that a check finds."""
+        return _html(asked, "check", problems=self._backend.check())
+
+    def settings(self, asked: Asked) -> Reply:
+        """Return the settings, secrets masked."""
+        return _html(asked, "settings", settings=self._backend.settings, warnings=self._backend.warnings)
+
+    def _overview(self) -> dict[str, object]:
+        installs = self._backend.installs
+        return {
+            "states": list(installs.counts().items()) if installs else [],
+            "machines": len(self._machines()),
+            "documents": len(self._backend.catalogue().documents),
+            "problems": list(self._backend.problems())[:PROBLEMS_SHOWN],
+        }
+
+    def _requests(self) -> dict[str, object]:
+        feed = self._backend.feed
+        return {"lines": feed.last(REQUESTS_SHOWN) if feed else (), "rate": feed.rate() if feed else ()}
+
+    def _machines(self) -> list[Machine]:
+        named = self._table.of(self._backend.catalogue())
+        installs = self._backend.installs
+        if installs is None:
+            return [*named.values()]
+        records = [_line_of(record, "install") for record in installs.records()]
+        unknown = [_line_of({**record, "state": "unknown"}, "unknown") for record in installs.unknown()]
+        return with_states(named, [*records, *(one for one in unknown if one.identity not in named)])
+
+    def _try(self, asked: Asked, given: dict[str, str], *, is_asked: bool, show_secrets: bool) -> Reply:
+        answering = Answering(self._backend.catalogue(), self._backend.sources, show_secrets=show_secrets)
+        facts = Facts(_request_of(given)) if is_asked else None
+        return _html(
+            asked,
+            "try",
+            answer=answering.resolved(facts) if facts else None,
+            steps=answering.steps(facts) if facts else (),
+            show_secrets=show_secrets,
+            **given,
+        )
+
+    def _captured_of(self, name: str) -> Iterator[_Captured]:
+        """Recorded requests that carry the identity of a machine, the latest first."""
+        directory, wanted = self._backend.captures, identity(name)
+        if directory is None:
+            return
+        for meta, capture in islice(captures.newest_first(directory), CAPTURES_SEARCHED):
+            try:
+                if not isinstance(capture, CaptureError) and wanted in Facts(capture.request).identities:
+                    yield _Captured(meta, capture.time, capture.request_line, capture.outcome)
+            except CaptureError:
+                continue
+
+    def _capture(self, name: str) -> captures.Capture | None:
+        directory = self._backend.captures
+        if directory is None or "/" in name or name.startswith("."):
+            return None
+        try:
+            return captures.read(directory / name)
+        except CaptureError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Captured:
+    name: str
+    time: str
+    request_line: str
+    outcome: str
+
+
+def _documents_of(catalogue: Catalogue, name: str) -> Iterator[tuple[str, str, str, str]]:
+    """Kind, identifier, format and name of the documents that name a machine."""
+    one = identity(name)
+    for document in catalogue.machines.get(one, ()):
+        key = document.key
+        yield key.kind.value, key.identifier, key.format, str(key)
+    for claim in catalogue.members.get(one, ()):
+        key = claim.document.key
+        yield key.kind.value, key.identifier, key.format, f"{key}, as a member"
+
+
+def _row_of(catalogue: Catalogue, facts: Facts) -> tuple[list[tuple[str, str]], str]:
+    """Return the columns of a machine's row in an inventory, and its place; nothing where it has none."""
+    if catalogue.inventory is None:
+        return [], ""
+    try:
+        row = catalogue.inventory.facts(facts).row
+    except AnswerError as error:
+        return [], error.reason
+    if row is None:
+        return [], ""
+    return [*row.by_column().items()], catalogue.inventory.place(row)
+
+
+def _line_of(told: Mapping[str, Any], known_from: str) -> Machine:
+    """Return a line of the table from a record of the API."""
+    name, since = str(told["machine"]), told.get("since") or told.get("last")
+    return Machine(
+        name,
+        identity(name),
+        group=str(told.get("group") or ""),
+        known_from=known_from,
+        state=str(told.get("state") or ""),
+        silent=bool(told.get("silent")),
+        since=datetime.fromisoformat(since).timestamp() if isinstance(since, str) else since,
+        message=str(told.get("message") or ""),
+        searched=f"{name}\n{identity(name)}".casefold(),
+    )
+
+
+def _request_of(given: dict[str, str]) -> Request:
+    """The request that a form describes. Lines that are no header are left out."""
+    native = {name: text.encode("utf-8", "surrogateescape").decode("latin-1") for name, text in given.items()}
+    headers = [
+        (name.strip().lower(), value.strip())
+        for name, colon, value in (line.partition(":") for line in native["headers"].splitlines())
+        if colon and name.strip()
+    ]
+    path, _, query = native["path"].strip().partition("?")
+    together = "&".join(part for part in (query, native["query"].strip().removeprefix("?")) if part)
+    return Request(path or "/", together, headers, given["body"].encode("utf-8", "surrogateescape"))
+
+
+def _html(asked: Asked, template: str, **values: object) -> Reply:
+    return Reply(page(template, asked=asked, **values))
+
+
+def _failed(asked: Asked, status: int, message: str) -> Reply:
+    return Reply(page("message", asked=asked, title="Not done", message=message), status)

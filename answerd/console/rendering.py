@@ -1,0 +1,141 @@
+"""Templates to HTML: the folder of templates, and the small functions that every template may use."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import bottle
+
+HERE = Path(__file__).parent
+TEMPLATES = HERE / "templates"
+STATIC = HERE / "static"
+
+STATIC_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".txt": "text/plain; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+NAVIGATION = (
+    ("/console/", "Now"),
+    ("/console/machines", "Machines"),
+    ("/console/documents", "Documents"),
+    ("/console/try", "Try"),
+    ("/console/check", "Check"),
+    ("/console/settings", "Settings"),
+)
+"""The links at the top of each page."""
+
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def page(template: str, **values: Any) -> bytes:
+    """Return a template, filled. Everything that a template writes is escaped unless it says otherwise."""
+    text: str = _template(template).render(**_FUNCTIONS, **values)
+    return text.encode("utf-8", "replace")
+
+
+@lru_cache(maxsize=64)
+def _template(name: str) -> Any:
+    return bottle.SimpleTemplate(name=f"{name}.tpl", lookup=[str(TEMPLATES)])
+
+
+@lru_cache(maxsize=1)
+def static_files() -> Mapping[str, tuple[bytes, str, str]]:
+    """Return the static files by name: content, content type and the first characters of its SHA-256."""
+    found = {}
+    for path in sorted(STATIC.rglob("*")):
+        if path.is_file() and path.suffix in STATIC_TYPES:
+            content = path.read_bytes()
+            name = path.relative_to(STATIC).as_posix()
+            found[name] = (content, STATIC_TYPES[path.suffix], hashlib.sha256(content).hexdigest()[:12])
+    return found
+
+
+def static(name: str) -> str:
+    """Return the address of a static file. It changes with the content, so a browser may keep the file for ever."""
+    return f"/console/static/{name}?v={static_files()[name][2]}"
+
+
+def link(path: str, **parameters: object) -> str:
+    """Return a path with a query string of the parameters that have a value."""
+    given = {name: str(value) for name, value in parameters.items() if value not in (None, "", False)}
+    return f"{path}?{urlencode(given, errors='replace')}" if given else path
+
+
+def machine_link(name: str) -> str:
+    """Return the address of a machine's page."""
+    return f"/console/machine?{urlencode({'id': name}, errors='replace')}"
+
+
+def document_link(kind: object, identifier: str, extension: str) -> str:
+    """Return the address of a document's page."""
+    return link("/console/document", kind=str(kind), name=identifier, format=extension)
+
+
+def ago(when: datetime | float | None, now: datetime | None = None) -> str:
+    """Return how long ago a moment was: ``3 min ago``, ``just now``; empty for None. Seconds count from 1970 in UTC."""
+    if when is None:
+        return ""
+    then = datetime.fromtimestamp(when, UTC) if isinstance(when, int | float) else when
+    seconds = int(((now or datetime.now(UTC)) - then).total_seconds())
+    for unit, word in _UNITS:
+        if abs(seconds) >= unit:
+            return f"{seconds // unit} {word} ago" if seconds > 0 else f"in {-seconds // unit} {word}"
+    return "just now"
+
+
+def exact(when: datetime | float | None) -> str:
+    """Return a moment in UTC for a title: ``2026-11-20 21:00:00 UTC``; empty for None."""
+    if when is None:
+        return ""
+    then = datetime.fromtimestamp(when, UTC) if isinstance(when, int | float) else when
+    return f"{then.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def counted(count: int, word: str, plural: str = "") -> str:
+    """Return a number with its word: ``1 machine``, ``1,204 machines``."""
+    return f"{count:,} {word if count == 1 else plural or word + 's'}"
+
+
+def diff_class(line: str) -> str:
+    """Return the class of a line of a unified diff."""
+    return {"+": "add", "-": "del", "@": "at"}.get(line[:1], "")
+
+
+def as_json(value: object) -> str:
+    """Return JSON for an attribute of an element."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def points(values: Iterable[int], width: int = 300, height: int = 40) -> str:
+    """Return the points of an SVG line through ``values``, the largest at the top."""
+    numbers = [*values]
+    top = max([*numbers, 1])
+    step = width / max(len(numbers) - 1, 1)
+    return " ".join(f"{at * step:.1f},{height - value / top * height + 2:.1f}" for at, value in enumerate(numbers))
+
+
+_FUNCTIONS: Mapping[str, Any] = {
+    "ago": ago,
+    "as_json": as_json,
+    "counted": counted,
+    "diff_class": diff_class,
+    "document_link": document_link,
+    "exact": exact,
+    "link": link,
+    "machine_link": machine_link,
+    "navigation": NAVIGATION,
+    "points": points,
+    "quote": quote,
+    "static": static,
+}

@@ -1,0 +1,110 @@
+% rebase('layout', title=title, current='/console/documents', editor=True)
+<div class="head"><h1>{{title}}</h1>
+% if etag:
+<span class="sub">version <span class="mono">{{etag}}</span></span>
+% end
+</div>
+% if message:
+<div class="note {{'bad' if failed else 'good'}}" role="alert"><p>{{message}}</p>
+% if problems:
+<ul class="list">
+% for problem in problems:
+<li>{{problem}}</li>
+% end
+</ul>
+% end
+</div>
+% end
+% if other is not None:
+<section class="card" aria-labelledby="other"><h2 id="other">What was stored meanwhile</h2>
+<p class="muted">Somebody else changed this document after you opened it. Your text is below, and not stored. Put what you want to keep together there, then save.</p>
+<pre class="diff" tabindex="0" role="region" aria-label="Difference between the stored text and yours">
+% for line in other:
+<span class="{{diff_class(line)}}">{{line}}</span>\\
+% end
+</pre></section>
+% end
+% if consequences is not None:
+<section class="card" aria-labelledby="consequences"><h2 id="consequences">What saving would change</h2>
+% if consequences.refused:
+<p class="note bad">It would be refused: {{consequences.refused}}</p>
+<ul class="list">
+% for problem in consequences.problems:
+<li>{{problem}}</li>
+% end
+</ul>
+% elif not consequences.changes:
+<p class="note good">No machine's answer changes.</p>
+% else:
+<p>{{counted(consequences.count, 'answer')}} of {{format(consequences.compared, ',')}} would change.</p>
+% for change in consequences.changes:
+<details{{!' open' if len(consequences.changes) < 4 else ''}}><summary>{{change.title}}</summary>
+<pre class="diff" tabindex="0" role="region" aria-label="{{change.title}}">
+% for line in change.lines:
+<span class="{{diff_class(line)}}">{{line}}</span>\\
+% end
+</pre></details>
+% end
+% end
+</section>
+% end
+<form class="card" method="post" action="/console/document">
+  <input type="hidden" name="csrf" value="{{asked.session.csrf}}">
+  <input type="hidden" name="etag" value="{{etag}}">
+  % if is_new:
+  <div class="row">
+    <div class="field"><label for="kind">Kind</label><select id="kind" name="kind">
+    % for one in kinds:
+      <option{{!' selected' if one == kind else ''}}>{{one}}</option>
+    % end
+    </select></div>
+    <div class="field wide"><label for="name">Name <span class="hint">MAC address, serial number or name; empty for a default</span></label><input id="name" name="name" value="{{identifier}}"></div>
+    <div class="field"><label for="format">Format</label><select id="format" name="format">
+    % for one in formats:
+      <option{{!' selected' if one == extension else ''}}>{{one}}</option>
+    % end
+    </select></div>
+  </div>
+  <p></p>
+  % else:
+  <input type="hidden" name="kind" value="{{kind}}"><input type="hidden" name="name" value="{{identifier}}"><input type="hidden" name="format" value="{{extension}}">
+  % end
+  <div class="field">
+    <label for="text">Text{{'' if writable else ' (read only)'}}</label>
+    <textarea id="text" name="text" rows="24" spellcheck="false" aria-label="Text of the document" data-format="{{extension}}" data-problems="{{as_json(marks)}}"{{!'' if writable else ' readonly'}}>
+{{text}}</textarea>
+  </div>
+  % if writable:
+  <div class="field"><label for="note">Note <span class="hint">why; kept in the history</span></label><input id="note" name="note" value="{{note}}" maxlength="500"></div>
+  <div class="actions">
+    <button class="main" name="do" value="preview">Preview what changes</button>
+    <button name="do" value="save">Save</button>
+    % if not is_new:
+    <button class="danger" name="do" value="delete" data-confirm="Delete {{title}}?">Delete</button>
+    % end
+  </div>
+  % end
+</form>
+% if used_by:
+<section class="card" aria-labelledby="used"><h2 id="used">Who depends on it</h2><dl>
+% for word, names in used_by:
+<dt>{{word}}</dt><dd>{{names}}</dd>
+% end
+</dl></section>
+% end
+% if history:
+<section class="card" aria-labelledby="past"><h2 id="past">History</h2>
+% for one in history:
+<details><summary><span title="{{exact(one.when)}}">{{ago(one.when)}}</span> · {{one.what}} by {{one.who}}{{': ' + one.note if one.note else ''}} <span class="muted">revision {{one.revision}}</span></summary>
+<pre class="diff" tabindex="0" role="region" aria-label="Revision {{one.revision}}">
+% for line in one.lines:
+<span class="{{diff_class(line)}}">{{line}}</span>\\
+% end
+</pre>
+% if writable and one.restorable:
+<form method="post" action="/console/document"><input type="hidden" name="csrf" value="{{asked.session.csrf}}"><input type="hidden" name="kind" value="{{kind}}"><input type="hidden" name="name" value="{{identifier}}"><input type="hidden" name="format" value="{{extension}}"><input type="hidden" name="revision" value="{{one.revision}}"><div class="actions"><button name="do" value="restore">Restore this version</button></div></form>
+% end
+</details>
+% end
+</section>
+% end

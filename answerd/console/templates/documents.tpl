@@ -1,0 +1,53 @@
+% rebase('layout', title='Documents', current='/console/documents')
+<div class="head">
+  <h1>Documents</h1>
+  <span class="sub">{{store}}</span>
+</div>
+% if not writable:
+<p class="note">This service reads a directory of files: documents are shown here and edited there. With <code>SERVICE_STORE=sqlite</code> they can be edited here.</p>
+% end
+<form class="card" method="get" action="/console/documents" role="search">
+  <div class="row">
+    <div class="field wide"><label for="q">Search</label><input id="q" name="q" value="{{search}}" placeholder="Name of a document"></div>
+    <div class="field"><label for="kind">Kind</label><select id="kind" name="kind">
+      <option value="">All but machines</option>
+      % for one in kinds:
+      <option{{!' selected' if one == kind else ''}}>{{one}}</option>
+      % end
+    </select></div>
+    <div><button class="main">Show</button></div>
+    % if writable:
+    <div><a class="button" href="/console/document/new">New document</a></div>
+    % end
+  </div>
+</form>
+% if not documents:
+<div class="card empty"><h2>No document {{'matches' if search or kind else 'is there yet'}}</h2>
+% if writable:
+<p>Write the first one: <a href="/console/document/new">new document</a>.</p>
+% else:
+<p>Put one into the answers directory; it appears here within a second.</p>
+% end
+</div>
+% else:
+<div class="card"><div class="scroll" tabindex="0" role="region" aria-label="Documents"><table>
+<thead><tr><th>Document</th><th>Kind</th><th>Format</th><th>Extends</th><th>Claims</th><th>Extended by</th><th>Problems</th></tr></thead>
+<tbody>
+% for one in documents:
+<tr>
+  <td><a href="{{document_link(one.kind, one.identifier, one.format)}}">{{one.identifier or 'default'}}</a></td>
+  <td>{{one.kind}}</td><td>{{one.format}}</td>
+  <td>{{one.extends}}</td><td>{{one.claims}}</td><td>{{one.extended_by or ''}}</td>
+  <td>
+  % if one.problems:
+  <span class="state problem">{{counted(one.problems, 'problem')}}</span>
+  % end
+  </td>
+</tr>
+% end
+</tbody></table></div>
+% if more:
+<p class="muted">{{counted(more, 'more document')}}: search for a name.</p>
+% end
+</div>
+% end

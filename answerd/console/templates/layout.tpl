@@ -1,0 +1,41 @@
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="csp-nonce" content="{{asked.nonce}}">
+<meta name="htmx-config" content='{"includeIndicatorStyles": false, "allowEval": false, "allowScriptTags": false, "selfRequestsOnly": true, "historyCacheSize": 0}'>
+<title>{{title}} · answerd</title>
+<link rel="icon" href="{{static('icon.svg')}}" type="image/svg+xml">
+<link rel="stylesheet" href="{{static('console.css')}}">
+<script src="{{static('vendor/htmx.min.js')}}" defer></script>
+<script src="{{static('vendor/htmx-sse.min.js')}}" defer></script>
+<script src="{{static('console.js')}}" defer></script>
+% if defined('editor') and editor:
+<script src="{{static('vendor/editor.min.js')}}" defer></script>
+% end
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+% if asked.session:
+<header class="bar">
+  <div class="bar-inner">
+    <a class="brand" href="/console/">answer<b>d</b></a>
+    <nav aria-label="Pages">
+    % for where, word in navigation:
+      <a href="{{where}}"{{!' aria-current="page"' if where == current else ''}}>{{word}}</a>
+    % end
+    </nav>
+    <form method="post" action="/console/logout">
+      <input type="hidden" name="csrf" value="{{asked.session.csrf}}">
+      <button class="link">Log out</button>
+    </form>
+  </div>
+</header>
+% end
+<main id="main">
+{{!base}}
+</main>
+</body>
+</html>

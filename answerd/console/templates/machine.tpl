@@ -1,0 +1,104 @@
+% rebase('layout', title=name, current='/console/machines')
+<div class="head">
+  <h1>{{name}}
+  % if record:
+    <span class="state {{record['state']}}">{{record['state']}}</span>
+    % if record.get('silent'):
+    <span class="state silent">silent</span>
+    % end
+  % end
+  </h1>
+  <a class="sub" href="{{link('/console/machine', id=name, secrets='' if show_secrets else '1')}}">{{'Mask secrets' if show_secrets else 'Show secrets'}}</a>
+</div>
+<div class="grid">
+  <section class="card" aria-labelledby="who">
+    <h2 id="who">Who it is</h2>
+    <dl>
+      <dt>Identities</dt><dd class="mono">
+      % for one in identities:
+        <div>{{one}}</div>
+      % end
+      </dd>
+      % for label, value in row:
+      <dt>{{label}}</dt><dd>{{value or '–'}}</dd>
+      % end
+      % if row_place:
+      <dt>Row</dt><dd class="mono">{{row_place}}</dd>
+      % end
+      <dt>Documents</dt><dd>
+      % for kind, identifier, extension, shown in documents:
+        <div><a href="{{document_link(kind, identifier, extension)}}">{{shown}}</a></div>
+      % end
+      % if not documents:
+        none by its name
+      % end
+      </dd>
+    </dl>
+  </section>
+  % if has_states:
+  <section class="card" aria-labelledby="install">
+    <h2 id="install">Install</h2>
+    % if record:
+    <dl>
+      <dt>State</dt><dd><span class="state {{record['state']}}">{{record['state']}}</span></dd>
+      <dt>Since</dt><dd>{{record['since'] or '–'}}</dd>
+      <dt>Starts</dt><dd>{{record['starts']}}</dd>
+      % if record.get('message'):
+      <dt>Message</dt><dd>{{record['message']}}</dd>
+      % end
+      % if record.get('percent') is not None:
+      <dt>Progress</dt><dd><progress max="100" value="{{record['percent']}}" aria-label="Progress">{{record['percent']}} %</progress> {{record['percent']}} %</dd>
+      % end
+    </dl>
+    % else:
+    <p class="muted">Nothing was given to this machine with <code>once</code> yet: it is new.</p>
+    % end
+    <form method="post" action="/console/machines">
+      <input type="hidden" name="csrf" value="{{asked.session.csrf}}">
+      <input type="hidden" name="machine" value="{{name}}">
+      <input type="hidden" name="back" value="{{machine_link(name)}}">
+      <div class="actions">
+        <button name="do" value="arm">Arm</button><button name="do" value="disarm">Disarm</button>
+        <button name="do" value="forget" class="danger" data-confirm="Forget {{name}} and its history?">Forget</button>
+      </div>
+    </form>
+  </section>
+  % end
+</div>
+% if not answers:
+<div class="card empty"><h2>Nothing claims this machine</h2>
+<p>No document names it, no group has it as a member, and no pattern matches its name alone. Write a document for it, or find out what a request of it would get.</p>
+<p><a class="button" href="{{link('/console/document/new', kind='machine', name=name)}}">New document</a> <a class="button" href="{{link('/console/try', query='mac=' + name)}}">Try a request</a></p></div>
+% end
+% for answer in answers:
+<section class="card" aria-label="Answer in {{answer.format}}">
+  <h2>{{answer.format}}</h2>
+  % include('answer', answer=answer)
+</section>
+% end
+<details class="card"><summary><strong>Why</strong> <span class="muted">what was considered, and why it won or lost</span></summary>
+<div class="scroll" tabindex="0" role="region" aria-label="Reasoning"><table><tbody>
+% for step in steps:
+<tr><th scope="row">{{step.heading}}</th><td>{{step.sentence}}
+% for detail in step.details:
+<div class="muted">{{detail}}</div>
+% end
+</td></tr>
+% end
+</tbody></table></div></details>
+% if events:
+<section class="card" aria-labelledby="history"><h2 id="history">History</h2>
+<ul class="list">
+% for event in events:
+<li><span class="muted" title="{{exact(event['when'])}}">{{ago(event['when'])}}</span> {{event['text']}}</li>
+% end
+</ul></section>
+% end
+% if captured:
+<section class="card" aria-labelledby="captured"><h2 id="captured">Recorded requests</h2>
+<ul class="list">
+% for one in captured:
+<li><span class="mono">{{one.request_line}}</span> <span class="muted">{{one.time}} {{one.outcome}}</span> <a href="{{link('/console/try', replay=one.name)}}">Replay</a></li>
+% end
+</ul></section>
+% end

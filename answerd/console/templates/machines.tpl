@@ -1,0 +1,113 @@
+% rebase('layout', title='Machines', current='/console/machines')
+<%
+def sorted_by(column):
+    down = view.sort == column and not view.descending
+    return link('/console/machines', q=view.search, state=view.state, group=view.group, format=view.format, sort=column, desc='1' if down else '')
+end
+def on_page(number):
+    return link('/console/machines', q=view.search, state=view.state, group=view.group, format=view.format, sort=view.sort if view.sort != 'name' else '', desc='1' if view.descending else '', page=number if number > 1 else '')
+end
+def direction(column):
+    return '' if view.sort != column else 'descending' if view.descending else 'ascending'
+end
+%>
+<div class="head">
+  <h1>Machines</h1>
+  <span class="sub">{{counted(shown.found, 'machine')}}{{' of ' + format(total, ',') if shown.found != total else ''}}</span>
+</div>
+<form class="card" method="get" action="/console/machines" role="search">
+  <div class="row">
+    <div class="field wide"><label for="q">Search</label><input id="q" name="q" value="{{view.search}}" placeholder="Name, MAC address, serial number, group"></div>
+    <div class="field"><label for="state">State</label>
+      <select id="state" name="state"><option value="">Any</option>
+      % for one in states:
+        <option{{!' selected' if one == view.state else ''}}>{{one}}</option>
+      % end
+      </select></div>
+    <div class="field"><label for="group">Group</label>
+      <input id="group" name="group" value="{{view.group}}" list="groups">
+      <datalist id="groups">
+      % for one in groups:
+        <option value="{{one}}">
+      % end
+      </datalist></div>
+    <div class="field"><label for="format">Format</label>
+      <select id="format" name="format"><option value="">Any</option>
+      % for one in formats:
+        <option{{!' selected' if one == view.format else ''}}>{{one}}</option>
+      % end
+      </select></div>
+    <div><button class="main">Show</button></div>
+  </div>
+</form>
+% if not shown.machines:
+<div class="card empty">
+  % if total:
+  <h2>No machine matches</h2>
+  <p>Change the search, or <a href="/console/machines">show all {{counted(total, 'machine')}}</a>.</p>
+  % else:
+  <h2>No machine is known yet</h2>
+  <p>Add a document for a machine or a group with members under <a href="/console/documents">Documents</a>, or power on a machine: one that asks and is claimed by nothing appears here.</p>
+  % end
+</div>
+% else:
+<form class="card" method="post" action="/console/machines">
+  <input type="hidden" name="csrf" value="{{asked.session.csrf}}">
+  <input type="hidden" name="back" value="{{on_page(shown.page)}}">
+  <div class="scroll" tabindex="0" role="region" aria-label="Machines">
+  <table>
+    <thead><tr>
+    % if has_states:
+      <th class="fit"><input type="checkbox" data-all="machine" aria-label="Select all machines of this page"></th>
+    % end
+      <th aria-sort="{{direction('name') or 'none'}}"><a href="{{sorted_by('name')}}">Machine</a></th>
+      <th aria-sort="{{direction('state') or 'none'}}"><a href="{{sorted_by('state')}}">State</a></th>
+      <th aria-sort="{{direction('since') or 'none'}}"><a href="{{sorted_by('since')}}">Since</a></th>
+      <th aria-sort="{{direction('group') or 'none'}}"><a href="{{sorted_by('group')}}">Group</a></th>
+      <th>Formats</th><th>Known from</th>
+    </tr></thead>
+    <tbody>
+    % for machine in shown.machines:
+    <tr>
+    % if has_states:
+      <td class="fit"><input type="checkbox" name="machine" value="{{machine.name}}" aria-label="Select {{machine.name}}"></td>
+    % end
+      <td><a href="{{machine_link(machine.name)}}">{{machine.name}}</a></td>
+      <td>
+      % if machine.state:
+        <span class="state {{machine.state}}">{{machine.state}}</span>
+        % if machine.silent:
+        <span class="state silent">silent</span>
+        % end
+      % end
+      </td>
+      <td class="fit"><span title="{{exact(machine.since)}}">{{ago(machine.since)}}</span></td>
+      <td>{{machine.group}}</td>
+      <td>{{', '.join(machine.formats)}}</td>
+      <td>{{machine.known_from}}</td>
+    </tr>
+    % end
+    </tbody>
+  </table>
+  </div>
+  % if has_states:
+  <div class="actions">
+    <button name="do" value="arm">Arm</button>
+    <button name="do" value="disarm">Disarm</button>
+    <button name="do" value="forget" class="danger" data-confirm="Forget the selected machines and their history?">Forget</button>
+    <span class="hint">Arm: the machine may install once more. Disarm: it counts as installed.</span>
+  </div>
+  % end
+</form>
+% if shown.pages > 1:
+<nav class="actions" aria-label="Pages of machines">
+  % if shown.page > 1:
+  <a class="button" href="{{on_page(shown.page - 1)}}" rel="prev">Previous</a>
+  % end
+  <span class="muted">Page {{shown.page}} of {{shown.pages}}</span>
+  % if shown.page < shown.pages:
+  <a class="button" href="{{on_page(shown.page + 1)}}" rel="next">Next</a>
+  % end
+</nav>
+% end
+% end

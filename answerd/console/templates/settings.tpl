@@ -1,0 +1,15 @@
+% rebase('layout', title='Settings', current='/console/settings')
+<div class="head"><h1>Settings</h1><span class="sub">As this service runs with them. <code>answerd config</code> shows where each came from.</span></div>
+<div class="card"><div class="scroll" tabindex="0" role="region" aria-label="Settings"><table>
+<thead><tr><th>Setting</th><th>Value</th><th>Meaning</th></tr></thead><tbody>
+% for name, value, meaning in settings:
+<tr><td class="mono">{{name}}</td><td class="mono">{{value}}</td><td>{{meaning}}</td></tr>
+% end
+</tbody></table></div></div>
+% if warnings:
+<section class="card" aria-labelledby="warnings"><h2 id="warnings">Warnings</h2><ul class="list">
+% for one in warnings:
+<li>{{one}}</li>
+% end
+</ul></section>
+% end

@@ -1,0 +1,84 @@
+// The document editor of the console: CodeMirror over a <textarea data-format="toml">, which stays the form's field.
+// Without JavaScript the textarea itself is the editor.
+import { basicSetup } from "codemirror";
+import { EditorView, keymap } from "@codemirror/view";
+import { EditorState } from "@codemirror/state";
+import { indentWithTab } from "@codemirror/commands";
+import { HighlightStyle, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
+import { lintGutter, setDiagnostics } from "@codemirror/lint";
+import { json } from "@codemirror/lang-json";
+import { xml } from "@codemirror/lang-xml";
+import { yaml } from "@codemirror/lang-yaml";
+import { toml } from "@codemirror/legacy-modes/mode/toml";
+import { shell } from "@codemirror/legacy-modes/mode/shell";
+import { tags } from "@lezer/highlight";
+
+const shellMode = () => StreamLanguage.define(shell);
+const languages = {
+  toml: () => StreamLanguage.define(toml),
+  yaml, yml: yaml,
+  json, ign: json,
+  xml, autoyast: xml, unattend: xml,
+  ks: shellMode, preseed: shellMode, seed: shellMode, cfg: shellMode, ipxe: shellMode,
+};
+
+// Colours are variables of the console's stylesheet, so that the light and the dark scheme need no second theme.
+const colours = HighlightStyle.define([
+  { tag: [tags.propertyName, tags.tagName, tags.definition(tags.propertyName)], color: "var(--code-key)" },
+  { tag: [tags.string, tags.attributeValue], color: "var(--code-string)" },
+  { tag: [tags.number, tags.bool, tags.null, tags.atom], color: "var(--code-number)" },
+  { tag: [tags.comment, tags.meta], color: "var(--code-comment)" },
+  { tag: [tags.keyword, tags.attributeName, tags.standard(tags.variableName)], color: "var(--code-keyword)" },
+]);
+const theme = EditorView.theme({
+  "&": { color: "var(--text)", backgroundColor: "var(--field)", fontSize: "inherit" },
+  ".cm-content": { fontFamily: "var(--mono)", caretColor: "var(--text)" },
+  ".cm-gutters": { backgroundColor: "var(--surface)", color: "var(--muted)", borderRight: "1px solid var(--line)" },
+  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "var(--hover)" },
+  "&.cm-focused": { outline: "2px solid var(--accent)" },
+  "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--select) !important" },
+  ".cm-panels": { backgroundColor: "var(--surface)", color: "var(--text)" },
+});
+
+function problemsOf(area) {
+  try {
+    return JSON.parse(area.dataset.problems || "[]");
+  } catch {
+    return [];
+  }
+}
+
+function mount(area) {
+  const nonce = document.querySelector("meta[name=csp-nonce]")?.content || "";
+  const language = languages[area.dataset.format];
+  const readOnly = area.readOnly;
+  const view = new EditorView({
+    parent: area.parentElement,
+    state: EditorState.create({
+      doc: area.value,
+      extensions: [
+        basicSetup,
+        // Tab indents; Escape and then Tab leaves the editor, so that the keyboard is never caught in it.
+        keymap.of([indentWithTab]),
+        language ? language() : [],
+        syntaxHighlighting(colours),
+        theme,
+        lintGutter(),
+        EditorView.cspNonce.of(nonce),
+        EditorView.contentAttributes.of({ "aria-label": area.getAttribute("aria-label") || "Document" }),
+        EditorState.readOnly.of(readOnly),
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged) area.value = update.state.doc.toString();
+        }),
+      ],
+    }),
+  });
+  area.hidden = true;
+  const found = problemsOf(area).map(({ line, message }) => {
+    const at = view.state.doc.line(Math.min(Math.max(line, 1), view.state.doc.lines));
+    return { from: at.from, to: at.to, severity: "error", message };
+  });
+  view.dispatch(setDiagnostics(view.state, found));
+}
+
+document.querySelectorAll("textarea[data-format]").forEach(mount);

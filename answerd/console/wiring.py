@@ -1,0 +1,75 @@
+"""The console put together from the parts of a running service."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from wsgiref.types import WSGIApplication
+
+from answerd import __version__
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.sources import Sources
+from answerd.check import check
+from answerd.config import SETTINGS_BY_NAME, describe
+from answerd.console.app import Access, Console
+from answerd.console.asked import cookie_of
+from answerd.console.backend import Backend
+from answerd.console.editing import GuardedEditing
+from answerd.console.pages import Pages
+from answerd.console.session import Sessions
+from answerd.server.console_parts import ConsoleParts
+from answerd.server.http_parser import HttpRequest
+from answerd.server.serving import Gate
+from answerd.validators import Tools
+
+PAGES = ("/console", "/console/")
+
+
+def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
+    """Return the console's application, and the gate of its requests' bodies."""
+    config = parts.config()
+    sessions = Sessions(time.monotonic, parts.tokens)
+    access = Access(sessions, parts.block, frozenset(config.console_hosts), parts.log)
+    captures = Path(config.capture_dir) if config.capture_dir else None
+    backend = Backend(
+        catalogue=parts.follower.current,
+        problems=parts.problems,
+        sources=parts.sources,
+        check=_Checked(parts.follower.current, parts.sources),
+        store=parts.store.described,
+        version=f"answerd {__version__}",
+        settings=[(name, value, SETTINGS_BY_NAME[name].meaning) for name, value, _ in describe(config)],
+        warnings=config.warnings,
+        editing=GuardedEditing(parts.guard) if parts.guard is not None else None,
+        captures=captures,
+    )
+    console = Console(Pages(backend), access, parts.api, api_writes=config.shares_console)
+
+    def wants_body(request: HttpRequest, peer: str) -> bool:
+        path = request.path
+        if path not in PAGES and not path.startswith("/console/"):
+            return parts.api_gate(request, peer)
+        if request.method != "POST" or parts.block.seconds_left(peer):
+            return False
+        headers = {name: value for name, value in request.headers if name == "cookie"}
+        return path == "/console/login" or sessions.find(cookie_of(headers)) is not None
+
+    return console, wants_body
+
+
+class _Checked:
+    """The problems that a check finds, kept for one set."""
+
+    def __init__(self, catalogue: Callable[[], Catalogue], sources: Sources) -> None:
+        self._catalogue = catalogue
+        self._sources = sources
+        self._checked: tuple[Catalogue, Sequence[str]] | None = None
+
+    def __call__(self) -> Sequence[str]:
+        """Return them, sorted."""
+        catalogue = self._catalogue()
+        if self._checked is None or self._checked[0] is not catalogue:
+            report = catalogue.elsewhere(lambda: check(catalogue, Tools.none(), sources=self._sources))
+            self._checked = catalogue, report.problems
+        return self._checked[1]

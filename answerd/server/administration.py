@@ -1,0 +1,147 @@
+"""The listeners beside the answer endpoint: admin API, console and metrics, in one process of the service.
+
+Puts their applications together with the write guard. Must not know signals, nor other processes.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import cast
+from wsgiref.types import WSGIApplication
+
+from answerd.server import admin_app
+from answerd.server.admin.routes import DOCUMENT_LIMIT
+from answerd.server.admin_app import make_admin_app
+from answerd.server.admission import Admission
+from answerd.server.answer_set import AnswerSet, CooperativeYield
+from answerd.server.bearer import FailureBlock
+from answerd.server.console_parts import ConsoleParts
+from answerd.server.exposition import Exposition
+from answerd.server.http_parser import LargerBody
+from answerd.server.listener import Listener
+from answerd.server.metrics import AdminCounts
+from answerd.server.metrics_app import make_metrics_app
+from answerd.server.serving import Gate, Limits
+from answerd.server.startup import Service
+from answerd.server.write_guard import WriteGuard
+from answerd.store import WritableStore
+from answerd.store.read_only import ReadOnlyStore
+
+ADMIN_ACCEPTS_AT_ONCE = 32
+"""No more than are read from at once: a connection that has sent its request is not idle when the next ones come."""
+
+METRICS_CONNECTIONS = 32
+"""Connections for metrics at a time: each scraper has one."""
+
+
+class Administration:
+    """What administers one service. ``guard`` is None where documents are files, which are changed by other means."""
+
+    def __init__(self, service: Service, answers: AnswerSet) -> None:
+        self._service = service
+        self._answers = answers
+        self.guard: WriteGuard | None = None
+        if service.config.store != "files" and (service.admin_socket or service.console_socket):
+            store = cast(WritableStore, service.loader.store)
+            self.guard = WriteGuard(store, answers.follower, CooperativeYield())
+
+    def listeners(self) -> Iterator[Listener]:
+        """Yield the listeners that the settings ask for."""
+        service = self._service
+        if service.metrics_socket is not None:
+            yield self._metrics(service.metrics_socket)
+        if service.admin_socket is None and service.console_socket is None:
+            return
+        counters = service.counters
+        block = FailureBlock(
+            time.monotonic, count=partial(counters.add, "answerd_authentication_failures_total", "admin")
+        )
+        api = make_admin_app(
+            self.guard or self._reading_guard(),
+            service.admin_tokens,
+            block,
+            service.log.service,
+            readiness=self._answers.readiness,
+            exposition=self._exposition(),
+            sources=service.sources,
+        )
+        app: WSGIApplication = api
+        gate = admin_app.make_gate(api, service.admin_tokens, block)
+        if service.make_console is not None and service.config.console is not None:
+            console, console_gate = service.make_console(self._parts(block, app, gate))
+            if service.console_socket is not None:
+                yield self._listener(service.console_socket, console, console_gate, None)
+            else:
+                app, gate = console, console_gate
+        if service.admin_socket is not None:
+            yield self._listener(service.admin_socket, app, gate, admin_app.make_larger_body(api))
+
+    def _reading_guard(self) -> WriteGuard:
+        """Return a guard of documents that can only be read."""
+        follower = self._answers.follower
+        return WriteGuard(ReadOnlyStore(self._service.loader.store, follower.current), follower)
+
+    def _parts(self, block: FailureBlock, api: WSGIApplication, api_gate: Gate) -> ConsoleParts:
+        service = self._service
+        return ConsoleParts(
+            config=lambda: service.config,
+            store=service.loader.store,
+            follower=self._answers.follower,
+            guard=self.guard,
+            tokens=service.admin_tokens,
+            sources=service.sources,
+            block=block,
+            log=service.log.service,
+            problems=self._problems,
+            api=api,
+            api_gate=api_gate,
+        )
+
+    def _problems(self) -> Sequence[str]:
+        return self._answers.digest.problems.listed()
+
+    def _exposition(self) -> Exposition:
+        service = self._service
+
+        def expiry() -> float | None:
+            return service.certificate.expiry if service.certificate is not None else None
+
+        return Exposition(service.counters, service.admission, self._answers, service.config.workers, expiry)
+
+    def _metrics(self, listening: socket.socket) -> Listener:
+        return Listener(
+            listening,
+            make_metrics_app(self._exposition(), self._answers.readiness),
+            limits=Limits(
+                timeout=self._service.config.timeout_seconds, max_body=0, accept_at_once=ADMIN_ACCEPTS_AT_ONCE
+            ),
+            log=self._service.log,
+            admission=Admission(METRICS_CONNECTIONS),
+        )
+
+    def _listener(
+        self, listening: socket.socket, app: WSGIApplication, gate: Gate, larger_body: LargerBody | None
+    ) -> Listener:
+        service, config = self._service, self._service.config
+        limits = Limits(
+            timeout=config.timeout_seconds,
+            max_body=DOCUMENT_LIMIT,
+            larger_body=larger_body,
+            max_lingering=service.descriptors.admin,
+            accept_at_once=ADMIN_ACCEPTS_AT_ONCE,
+            idle_give_way=True,
+        )
+        return Listener(
+            listening,
+            app,
+            limits=limits,
+            log=service.log,
+            admission=Admission(service.descriptors.admin),
+            trusted_proxies=config.trusted_proxies,
+            wants_body=gate,
+            error=admin_app.json_error,
+            counts=AdminCounts(service.counters),
+        )

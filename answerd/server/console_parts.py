@@ -1,0 +1,48 @@
+"""What the process of the admin API gives the console to work with, and what it gets back.
+
+The console is above this layer: whoever starts the service hands in the function that makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from wsgiref.types import WSGIApplication
+
+from answerd.answers.sources import Sources
+from answerd.config import Config
+from answerd.server.bearer import FailureBlock
+from answerd.server.live_set import LiveAnswerSet
+from answerd.server.roles import AdminTokens
+from answerd.server.serving import Gate
+from answerd.server.write_guard import WriteGuard
+from answerd.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleParts:
+    """The parts of a running service. ``guard`` is None for a store that only files are written to.
+
+    ``problems`` gives those of the set in force. ``config`` gives the settings, which a signal may have changed.
+    ``api`` is the admin API, and ``api_gate`` its gate.
+    """
+
+    config: Callable[[], Config]
+    store: Store
+    follower: LiveAnswerSet
+    guard: WriteGuard | None
+    tokens: AdminTokens
+    sources: Sources
+    block: FailureBlock
+    log: Callable[[str], None]
+    problems: Callable[[], Sequence[str]]
+    api: WSGIApplication
+    api_gate: Gate
+
+
+class ConsoleFactory(Protocol):
+    """Makes the console's application and the gate of its requests' bodies."""
+
+    def __call__(self, parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
+        """Return both."""

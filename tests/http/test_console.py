@@ -1,0 +1,400 @@
+"""The console over HTTP, as the real program: who gets in, what pages hold, what a browser is told.
+
+Rules: docs/console.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from html import escape, unescape
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from answerd.server.bearer import FAILURES
+from tests.support.ports import free_port
+from tests.support.replies import Reply, exchange
+from tests.support.service import Service
+
+TOKEN = "0123456789abcdef"
+HOST = "127.0.0.1"
+PAGES = ("", "machines", "documents", "try", "check", "settings", "machine?id=aabbccddee01", "document/new")
+
+GROUP = 'members = ["aabbccddee01"]\n[global]\nkeyboard = "de"\nroot-password = "swordfish1"\n'
+
+
+class Browser:
+    """A client that keeps its cookie, and sends what a browser does with a form."""
+
+    def __init__(self, service: Service, console: tuple[str, int]) -> None:
+        self.service, self.console, self.cookie, self.csrf = service, console, "", ""
+
+    @property
+    def origin(self) -> str:
+        return f"http://{self.console[0]}:{self.console[1]}"
+
+    def send(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Reply:
+        given = {"Host": self.origin.removeprefix("http://")} | ({"Cookie": self.cookie} if self.cookie else {})
+        lines = [
+            f"{name}: {value}"
+            for name, value in (given | dict(headers or {}) | {"Content-Length": str(len(body))}).items()
+        ]
+        head = "\r\n".join([f"{method} {path} HTTP/1.1", *lines, "", ""])
+        return exchange(self.console, head.encode("latin-1") + body)
+
+    def get(self, path: str, **headers: str) -> Reply:
+        reply = self.send("GET", path, headers=headers)
+        if found := re.search(r'name="csrf" value="([^"]+)"', reply.text):
+            self.csrf = found[1]
+        return reply
+
+    def post(self, path: str, fields: dict[str, str], **headers: str) -> Reply:
+        given = {"Origin": self.origin, "Content-Type": "application/x-www-form-urlencoded"} | headers
+        return self.send("POST", path, urlencode(fields).encode(), given)
+
+    def log_in(self, token: str = TOKEN) -> Reply:
+        reply = self.post("/console/login", {"token": token})
+        self.cookie = reply.headers.get("set-cookie", "").partition(";")[0]
+        if self.cookie:
+            self.get("/console/")
+        return reply
+
+    def change(self, **fields: str) -> Reply:
+        return self.post("/console/document", {"csrf": self.csrf, **fields})
+
+
+@pytest.fixture(scope="module", params=["files", "sqlite"])
+def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    home = tmp_path_factory.mktemp("console")
+    (home / "answers" / "groups").mkdir(parents=True)
+    (home / "answers" / "groups" / "rack.toml").write_text(GROUP)
+    with started(home, request.param) as browser:
+        if request.param == "sqlite":
+            browser.log_in()
+            browser.change(do="save", kind="group", name="rack", format="toml", text=GROUP)
+        yield browser
+
+
+def started(home: Path, store: str, **settings: object) -> Running:
+    return Running(
+        SERVICE_STORE=store,
+        SERVICE_ANSWERS_DIR=home / "answers",
+        SERVICE_DB_PATH=home / "answers.db",
+        SERVICE_CONSOLE_ADDR="127.0.0.1:0",
+        SERVICE_ADMIN_TOKEN=TOKEN,
+        **settings,
+    )
+
+
+class Running:
+    """A service with a console, for the time of a block."""
+
+    def __init__(self, **settings: object) -> None:
+        self.service = Service(**settings)
+
+    def __enter__(self) -> Browser:
+        line = self.service.wait_for_log(r"console listening on ")
+        host, _, port = line.rpartition(" ")[2].rpartition(":")
+        return Browser(self.service, (host, int(port)))
+
+    def __exit__(self, *error: object) -> None:
+        self.service.__exit__(*error)
+
+
+@pytest.fixture
+def visitor(browser: Browser) -> Browser:
+    """Somebody who has not logged in."""
+    return Browser(browser.service, browser.console)
+
+
+@pytest.fixture
+def operator(visitor: Browser) -> Browser:
+    """Somebody who has."""
+    assert visitor.log_in().status == 303
+    return visitor
+
+
+# --- who gets in ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_sends_a_visitor_to_the_log_in(visitor: Browser, page: str) -> None:
+    reply = visitor.get(f"/console/{page}")
+    assert reply.status == 303
+    assert reply.headers["location"].startswith("/console/login")
+
+
+def test_the_cookie_cannot_be_read_by_scripts_nor_sent_by_other_sites(visitor: Browser) -> None:
+    cookie = visitor.log_in().headers["set-cookie"]
+    attributes = {part.strip() for part in cookie.split(";")[1:]}
+    assert {"HttpOnly", "SameSite=Strict", "Max-Age=43200", "Path=/"} <= attributes
+    assert TOKEN not in cookie
+
+
+def test_a_wrong_token_is_refused_and_logged_without_the_token(visitor: Browser) -> None:
+    reply = visitor.log_in("not the right token")
+    assert reply.status == 401
+    assert "set-cookie" not in reply.headers
+    visitor.service.wait_for_log("console: 127.0.0.1 failed authentication")
+    assert not [line for line in visitor.service.log if "not the right" in line]
+
+
+def test_after_log_out_the_cookie_is_worth_nothing(operator: Browser) -> None:
+    kept = operator.cookie
+    assert operator.post("/console/logout", {"csrf": operator.csrf}).status == 303
+    operator.cookie = kept
+    assert operator.get("/console/machines").status == 303
+
+
+def test_a_form_leads_back_only_to_a_page_of_the_console(visitor: Browser) -> None:
+    for where, expected in (("/console/check", "/console/check"), ("//evil.example/", "/console/"), ("", "/console/")):
+        reply = visitor.post("/console/login", {"token": TOKEN, "next": where})
+        assert reply.headers["location"] == expected
+
+
+def test_wrong_tokens_block_an_address_at_the_console_and_at_the_api(tmp_path: Path) -> None:
+    with started(tmp_path, "sqlite") as browser:
+        for _ in range(FAILURES):
+            assert browser.log_in("wrong wrong wrong").status == 401
+        blocked = browser.log_in()
+        assert blocked.status == 429
+        assert int(blocked.headers["retry-after"]) > 0
+        assert browser.get("/machines", Authorization=f"Bearer {TOKEN}").status == 429
+
+
+# --- what protects a session ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": f"https://{HOST}"}],
+    ids=["another site", "no origin that is known", "another scheme"],
+)
+def test_a_form_of_another_origin_is_refused(operator: Browser, headers: dict[str, str]) -> None:
+    assert operator.post("/console/logout", {"csrf": operator.csrf}, **headers).status == 403
+    assert operator.get("/console/").status == 200
+
+
+@pytest.mark.parametrize("csrf", ["", "wrong"])
+def test_a_form_without_its_token_is_refused(operator: Browser, csrf: str) -> None:
+    assert operator.post("/console/logout", {"csrf": csrf}).status == 403
+    assert operator.get("/console/").status == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", ""])
+def test_a_host_that_is_not_this_console_is_misdirected(operator: Browser, host: str) -> None:
+    assert operator.get("/console/", Host=host).status == 421
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "[::1]:8000", "192.0.2.7"])
+def test_addresses_and_localhost_are_this_console(operator: Browser, host: str) -> None:
+    assert operator.get("/console/", Host=host).status == 200
+
+
+def test_a_named_host_is_this_console_where_it_is_configured(tmp_path: Path) -> None:
+    with started(tmp_path, "files", SERVICE_CONSOLE_HOSTS="lab.example.com, other.example.com") as browser:
+        assert browser.get("/console/login", Host="LAB.example.com:8443").status == 200
+        assert browser.get("/console/login", Host="evil.example.com").status == 421
+
+
+@pytest.mark.parametrize("page", ["login", *PAGES])
+def test_every_page_has_the_headers_that_confine_it(operator: Browser, page: str) -> None:
+    headers = operator.get(f"/console/{page}").headers
+    policy = headers["content-security-policy"]
+    assert "unsafe" not in policy
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "same-origin"
+    assert headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_has_inline_scripts_styles_or_foreign_addresses(operator: Browser, page: str) -> None:
+    text = operator.get(f"/console/{page}").text
+    assert not re.search(r"<script(?![^>]*\bsrc=)|\son\w+=|<style|\sstyle=|javascript:", text)
+    assert not re.search(r'(?:src|href|action)="(?:https?:)?//', text)
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", ["", "machines", "documents", "try", "check", "settings", "machine?id=aabbccddee01"])
+def test_every_page_is_there(operator: Browser, page: str) -> None:
+    reply = operator.get(f"/console/{page}")
+    assert reply.status == 200
+    assert "<h1" in reply.text
+
+
+def test_a_machine_shows_its_answer_with_the_origin_of_each_line_and_without_secrets(operator: Browser) -> None:
+    text = unescape(operator.get("/console/machine?id=aabbccddee01").text)
+    assert 'keyboard = "de"' in text
+    assert re.search(r"(?:groups/rack\.toml|group rack \(toml\)):3", text)
+    assert "swordfish1" not in text
+    assert "swordfish1" in operator.get("/console/machine?id=aabbccddee01&secrets=1").text
+
+
+def test_a_request_can_be_tried(operator: Browser) -> None:
+    fields = {"csrf": operator.csrf, "path": "/proxmox", "body": json.dumps({"mac": "aa:bb:cc:dd:ee:01"})}
+    text = unescape(operator.post("/console/try", fields).text)
+    assert "format=toml group=rack" in text
+    fields["body"] = "{}"
+    assert "No answer" in operator.post("/console/try", fields).text
+
+
+def test_machines_are_searched_on_the_server(operator: Browser) -> None:
+    assert "aabbccddee01" in operator.get("/console/machines?q=AA:BB:CC").text
+    assert "No machine matches" in operator.get("/console/machines?q=nothing").text
+    assert "aabbccddee01" in operator.get("/console/machines?group=rack&sort=group&desc=1").text
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'-alert(1)-'",
+    "{{7*7}}",
+    "javascript:alert(1)",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_an_address_says_is_never_markup(operator: Browser, text: str) -> None:
+    query = urlencode({"q": text, "id": text, "group": text, "query": f"mac={text}", "path": text, "name": text})
+    for page in ("machines", "machine", "try", "documents", "document/new"):
+        body = operator.get(f"/console/{page}?{query}").text
+        assert text not in body or text == escape(text)
+        assert "49" not in re.findall(r"value=\"([^\"]*)\"", body)
+
+
+def test_settings_never_show_a_token(operator: Browser) -> None:
+    text = operator.get("/console/settings").text
+    assert "SERVICE_ADMIN_TOKEN" in text
+    assert TOKEN not in text
+
+
+def test_a_static_file_may_be_kept_by_the_address_of_its_content(operator: Browser) -> None:
+    address = re.search(r'href="(/console/static/console\.css\?v=\w+)"', operator.get("/console/").text)
+    assert address
+    kept = operator.get(address[1])
+    assert kept.status == 200
+    assert "immutable" in kept.headers["cache-control"]
+    assert operator.get("/console/static/../app.py").status == 404
+    assert operator.get("/console/static/console.css?v=wrong").headers["cache-control"] == "no-cache"
+
+
+def test_paths_and_methods_that_are_not_there(operator: Browser) -> None:
+    assert operator.get("/console/nothing").status == 404
+    assert operator.post("/console/check", {"csrf": operator.csrf}).status == 405
+
+
+# --- documents --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[Browser]:
+    with started(tmp_path, "sqlite") as browser:
+        browser.log_in()
+        yield browser
+
+
+def etag_of(reply: Reply) -> str:
+    found = re.search(r'name="etag" value="([^"]*)"', reply.text)
+    assert found
+    return unescape(found[1])
+
+
+def test_a_document_is_written_read_changed_and_removed(writer: Browser) -> None:
+    named = {"kind": "group", "name": "rack", "format": "toml"}
+    page = f"/console/document?{urlencode(named)}"
+    assert writer.change(do="save", text=GROUP, note="the first", **named).status == 303
+    reply = writer.get(page)
+    assert "the first" in reply.text
+    changed = writer.change(do="save", text="# new\r\nx = 1\r\n", etag=etag_of(reply), **named)
+    assert changed.status == 303
+    stored = writer.get("/groups/rack?format=toml")
+    assert stored.text == "# new\nx = 1\n"
+    assert writer.change(do="delete", etag=etag_of(writer.get(page)), **named).status == 303
+    assert writer.get(page).status == 404
+
+
+def test_a_preview_says_whose_answer_changes_and_stores_nothing(writer: Browser) -> None:
+    named = {"kind": "group", "name": "rack", "format": "toml"}
+    writer.change(do="save", text=GROUP, **named)
+    etag = etag_of(writer.get(f"/console/document?{urlencode(named)}"))
+    text = unescape(writer.change(do="preview", text=GROUP.replace('"de"', '"fr"'), etag=etag, **named).text)
+    assert "1 answer of 1 would change" in text
+    assert '+keyboard = "fr"' in text
+    assert writer.get("/groups/rack").text == GROUP
+
+
+def test_a_write_that_would_break_the_set_is_refused_with_its_problems(writer: Browser) -> None:
+    reply = writer.change(do="save", kind="machine", name="m1", format="toml", text='extends = "nowhere"\n')
+    assert reply.status == 409
+    assert "nowhere" in unescape(reply.text)
+    assert writer.get("/console/document?kind=machine&name=m1&format=toml").status == 404
+
+
+def test_a_save_that_meets_anothers_shows_both(writer: Browser) -> None:
+    named = {"kind": "machine", "name": "m1", "format": "ks"}
+    writer.change(do="save", text="# one\n", **named)
+    opened = etag_of(writer.get(f"/console/document?{urlencode(named)}"))
+    assert writer.change(do="save", text="# two\n", etag=opened, **named).status == 303
+    conflict = writer.change(do="save", text="# mine\n", etag=opened, **named)
+    assert conflict.status == 409
+    text = unescape(conflict.text)
+    assert "-# two" in text
+    assert "+# mine" in text
+    assert writer.get("/machines/m1?format=ks").text == "# two\n"
+
+
+def test_an_earlier_version_is_restored(writer: Browser) -> None:
+    named = {"kind": "machine", "name": "m1", "format": "ks"}
+    page = f"/console/document?{urlencode(named)}"
+    writer.change(do="save", text="# one\n", **named)
+    writer.change(do="save", text="# two\n", etag=etag_of(writer.get(page)), **named)
+    revisions = re.findall(r'name="revision" value="(\d+)"', writer.get(page).text)
+    assert writer.change(do="restore", revision=revisions[-1], **named).status == 303
+    assert writer.get("/machines/m1?format=ks").text == "# one\n"
+
+
+# --- the API at the console's address ---------------------------------------------------------------------------------
+
+
+def test_a_session_reads_the_api_and_writes_nothing(operator: Browser) -> None:
+    assert operator.get("/groups").json == {"group": ["rack"]}
+    assert operator.get("/check").status == 200
+    assert operator.send("PUT", "/groups/other", b"x = 1\n").status == 405
+    assert Browser(operator.service, operator.console).get("/groups").status == 401
+
+
+def test_one_listener_serves_both_where_both_have_one_address(tmp_path: Path) -> None:
+    # The port must be named, or the two addresses could not be equal.
+    address = f"127.0.0.1:{free_port()}"
+    service = Service(
+        SERVICE_STORE="sqlite",
+        SERVICE_DB_PATH=tmp_path / "answers.db",
+        SERVICE_ADMIN_ADDR=address,
+        SERVICE_CONSOLE_ADDR=address,
+        SERVICE_ADMIN_TOKEN=TOKEN,
+    )
+    with service:
+        assert service.admin
+        browser = Browser(service, service.admin)
+        browser.log_in()
+        assert browser.get("/console/").status == 200
+        assert (
+            browser.send("PUT", "/machines/m1?format=ks", b"# x\n", {"Authorization": f"Bearer {TOKEN}"}).status == 200
+        )
+        assert browser.send("PUT", "/machines/m1?format=ks", b"# y\n").status == 401
+
+
+def test_several_workers_share_one_console(tmp_path: Path) -> None:
+    (tmp_path / "answers").mkdir()
+    (tmp_path / "answers" / "m1.ks").write_text("# x\n")
+    with started(tmp_path, "files", SERVICE_WORKERS=2) as browser:
+        browser.log_in()
+        assert "m1" in browser.get("/console/machines").text
+        assert browser.service.get("/ks?id=m1").body == b"# x\n"
