@@ -27,6 +27,7 @@ from answerd.server.bottle_locals import hold_in_context
 from answerd.server.capture import Recorder
 from answerd.server.exchange import Exchange, exchange_of
 from answerd.server.http_parser import HttpRequest
+from answerd.server.long_work import TooLate, waiting_client
 from answerd.server.metrics import PROBE
 from answerd.server.probes import Readiness, is_probe, probe
 from answerd.server.statuses import (
@@ -123,8 +124,7 @@ def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue], sources: Sou
     if len(request.body) <= LARGE:
         return _resolved(exchange, catalogue, Facts(request), sources)
     if not _large_bodies.acquire(timeout=max(0.0, exchange.client.respond_by - monotonic())):
-        bottle.response.set_header("Retry-After", "2")
-        return _refuse(exchange, SERVICE_UNAVAILABLE, "the service is busy with large bodies, try again in 2 seconds")
+        return _busy(exchange, "large bodies")
     try:
         if not _readers:
             _readers.append(ThreadPool(1))
@@ -139,8 +139,11 @@ def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue], sources: Sou
 
 
 def _resolved(exchange: Exchange, catalogue: Callable[[], Catalogue], facts: Facts, sources: Sources) -> bytes:
+    waiting_client.set(exchange.client)
     try:
         found = resolve(catalogue(), facts, sources=sources)
+    except TooLate:
+        return _busy(exchange, "large documents")
     except AnswerError as error:
         # Hints about what the request has instead need all of it, which a large body is not worth.
         large = len(exchange.request.body) > LARGE
@@ -197,6 +200,12 @@ def _read(request: Request, catalogue: Catalogue) -> Facts:
             with suppress(AnswerError):
                 select(catalogue, question_of(asked, asked.extensions))
     return facts
+
+
+def _busy(exchange: Exchange, what: str) -> bytes:
+    """Return the refusal of a request whose turn did not come before its client's deadline."""
+    bottle.response.set_header("Retry-After", "2")
+    return _refuse(exchange, SERVICE_UNAVAILABLE, f"the service is busy with {what}, try again in 2 seconds")
 
 
 def _refuse(exchange: Exchange, status: int, reason: str) -> bytes:
