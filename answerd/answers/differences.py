@@ -16,13 +16,15 @@ from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
 from answerd.answers.masking import masked
 from answerd.answers.select import Question, select
-from answerd.answers.sources import REPORT, STATE, Sources, Values
+from answerd.answers.sources import REPORT, Sources, Values
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill
+from answerd.facts import STATE
 from answerd.formats import FORMATS
 from answerd.formats.family import Prepared, Slot
 from answerd.formats.template import SECRETS, Lookup, Placeholder
 from answerd.identity import identity
+from answerd.installs.states import State
 
 Progress = Callable[[int, int], None]
 
@@ -232,6 +234,8 @@ def _side(catalogue: Catalogue, asked: CheckCase | Document | None) -> Side | No
         return Side(None, asked.problems[0])
     try:
         facts = catalogue.facts(asked.facts)
+        if catalogue.has_states:
+            facts.state_source = lambda _: State.ARMED.value
         selection = select(catalogue, Question(facts, asked.extensions, asked.assumed))
         text = _filled(prepared_answer(selection.layers), Values(selection, facts, _UNFILLED))
     except AnswerError as error:
