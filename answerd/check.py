@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from answerd.answers.catalogue import Catalogue, no_pause
 from answerd.answers.check_cases import CheckCase, RowCase, check_cases, row_cases
+from answerd.answers.compose import prepared_answer
 from answerd.answers.hidden_secrets import hiding
 from answerd.answers.oversights import MissingLabels, Oversights, of_documents
 from answerd.answers.problems import load_problems
@@ -22,11 +23,12 @@ from answerd.answers.provenance import Placing, origins
 from answerd.answers.ranking import join_limited
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import question_of, select
-from answerd.answers.sources import NO_SOURCES, Sources, Values
+from answerd.answers.sources import NO_SOURCES, REPORT, Sources, Values
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import SHORTEST_BODY_IDENTITY
-from answerd.identity import brief
+from answerd.formats.once import Once
+from answerd.identity import brief, identity
 from answerd.inventory.rows import notes as row_notes
 from answerd.validators import TOOL_OF_FORMAT, Finding, Tools, Verdict, validate
 
@@ -67,7 +69,7 @@ def check(
     ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` is told how many answers
     of how many are done; ``pause`` is called now and then, so that a server can answer requests meanwhile. ``spread``
     judges many texts by the built-in rules, in their order: who has several processors may use them. ``sources`` fill
-    answers beside the facts.
+    answers beside the facts, and change no state.
     """
     found = of_documents(catalogue, pause)
     found.problems.update(load_problems(catalogue, pause), sources.problems())
@@ -75,9 +77,13 @@ def check(
     untried = _untried(catalogue, {group for of_row in of_rows for group in of_row.groups})
     found.notes.update(_standing_notes(catalogue, untried), _row_notes(catalogue, of_rows))
     tried = [*check_cases(catalogue), *(case for of_row in of_rows for case in of_row.cases)]
+    installs = _SilentInstalls()
     labels = MissingLabels(catalogue)
     render = _Rendering(catalogue, sources, found, labels)
     answers = [(trial, answer) for trial in tried if (answer := render.answer(trial, pause))]
+    for trial, answer in answers:
+        installs.take(trial.identifier, answer)
+    found.notes.update(installs.notes())
     for group in untried:
         with suppress(AnswerError):  # a problem of the set already
             labels.take_untried(catalogue.chain(group))
@@ -97,6 +103,33 @@ def check(
         pause()
     machines = {sentence: frozenset(names) for sentence, names in found.machines.items()}
     return Report(tuple(sorted(found.problems)), tuple(sorted(found.notes | judge.notes)), len(tried), machines)
+
+
+class _SilentInstalls:
+    """Which documents with ``once`` install machines that have no way to say that they are done."""
+
+    def __init__(self) -> None:
+        self._machines: dict[Document, set[str]] = {}
+        self._reporting: set[str] = set()
+
+    def take(self, name: str, answer: Answer) -> None:
+        """Count an answer that a machine of this name would get."""
+        layers = answer.selection.layers
+        machine = identity(name)
+        if REPORT in prepared_answer(layers, may_be_blank=True).labels():
+            self._reporting.add(machine)
+        deciding = next((layer for layer in reversed(layers) if layer.control.once is not None), None)
+        if deciding is not None and deciding.control.once is not Once.OFF:
+            self._machines.setdefault(deciding, set()).add(machine)
+
+    def notes(self) -> Iterator[str]:
+        """Yield a note for each of these documents."""
+        for document, machines in self._machines.items():
+            if machines.isdisjoint(self._reporting):
+                yield (
+                    f"{document.key}: once, but no answer of its machines has {{{{ report }}}}: "
+                    "nothing will say when an install is done"
+                )
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,10 +105,12 @@ class Document:
     """
 
     # There may be a million of these.
-    __slots__ = ("_content", "_problems", "_tree", "identity", "key", "merged", "prepared", "raw")
+    __slots__ = ("_content", "_problems", "_tree", "has_states", "identity", "key", "merged", "prepared", "raw")
 
-    def __init__(self, raw: RawDocument) -> None:
+    def __init__(self, raw: RawDocument, *, has_states: bool = False) -> None:
+        """``has_states``: there is a place for the states of installs, so ``once`` is no problem."""
         self.raw = raw
+        self.has_states = has_states
         self.key = raw.key
         self.identity = identity(raw.key.identifier)
         self._content: Content | None = None
@@ -142,7 +144,7 @@ class Document:
 
         Another thread may do the same at the same time, or forget the tree: return what was read here.
         """
-        content, tree = read_content(self.key.kind, self.family, self.text, self.raw.fault)
+        content, tree = read_content(self.key.kind, self.family, self.text, self.raw.fault, has_states=self.has_states)
         content = _shared(content)
         name_fault = self.name_fault
         self._problems = (name_fault, *content.problems) if name_fault else content.problems
@@ -214,7 +216,9 @@ def _shared(content: Content) -> Content:
     return _alike.setdefault((control, content.verbatim), content)
 
 
-def read_content(kind: Kind, family: AnyFamily, text: str, fault: str | None = None) -> tuple[Content, Tree]:
+def read_content(
+    kind: Kind, family: AnyFamily, text: str, fault: str | None = None, *, has_states: bool = False
+) -> tuple[Content, Tree]:
     """A document's text, understood as far as it can be. Never raises: what is wrong stands in ``problems``."""
     if fault is not None:
         return _unreadable(Control(), fault)
@@ -234,7 +238,9 @@ def read_content(kind: Kind, family: AnyFamily, text: str, fault: str | None = N
         tree = family.placeholders(tree, reader)
         problems, unlisted = (*problems, *dict.fromkeys(reader.problems)), reader.unlisted
         placeholders, labels = reader.found, frozenset(reader.labels)
-    problems = (*problems, *_append_problems(family, tree, control), *problems_without_states(control, labels))
+    problems = (*problems, *_append_problems(family, tree, control))
+    if not has_states:
+        problems = (*problems, *problems_without_states(control, labels))
     plain = not placeholders and written.is_empty
     if problems:
         problems = _listed(problems, unlisted)
@@ -260,7 +266,7 @@ def problems_without_states(control: Control, labels: Collection[str]) -> list[s
     """What is wrong with a document where there is no place for the states of installs: ``once``, and a placeholder
     for ``report``."""
     asks = [*(["once"] if control.once is not None else []), *(["{{ report }}"] if "report" in labels else [])]
-    return [f"{what} needs a place for the states of installs, and there is none" for what in asks]
+    return [f"{what} needs a place for the states of installs: set SERVICE_STATE_PATH" for what in asks]
 
 
 def _listed(problems: tuple[str, ...], unlisted: int) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ class Catalogue:
     could be listed before and cannot now: a problem, and no doubt about a claim. ``gone`` is what groups claimed that
     are not there any more, for the case that one comes back and cannot be read. ``elsewhere`` runs what takes long for
     one document or one answer; a catalogue that is made of this one has it too. ``inventory`` has the rows of all
-    inventories, None where there is none.
+    inventories, None where there is none. ``has_states``: there is a place for the states of installs.
     """
 
     documents: CopyOnWriteMap[RawDocument, Document] = field(default_factory=CopyOnWriteMap)
@@ -98,6 +98,7 @@ class Catalogue:
     gone: Mapping[Name, Claimed] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     inventory: Inventory | None = None
+    has_states: bool = False
     # What `extended_by` and `chain` found, each once: hundreds of machines stand on one group.
     _extended: dict[Name, Document] = field(default_factory=dict)
     _chains: dict[Document, tuple[Document, ...]] = field(default_factory=dict)
@@ -303,6 +304,7 @@ class _Change:
             gone=self._gone(),
             faults=faults,
             inventory=inventory,
+            has_states=self.before.has_states,
         )
 
     def _pause_after(self, count: int, raw: RawDocument) -> None:
@@ -329,7 +331,7 @@ class _Change:
             _drop(self.defaults, raw.key.format, document)
 
     def _add(self, raw: RawDocument) -> None:
-        document = Document(raw)
+        document = Document(raw, has_states=self.before.has_states)
         self.documents[raw] = document
         kind = raw.key.kind
         if kind is Kind.MACHINE:

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue, GroupClaim
+from answerd.answers.compose import once_of
+from answerd.answers.gates import refusal_sentence
 from answerd.answers.provenance import needing
 from answerd.answers.ranking import Rank, asks_for, join_limited, rank, request_has, shortened
 from answerd.answers.resolve import Answer, resolve
@@ -21,6 +23,7 @@ from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import Facts
 from answerd.formats.control import Control, Criterion
 from answerd.formats.family import Path
+from answerd.formats.once import Once
 from answerd.identity import Kind, brief, identifier_fault, printable
 
 MOST_PATHS = 10
@@ -82,6 +85,8 @@ def reasoning(
     except AnswerError as error:
         steps = [*_request(facts), Step("row", f"no answer: {error.reason}"), Step("answer", f"none: {error.reason}")]
         return Reasoning(tuple(steps), outcome)
+    if sources.gates is not None:
+        facts.state_source = sources.gates.state
     steps = [*_request(facts), *row_steps, _formats(facts, acceptable, by_name=extensions is not None)]
     considered = _Considered(catalogue, question_of(facts, acceptable, assumed))
     steps += considered.steps
@@ -90,11 +95,30 @@ def reasoning(
         considered = _Considered(catalogue, Question(facts.asking_for_user_data(), acceptable, assumed))
         steps += considered.steps
     steps += _layers(considered.outcome)
+    if isinstance(considered.outcome, Selection):
+        steps += _install(catalogue, considered.outcome, facts, sources)
     if isinstance(outcome, CannotFill) and isinstance(considered.outcome, Selection):
         places = dict.fromkeys(map(str, needing(considered.outcome.layers, outcome.label)))
         steps += [Step("placeholder", f"{place} needs the fact {brief(outcome.label)!r}") for place in places]
     steps.append(Step("answer", f"none: {outcome.reason}" if isinstance(outcome, AnswerError) else outcome.composition))
     return Reasoning(tuple(steps), outcome)
+
+
+def _install(catalogue: Catalogue, selection: Selection, facts: Facts, sources: Sources) -> Iterator[Step]:
+    """What the states of installs say to an answer with ``once``."""
+    once = once_of(selection.layers)
+    if once is None or once is Once.OFF or sources.gates is None:
+        return
+    deciding = next(layer for layer in reversed(selection.layers) if layer.control.once is not None)
+    try:
+        asking = sources.gates.ask(catalogue, selection, facts, once, only_looks=True)
+        state = sources.gates.state(facts)
+    except AnswerError as error:
+        yield Step("install", f"once in {deciding.key}, and no answer: {error.reason}")
+        return
+    refused = refusal_sentence(asking) if asking.judgement.refusal is not None else "open"
+    details = (f"the record is called {brief(asking.visitor.name or '')}", f"state {state}: {refused}")
+    yield Step("install", f"once in {deciding.key}: the gate of the {asking.asked.gate}", details)
 
 
 def _with_row(catalogue: Catalogue, facts: Facts) -> tuple[Facts, list[Step]]:

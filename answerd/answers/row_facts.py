@@ -6,8 +6,9 @@ Rules: docs/inventory.md#the-row-of-a-request.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
-from answerd.facts import Facts
+from answerd.facts import STATE, Facts
 from answerd.inventory.rows import Row, identities_of_sound
 
 
@@ -36,6 +37,8 @@ class RowFacts(Facts):
 
     def values(self, label: str) -> Sequence[str]:
         """Return the values of a case-folded label: the row's, where it has any, else the request's."""
+        if label == STATE:  # the row's identities find the machine's install too
+            return super().values(label)
         at = self._places.get(label)
         cell = self._cells[at] if at is not None else ""
         if not cell:
@@ -44,11 +47,22 @@ class RowFacts(Facts):
 
     def first(self, label: str) -> str | None:
         """Return the first of the `values`."""
+        if label == STATE:
+            return next(iter(self.values(label)), None)
         at = self._places.get(label)
         cell = self._cells[at] if at is not None else ""
         if not cell:
             return self._said.first(label)
         return (cell.split(maxsplit=1) or [cell])[0] if label == "mac" else cell
+
+    def values_before_json(self, label: str) -> list[str]:
+        """Return the values of a case-folded label that the request says outside of a JSON body."""
+        return self._said.values_before_json(label)
+
+    @property
+    def json_value(self) -> Any:
+        """The value of a JSON body; None where there is none."""
+        return self._said.json_value
 
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:

@@ -284,11 +284,10 @@ class _InventoryChange:
             self.faulty[row] = fault
         index = self.index
         for one in identities:
-            others = index.get(one)
-            if others is None:
-                index[one] = row
+            if one in index:
+                index[one] = self.shared[one] = (*_rows(index[one]), row)
             else:
-                index[one] = self.shared[one] = (*_rows(others), row)
+                index[one] = row
 
     def _withdraw(self, row: Row) -> None:
         self.faulty.pop(row, None)

@@ -9,7 +9,7 @@ import difflib
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Number
 
 from answerd.formats.family import Path, RawControl, Written
@@ -118,9 +118,9 @@ class Criterion:
 class Control:
     """The control keys of one document, understood.
 
-    ``members`` are identities. ``problems`` are sentences without the document's name. ``claims_known`` is False when
-    ``members`` or ``match`` is malformed, or may be misspelled in a group, so that nobody can say what the document
-    claims.
+    ``members`` are identities; `spelled` gives the text of one. ``problems`` are sentences without the document's name.
+    ``claims_known`` is False when ``members`` or ``match`` is malformed, or may be misspelled in a group, so that
+    nobody can say what the document claims.
     """
 
     extends: str | None = None
@@ -132,6 +132,12 @@ class Control:
     template: bool = True
     problems: tuple[str, ...] = ()
     claims_known: bool = True
+    member_texts: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
+    """The members that are spelled in another way than their identity, by that identity."""
+
+    def spelled(self, member: str) -> str:
+        """Return how the document spells a member, of which this is the identity."""
+        return self.member_texts.get(member, member)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -161,6 +167,8 @@ def read_control(written: RawControl, kind: Kind) -> Control:
             continue
         try:
             meaning[key] = _READERS[key](value)
+            if key == "members":
+                meaning["member_texts"] = _member_texts(value)
         except _Wrong as error:
             spoiled.add(key)
             problems.append(f"{key} {error}{place}")
@@ -196,6 +204,16 @@ def _members(written: Written) -> tuple[str, ...]:
             raise _Wrong(f"holds a name with no letter or digit, entry {place}")
         members.append(identity(member))
     return tuple(dict.fromkeys(members))
+
+
+def _member_texts(written: Written) -> dict[str, str]:
+    """Return the members, as `_members` has read them, that are spelled in another way than their identity."""
+    texts: dict[str, str] = {}
+    for member in written.value if isinstance(written.value, list) else ():
+        one = identity(member)
+        if one != member:
+            texts.setdefault(one, member)
+    return texts
 
 
 def _match(written: Written) -> tuple[Criterion, ...]:

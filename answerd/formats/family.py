@@ -242,6 +242,11 @@ class Prepared:
         filled.append(block[at : at + cuts[-1]])
         return b"".join(filled)
 
+    def labels(self) -> set[str]:
+        """Return the labels, case-folded, that a request has to fill."""
+        parts = (part for hole in self.holes for part in hole.template.parts)
+        return {part.label for part in parts if not isinstance(part, str)}
+
     @property
     def _constant(self) -> bytes:
         return self._block[self._begin : self._begin + sum(self._cuts)]

@@ -190,6 +190,7 @@ _ONCE: dict[str, bool | str] = {"": True, "armed": "armed", "loader": "loader", 
 _KEY_OF_VERB = {
     "extends": "extends",
     "member": "members",
+    "members": "members",
     "match": "match",
     "once": "once",
     "template": "template",

@@ -22,7 +22,7 @@ from answerd.server.header_block import BadRequest
 from answerd.server.http_parser import HttpRequest, Progress, RequestReader
 from answerd.server.memory import Memory
 from answerd.server.peer import forwarded_for, peer_address, with_port
-from answerd.server.request_log import describe_error
+from answerd.server.request_log import describe_error, without_token
 from answerd.server.serving import Serving
 from answerd.server.statuses import INTERNAL_ERROR
 from answerd.server.wsgi import Response, environ_of, respond
@@ -233,7 +233,8 @@ class Connection(Channel):
             response = respond(serving.application, environ_of(exchange, serving.environ, self._address[1]))
             outcome = exchange.outcome
         except Exception as error:
-            serving.log.service(f"an app failed on {request.method} {request.target}: {describe_error(error)}")
+            failed = f"{request.method} {without_token(request.target)}"
+            serving.log.service(f"an app failed on {failed}: {describe_error(error)}")
             outcome = "the service failed unexpectedly"
             response = serving.error(INTERNAL_ERROR, "the service failed unexpectedly, its log says why")
         serving.counts.answered(response.status, exchange.extension, exchange.kind, self._age())

@@ -30,6 +30,7 @@ MODULES = [
 EMPTY = ("dict", "set", "list", "deque", "OrderedDict", "defaultdict", "Counter", "WeakKeyDictionary", "WeakSet",
          "WeakValueDictionary")  # fmt: skip
 NO_CACHES = {
+    "answerd.store.installs._STORES": "the states of this process, to be closed before a fork",
     "answerd.store.sqlite._STORES": "the stores of this process, to be closed before a fork",
     "answerd.server.answer_app._readers": "the one thread that reads large bodies",
     "answerd.formats.family.NO_BRANCHES": "what is taken out where nothing is: stays empty",
