@@ -42,9 +42,7 @@ class Pages(DocumentPages):
         """Return the first page: states, problems, and what asks at this moment."""
         values = self._overview() | self._requests()
         backend = self._backend
-        return _html(
-            asked, "now", version=backend.version, store=backend.store, events=backend.has_events, **values
-        )
+        return _html(asked, "now", version=backend.version, store=backend.store, events=backend.has_events, **values)
 
     def overview(self, asked: Asked) -> Reply:
         """Return the tiles and problems of the first page, again."""

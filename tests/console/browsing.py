@@ -20,7 +20,7 @@ SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force
 REPORT = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", (event) =>
-  window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile ?? ""}:${event.lineNumber}`));
+  window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`));
 """
 
 
@@ -35,13 +35,13 @@ def start(playwright: Playwright) -> Browser:
 
 
 class Faults:
-    """What went wrong on the pages of a window: errors of scripts, refusals of the policy, dialogs that nobody asked for."""
+    """What went wrong on the pages of a window: errors of scripts, refusals of the policy, files that did not come."""
 
     def __init__(self, page: Page) -> None:
         self.found: list[str] = []
         page.on("console", lambda message: self._note(message.type, message.text))
         page.on("pageerror", lambda error: self.found.append(f"script: {error}"))
-        page.on("requestfailed", lambda request: self._failed(request))
+        page.on("requestfailed", self._failed)
 
     def _note(self, kind: str, text: str) -> None:
         # Chromium writes a line for each reply of 400 and more; a test that provokes one looks at the reply itself.

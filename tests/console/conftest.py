@@ -1,4 +1,4 @@
-"""Fixtures of the tests in a browser. They are skipped where Playwright or Chromium is missing (docs/console.md#tests)."""
+"""Fixtures of the tests in a browser: skipped where Playwright or Chromium is missing (docs/console.md#tests)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def browser() -> Iterator[Browser]:
         pytest.skip("Playwright is not installed: pip install -c requirements.txt -e '.[browser]'")
     if chromium() is None:
         pytest.skip("Chromium is not installed: apt install chromium")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415
 
     with sync_playwright() as playwright:
         browser = start(playwright)

@@ -1,4 +1,4 @@
-"""A lab to look at: the documents of `examples/lab`, some of `examples/answers`, and a service with a console over them.
+"""A lab to look at: the documents of `examples/lab`, a few more, and a service with a console over them.
 
 The browser tests and the pictures of docs/console.md use it.
 """
@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 from urllib.parse import urlencode
 
 from tests.support.replies import exchange
@@ -18,16 +19,33 @@ CHECKOUT = Path(__file__).parents[2]
 EXAMPLE = CHECKOUT / "examples" / "lab"
 TOKEN = "0123456789abcdef"
 
-RACK = 'members = ["aabbccddee01", "aabbccddee02", "db-primary"]\n[global]\nkeyboard = "de"\nroot-password = "swordfish1"\n'
-
-HOSTILE = "<img src=x onerror=alert(1)>"
-"""What is written wherever somebody can write: a page on which it becomes an element fails its test."""
+RACK = """\
+members = ["aabbccddee01", "aabbccddee02", "db-primary"]
+[global]
+keyboard = "de"
+root-password = "swordfish1"
+"""
 
 DOCUMENTS: Mapping[str, str] = {
     "groups/rack-a.toml": RACK,
     "groups/rack-b.ks": "# answer: member db-primary\nlang en_US\n",
     "aabbccddee01.toml": 'extends = "rack-a"\n[global]\nfqdn = "pve-31.example.com"\n',
 }
+
+PAGES: Mapping[str, str] = {
+    "now": "/console/",
+    "machines": "/console/machines",
+    "none found": "/console/machines?q=nothing-like-it",
+    "machine": "/console/machine?id=web-001",
+    "unclaimed": "/console/machine?id=nobody",
+    "documents": "/console/documents",
+    "document": "/console/document?kind=group&name=ubuntu&format=yaml",
+    "new": "/console/document/new",
+    "try": "/console/try?path=/ubuntu&query=id%3Dweb-001",
+    "check": "/console/check",
+    "settings": "/console/settings",
+}
+"""Every page of the lab, by what it shows."""
 
 
 class Lab:
@@ -39,7 +57,7 @@ class Lab:
         shutil.copytree(EXAMPLE / "secrets", secrets, copy_function=_privately)
         write_tree(answers, documents)
         (home / "captures").mkdir()
-        given: dict[str, object] = {
+        given: dict[str, Any] = {
             "SERVICE_STORE": store,
             "SERVICE_ANSWERS_DIR": answers,
             "SERVICE_DB_PATH": home / "answers.db",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.console.test_pages import PAGES
+from tests.console.lab import PAGES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -12,26 +12,12 @@ import pytest
 
 from answerd.server.bearer import FAILURES
 from tests.console.browsing import window
-from tests.console.lab import TOKEN, Lab
+from tests.console.lab import PAGES, TOKEN, Lab
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
     Open = Callable[..., AbstractContextManager[Page]]
-
-PAGES: Mapping[str, str] = {
-    "now": "/console/",
-    "machines": "/console/machines",
-    "none found": "/console/machines?q=nothing-like-it",
-    "machine": "/console/machine?id=web-001",
-    "unclaimed": "/console/machine?id=nobody",
-    "documents": "/console/documents",
-    "document": "/console/document?kind=group&name=ubuntu&format=yaml",
-    "new": "/console/document/new",
-    "try": "/console/try?path=/ubuntu&query=id%3Dweb-001",
-    "check": "/console/check",
-    "settings": "/console/settings",
-}
 
 CONTENT: Mapping[str, str] = {
     "now": "a.tile",
