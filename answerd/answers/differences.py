@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from answerd.answers.catalogue import Catalogue
+from answerd.answers.catalogue import Catalogue, no_pause
 from answerd.answers.check_cases import CheckCase, check_cases, row_cases
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
@@ -173,9 +173,18 @@ def _side_as_json(side: Side | None) -> dict[str, Any] | None:
     return None if side is None else {"layers": list(side.layers), "reason": side.reason or None}
 
 
-def compare(before: Catalogue, after: Catalogue, progress: Progress | None = None) -> Comparison:
-    """The answers of two sets, each name in each format once."""
-    tried = [dict(_tried(catalogue)) for catalogue in (before, after)]
+def compare(
+    before: Catalogue,
+    after: Catalogue,
+    progress: Progress | None = None,
+    pause: Callable[[], None] = no_pause,
+) -> Comparison:
+    """Compare the answers of two sets, each name in each format once.
+
+    ``progress`` gets how many of how many are compared. ``pause`` is called between steps of a few milliseconds, so
+    that a server can answer requests meanwhile.
+    """
+    tried = [_collected(_tried(catalogue), pause) for catalogue in (before, after)]
     names = sorted(tried[0].keys() | tried[1].keys())
     differences = []
     for count, name in enumerate(names, 1):
@@ -186,6 +195,7 @@ def compare(before: Catalogue, after: Catalogue, progress: Progress | None = Non
             identifier = of.identifier if isinstance(of, CheckCase) else of.key.identifier
             shown = f"{identifier or 'default'} ({extension})"
             differences.append(Difference(shown, identifier, extension, sides[0], sides[1]))
+        pause()
         if progress:
             progress(count, len(names))
     return Comparison(len(names), tuple(differences), tuple(sorted(set(_notes(before, after)))))
@@ -193,6 +203,16 @@ def compare(before: Catalogue, after: Catalogue, progress: Progress | None = Non
 
 _Name = tuple[str, str]
 """An identity, empty for a default, and a format."""
+
+
+def _collected(
+    tried: Iterator[tuple[_Name, CheckCase | Document]], pause: Callable[[], None]
+) -> dict[_Name, CheckCase | Document]:
+    found = {}
+    for name, of in tried:
+        found[name] = of
+        pause()
+    return found
 
 
 def _tried(catalogue: Catalogue) -> Iterator[tuple[_Name, CheckCase | Document]]:

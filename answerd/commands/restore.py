@@ -18,7 +18,7 @@ HELP = Help(
     details="""
         Replaces the content of the database by that of a backup, in one transaction. A service that runs goes on with
         it. The database is created where there is none; one that is not empty is only replaced with --force. With
-        SERVICE_STORE=files the documents are written into the directory.
+        SERVICE_STORE=files the documents are written into the directory, and the states into SERVICE_STATE_PATH.
         """,
     options=(("--force", "Replace what is there; in a directory, files of the same names."),),
     examples=(
@@ -34,7 +34,7 @@ def run(arguments: Arguments) -> int:
     if not Path(file).is_file():
         raise CommandError(f"{file} does not exist", WRONG_USAGE)
     if config.store == "files":
-        summary = restore_directory(file, config.answers_dir, force=force)
+        summary = restore_directory(file, config.answers_dir, states=config.state_path, force=force)
         for name, why in summary.skipped:
             print(plain(f"skipped: {name}: {why}"), file=sys.stderr)
         print(f"{counted(summary.written, 'document')} restored to {printable(config.answers_dir)}")

@@ -71,15 +71,14 @@ class Changes:
     def _compared(self, applied: Applied, respond_by: float) -> Comparison:
         """Return whose answers would change. Raises `StoreError` where that takes until the response is due."""
 
-        def go_on(done: int, total: int) -> None:
-            self.guard.pause()
+        def check_deadline(done: int, total: int) -> None:
             if monotonic() >= respond_by:
                 reason = f"{done} of {total} answers were compared when the time was up"
                 raise StoreError(
                     f"{reason}: raise SERVICE_TIMEOUT_SECS, or use answerd apply --dry-run on the database"
                 )
 
-        return compare(applied.before, applied.after, go_on)
+        return compare(applied.before, applied.after, check_deadline, self.guard.pause)
 
     def history(self) -> bottle.HTTPResponse:
         """Return accepted changes, the newest first."""
