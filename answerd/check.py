@@ -75,7 +75,7 @@ def check(
     found.problems.update(load_problems(catalogue, pause), sources.problems())
     of_rows = list(row_cases(catalogue, pause))
     untried = _untried(catalogue, {group for of_row in of_rows for group in of_row.groups})
-    found.notes.update(_standing_notes(catalogue, untried), _row_notes(catalogue, of_rows))
+    found.notes.update(_untried_notes(catalogue, untried), _row_notes(catalogue, of_rows))
     tried = [*check_cases(catalogue), *(case for of_row in of_rows for case in of_row.cases)]
     installs = _SilentInstalls()
     labels = MissingLabels(catalogue)
@@ -194,7 +194,7 @@ def _untried(catalogue: Catalogue, tried_with_rows: Collection[Document]) -> lis
     ]
 
 
-def _standing_notes(catalogue: Catalogue, untried: Iterable[Document]) -> Iterator[str]:
+def _untried_notes(catalogue: Catalogue, untried: Iterable[Document]) -> Iterator[str]:
     """Yield what is not tried, or cannot be claimed by every request."""
     for group in untried:
         yield f"{group.key}: selects by match, so it was not tried"
@@ -281,6 +281,6 @@ class _Judge:
         """Findings with the document and line that each is about."""
         if not findings:
             return []
-        found = origins(answer, self.inventory, standing=not all(finding.path for finding in findings))
+        found = origins(answer, self.inventory, with_lines=not all(finding.path for finding in findings))
         placing = Placing(answer, found)
         return [placing.placed(finding.message, finding.path, finding.line) for finding in findings]

@@ -50,10 +50,10 @@ class Marking(Protocol):
     def leaves(self, tree: Marked) -> Iterator[Leaf]:
         """The leaves of a marked tree, merged or not, in their order."""
 
-    def standing(self, answer: str) -> Lines:
+    def lines_of(self, answer: str) -> Lines:
         """The line of each leaf of an answer. Raises `ParseError` for one that is not of its format."""
 
-    def says(self, answer: str) -> object:
+    def meaning(self, answer: str) -> object:
         """What an answer says, comments aside, to compare two. Raises `ParseError`."""
 
 
@@ -68,11 +68,11 @@ class _Structured:
         """The family's own."""
         raise NotImplementedError
 
-    def standing(self, answer: str) -> Lines:
+    def lines_of(self, answer: str) -> Lines:
         """By parsing it."""
         return {leaf.path: leaf.line for leaf in self.leaves(self.mark(answer, 0)) if leaf.line is not None}
 
-    def says(self, answer: str) -> object:
+    def meaning(self, answer: str) -> object:
         """The paths and values."""
         return [(leaf.path, leaf.text, leaf.value) for leaf in self.leaves(self.mark(answer, 0))]
 
@@ -321,11 +321,11 @@ class _Text:
                 layer, _, at = mark.partition(":")
                 yield Leaf((str(number),), int(layer), int(at), said)
 
-    def standing(self, answer: str) -> Lines:
+    def lines_of(self, answer: str) -> Lines:
         """Each line stands on its own."""
         return {(str(number),): number for number in range(1, answer.count("\n") + 2)}
 
-    def says(self, answer: str) -> object:
+    def meaning(self, answer: str) -> object:
         """Nobody can tell a comment in a script of any language: what is added at the end of a line counts as one."""
         return answer.count("\n")
 
