@@ -34,7 +34,7 @@ MOST_GROUPS = 100
 """The most groups that an answer may have: the group that is named and the groups that it extends, directly or not. In
 a longer chain each group would keep its merge with all groups below it, and all of these together need too much
 memory."""
-_MOST_TWINS = 4
+_MOST_DUPLICATES = 4
 """Documents with the same name that a sentence lists."""
 
 _LONGEST_CYCLE = 400
@@ -177,8 +177,8 @@ class Catalogue:
 
     def refuse_duplicates(self, documents: Iterable[Document]) -> None:
         """Raise `BrokenDocument` when ``documents``, which have one identity, contain two of one format."""
-        for twins in duplicates_of(documents):
-            raise BrokenDocument(duplicate_problem(twins))
+        for duplicates in duplicates_of(documents):
+            raise BrokenDocument(duplicate_problem(duplicates))
 
     def check_unique(self, document: Document) -> None:
         """Raise `BrokenDocument` when another document has the same identity and format."""
@@ -205,20 +205,23 @@ def duplicates_of(documents: Iterable[Document]) -> Iterator[tuple[Document, ...
     by_format: dict[str, list[Document]] = {}
     for document in documents:
         by_format.setdefault(document.key.format, []).append(document)
-    for twins in by_format.values():
-        if len(twins) > 1:
-            yield tuple(sorted(twins, key=lambda one: (one.key.identifier, one.raw.source)))
+    for duplicates in by_format.values():
+        if len(duplicates) > 1:
+            yield tuple(sorted(duplicates, key=lambda one: (one.key.identifier, one.raw.source)))
 
 
-def duplicate_problem(twins: tuple[Document, ...]) -> str:
+def duplicate_problem(duplicates: tuple[Document, ...]) -> str:
     """Return why documents with the same key or identity cannot be used: the sentence names both."""
-    first = twins[0].key
-    names = [printable(twin.raw.source) or f'"{printable(twin.key.identifier)}"' for twin in twins[: _MOST_TWINS + 1]]
-    more = len(twins) - _MOST_TWINS
+    first = duplicates[0].key
+    names = [
+        printable(duplicate.raw.source) or f'"{printable(duplicate.key.identifier)}"'
+        for duplicate in duplicates[: _MOST_DUPLICATES + 1]
+    ]
+    more = len(duplicates) - _MOST_DUPLICATES
     if more > 1:
-        names[_MOST_TWINS:] = [f"{more:,} more"]
-    same = "one key" if len({twin.key for twin in twins}) == 1 else "one identity and format"
-    return f"{first}: {len(twins)} documents for {same}: {' and '.join(names)}"
+        names[_MOST_DUPLICATES:] = [f"{more:,} more"]
+    same = "one key" if len({duplicate.key for duplicate in duplicates}) == 1 else "one identity and format"
+    return f"{first}: {len(duplicates)} documents for {same}: {' and '.join(names)}"
 
 
 def unknown_group_problem(document: Document) -> str:

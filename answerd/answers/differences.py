@@ -247,7 +247,7 @@ def _side(catalogue: Catalogue, asked: CheckCase | Document | None) -> Side | No
 
 def _filled(prepared: Prepared, lookup: Lookup) -> str:
     """Fill an answer. A placeholder without a value stays as it is written, escaped like any value."""
-    return "".join(piece.decode() if isinstance(piece, bytes) else _visible(piece, lookup) for piece in prepared.pieces)
+    return "".join(part.decode() if isinstance(part, bytes) else _visible(part, lookup) for part in prepared.parts)
 
 
 def _visible(slot: Slot, lookup: Lookup) -> str:

@@ -30,8 +30,8 @@ def without_secrets(catalogue: Catalogue, answer: Answer, facts: Facts, sources:
     if not any(map(_placeholders, slots)):
         return answer
     lookup = _lookup(catalogue, answer, facts, sources)
-    pieces = prepared_answer(answer.selection.layers, may_be_blank=True).pieces
-    shown = [piece.decode() if isinstance(piece, bytes) else _shown(piece, lookup) for piece in pieces]
+    parts = prepared_answer(answer.selection.layers, may_be_blank=True).parts
+    shown = [part.decode() if isinstance(part, bytes) else _shown(part, lookup) for part in parts]
     return answer._replace(body="".join(shown).encode())
 
 
@@ -59,7 +59,7 @@ def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources
 
 def _slots(answer: Answer) -> tuple[Slot, ...]:
     """Return the slots of an answer; none where the service made the answer up for cloud-init."""
-    return () if answer.side_file else prepared_answer(answer.selection.layers, may_be_blank=True).holes
+    return () if answer.side_file else prepared_answer(answer.selection.layers, may_be_blank=True).slots
 
 
 def _placeholders(slot: Slot) -> list[Placeholder]:

@@ -224,8 +224,8 @@ def _labels_of(prepared: Prepared) -> Iterable[str]:
     """Return the labels of the placeholders without a default, each once. No default fills a missing secret."""
     return dict.fromkeys(
         placeholder.label
-        for hole in prepared.holes
-        for placeholder in hole.template.parts
+        for slot in prepared.slots
+        for placeholder in slot.template.parts
         if isinstance(placeholder, Placeholder)
         and (placeholder.is_secret or not any(name == "default" for name, _ in placeholder.filters))
     )

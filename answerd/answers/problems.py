@@ -272,8 +272,8 @@ def _of_duplicates(catalogue: Catalogue, name: _FullName) -> Iterator[str]:
     else:
         namesakes = catalogue.defaults.get(extension, ())
     if len(namesakes) > 1:
-        for twins in duplicates_of(document for document in namesakes if document.key.format == extension):
-            yield duplicate_problem(twins)
+        for duplicates in duplicates_of(document for document in namesakes if document.key.format == extension):
+            yield duplicate_problem(duplicates)
 
 
 def _cycle_above(catalogue: Catalogue, start: Name, passed: set[Name]) -> _Cycle | None:

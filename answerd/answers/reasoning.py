@@ -332,4 +332,7 @@ def _rank(claim: _Claim, extensions: Sequence[str]) -> Rank:
 
 
 def _loses_by(loser: Rank, winner: Rank) -> str:
-    return next((why for why, low, high in zip(_LOSES_BY, loser, winner, strict=True) if low != high), "it is its twin")
+    return next(
+        (why for why, low, high in zip(_LOSES_BY, loser, winner, strict=True) if low != high),
+        "it has the same name and format",
+    )

@@ -68,11 +68,11 @@ class SelectorIndex(Generic[Owner]):
 
     def copy(self) -> SelectorIndex[Owner]:
         """Return a mutable index of the same selectors: 0.1 ms for 2,000."""
-        twin: SelectorIndex[Owner] = SelectorIndex()
-        twin._selectors = dict(self._selectors)
-        twin._filed = {place: dict(filed) for place, filed in self._filed.items()}
-        twin._anywhere = dict(self._anywhere)
-        return twin
+        copied: SelectorIndex[Owner] = SelectorIndex()
+        copied._selectors = dict(self._selectors)
+        copied._filed = {place: dict(filed) for place, filed in self._filed.items()}
+        copied._anywhere = dict(self._anywhere)
+        return copied
 
     def add(self, owner: Owner, match: Selector) -> None:
         """File the selector of an owner that has none yet. The cost does not depend on how many are filed."""

@@ -16,7 +16,7 @@ from typing import Any
 import tomli
 
 from answerd.formats import plain
-from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, fragments, typed_hole
+from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, fragments, typed_slot_of
 from answerd.formats.template import Template, TemplateReader
 from answerd.memo import remembered
 
@@ -169,7 +169,7 @@ def _write_value(value: object, written: _Written) -> None:
     if isinstance(value, str):
         written.append(_string(value))
     elif isinstance(value, Template) and value.typed:
-        written.append(typed_hole(value.typed, _string))
+        written.append(typed_slot_of(value.typed, _string))
     elif isinstance(value, Template):
         written.append('"')
         written += fragments(value, escape)

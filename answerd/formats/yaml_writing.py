@@ -12,7 +12,7 @@ import re
 from typing import TypeGuard
 from urllib.parse import quote
 
-from answerd.formats.family import Slot, fragments, typed_hole
+from answerd.formats.family import Slot, fragments, typed_slot_of
 from answerd.formats.template import Template
 from answerd.formats.yaml_nodes import Mapping, Node, Scalar, Sequence
 
@@ -54,7 +54,7 @@ def write_in_place(scalar: Scalar, margin: int | None) -> list[str | Slot]:
     """
     tag = _tag(scalar) + " " if scalar.tag else ""
     if isinstance(scalar.text, Template) and scalar.text.typed:
-        return [typed_hole(scalar.text.typed, _double_quoted)]
+        return [typed_slot_of(scalar.text.typed, _double_quoted)]
     if scalar.style in _BLOCK_STYLES:
         spell = functools.partial(_block_in_place, style=scalar.style, margin=margin)
         return [tag, spell(scalar.text) if isinstance(scalar.text, str) else Slot(scalar.text, spell)]
@@ -124,7 +124,7 @@ class _Writer:
         elif isinstance(node.text, str):
             self.put(_scalar(node.text, node.style, indent))
         elif node.text.typed:
-            self.put(typed_hole(node.text.typed, _double_quoted))
+            self.put(typed_slot_of(node.text.typed, _double_quoted))
         elif node.style in _BLOCK_STYLES:
             self.put(Slot(node.text, functools.partial(_scalar, style=node.style, indent=indent)))
         else:
