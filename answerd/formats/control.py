@@ -1,6 +1,6 @@
 """The control keys: what they mean, and what is wrong with one (docs/merging.md#control-keys).
 
-Families spell them (`RawControl`); this room reads them all alike, so that a rule holds in every format.
+Families spell them (`RawControl`); this module reads them all alike, so that a rule holds in every format.
 """
 
 from __future__ import annotations

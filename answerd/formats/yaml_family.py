@@ -1,7 +1,7 @@
 """The YAML family: cloud-init, autoinstall and whatever else reads YAML. Layers merge as nodes, never as values.
 
 What a scalar means is the consumer's affair, under YAML 1.1 or 1.2: ``0644``, ``yes`` and ``1.10`` leave as they came.
-`yaml_reading` and `yaml_writing` know the syntax; this room what the rest asks of a tree. Of the comments only those
+`yaml_reading` and `yaml_writing` know the syntax; this module what the rest asks of a tree. Of the comments only those
 that open the document outlive a merge; anchors and directives (``%YAML``) do not.
 """
 
