@@ -242,9 +242,9 @@ def _refuse_duplicates(documents: list[RawDocument]) -> None:
     sources: dict[tuple[Kind, str, str], list[str]] = {}
     for raw in documents:
         sources.setdefault(raw.key.name, []).append(raw.source)
-    twins = [" and ".join(map(printable, names)) for names in sources.values() if len(names) > 1]
-    if twins:
-        raise StoreError(f"nothing was imported: two files for one identity and format: {'; '.join(twins)}")
+    duplicates = [" and ".join(map(printable, names)) for names in sources.values() if len(names) > 1]
+    if duplicates:
+        raise StoreError(f"nothing was imported: two files for one identity and format: {'; '.join(duplicates)}")
 
 
 def _export_fault(key: Key, body: bytes) -> str | None:
