@@ -66,7 +66,7 @@ class Written:
     A value that the family's spelling cannot mean (a number in TOML) stays as it is, for the reader to refuse.
     """
 
-    value: object
+    value: Any
     place: str = ""
 
 
