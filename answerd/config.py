@@ -39,12 +39,17 @@ MOST_DAYS = 36_500
 """Ceilings far above any use, in seconds for the timeout, in days for the history: a larger number is a typing
 mistake."""
 
+LONGEST_INSTALL = 31_536_000
+MOST_STARTS = 1_000_000
+"""The same for installs: a year, and starts that no machine makes."""
+
 MESSAGE_VALUE_LENGTH = 100
 """Characters of a wrong value that a message repeats."""
 
 MOST_TOKENS = 2
 """Tokens that one setting may hold: the one in use and its successor."""
 
+_URL = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?\Z")
 _DIGITS = re.compile(r"[0-9]+\Z")
 _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?\Z")
 
@@ -123,6 +128,13 @@ def _number(name: str, default: int | None, meaning: str, most: int) -> Any:
         return int(digits)
 
     return _setting(name, None if default is None else str(default), meaning, parse, falls_back=True)
+
+
+def _parse_url(text: str) -> str:
+    """Return the URL of the service without a slash at its end. Raise `ValueError` with the reason."""
+    if not _URL.match(text):
+        raise ValueError("not http:// or https:// with a host, and perhaps a port and a path")
+    return text.rstrip("/")
 
 
 def parse_tokens(text: str) -> tuple[str, ...]:
@@ -215,12 +227,36 @@ class Config:
     tls_key: str | None = _setting("SERVICE_TLS_KEY", None, "private key (PEM) of that certificate")
     capture_dir: str | None = _setting("SERVICE_CAPTURE_DIR", None, "directory in which requests are recorded")
     capture: Literal["all", "problems"] = _choice("SERVICE_CAPTURE", ("all", "problems"), "which requests are recorded")
+    url: str | None = _setting("SERVICE_URL", None, "how machines reach this service, for reports", _parse_url)
+    state_path: str | None = _setting(
+        "SERVICE_STATE_PATH", None, "file for the states of installs, with the file store"
+    )
+    install_seconds: int = _number(
+        "SERVICE_INSTALL_SECS", 3600, "silence after which an install is shown as silent", LONGEST_INSTALL
+    )
+    install_grace_seconds: int = _number(
+        "SERVICE_INSTALL_GRACE_SECS", 900, "how long answers stay open after a report", LONGEST_INSTALL
+    )
+    install_start_seconds: int = _number(
+        "SERVICE_INSTALL_START_SECS", 120, "when a repeated question counts as another start", LONGEST_INSTALL
+    )
+    install_starts: int = _number("SERVICE_INSTALL_STARTS", 5, "starts before a machine is exhausted", MOST_STARTS)
     log: Literal["all", "problems", "off"] = _choice(
         "SERVICE_LOG", ("all", "problems", "off"), "which requests are logged"
     )
     log_format: Literal["text", "json"] = _choice("SERVICE_LOG_FORMAT", ("text", "json"), "what a line of the log is")
     log_file: str = _setting("SERVICE_LOG_FILE", "stderr", "stderr, stdout or a file to append to")
     env_file: str | None = _setting(ENV_FILE, None, "a file of KEY=value lines that gives defaults")
+
+    @property
+    def own_url(self) -> str:
+        """How machines reach this service, as far as the settings tell."""
+        return self.url or f"{'https' if self.tls_cert else 'http'}://{self.listen}"
+
+    @property
+    def has_states(self) -> bool:
+        """Whether there is a place for the states of installs."""
+        return self.store == "sqlite" or self.state_path is not None
 
     sources: Mapping[str, Source] = field(default_factory=dict, hash=False)
     warnings: tuple[str, ...] = ()

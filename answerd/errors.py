@@ -25,6 +25,14 @@ class NotClaimed(AnswerError):
     """Nothing claims the request and no default may answer it."""
 
 
+class GateClosed(AnswerError):
+    """The machine may not install now (docs/install-once.md)."""
+
+
+class StatesUnknown(AnswerError):
+    """Whether the machine may install cannot be said: the states cannot be read."""
+
+
 class BrokenDocument(AnswerError):
     """A document that would be part of the answer is broken, so there is none."""
 

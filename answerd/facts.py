@@ -31,7 +31,10 @@ from answerd.json_body import JsonBody, filed, read_json
 OWN_LABELS = frozenset({"peer", "user_agent"})
 """Labels that the service sets: a request's own values for them are ignored."""
 
-RESERVED_LABELS = frozenset({"machine", "group", "state", "report"})
+STATE = "state"
+"""The label of the state of an install."""
+
+RESERVED_LABELS = frozenset({"machine", "group", STATE, "report"})
 """Labels that the selection sets, for placeholders: a request's own values are never used. So are those of secrets."""
 
 MOST_VALUES = 1_000
@@ -101,6 +104,9 @@ class Facts:
     """
 
     row: Row | None = None
+
+    state_source: Callable[[Facts], str] | None = None
+    """Gives the state of the machine's install, where the service keeps states; asked only for the label ``state``."""
 
     def __init__(self, request: Request, same_body: Facts | None = None) -> None:
         """``same_body``: facts of another request with this body, which then is not read again."""
@@ -184,6 +190,18 @@ class Facts:
         if self._json:
             self._json.labels()
 
+    def values_before_json(self, label: str) -> list[str]:
+        """Return the values of a case-folded label that are not in a JSON body, each once."""
+        early = self._before_the_body()
+        if not self._form and len(early) <= _MANY:
+            return [value for name, value in early if name == label and value]
+        return _kept(self._all_but_json().get(label, ()))
+
+    @property
+    def json_value(self) -> Any:
+        """The value of a JSON body; None where there is none."""
+        return self._json.value if self._json else None
+
     def _arrivals_of(self, label: str) -> Iterable[str]:
         """The values of one label as they arrive: URL, query, headers, body."""
         if label in _SET_HERE or label.startswith(SECRETS):
@@ -207,6 +225,8 @@ class Facts:
         """The values of a label that the service sets, or that only the selection may set."""
         if label == "peer":
             return [self.request.peer] if self.request.peer else []
+        if label == STATE and self.state_source is not None:
+            return [self.state_source(self)]
         if label == "user_agent":
             return [_header_text(value) for name, value in self.request.headers if name == "user-agent" and value]
         return []

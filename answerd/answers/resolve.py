@@ -1,4 +1,4 @@
-"""Facts to an answer: select, compose, fill. The server, ``render``, ``check`` and the admin API all come here."""
+"""From facts to an answer: select, compose, fill. Used by the server, ``render``, ``check`` and the admin API."""
 
 from __future__ import annotations
 
@@ -8,26 +8,31 @@ from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import is_blank, named, prepared_answer
+from answerd.answers.gates import Asking, is_loader, refusal_sentence, script_of
+from answerd.answers.members import claimed_member
 from answerd.answers.select import Question, Selection, question_of, select
 from answerd.answers.sources import NO_SOURCES, Sources, Values
 from answerd.documents import Document
-from answerd.errors import AnswerTooLarge, EmptyAnswer, NotClaimed
+from answerd.errors import AnswerTooLarge, EmptyAnswer, GateClosed, NotClaimed
 from answerd.facts import Facts
 from answerd.formats import FORMATS, Format
 from answerd.formats.family import LARGEST_ANSWER
+from answerd.formats.once import Once
 from answerd.formats.yaml_writing import escape
 from answerd.inventory.rows import Row
 
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 NO_INSTANCE = "nocloud"
-"""The ``instance-id`` of a machine that nothing names (docs/selection.md#noclouds-side-files)."""
+"""The ``instance-id`` of a machine without a name (docs/selection.md#noclouds-side-files)."""
 
 
 class Answer(NamedTuple):
-    """One answer. ``side_file`` names NoCloud's file that was made up, where it was; then ``body`` may be empty.
+    """One answer. ``side_file`` names the file of NoCloud that the service made up, where it did; then ``body`` may be
+    empty.
 
-    ``row`` is the inventory's row of the machine that asked, where it has one.
+    ``row`` is the inventory's row of the machine that asked, where it has one. ``refusal`` says why the machine was
+    refused the documents of ``selection``, where it was: then ``body`` is a script that the service makes up.
     """
 
     body: bytes
@@ -35,10 +40,12 @@ class Answer(NamedTuple):
     format: Format
     side_file: str | None = None
     row: Row | None = None
+    refusal: str | None = None
 
     @property
     def composition(self) -> str:
-        """How it came about: ``format=toml machine=98fa9b50d810 group=rack-a``, for the log and the admin API."""
+        """How the answer came about: ``format=toml machine=98fa9b50d810 group=rack-a``, for the log and the admin
+        API."""
         parts = [f"format={self.format.family.name}"]
         selection = self.selection
         if selection.machine:
@@ -49,6 +56,8 @@ class Answer(NamedTuple):
             parts.append("default")
         if self.side_file:
             parts.append(f"nocloud={self.side_file}")
+        if self.refusal:
+            parts.append(f"refused: {self.refusal}")
         return " ".join(parts)
 
 
@@ -60,51 +69,81 @@ def resolve(
     *,
     sources: Sources = NO_SOURCES,
 ) -> Answer:
-    """The answer to a request. Raises `answerd.errors.AnswerError` with the reason when there is none.
+    """Return the answer to a request. Raises `answerd.errors.AnswerError` with the reason when there is none.
 
-    ``extensions`` overrides the formats that the request's path asks for. The ``match`` of a document in ``assumed``
-    counts as holding. ``sources`` fill the placeholders of secrets, reports and states.
+    ``extensions`` overrides the formats that the request's path asks for. The ``match`` of a document in ``assumed`` is
+    taken to hold. ``sources`` fill the placeholders of secrets, reports and states.
     """
-    if catalogue.inventory is not None:
-        facts = catalogue.inventory.facts(facts)
+    facts = catalogue.facts(facts)
+    if sources.gates is not None:
+        facts.state_source = sources.gates.state
     acceptable = facts.extensions if extensions is None else extensions
     question = question_of(facts, acceptable, assumed)
     side_file = facts.side_file if question.only_naming else None
     if side_file is None:
-        return _answer(catalogue, select(catalogue, question), facts, sources)
+        return _answer(catalogue, question, sources)
     try:
-        return _answer(catalogue, select(catalogue, question), facts, sources, may_be_blank=True)
+        return _answer(catalogue, question, sources, may_be_blank=True)
     except NotClaimed:
-        return _side_file(catalogue, facts, side_file, acceptable, assumed, sources=sources)
+        return _side_file(catalogue, question, side_file, sources)
 
 
 def _answer(
-    catalogue: Catalogue, selection: Selection, facts: Facts, sources: Sources, *, may_be_blank: bool = False
+    catalogue: Catalogue,
+    question: Question,
+    sources: Sources,
+    *,
+    may_be_blank: bool = False,
+    only_looks: bool = False,
+    after_refusal: bool = False,
 ) -> Answer:
+    """Return the answer to a question. ``only_looks``: the answer is not delivered, so no install begins.
+    ``after_refusal``: an answer with ``once`` was already refused."""
+    facts = question.facts
+    selection = select(catalogue, question)
     prepared = prepared_answer(selection.layers, may_be_blank=may_be_blank, elsewhere=catalogue.elsewhere)
+    asking = None
+    if prepared.once is not None and prepared.once is not Once.OFF and sources.gates is not None:
+        if after_refusal:
+            raise NotClaimed("what may answer in this state has once itself")
+        asking = sources.gates.ask(catalogue, selection, facts, prepared.once, only_looks=only_looks)
+        if asking.judgement.refusal is not None:
+            return _refused(catalogue, question, sources, selection, asking)
     body = prepared.static
     if body is None:
-        values = Values(selection, facts, sources)
+        values = Values(selection, facts, sources, catalogue)
         body = catalogue.elsewhere(lambda: prepared.fill(values)) if prepared.takes_long else prepared.fill(values)
         if is_blank(body) and not may_be_blank:
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
     if len(body) > LARGEST_ANSWER:
         raise AnswerTooLarge(f"the answer of {named(selection.layers)} has more than {LARGEST_ANSWER} bytes")
+    if asking is not None and sources.gates is not None:
+        sources.gates.given(asking)
     return Answer(body, selection, FORMATS[selection.layers[-1].key.format], None, facts.row)
 
 
-def _side_file(
-    catalogue: Catalogue,
-    facts: Facts,
-    side_file: str,
-    extensions: tuple[str, ...],
-    assumed: Collection[Document],
-    *,
-    sources: Sources,
+def _refused(
+    catalogue: Catalogue, question: Question, sources: Sources, selection: Selection, asking: Asking
 ) -> Answer:
-    """What cloud-init gets for a side file that no document names: enough to go on, where user-data is there."""
-    facts = facts.asking_for_user_data()
-    user_data = _answer(catalogue, select(catalogue, Question(facts, extensions, assumed)), facts, sources)
+    """Return what a machine gets when it is refused: a document of the same format whose ``match`` names the state, but
+    never the next best claim; else the sentence, or for a boot loader a script that shows it."""
+    extension = selection.layers[-1].key.format
+    narrowed = Question(question.facts, (extension,), question.assumed, only_naming="state", without_default=True)
+    try:
+        return _answer(catalogue, narrowed, sources, after_refusal=True)
+    except NotClaimed:
+        reason = refusal_sentence(asking)
+    if not is_loader(extension):
+        raise GateClosed(reason)
+    return Answer(script_of(asking), selection, FORMATS[extension], None, question.facts.row, reason)
+
+
+def _side_file(catalogue: Catalogue, question: Question, side_file: str, sources: Sources) -> Answer:
+    """Return what cloud-init gets for a side file that no document names: the minimum, where there is user-data."""
+    facts = question.facts.asking_for_user_data()
+    facts.state_source = question.facts.state_source
+    asked = Question(facts, question.extensions, question.assumed)
+    user_data = _answer(catalogue, asked, sources, only_looks=True)
     selection = user_data.selection
     body = b""
     if side_file == "meta-data":
@@ -114,7 +153,7 @@ def _side_file(
 
 
 def _instance(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:
-    """What names a machine to cloud-init; None where nothing does."""
+    """Return the instance name of a machine for cloud-init; None where it has none."""
     if selection.machine:
         return selection.machine.key.identifier
     if facts.row and (name := facts.row.name):
@@ -124,18 +163,3 @@ def _instance(catalogue: Catalogue, selection: Selection, facts: Facts) -> str |
         return None
     one, sent = member
     return one if _LONE_SURROGATE.search(sent) else sent  # no YAML parser takes a lone surrogate
-
-
-def claimed_member(catalogue: Catalogue, selection: Selection, facts: Facts) -> tuple[str, str] | None:
-    """Return the identity in a group's ``members`` by which it claimed a request, and the text that gave it: as the
-    request sent it, or as its row has it. None where no ``members`` claimed it.
-
-    ``facts`` are those of `Inventory.facts`, with the row.
-    """
-    group = selection.group
-    if group is None or selection.default is not None:
-        return None
-    for one, sent in facts.identities.items():
-        if any(claim.document is group for claim in catalogue.members.get(one, ())):
-            return one, sent
-    return None

@@ -1,7 +1,7 @@
 """What fills placeholders beside the facts of a request (docs/templates.md#placeholders).
 
-``{{ machine }}`` and ``{{ group }}`` tell the selection. ``{{ secret.NAME }}``, ``{{ report }}`` and ``{{ state }}``
-come from the service: it hands over functions, and nothing here knows a file, a clock or a token.
+``{{ machine }}`` and ``{{ group }}`` come from the selection. ``{{ secret.NAME }}``, ``{{ report }}`` and ``{{ state
+}}`` come from the service, which passes functions: this module knows no file, clock or token.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.gates import Gates
 from answerd.answers.select import Selection
 from answerd.errors import CannotFill
-from answerd.facts import RESERVED_LABELS, Facts
+from answerd.facts import RESERVED_LABELS, STATE, Facts
 from answerd.formats.template import SECRETS
 from answerd.inventory.rows import Row
 
-REPORT, STATE = "report", "state"
+REPORT = "report"
 
 
 def _no_secret(name: str, _identifiers: Sequence[str]) -> str:
@@ -23,30 +25,27 @@ def _no_secret(name: str, _identifiers: Sequence[str]) -> str:
     raise CannotFill(reason, SECRETS + name, missing=False)
 
 
-def _no_report(_selection: Selection, _facts: Facts) -> str:
+def _no_place() -> CannotFill:
     reason = "{{ report }} needs a place for the states of installs, and there is none"
-    raise CannotFill(reason, REPORT, missing=False)
-
-
-def _no_state(_selection: Selection, _facts: Facts) -> None:
-    return None
+    return CannotFill(reason, REPORT, missing=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Where the values of a service's own labels come from. Each function is called only for a placeholder of its own.
 
-    ``secret`` gets the name of a secret and the identifiers of the machine, the most telling first, and returns the
-    text; ``report`` returns the URL for the machine of a request, ``state`` the word for its state, None where it has
-    none. All raise `CannotFill` with the reason. ``problems`` are sentences about the sources themselves; ``version``
-    is another number whenever a secret or a problem is another.
+    ``secret`` gets the name of a secret and the identifiers of the machine, the most specific first, and returns the
+    text. ``gates`` know the states of installs, None where the service keeps none. ``report`` and ``state`` replace the
+    gates' answers. All raise `CannotFill` with the reason. ``problems`` are sentences about the sources themselves;
+    ``version`` changes whenever a secret or a problem changes.
     """
 
     secret: Callable[[str, Sequence[str]], str] = _no_secret
-    report: Callable[[Selection, Facts], str] = _no_report
-    state: Callable[[Selection, Facts], str | None] = _no_state
+    report: Callable[[Selection, Facts], str] | None = None
+    state: Callable[[Selection, Facts], str | None] | None = None
     problems: Callable[[], Sequence[str]] = tuple
     version: Callable[[], int] = int
+    gates: Gates | None = None
 
 
 NO_SOURCES = Sources()
@@ -54,11 +53,15 @@ NO_SOURCES = Sources()
 
 
 class Values:
-    """The values of all labels for one answer: a `answerd.formats.template.Lookup`."""
+    """The values of all labels for one answer: an `answerd.formats.template.Lookup`."""
 
-    __slots__ = ("_facts", "_selection", "_sources")
+    __slots__ = ("_catalogue", "_facts", "_selection", "_sources")
 
-    def __init__(self, selection: Selection, facts: Facts, sources: Sources = NO_SOURCES) -> None:
+    def __init__(
+        self, selection: Selection, facts: Facts, sources: Sources = NO_SOURCES, catalogue: Catalogue | None = None
+    ) -> None:
+        """``catalogue`` is that of the selection; without it the gates of ``sources`` give no URL."""
+        self._catalogue = catalogue
         self._selection = selection
         self._facts = facts
         self._sources = sources
@@ -80,15 +83,24 @@ class Values:
 
     def _own(self, label: str) -> str | None:
         if label == REPORT:
-            return self._sources.report(self._selection, self._facts)
+            return self._report()
         if label == STATE:
-            return self._sources.state(self._selection, self._facts)
+            own = self._sources.state
+            return self._facts.first(STATE) if own is None else own(self._selection, self._facts)
         document = self._selection.machine if label == "machine" else self._selection.group
         return document.key.identifier if document else None
 
+    def _report(self) -> str:
+        sources = self._sources
+        if sources.report is not None:
+            return sources.report(self._selection, self._facts)
+        if sources.gates is None or self._catalogue is None:
+            raise _no_place()
+        return sources.gates.report(self._catalogue, self._selection, self._facts)
+
 
 def identifiers_of(selection: Selection, row: Row | None) -> Sequence[str]:
-    """The identifiers by which a machine has secrets of its own, the most telling first: that of its document, then
-    the ``id`` of its row."""
+    """Return the identifiers by which a machine has secrets of its own, the most specific first: that of its document,
+    then the ``id`` of its row."""
     of_document = [selection.machine.key.identifier] if selection.machine else []
     return [*of_document, row.id] if row is not None and row.id else of_document

@@ -19,7 +19,8 @@ HELP = Help(
     usage=("backup [--force] FILE",),
     details="""
         Writes a consistent copy of the database (documents, inventories, their history, states of installs) to a new
-        file, while the service runs. Of a directory of documents it holds the documents. The file holds password
+        file, while the service runs. Of a directory of documents it
+        holds the documents, and the states of SERVICE_STATE_PATH. The file holds password
         hashes: it has mode 0600.
         """,
     options=(("--force", "Replace FILE if it exists."),),
@@ -35,7 +36,7 @@ def run(arguments: Arguments) -> int:
     config = read_config(os.environ, to_serve=False)
     store, file, force = configured_store(), arguments["FILE"], bool(arguments["--force"])
     if isinstance(store, FileStore):
-        summary = backup_directory(config.answers_dir, file, force=force)
+        summary = backup_directory(config.answers_dir, file, states=config.state_path, force=force)
         for name, why in (*summary.skipped, *summary.unreadable):
             print(plain(f"not in the backup: {name}: {why}"), file=sys.stderr)
         print(f"{counted(summary.taken, 'document')} of {plain(store.described)} are in {printable(file)}")

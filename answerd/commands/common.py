@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
+from answerd.answers.assumed import assumed_gates
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.commands import FAILED, WRONG_USAGE, CommandError
 from answerd.commands.terminal import counted, plain
 from answerd.config import ENV_FILE, ConfigError, read_config
+from answerd.installs.states import State
 from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
 from answerd.store.loader import loaded
@@ -28,9 +32,17 @@ def read_documents(directory: str | None = None) -> tuple[Store, Catalogue]:
     status 2 for a directory of the command line that is not there; `ConfigError`; `StoreError`.
     """
     store = named_directory(directory) if directory is not None else configured_store()
-    catalogue = loaded(store)
+    catalogue = loaded(store, has_states=has_states())
     print(f"# store: {plain(store.described)}, {counted(catalogue.size, 'document')}", file=sys.stderr)
     return store, catalogue
+
+
+def has_states() -> bool:
+    """Return whether the settings give a place for the states of installs."""
+    try:
+        return read_config(os.environ, to_serve=False).has_states
+    except ConfigError:
+        return False
 
 
 def configured_store() -> Store:
@@ -43,8 +55,9 @@ def configured_store() -> Store:
         raise ConfigError(f"{error}{unread_env_file()}") from None
 
 
-def configured_sources(*, by_directory: bool = False) -> Sources:
-    """Return what fills answers beside the facts: the secrets that the settings name. Print the warnings about them.
+def configured_sources(state: State = State.ARMED, *, by_directory: bool = False) -> Sources:
+    """Return what fills answers beside the facts: the secrets that the settings name, whose warnings are printed; and
+    where there is a place for states, gates at which every machine is in one state.
 
     ``by_directory``: the command line names the documents, so settings that cannot be read are as if there were none.
     Raises `ConfigError`.
@@ -58,7 +71,8 @@ def configured_sources(*, by_directory: bool = False) -> Sources:
     secrets = SecretFiles(config.secrets_dir)
     for warning in secrets.warnings():
         print(f"# warning: {plain(warning)}", file=sys.stderr)
-    return sources_of(secrets)
+    sources = sources_of(secrets)
+    return replace(sources, gates=assumed_gates(config.own_url, state, time.time())) if config.has_states else sources
 
 
 def unread_env_file() -> str:
@@ -84,3 +98,13 @@ def read_bytes(name: str) -> bytes:
         return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         raise CommandError(f"{name} cannot be read: {error.strerror}", WRONG_USAGE) from None
+
+
+def state_named(text: str | None) -> State | None:
+    """Return the state of a command line's word; None where there is none. Raises `CommandError`."""
+    if text is None:
+        return None
+    try:
+        return State(text.lower())
+    except ValueError:
+        raise CommandError(f"--state {text!r} is no state; there are {', '.join(State)}", WRONG_USAGE) from None

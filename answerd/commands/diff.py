@@ -8,7 +8,7 @@ from pathlib import Path
 from answerd.answers.differences import Change, Comparison, Side
 from answerd.answers.differences import compare as compare_sets
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
-from answerd.commands.common import named_directory, read_documents
+from answerd.commands.common import has_states, named_directory, read_documents
 from answerd.commands.terminal import coloured, plain, print_json, progress, show_lines
 from answerd.config import ConfigError
 from answerd.store import Store, StoreError
@@ -48,7 +48,7 @@ def run(arguments: Arguments) -> int:
     try:
         other = _opened(arguments["OTHER"])
         store, catalogue = read_documents()
-        found = compare_sets(catalogue, loaded(other), progress("answers"))
+        found = compare_sets(catalogue, loaded(other, has_states=has_states()), progress("answers"))
     except (ConfigError, StoreError) as error:
         raise CommandError(str(error), FAILED) from None
     show_secrets, summary = bool(arguments["--show-secrets"]), bool(arguments["--summary"])

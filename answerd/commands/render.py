@@ -14,11 +14,12 @@ from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
 from answerd.commands.captures import capture_named
-from answerd.commands.common import configured_sources, read_bytes, read_documents
+from answerd.commands.common import configured_sources, read_bytes, read_documents, state_named
 from answerd.commands.terminal import plain, print_json
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from answerd.formats import ALIASES, FORMATS
+from answerd.installs.states import State
 from answerd.validators import Tools, validate
 
 SEGMENTS = {"seed": "preseed"}
@@ -27,9 +28,9 @@ SEGMENTS = {"seed": "preseed"}
 HELP = Help(
     summary="The answer to a request; how it came about on stderr.",
     usage=(
-        "render [<id>] [--format EXT] [--body FILE] [--query QUERY] [--header HEADER]... [--dir DIR] [--why] "
-        "[--explain] [--json]",
-        "render --replay META [--dir DIR] [--why] [--explain] [--json]",
+        "render [<id>] [--format EXT] [--body FILE] [--query QUERY] [--header HEADER]... [--dir DIR] [--state S] "
+        "[--why] [--explain] [--json]",
+        "render --replay META [--dir DIR] [--state S] [--why] [--explain] [--json]",
     ),
     details="""
         Resolves a request exactly as the server would. <id> is an identifier of the machine that asks; beside a query
@@ -45,6 +46,7 @@ HELP = Help(
         ("--header HEADER", 'A header of the request, "X-System-Serial-Number: 7ABC123"; may be given several times.'),
         ("--replay META", "A recorded request, by its name in the list of answerd captures or the path of its file."),
         ("--dir DIR", "The directory of documents, in place of the store of the settings."),
+        ("--state S", "The state that the machine's install is assumed to have; without it, armed."),
         ("--why", "Tell on stderr each claim that was considered and why it won or lost."),
         ("--explain", "Tell for each key or line the document it came from; --explain=json for programs."),
         ("--json", "With --explain: for programs."),
@@ -70,9 +72,10 @@ def run(arguments: Arguments) -> int:
         raise CommandError("--json goes with --explain: the answer itself is printed as it is", WRONG_USAGE)
     replayed = arguments["--replay"]
     request = captures.read(capture_named(replayed)).request if replayed else request_of(arguments)
+    state = state_named(arguments["--state"]) or State.ARMED
     _, catalogue = read_documents(arguments["--dir"])
     facts = Facts(request)
-    sources = configured_sources(by_directory=bool(arguments["--dir"]))
+    sources = configured_sources(state, by_directory=bool(arguments["--dir"]))
     if arguments["--why"]:
         for line in reasoning(catalogue, facts, sources=sources).lines():
             print(plain(line), file=sys.stderr)
@@ -83,7 +86,7 @@ def run(arguments: Arguments) -> int:
     print(f"# {plain(answer.composition)}", file=sys.stderr)
     if arguments["--explain"] or arguments["--why"]:
         _judge(answer, facts, catalogue, sources)
-    if not arguments["--explain"]:
+    if not arguments["--explain"] or answer.refusal:
         sys.stdout.buffer.write(answer.body)
         return 0
     shown = without_secrets(catalogue, answer, facts, sources)
@@ -96,7 +99,7 @@ def run(arguments: Arguments) -> int:
 
 def _judge(answer: Answer, facts: Facts, catalogue: Catalogue, sources: Sources) -> None:
     """Print what the built-in rules find in the answer, by the release of the installer that asks where it says so."""
-    if answer.side_file:
+    if answer.side_file or answer.refusal:
         return
     release, product = facts.first("iso.release"), facts.first("product.product")
     text = answer.body.decode()

@@ -18,7 +18,7 @@ HELP = Help(
     details="""
         Replaces the content of the database by that of a backup, in one transaction. A service that runs goes on with
         it. The database is created where there is none; one that is not empty is only replaced with --force. With
-        SERVICE_STORE=files the documents are written into the directory.
+        SERVICE_STORE=files the documents are written into the directory, and the states into SERVICE_STATE_PATH.
         """,
     options=(("--force", "Replace what is there; in a directory, files of the same names."),),
     examples=(
@@ -34,13 +34,16 @@ def run(arguments: Arguments) -> int:
     if not Path(file).is_file():
         raise CommandError(f"{file} does not exist", WRONG_USAGE)
     if config.store == "files":
-        summary = restore_directory(file, config.answers_dir, force=force)
+        summary = restore_directory(file, config.answers_dir, states=config.state_path, force=force)
         for name, why in summary.skipped:
             print(plain(f"skipped: {name}: {why}"), file=sys.stderr)
         print(f"{counted(summary.written, 'document')} restored to {printable(config.answers_dir)}")
         return 0
     if config.store != "sqlite":
-        raise CommandError(f"SERVICE_STORE={config.store} is restored with the tools of its database")
+        raise CommandError(
+            f"SERVICE_STORE={config.store} is restored with the tools of its database; answerd import --from-db {file} "
+            "stores the documents of this backup in it"
+        )
     count = restore_database(file, config.db_path, force=force)
     print(f"{counted(count, 'document')} restored to {printable(config.db_path)}")
     return 0

@@ -152,6 +152,8 @@ class Backend:
     installs: Installs | None = None
     feed: Feed | None = None
     captures: Path | None = None
+    has_events: bool = False
+    """Whether the API has ``/events``, which tells pages when to look again."""
 
 
 KINDS = tuple(kind.value for kind in Kind)

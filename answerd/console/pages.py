@@ -41,7 +41,8 @@ class Pages(DocumentPages):
     def now(self, asked: Asked) -> Reply:
         """Return the first page: states, problems, and what asks at this moment."""
         values = self._overview() | self._requests()
-        return _html(asked, "now", version=self._backend.version, store=self._backend.store, **values)
+        backend = self._backend
+        return _html(asked, "now", version=backend.version, store=backend.store, events=backend.has_events, **values)
 
     def overview(self, asked: Asked) -> Reply:
         """Return the tiles and problems of the first page, again."""

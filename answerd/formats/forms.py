@@ -13,7 +13,7 @@ class Forms(list[str]):
 
     @property
     def joined(self) -> str:
-        """All of them, each between two line ends. Worked out once."""
+        """All of them, each between two line ends. Computed once."""
         try:
             return self._joined
         except AttributeError:

@@ -64,7 +64,7 @@ def read(path: Path) -> Migration:
         for extension, text in profile.texts.items():
             made.add(f"groups/{profile.name}.{extension}", text, f"profile {file.stem}")
     for file in sorted(groups.rglob("*.json")):
-        _group(file, _json(file), known, made)
+        _group(file, file.relative_to(groups).with_suffix("").as_posix(), known, made)
     if any("${assets}" in text for text in made.documents.values()):
         made.do(f"matchbox served kernels below /assets: put a web server that has them in place of {ASSETS}.")
     made.do('The URLs in kernel arguments name the old host: look for "http://" in the .ipxe documents.')
@@ -130,8 +130,9 @@ def _label(inside: str) -> str:
     return inside.removeprefix(".request.query").removeprefix(".")
 
 
-def _group(file: Path, stored: Mapping[str, Any], profiles: Mapping[str, Profile], made: Migration) -> None:
-    origin = f"group {stored.get('id') or file.stem}"
+def _group(file: Path, place: str, profiles: Mapping[str, Profile], made: Migration) -> None:
+    stored = _json(file)
+    origin = f"group {place}"
     profile = profiles.get(str(stored.get("profile")))
     if profile is None:
         made.leave(origin, f"its profile {stored.get('profile')} is not there", json.dumps(stored, indent=2))

@@ -46,8 +46,12 @@ class Migration:
     def leave(self, what: str, why: str, text: str | None = None) -> None:
         """Note what is not carried over; its text, where given, is put aside for reading."""
         self.not_carried.append((what, why))
-        if text is not None:
-            self.aside[safe_name(what)] = text
+        if text is None:
+            return
+        name, number = safe_name(what), 2
+        while self.aside.get(name, text) != text:
+            name, number = f"{safe_name(what)}-{number}", number + 1
+        self.aside[name] = text
 
     def do(self, sentence: str) -> None:
         """Note, once, what the operator has to do by hand."""

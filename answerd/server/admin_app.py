@@ -8,17 +8,20 @@ how documents are stored.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
 import bottle
 
+from answerd.answers.assumed import assumed_gates
 from answerd.answers.sources import NO_SOURCES, Sources
+from answerd.errors import StatesUnknown
 from answerd.server.admin.answers import Answers, CannotRender
 from answerd.server.admin.changes import Changes
 from answerd.server.admin.description import Description
 from answerd.server.admin.documents import Documents
+from answerd.server.admin.installs import Installs
 from answerd.server.admin.inventories import Inventories
 from answerd.server.admin.observation import Observation
 from answerd.server.admin.requests import InvalidRequest, NotThere
@@ -28,6 +31,7 @@ from answerd.server.bearer import FAILURES, FailureBlock, is_guess
 from answerd.server.bottle_locals import hold_in_context
 from answerd.server.exchange import Exchange, exchange_of
 from answerd.server.http_parser import HttpRequest
+from answerd.server.installs import LiveInstalls
 from answerd.server.probes import Readiness, is_probe
 from answerd.server.roles import AdminTokens, Role
 from answerd.server.statuses import (
@@ -69,6 +73,7 @@ STATUSES: dict[type[Exception], int] = {
     CannotRender: CONFLICT,
     ConditionFailed: PRECONDITION_FAILED,
     StoreError: INTERNAL_ERROR,
+    StatesUnknown: INTERNAL_ERROR,
     StoreAway: SERVICE_UNAVAILABLE,
 }
 """The status of each reason for not doing what was asked."""
@@ -85,21 +90,26 @@ def make_admin_app(
     *,
     readiness: Readiness = lambda: "",
     sources: Sources = NO_SOURCES,
+    installs: LiveInstalls | None = None,
     exposition: Callable[[], bytes] = bytes,
 ) -> bottle.Bottle:
-    """Return the application. ``log`` takes a line about the service; ``sources`` fill answers beside the facts."""
+    """Return the application. ``log`` takes a line about the service; ``sources`` fill answers beside the facts.
+    ``installs`` are the states of installs, None where there is no place for them."""
     hold_in_context()
     app = bottle.Bottle()
     app.catchall = False
     app.add_hook("before_request", _route_on_the_raw_path)
     app.add_hook("before_request", _Gate(tokens, block, log).judge)
     app.default_error_handler = _router_error
+    if installs is not None:  # what is tried here is given to nobody: every machine counts as armed
+        sources = replace(sources, gates=assumed_gates(installs.shared.own_url, now=installs.now()))
     groups: tuple[Handlers, ...] = (
         Description(readiness),
         Documents(guard),
         Inventories(guard),
         Changes(guard),
         Answers(guard, sources),
+        *(() if installs is None else (Installs(installs, guard.follower.current),)),
         Observation(exposition),
     )
     for group in groups:

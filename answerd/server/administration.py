@@ -21,6 +21,7 @@ from answerd.server.bearer import FailureBlock
 from answerd.server.console_parts import ConsoleParts
 from answerd.server.exposition import Exposition
 from answerd.server.http_parser import LargerBody
+from answerd.server.installs import LiveInstalls
 from answerd.server.listener import Listener
 from answerd.server.metrics import AdminCounts
 from answerd.server.metrics_app import make_metrics_app
@@ -40,8 +41,9 @@ METRICS_CONNECTIONS = 32
 class Administration:
     """What administers one service. ``guard`` is None where documents are files, which are changed by other means."""
 
-    def __init__(self, service: Service, answers: AnswerSet) -> None:
+    def __init__(self, service: Service, answers: AnswerSet, installs: LiveInstalls | None = None) -> None:
         self._service = service
+        self._installs = installs
         self._answers = answers
         self.guard: WriteGuard | None = None
         if service.config.store != "files" and (service.admin_socket or service.console_socket):
@@ -67,6 +69,7 @@ class Administration:
             readiness=self._answers.readiness,
             exposition=self._exposition(),
             sources=service.sources,
+            installs=self._installs,
         )
         app: WSGIApplication = api
         gate = admin_app.make_gate(api, service.admin_tokens, block)

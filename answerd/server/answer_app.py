@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -16,21 +17,26 @@ from gevent.lock import BoundedSemaphore
 from gevent.threadpool import ThreadPool
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.gates import Gates
 from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import question_of, select
 from answerd.answers.sources import NO_SOURCES, Sources
-from answerd.errors import AnswerError, NothingLoaded
+from answerd.errors import AnswerError, NotClaimed, NothingLoaded
 from answerd.facts import LARGE, Facts, Request
 from answerd.server.access import METHODS, Access
 from answerd.server.bottle_locals import hold_in_context
 from answerd.server.capture import Recorder
 from answerd.server.exchange import Exchange, exchange_of
 from answerd.server.http_parser import HttpRequest
+from answerd.server.installs import LiveInstalls
+from answerd.server.long_work import TooLate, waiting_client
 from answerd.server.metrics import PROBE
 from answerd.server.probes import Readiness, is_probe, probe
+from answerd.server.report_app import is_report, refusal_of_report, take_report
 from answerd.server.statuses import (
     CONTENT_TOO_LARGE,
+    FIRST_PROBLEM,
     FORBIDDEN,
     METHOD_NOT_ALLOWED,
     OF_ERRORS,
@@ -56,13 +62,16 @@ def make_answer_app(
     recorder: Recorder | None = None,
     *,
     sources: Sources = NO_SOURCES,
+    installs: LiveInstalls | None = None,
 ) -> bottle.Bottle:
     """Return the application.
 
-    ``catalogue`` gives the answer set in force. ``access`` guards all but ``/health`` and ``/ready``.
+    ``catalogue`` gives the answer set in force. ``access`` guards all but ``/health``, ``/ready`` and reports.
     ``recorder``, when set, captures each other request, with its outcome. ``sources`` fill placeholders that no request
-    fills.
+    fills. ``installs`` are the states of installs, None where there is no place for them.
     """
+    if installs is not None:
+        sources = replace(sources, gates=Gates(installs))
     hold_in_context()
     app = bottle.Bottle()
     app.catchall = False  # what fails unexpectedly is the listener's to answer, in one line
@@ -70,8 +79,10 @@ def make_answer_app(
 
     def answer() -> bytes:
         exchange = exchange_of(bottle.request.environ)
+        if installs is not None and is_report(exchange.request.path):
+            return _report(exchange, installs)
         fault = access.fault(exchange.request, exchange.peer)
-        body = _refusal(exchange, fault) if fault is not None else _answer(exchange, catalogue, sources)
+        body = _refusal(exchange, fault) if fault is not None else _answer(exchange, catalogue, sources, installs)
         if recorder is not None:
             _record(exchange, recorder)
         return body
@@ -94,11 +105,13 @@ def make_answer_app(
     return app
 
 
-def make_gate(access: Access) -> Callable[[HttpRequest, str], bool]:
+def make_gate(access: Access, *, has_states: bool = False) -> Callable[[HttpRequest, str], bool]:
     """Return whether the body of a request is worth reading, from its header: not where `make_answer_app` refuses it
-    anyway, and not for ``/health`` and ``/ready``."""
+    anyway, and not for ``/health`` and ``/ready``. ``has_states``: reports are taken, which need no token."""
 
     def wants_body(request: HttpRequest, peer: str) -> bool:
+        if has_states and is_report(request.path):
+            return refusal_of_report(request) is None
         return not is_probe(request) and access.fault(request, peer) is None
 
     return wants_body
@@ -115,16 +128,30 @@ def _refusal(exchange: Exchange, fault: int) -> bytes:
     return _refuse(exchange, fault, "this endpoint needs its bearer token")
 
 
-def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue], sources: Sources) -> bytes:
+def _report(exchange: Exchange, installs: LiveInstalls) -> bytes:
+    refused = refusal_of_report(exchange.request)
+    if refused is not None:
+        bottle.response.set_header("Allow", ", ".join(METHODS))
+        return _refuse(exchange, refused, f"only {' and '.join(METHODS)} are answered here")
+    reply = take_report(exchange.request, exchange.peer, installs)
+    exchange.outcome = reply.outcome
+    if reply.status >= FIRST_PROBLEM:
+        return _refuse(exchange, reply.status, reply.outcome)
+    bottle.response.content_type = PLAIN_TEXT
+    return reply.text.encode()
+
+
+def _answer(
+    exchange: Exchange, catalogue: Callable[[], Catalogue], sources: Sources, installs: LiveInstalls | None
+) -> bytes:
     received = exchange.request
     if received.body_too_large:
         return _refuse(exchange, CONTENT_TOO_LARGE, "the body is larger than 1048576 bytes")
     request = Request(received.path, received.query, received.headers, received.body, exchange.peer)
     if len(request.body) <= LARGE:
-        return _resolved(exchange, catalogue, Facts(request), sources)
+        return _resolved(exchange, catalogue, Facts(request), sources, installs)
     if not _large_bodies.acquire(timeout=max(0.0, exchange.client.respond_by - monotonic())):
-        bottle.response.set_header("Retry-After", "2")
-        return _refuse(exchange, SERVICE_UNAVAILABLE, "the service is busy with large bodies, try again in 2 seconds")
+        return _busy(exchange, "large bodies")
     try:
         if not _readers:
             _readers.append(ThreadPool(1))
@@ -133,15 +160,26 @@ def _answer(exchange: Exchange, catalogue: Callable[[], Catalogue], sources: Sou
         except NothingLoaded as error:
             return _refuse(exchange, OF_ERRORS[NothingLoaded], error.reason)
         facts: Facts = _readers[0].apply(_read, (request, loaded))
-        return _resolved(exchange, catalogue, facts, sources)
+        return _resolved(exchange, catalogue, facts, sources, installs)
     finally:
         _large_bodies.release()
 
 
-def _resolved(exchange: Exchange, catalogue: Callable[[], Catalogue], facts: Facts, sources: Sources) -> bytes:
+def _resolved(
+    exchange: Exchange,
+    catalogue: Callable[[], Catalogue],
+    facts: Facts,
+    sources: Sources,
+    installs: LiveInstalls | None,
+) -> bytes:
+    waiting_client.set(exchange.client)
     try:
         found = resolve(catalogue(), facts, sources=sources)
+    except TooLate:
+        return _busy(exchange, "large documents")
     except AnswerError as error:
+        if installs is not None and isinstance(error, NotClaimed):
+            installs.unclaimed(facts)
         # Hints about what the request has instead need all of it, which a large body is not worth.
         large = len(exchange.request.body) > LARGE
         return _refuse(exchange, OF_ERRORS[type(error)], error.reason if large else with_hints(error, facts))
@@ -190,13 +228,27 @@ def _read(request: Request, catalogue: Catalogue) -> Facts:
     """Return the facts of a large request, with all that takes long worked out. Runs in a thread: it edits nothing."""
     facts = Facts(request)
     facts.prepare()
+    asked_state: list[bool] = []
+
+    def note_state(_: Facts) -> str:
+        asked_state.append(True)
+        return ""
+
     with suppress(AnswerError):
         known = catalogue.facts(facts)
         for asked in (known, known.asking_for_user_data()) if known.side_file else (known,):
             asked.prepare()
+            asked.state_source = note_state if catalogue.has_states else None
             with suppress(AnswerError):
                 select(catalogue, question_of(asked, asked.extensions))
-    return facts
+    # Where a selector names the state, which only the loop knows and which may change, what was found does not count.
+    return Facts(request, same_body=facts) if asked_state else facts
+
+
+def _busy(exchange: Exchange, what: str) -> bytes:
+    """Return the refusal of a request whose turn did not come before its client's deadline."""
+    bottle.response.set_header("Retry-After", "2")
+    return _refuse(exchange, SERVICE_UNAVAILABLE, f"the service is busy with {what}, try again in 2 seconds")
 
 
 def _refuse(exchange: Exchange, status: int, reason: str) -> bytes:

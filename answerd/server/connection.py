@@ -4,9 +4,8 @@ Knows when a greenlet is needed (only while an app runs) and how a response is m
 connections are accepted or counted; its listener keeps the deadlines. The bytes are `channel.py`.
 
 A connection waits as a watcher on its socket and a buffer. It reads the request, runs the app, sends the response, and
-lingers where the client may still be sending: closing a socket with unread bytes resets the connection, and the client
-would lose the response. So the sending side is closed first and what arrives is thrown away, for a bounded time and
-amount.
+lingers where the client may still be sending: closing a socket with unread bytes resets the connection and loses the
+response. So the sending side is closed first and what arrives is thrown away, for a bounded time and amount.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from answerd.server.header_block import BadRequest
 from answerd.server.http_parser import HttpRequest, Progress, RequestReader
 from answerd.server.memory import Memory
 from answerd.server.peer import forwarded_for, peer_address, with_port
-from answerd.server.request_log import describe_error
+from answerd.server.request_log import describe_error, without_token
 from answerd.server.serving import Serving
 from answerd.server.statuses import INTERNAL_ERROR
 from answerd.server.wsgi import Response, environ_of, respond
@@ -87,12 +86,10 @@ class Connection(Channel):
         self._address = address
         self._reader: RequestReader | None = None
         self._response: Response | None = None
-        self._answering = False  # the app runs
-        self._is_late = False  # the deadline came while it ran
-        self._body_size = 0
-        self._shedding = False
+        self._answering = self._is_late = False  # the app runs; the deadline came while it ran
+        self._shedding = False  # it only gets a 503
         self._outcome = ""
-        self._discarded = 0
+        self._body_size = self._discarded = 0
 
     @property
     def waits_for_first_byte(self) -> bool:
@@ -178,9 +175,8 @@ class Connection(Channel):
         """Send a 503: the memory for bodies is full."""
         if self._reader is not None:
             self._reader.drop_body()
-        memory = self._host.memory
-        memory.release_body(self)
-        self._host.count_shed("bodies in flight", memory.body_limit)
+        self._host.memory.release_body(self)
+        self._host.count_shed("bodies in flight", self._host.memory.body_limit)
         self._shedding = True
         self._send(self._serving.out_of_memory)
 
@@ -237,7 +233,8 @@ class Connection(Channel):
             response = respond(serving.application, environ_of(exchange, serving.environ, self._address[1]))
             outcome = exchange.outcome
         except Exception as error:
-            serving.log.service(f"an app failed on {request.method} {request.target}: {describe_error(error)}")
+            failed = f"{request.method} {without_token(request.target)}"
+            serving.log.service(f"an app failed on {failed}: {describe_error(error)}")
             outcome = "the service failed unexpectedly"
             response = serving.error(INTERNAL_ERROR, "the service failed unexpectedly, its log says why")
         serving.counts.answered(response.status, exchange.extension, exchange.kind, self._age())
@@ -252,8 +249,7 @@ class Connection(Channel):
             self._host.answered(self)
 
     def _age(self) -> float:
-        """Return the seconds since the connection was accepted."""
-        return monotonic() - self.deadline + self._serving.limits.timeout
+        return monotonic() - self.deadline + self._serving.limits.timeout  # seconds since the accept
 
     def send(self) -> None:
         """Send the response."""

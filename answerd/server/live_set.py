@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast
 
 from gevent import get_hub
 from gevent.lock import RLock
+from gevent.threadpool import ThreadPool
 
 from answerd.answers.catalogue import Catalogue, no_pause
 from answerd.server import gc_tuning
@@ -46,10 +47,18 @@ class WriteCounter:
 
 
 def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:
-    """Runs what waits for a disk in a native thread of gevent's pool, so that the hub goes on answering.
+    """Run what waits for a disk in a native thread of gevent's pool, so that the hub goes on answering.
 
-    Raises what ``function`` raises. It is carried over as a value: gevent prints the traceback of whatever leaves a
-    thread, and a store that cannot be read is no news four times a second.
+    Raises what ``function`` raises.
+    """
+    return in_pool(get_hub().threadpool, function, *arguments)
+
+
+def in_pool(pool: ThreadPool, function: Callable[..., _T], *arguments: Any) -> _T:
+    """Run a function in a thread of a pool. Raises what it raises.
+
+    That is carried over as a value: gevent prints the traceback of whatever leaves a thread, and a store that cannot be
+    read is no news four times a second.
     """
 
     def run() -> tuple[_T | None, Exception | None]:
@@ -58,7 +67,7 @@ def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:
         except Exception as error:
             return None, error
 
-    result, error = get_hub().threadpool.apply(run)
+    result, error = pool.apply(run)
     if error is not None:
         try:
             raise error

@@ -7,16 +7,27 @@ one piece of such work competes with the loop.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import TypeVar, cast
 
+from gevent.lock import BoundedSemaphore
 from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
 from answerd.server import gc_tuning
+from answerd.server.client import Client
+
+waiting_client: ContextVar[Client | None] = ContextVar("waiting_client", default=None)
+"""Who waits for what the current greenlet does. None: nobody in particular, so the work is never dropped."""
 
 _T = TypeVar("_T")
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # the other one tells greenlets
+
+
+class TooLate(Exception):
+    """The thread was not free before the client's deadline: the work was dropped."""
 
 
 class LongWork:
@@ -33,9 +44,13 @@ class LongWork:
         """From now on this thread has a loop that others wait for. To be called after forking."""
         self._loop_thread = _thread_now()
         self._pool = ThreadPool(1)
+        self._turn = BoundedSemaphore(1)
 
     def __call__(self, work: Callable[[], _T]) -> _T:
-        """What ``work`` returns, or raises."""
+        """Return what ``work`` returns, or raise what it raises.
+
+        Raises `TooLate` where other work takes the thread until nobody waits for this any more.
+        """
         if self._pool is None or _thread_now() != self._loop_thread:
             return work()
 
@@ -46,7 +61,14 @@ class LongWork:
             except Exception as error:  # carried over as a value: gevent prints whatever leaves a thread
                 return None, error
 
-        result, error = self._pool.apply(run)
+        client = waiting_client.get()
+        timeout = None if client is None else max(0.0, client.respond_by - time.monotonic())
+        if not self._turn.acquire(timeout=timeout):
+            raise TooLate
+        try:
+            result, error = self._pool.apply(run)
+        finally:
+            self._turn.release()
         if error is not None:
             try:
                 raise error

@@ -18,9 +18,11 @@ import time
 import traceback
 from collections import deque
 from typing import Final, Literal, Protocol
+from urllib.parse import unquote
 
 from gevent.monkey import get_original
 
+from answerd.installs.tokens import fingerprint
 from answerd.server.statuses import FIRST_PROBLEM
 
 Level = Literal["all", "problems", "off"]
@@ -84,6 +86,28 @@ class _Reopened:
         self.descriptor = descriptor
 
 
+REPORT = "report"
+"""The first segment of the path of a report, in any letter case."""
+
+
+def without_token(target: str) -> str:
+    """Return a target with the beginning of its hash in place of a report's token."""
+    if target[:2] not in ("/r", "/R") and "%" not in target and target[:1] == "/" and target[1:2] != "/":
+        return target
+    path, mark, query = target.partition("?")
+    pieces = path.split("/")
+    first = 3 if path[:4].lower() == "http" else 1
+    while first < len(pieces) and not pieces[first]:
+        first += 1
+    at = first + 1
+    while at < len(pieces) and not pieces[at]:
+        at += 1
+    if at >= len(pieces) or unquote(pieces[first]).lower() != REPORT:
+        return target
+    pieces[at] = fingerprint(unquote(pieces[at]))
+    return "/".join(pieces) + mark + query
+
+
 class RequestLog:
     """Writes lines to ``stderr``, ``stdout`` or a file that is appended to.
 
@@ -123,7 +147,7 @@ class RequestLog:
         """
         if not self.keeps(status):
             return
-        target = _cut(escape(target), MAX_TARGET)
+        target = _cut(escape(without_token(target)), MAX_TARGET)
         outcome = _cut(escape(outcome), MAX_OUTCOME)
         method = _cut(escape(method), MAX_METHOD)
         if self._is_json:

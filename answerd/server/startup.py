@@ -22,6 +22,7 @@ from answerd.server.answer_set import Preparation
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
 from answerd.server.console_parts import ConsoleFactory
 from answerd.server.counters import Counters
+from answerd.server.installs import SharedInstalls
 from answerd.server.live_set import WriteCounter
 from answerd.server.long_work import LongWork
 from answerd.server.metrics import make_counters
@@ -32,7 +33,7 @@ from answerd.server.roles import AdminTokens, TokensError, read_tokens
 from answerd.server.sockets import bind, local_addresses
 from answerd.store import ReplicatingStore, Store, StoreError
 from answerd.store.loader import Loader
-from answerd.store.opening import open_store
+from answerd.store.opening import open_states, open_store
 from answerd.store.secret_files import SecretFiles, sources_of
 
 
@@ -63,6 +64,7 @@ class Service:
     heartbeats: Heartbeats
     counters: Counters
     make_console: ConsoleFactory | None = None
+    installs: SharedInstalls | None = None
     generation: WriteCounter = field(default_factory=WriteCounter)
     digest: Preparation = field(default_factory=Preparation)
 
@@ -137,8 +139,9 @@ class Service:
 def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None = None) -> Service:
     """Do everything that can refuse to start. Raises `StartupError` and `answerd.store.StoreError`."""
     long_work = LongWork()
-    loader = Loader(open_store(config, to_serve=True), long_work)
+    loader = Loader(open_store(config, to_serve=True), long_work, has_states=config.has_states)
     _catch_up(loader.store, log)
+    states, state_warnings = open_states(config)
     has_admin = config.admin is not None or config.console is not None
     descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
     try:
@@ -160,7 +163,7 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         log.service(f"warning: {descriptors.warning}")
     secrets = SecretFiles(config.secrets_dir)
     exposure = _exposure(config, sockets[0])
-    for warning in (*config.warnings, *exposure, *loader.store.warnings(), *secrets.warnings()):
+    for warning in (*config.warnings, *exposure, *loader.store.warnings(), *state_warnings, *secrets.warnings()):
         log.service(f"warning: {warning}")
     for problem in secrets.problems():
         log.service(f"problem: {problem}")
@@ -185,6 +188,8 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         make_counters(config.workers + 3),  # one each for the interim worker, the other listeners and the parent
         make_console,
     )
+    if states is not None:
+        service.installs = SharedInstalls(states, config)
     service.say_fingerprint()
     return service
 

@@ -16,8 +16,10 @@ from answerd.errors import (
     BrokenDocument,
     CannotFill,
     EmptyAnswer,
+    GateClosed,
     NotClaimed,
     NothingLoaded,
+    StatesUnknown,
 )
 
 OK: Final = 200
@@ -75,6 +77,8 @@ ADMIN_STATUSES: Final = frozenset(status.code for status in STATUSES if status.a
 OF_ERRORS: Final[Mapping[type[AnswerError], int]] = {
     NothingLoaded: SERVICE_UNAVAILABLE,
     NotClaimed: NOT_FOUND,
+    GateClosed: NOT_FOUND,
+    StatesUnknown: SERVICE_UNAVAILABLE,
     BrokenDocument: INTERNAL_ERROR,
     CannotFill: INTERNAL_ERROR,
     EmptyAnswer: INTERNAL_ERROR,

@@ -20,6 +20,7 @@ from answerd.server.answer_app import make_answer_app
 from answerd.server.answer_set import AnswerSet
 from answerd.server.capture import Recorder
 from answerd.server.history_pruning import prune_for_ever
+from answerd.server.installs import LiveInstalls
 from answerd.server.listener import Listener
 from answerd.server.live_set import in_thread
 from answerd.server.metrics import RequestCounts
@@ -72,6 +73,7 @@ class Worker:
             prepares=not is_interim,
             counters=service.counters,
         )
+        self.installs = LiveInstalls(service.installs, service.log) if service.installs is not None else None
 
     def answer(self, worker: int) -> None:
         """Have the answer endpoint here, as this worker."""
@@ -81,6 +83,8 @@ class Worker:
         if not self.is_interim:
             self._beating = worker
         service.counters.attach(slot)
+        if service.installs is not None:
+            service.installs.commits.attach(config.workers + 1 if self.is_interim else worker)
         self.listeners.append(
             Listener(
                 service.sockets[worker],
@@ -90,11 +94,12 @@ class Worker:
                     self.answers.readiness,
                     _recorder(service),
                     sources=service.sources,
+                    installs=self.installs,
                 ),
                 limits=Limits(timeout=config.timeout_seconds, max_lingering=service.descriptors.lingering),
                 log=service.log,
                 admission=service.admission,
-                wants_body=answer_app.make_gate(service.access),
+                wants_body=answer_app.make_gate(service.access, has_states=self.installs is not None),
                 trusted_proxies=config.trusted_proxies,
                 tls=service.certificate.context if service.certificate is not None else None,
                 counts=RequestCounts(service.counters),
@@ -106,7 +111,9 @@ class Worker:
         the service only."""
         if not self.listeners:
             self.service.counters.attach(self.service.config.workers + 1)
-        administration = Administration(self.service, self.answers)
+            if self.service.installs is not None:
+                self.service.installs.commits.attach(self.service.config.workers)
+        administration = Administration(self.service, self.answers, self.installs)
         self.guard = administration.guard
         self.listeners += administration.listeners()
         for listener in self.listeners:
@@ -120,6 +127,9 @@ class Worker:
         if self._beating is not None:
             gevent.spawn(self._beat_for_ever, self._beating)
         gevent.spawn(self._trim_for_ever)
+        if self.installs is not None:
+            gevent.spawn(self.installs.watch)
+            gevent.spawn(self.installs.write_forever)
         gevent.spawn(self._watch_secrets)
         for listener in self.listeners:
             listener.start()
@@ -140,6 +150,8 @@ class Worker:
         drains = [gevent.spawn(listener.drain, until, hands_over=hands_over) for listener in self.listeners]
         gevent.joinall(drains)
         watch.kill(block=False)
+        if self.installs is not None:
+            gevent.spawn(self.installs.flush).join(LAST_WRITES_SECONDS)
         # What threads still write: captures of the last requests.
         gevent.spawn(gevent.get_hub().threadpool.join).join(LAST_WRITES_SECONDS)
         if announce:

@@ -237,7 +237,7 @@ class WriteGuard:
         dry_run: bool = False,
     ) -> Applied:
         """Make many writes at once, all or none. ``conditions`` are about the set. Raises as `put` does."""
-        _refuse_repeated(changes)
+        _refuse_repeated(changes, self.pause)
 
         def check(transaction: Transaction) -> None:
             _judge(conditions.fault(set_etag(self.run(transaction.version)), "the set"))
@@ -308,6 +308,7 @@ class WriteGuard:
         """Raise `InvalidDocument` where documents show by themselves that they are wrong."""
         found = []
         for document in documents:
+            self.pause()
             document.read(self.follower.loader.catalogue.elsewhere)
             if document.content.problems:
                 found.append(f"{document.key}: {'; '.join(document.content.problems)}")
@@ -355,13 +356,15 @@ def _judge(fault: str | None) -> None:
         raise ConditionFailed(fault)
 
 
-def _refuse_repeated(changes: ChangeSet) -> None:
+def _refuse_repeated(changes: ChangeSet, pause: Callable[[], None]) -> None:
     """Raise `InvalidDocument` where two writes are about one identity and format: only one of them could be meant."""
     keys = [*(raw.key for raw in changes.puts), *changes.deletes]
     seen: dict[tuple[Any, str, str], Key] = {}
     for key in keys:
-        if key.name in seen:
-            other = seen[key.name]
+        pause()
+        name = key.name
+        if name in seen:
+            other = seen[name]
             also = "" if other == key else f" (as {other})"
             raise InvalidDocument(f"{key} is named twice{also}: name each document once")
-        seen[key.name] = key
+        seen[name] = key

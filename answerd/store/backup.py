@@ -12,12 +12,25 @@ import os
 import sqlite3
 import tempfile
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from answerd.identity import printable
-from answerd.store import StoreError, WritableStore
+from answerd.store import WRITER_WAIT_SECONDS, Progress, StoreError, WritableStore, no_progress
+from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.sqlite import SqliteStore
-from answerd.store.transfer import ExportSummary, ImportSummary, export_directory, import_directory
+from answerd.store.sqlite_file import SqliteFile
+from answerd.store.transfer import (
+    Directory,
+    ExportSummary,
+    ImportSummary,
+    export_directory,
+    import_directory,
+    import_found,
+)
+
+_DOCUMENT_TABLES = {"documents", "changes"}
+"""The tables of a database that are no states of installs."""
 
 _STATES = "installs"
 """The table whose rows are states of installs, in databases that have it."""
@@ -29,13 +42,18 @@ def backup_database(store: WritableStore, path: str | Path, *, force: bool = Fal
     store.backup(str(target))
 
 
-def backup_directory(directory: str | Path, path: str | Path, *, force: bool = False) -> ImportSummary:
-    """Write the documents of a directory to a new file. Raises `StoreError`."""
+def backup_directory(
+    directory: str | Path, path: str | Path, *, states: str | Path | None = None, force: bool = False
+) -> ImportSummary:
+    """Write the documents of a directory to a new file, with the states of installs in the file ``states``. Raises
+    `StoreError`."""
     target = _new_file(path, force)
     with tempfile.TemporaryDirectory(prefix=".answerd-backup-", dir=target.parent) as scratch:
         store = SqliteStore(Path(scratch) / "documents.db")
         summary = import_directory(directory, store)
         store.close()
+        if states is not None and Path(states).exists():
+            copy_states(states, store.path)
         store.backup(target)
     return summary
 
@@ -55,10 +73,81 @@ def restore_database(path: str | Path, database: str | Path, *, force: bool = Fa
         return len(copy.keys())
 
 
-def restore_directory(path: str | Path, directory: str | Path, *, force: bool = False) -> ExportSummary:
-    """Write the documents of a backup into a directory. Raises `StoreError`."""
+def restore_directory(
+    path: str | Path, directory: str | Path, *, states: str | Path | None = None, force: bool = False
+) -> ExportSummary:
+    """Write the documents of a backup into a directory, and the states of installs into the file ``states``.
+
+    Raises `StoreError`: also where there are states already and ``force`` is not given.
+    """
     with tempfile.TemporaryDirectory(prefix="answerd-restore-") as scratch:
-        return export_directory(checked_copy(path, scratch), directory, force=force)
+        copy = checked_copy(path, scratch)
+        if states is not None:
+            _open_states(states, force=force)
+        summary = export_directory(copy, directory, force=force)
+        if states is not None:
+            copy_states(copy.path, states)
+        return summary
+
+
+def import_file(
+    path: str | Path, store: WritableStore, progress: Progress = no_progress, *, prune: bool = False
+) -> ImportSummary:
+    """Copy the documents and inventories of a database file or a backup into a database, in one transaction.
+
+    As `answerd.store.transfer.import_directory` does; history and states of installs are not copied. Raises
+    `StoreError`.
+    """
+    with tempfile.TemporaryDirectory(prefix="answerd-import-") as scratch:
+        copy = checked_copy(path, scratch)
+        changes = copy.changes()
+        installs = _count_of_installs(copy.path)
+        copy.close()
+    documents = sorted(changes.added if changes else (), key=lambda raw: raw.key)
+    faults = [(raw, raw.key.fault or raw.fault) for raw in documents]
+    found = Directory(
+        tuple(raw for raw, fault in faults if fault is None),
+        (),
+        tuple((str(raw.key), fault) for raw, fault in faults if fault is not None),
+        frozenset(raw.key.name for raw in documents),
+    )
+    return replace(import_found(found, str(path), store, progress, prune=prune), installs=installs)
+
+
+def _count_of_installs(database: Path) -> int:
+    with closing(sqlite3.connect(database)) as connection:
+        return int(connection.execute(f"SELECT count(*) FROM {_STATES}").fetchone()[0])  # noqa: S608
+
+
+def copy_states(source: str | Path, target: str | Path) -> None:
+    """Replace the states of installs in one database by those of another, in one transaction. Raises `StoreError`."""
+    try:
+        with closing(sqlite3.connect(target, timeout=WRITER_WAIT_SECONDS, isolation_level=None)) as database:
+            database.execute("ATTACH ? AS source", (str(source),))
+            here, there = (_tables(database, schema) for schema in ("main", "source"))
+            database.execute("BEGIN IMMEDIATE")
+            for name in sorted((here & there) - _DOCUMENT_TABLES):
+                database.execute(f'DELETE FROM main."{name}"')  # noqa: S608 - a table's name
+                database.execute(f'INSERT INTO main."{name}" SELECT * FROM source."{name}"')  # noqa: S608
+            database.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise StoreError(f"the states of installs cannot be copied: {error}") from None
+
+
+def _tables(database: sqlite3.Connection, schema: str) -> set[str]:
+    named = database.execute(f"SELECT name FROM {schema}.sqlite_master WHERE type = 'table'")  # noqa: S608
+    return {name for (name,) in named if not name.startswith("sqlite_")}
+
+
+def _open_states(path: str | Path, *, force: bool) -> None:
+    """Make the file for states where it is missing. Raises `StoreError` where it is not empty, unless ``force``."""
+    file = SqliteFile(path)
+    with file.faults("opened"):
+        file.create()
+        with file.connected(WRITER_WAIT_SECONDS) as database:
+            migrate(database, file.path, STATE_MIGRATIONS)
+    if not force and not is_empty(file.path):
+        raise StoreError(f"{printable(str(path))} holds states already: --force replaces them")
 
 
 def checked_copy(path: str | Path, scratch: str | Path) -> SqliteStore:

@@ -16,10 +16,11 @@ from answerd.store import Changes, Store
 class Loader:
     """The answer set in force. ``catalogue`` is replaced in one assignment, never edited."""
 
-    def __init__(self, store: Store, elsewhere: Elsewhere = here) -> None:
-        """``elsewhere`` runs what takes long for one document, or for one answer of the set."""
+    def __init__(self, store: Store, elsewhere: Elsewhere = here, *, has_states: bool = False) -> None:
+        """``elsewhere`` runs what takes long for one document, or for one answer of the set. ``has_states``: there is a
+        place for the states of installs."""
         self.store = store
-        self.catalogue = Catalogue(elsewhere=elsewhere)
+        self.catalogue = Catalogue(elsewhere=elsewhere, has_states=has_states)
 
     def look(self) -> Changes | None:
         """What changed in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""
@@ -39,8 +40,8 @@ class Loader:
         return changes is not None
 
 
-def loaded(store: Store) -> Catalogue:
+def loaded(store: Store, *, has_states: bool = False) -> Catalogue:
     """The catalogue of a store as it is now, for a command that looks once. Raises `answerd.store.StoreError`."""
-    loader = Loader(store)
+    loader = Loader(store, has_states=has_states)
     loader.refresh()
     return loader.catalogue

@@ -123,6 +123,57 @@ _AUTHORS_AND_INVENTORIES = (
        END""",
 )
 
+_INSTALLS = (
+    """CREATE TABLE installs (
+         id INTEGER PRIMARY KEY,
+         name TEXT NOT NULL,
+         name_identity TEXT NOT NULL UNIQUE,
+         attempt INTEGER NOT NULL,
+         state TEXT NOT NULL,
+         since REAL NOT NULL,
+         was_armed INTEGER NOT NULL,
+         by_operator INTEGER NOT NULL,
+         starts INTEGER NOT NULL,
+         given TEXT NOT NULL,
+         heard REAL NOT NULL,
+         message TEXT,
+         percent REAL,
+         identities TEXT NOT NULL,
+         group_name TEXT,
+         events INTEGER NOT NULL,
+         news INTEGER NOT NULL,
+         revision INTEGER NOT NULL)""",
+    "CREATE INDEX installs_by_revision ON installs (revision)",
+    """CREATE TABLE install_events (
+         install INTEGER NOT NULL,
+         place INTEGER NOT NULL,
+         number INTEGER NOT NULL,
+         at REAL NOT NULL,
+         what TEXT NOT NULL,
+         detail TEXT NOT NULL,
+         origin TEXT NOT NULL,
+         counts INTEGER NOT NULL,
+         body BLOB,
+         PRIMARY KEY (install, place))""",
+    """CREATE TABLE forgotten_installs (
+         name_identity TEXT PRIMARY KEY,
+         attempt INTEGER NOT NULL,
+         revision INTEGER NOT NULL)""",
+    "CREATE INDEX forgotten_by_revision ON forgotten_installs (revision)",
+    """CREATE TABLE unknown_machines (
+         identity TEXT PRIMARY KEY,
+         machine TEXT NOT NULL,
+         first REAL NOT NULL,
+         last REAL NOT NULL,
+         asked INTEGER NOT NULL,
+         facts TEXT NOT NULL)""",
+    "CREATE INDEX unknown_by_time ON unknown_machines (last)",
+    "CREATE TABLE install_settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "INSERT INTO install_settings (name, value) VALUES ('revision', '0')",
+)
+"""The states of installs, in the database or, beside the file store, in a file of their own."""
+
+
 # PostgreSQL has no triggers here: a row trigger that numbers changes takes quadratic time in a large transaction. The
 # transaction numbers them itself (`answerd.store.postgres_transaction`), under the lock of the one row of ``counter``.
 _DOCUMENTS_AND_CHANGES_OF_POSTGRES = (
@@ -157,6 +208,19 @@ _AUTHORS_AND_INVENTORIES_OF_POSTGRES = (
     "CREATE INDEX changes_by_document ON changes (kind, identifier, format)",
 )
 
+_INSTALLS_OF_POSTGRES = tuple(
+    statement.replace("id INTEGER PRIMARY KEY", "id BIGSERIAL PRIMARY KEY")
+    .replace(" INTEGER", " BIGINT")
+    .replace(" REAL", " DOUBLE PRECISION")
+    .replace(" BLOB", " BYTEA")
+    for statement in _INSTALLS
+)
+
+_STATES = Migration(
+    "states of installs, their history, and machines that nothing claims",
+    {SQLITE: _INSTALLS, POSTGRES: _INSTALLS_OF_POSTGRES},
+)
+
 MIGRATIONS = (
     Migration(
         "documents, and a row for each accepted change",
@@ -167,8 +231,13 @@ MIGRATIONS = (
         "one number can be told apart after a restored backup",
         {SQLITE: _AUTHORS_AND_INVENTORIES, POSTGRES: _AUTHORS_AND_INVENTORIES_OF_POSTGRES},
     ),
+    _STATES,
 )
 """The steps from each schema version to the next. The version of a database is the number of steps it has taken."""
+
+
+STATE_MIGRATIONS = (_STATES,)
+"""The steps of a file that holds the states of installs alone (``SERVICE_STATE_PATH``)."""
 
 
 def migrate(database: peewee.SqliteDatabase, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
@@ -201,6 +270,25 @@ def migrate_postgres(
     except (peewee.IntegrityError, peewee.OperationalError, peewee.ProgrammingError):
         database.rollback()
         _migrate_postgres(database, described, migrations)
+
+
+def require_postgres(
+    database: peewee.PostgresqlDatabase, described: str, migrations: Sequence[Migration] = MIGRATIONS
+) -> None:
+    """Raise `StoreError` where a PostgreSQL database has not the schema that this version reads. Changes nothing."""
+    if "schema_version" not in set(database.get_tables()):
+        raise StoreError(
+            f"the database {described} has no tables of answerd: SERVICE_DB_URL names it; serve, import and apply make "
+            "them"
+        )
+    version: int = _run(database, "SELECT version FROM schema_version").fetchone()[0]
+    if version > len(migrations):
+        raise StoreError(_newer(described, version, len(migrations)))
+    if version < len(migrations):
+        raise StoreError(
+            f"the database {described} has schema version {version}, this version of answerd reads {len(migrations)}: "
+            "serve, import and apply bring it up to date"
+        )
 
 
 def _migrate_postgres(database: peewee.PostgresqlDatabase, described: str, migrations: Sequence[Migration]) -> None:

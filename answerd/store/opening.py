@@ -7,9 +7,12 @@ from pathlib import Path
 
 from answerd.config import Config
 from answerd.identity import printable
-from answerd.store import Store, StoreError
+from answerd.installs.states import Rules
+from answerd.store import Store, StoreError, WritableStore
 from answerd.store.files import FileStore
+from answerd.store.installs import InstallStore, open_state_file
 from answerd.store.sqlite import SqliteStore
+from answerd.store.sqlite_file import SqliteFile
 
 
 def _postgres(config: Config) -> Store:
@@ -57,6 +60,48 @@ def open_store(config: Config, *, to_serve: bool = False) -> Store:
     return (SERVED if to_serve else STORES)[config.store](config)
 
 
+def install_rules(config: Config) -> Rules:
+    """Return the limits of installs that the settings give."""
+    return Rules(
+        grace=config.install_grace_seconds,
+        start=config.install_start_seconds,
+        starts=config.install_starts,
+        silence=config.install_seconds,
+    )
+
+
+def open_states(config: Config) -> tuple[InstallStore | None, list[str]]:
+    """Open the states of installs for the service, and return what an operator should know about them.
+
+    None where there is no place for them. Raises `answerd.store.StoreError`.
+    """
+    if config.store != "sqlite":
+        if config.state_path is None:
+            return None, []
+        store, was_made = open_state_file(config.state_path)
+        made = f"{store.path} was made new: no machine is known to be installed, so every machine may install"
+        return store, [made] if was_made else []
+    unused = ["SERVICE_STATE_PATH has no effect: the states are in the database"] if config.state_path else []
+    return InstallStore(SqliteFile(config.db_path)), unused
+
+
+def open_existing_states(config: Config) -> InstallStore | None:
+    """Open the states of installs for a command, which makes no file. None where there is no place for them.
+
+    Raises `answerd.store.StoreError` where they are not there or cannot be read.
+    """
+    if config.store != "sqlite":
+        if config.state_path is None:
+            return None
+        if not Path(config.state_path).exists():
+            shown = printable(config.state_path)
+            raise StoreError(f"the file of states {shown} does not exist: SERVICE_STATE_PATH names it; serve makes it")
+        return open_state_file(config.state_path)[0]
+    require_database(config.db_path)
+    open_store(config)  # which brings the schema up to date
+    return InstallStore(SqliteFile(config.db_path))
+
+
 def open_existing(config: Config) -> Store:
     """Open the store that the configuration names, for a command that reads it.
 
@@ -64,10 +109,45 @@ def open_existing(config: Config) -> Store:
     """
     if config.store == "sqlite":
         require_database(config.db_path)
+    elif config.store == "postgres":
+        return _existing_postgres(config)
     store = open_store(config)
     fault = store.fault() if isinstance(store, FileStore) else None
     if fault:
         raise StoreError(f"{fault}: SERVICE_ANSWERS_DIR names it")
+    return store
+
+
+def open_existing_database(config: Config) -> WritableStore:
+    """Open the database of the settings, for a command that reads it: ``SERVICE_DB_PATH`` also with the file store.
+
+    Raises `answerd.store.StoreError` when it is not there or cannot be read.
+    """
+    if config.store == "postgres":
+        return _existing_postgres(config)
+    require_database(config.db_path)
+    return SqliteStore(config.db_path)
+
+
+def open_database(config: Config) -> WritableStore:
+    """Open the database of the settings, for a command that writes it: ``SERVICE_DB_PATH`` also with the file store.
+
+    A missing file or missing tables are made. Raises `answerd.store.StoreError`.
+    """
+    if config.store != "postgres":
+        return SqliteStore(config.db_path)
+    from answerd.store.postgres import PostgresStore  # noqa: PLC0415
+
+    store = PostgresStore(_url(config))
+    store.prepare()
+    return store
+
+
+def _existing_postgres(config: Config) -> WritableStore:
+    from answerd.store.postgres import PostgresStore  # noqa: PLC0415
+
+    store = PostgresStore(_url(config))
+    store.require_prepared()
     return store
 
 

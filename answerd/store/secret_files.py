@@ -10,6 +10,7 @@ import errno
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from answerd.answers.sources import Sources
 from answerd.errors import CannotFill
 from answerd.identity import brief, first_of, identity, printable
 from answerd.store.mounts import Mounts, read_table
-from answerd.store.notification import device_and_inode
+from answerd.store.notification import Watch, device_and_inode
 from answerd.store.reading import Boundary, Signature, is_settled, signature_of
 
 LARGEST_SECRET = 65_536
@@ -26,6 +27,9 @@ LARGEST_SECRET = 65_536
 
 LOOK_SECONDS = 0.25
 """The time between two looks. A change is in force after two looks, within a second."""
+
+FULL_LOOK_SECONDS = 60.0
+"""The most time between two looks at everything, whatever the kernel reports."""
 
 MOST_NAMED = 5
 """Files that a warning names."""
@@ -49,13 +53,56 @@ class _Found:
 class _Look:
     """What one look found: files by their place below the directory (``NAME`` or ``folder/NAME``), and its folders.
 
-    ``faults``: why a folder could not be listed. ``open_folders`` every user of the machine can list.
+    ``faults``: why a folder could not be listed. ``open_folders`` every user of the machine can list. ``is_watched``:
+    the kernel reports whatever changes of it.
     """
 
     files: dict[str, _Found] = field(default_factory=dict)
     folders: tuple[str, ...] = ()
     faults: dict[str, str] = field(default_factory=dict)
     open_folders: tuple[str, ...] = ()
+    is_watched: bool = False
+
+
+class _Quiet:
+    """Whether the kernel reports that nothing changed, so that a look at thousands of files four times a second can be
+    spared. Links, which lead to what is not watched, and what the kernel does not report are looked at each time.
+    """
+
+    def __init__(self) -> None:
+        self._watch: Watch | None = None
+        self._at_rest = False
+        self._look_due = 0.0
+        self._watch_due = 0.0
+
+    def lasts(self, root: Path) -> bool:
+        """Return whether nothing changed since the last look, in which nothing had changed either."""
+        if self._watch is None:
+            return False
+        hints = self._watch.hints(root)
+        if hints.everything:
+            self._end()
+            self._watch_due = 0.0
+        return self._at_rest and not (hints.names or hints.everything) and time.monotonic() < self._look_due
+
+    def begin(self, root: Path) -> Watch | None:
+        """Return the watch that a look has to give each directory before it lists it; None where there is none."""
+        self._look_due = time.monotonic() + FULL_LOOK_SECONDS
+        if self._watch is None and time.monotonic() >= self._watch_due:
+            self._watch = Watch.begin(root)
+            self._watch_due = self._look_due  # not again at the next look, where there is none
+        return self._watch
+
+    def settle(self, *, is_watched: bool, at_rest: bool) -> None:
+        """Take what a look found: whether all of it is watched, and whether it is as it was at the look before."""
+        self._at_rest = at_rest
+        if not is_watched:
+            self._end()
+
+    def _end(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+        self._watch, self._at_rest = None, False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +139,7 @@ class SecretFiles:
         self._fault = ""
         self._has_been_read = False
         self._root: tuple[int, int] | None = None  # device and inode of the directory that was read
+        self._quiet = _Quiet()
         if directory is not None:
             self.look()
 
@@ -141,9 +189,11 @@ class SecretFiles:
         if self.directory is None:
             return False
         root = Path(self.directory)
+        if self._quiet.lasts(root):
+            return False
         try:
             root_now = device_and_inode(root)
-            seen = _seen(root)
+            seen = _seen(root, self._quiet.begin(root))
             if self._in_force.files and not (seen.files or seen.folders) and root_now != self._root:
                 raise OSError(errno.ENOENT, "it is another directory now, in which there is nothing")
             self._root = root_now
@@ -161,6 +211,8 @@ class SecretFiles:
         )
         is_new = bool(self._fault) or settled != self._in_force
         self._fault, self._has_been_read = "", True
+        too_soon = any(kept.read_too_soon for kept in settled.files.values())
+        self._quiet.settle(is_watched=seen.is_watched, at_rest=not (is_new or too_soon) and seen == before)
         if is_new:
             self._in_force = settled
             self.version += 1
@@ -227,27 +279,39 @@ def _by_identity(folders: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _seen(root: Path) -> _Look:
-    """Return what is below the directory now. Raises OSError where it cannot be listed."""
+def _seen(root: Path, watch: Watch | None) -> _Look:
+    """Return what is below the directory now, having ``watch`` watch it. Raises OSError where it cannot be listed."""
     look = _Look()
+    is_watched = watch is not None and watch.add("")
     folders = []
     open_folders = [""] if _is_open(os.stat(root)) else []
     for entry in _entries(root):
         status = _status(entry)
         if status is None:
             continue
+        is_watched = is_watched and not _leads_elsewhere(entry, status)
         if isinstance(status, os.stat_result) and stat.S_ISDIR(status.st_mode):
             folders.append(entry.name)
+            is_watched = is_watched and watch is not None and watch.add(entry.name)
             open_folders += [entry.name] if _is_open(status) else []
             try:
                 for below in _entries(root / entry.name):
                     if _NAME.match(below.name):
-                        _take(look, f"{entry.name}/{below.name}", _status(below))
+                        found = _status(below)
+                        is_watched = is_watched and not _leads_elsewhere(below, found)
+                        _take(look, f"{entry.name}/{below.name}", found)
             except OSError as error:
                 look.faults[entry.name] = error.strerror or type(error).__name__
         elif _NAME.match(entry.name):
             _take(look, entry.name, status)
-    return _Look(look.files, tuple(folders), look.faults, tuple(open_folders))
+    return _Look(look.files, tuple(folders), look.faults, tuple(open_folders), is_watched)
+
+
+def _leads_elsewhere(entry: os.DirEntry[str], status: os.stat_result | str | None) -> bool:
+    """Return whether an entry may change by a name that is not watched: a link of either kind."""
+    if entry.is_symlink() or not isinstance(status, os.stat_result):
+        return True
+    return stat.S_ISREG(status.st_mode) and status.st_nlink > 1
 
 
 def _entries(directory: Path) -> Iterator[os.DirEntry[str]]:

@@ -8,6 +8,12 @@ complete -c answerd -n __fish_use_subcommand -a diff -d 'Whose answers would cha
 complete -c answerd -n __fish_use_subcommand -a validate-answer -d 'Judge an answer, from FILE or standard input.' -f
 complete -c answerd -n __fish_use_subcommand -a captures -d 'The recorded requests (SERVICE_CAPTURE_DIR), newest first.' -f
 complete -c answerd -n __fish_use_subcommand -a inventory -d 'The rows of all inventories; rows from machines’ output.' -f
+complete -c answerd -n __fish_use_subcommand -a installs -d 'Which machines are installed, missing or failed.' -f
+complete -c answerd -n __fish_use_subcommand -a install -d 'One machine’s install, with its history.' -f
+complete -c answerd -n __fish_use_subcommand -a arm -d 'Let machines install again.' -f
+complete -c answerd -n __fish_use_subcommand -a disarm -d 'Let machines install no more.' -f
+complete -c answerd -n __fish_use_subcommand -a forget -d 'Forget machines, as if they had never asked.' -f
+complete -c answerd -n __fish_use_subcommand -a wait -d 'Wait until machines are installed.' -f
 complete -c answerd -n __fish_use_subcommand -a import -d 'Copy a directory of documents into the database.' -f
 complete -c answerd -n __fish_use_subcommand -a export -d 'Write the database’s documents into a directory.' -f
 complete -c answerd -n __fish_use_subcommand -a apply -d 'Make the documents those of a directory, as one change.' -f
@@ -25,6 +31,7 @@ complete -c answerd -n '__fish_seen_subcommand_from render' -l query -r -f -d 'T
 complete -c answerd -n '__fish_seen_subcommand_from render' -l header -r -f -d 'A header of the request, "X-System-Serial-Number: 7ABC123"; may be given several times.'
 complete -c answerd -n '__fish_seen_subcommand_from render' -l replay -r -F -d 'A recorded request, by its name in the list of answerd captures or the path of its file.'
 complete -c answerd -n '__fish_seen_subcommand_from render' -l dir -r -F -d 'The directory of documents, in place of the store of the settings.'
+complete -c answerd -n '__fish_seen_subcommand_from render' -l state -r -f -d 'The state that the machine’s install is assumed to have; without it, armed.'
 complete -c answerd -n '__fish_seen_subcommand_from render' -l why -d 'Tell on stderr each claim that was considered and why it won or lost.'
 complete -c answerd -n '__fish_seen_subcommand_from render' -l explain -d 'Tell for each key or line the document it came from; --explain=json for programs.'
 complete -c answerd -n '__fish_seen_subcommand_from render' -l json -d 'With --explain: for programs.'
@@ -43,7 +50,21 @@ complete -c answerd -n '__fish_seen_subcommand_from captures' -l json -d 'For pr
 complete -c answerd -n '__fish_seen_subcommand_from inventory' -l to -r -f -d 'The inventory that rows are added to, in place of "default" (inventory.csv).'
 complete -c answerd -n '__fish_seen_subcommand_from inventory' -l dry-run -d 'Print the rows, and change nothing.'
 complete -c answerd -n '__fish_seen_subcommand_from inventory' -l json -d 'For programs.'
-complete -c answerd -n '__fish_seen_subcommand_from import' -l prune -d 'Remove the documents of the database that DIR does not have.'
+complete -c answerd -n '__fish_seen_subcommand_from installs' -l group -r -f -d 'The machines of a group: its members, the machines that extend it, and the rows that it claims.'
+complete -c answerd -n '__fish_seen_subcommand_from installs' -l state -r -f -d 'The machines in a state: new, armed, installing, copied, installed, failed, exhausted.'
+complete -c answerd -n '__fish_seen_subcommand_from installs' -l unknown -d 'The machines that asked and were claimed by nothing, the last first.'
+complete -c answerd -n '__fish_seen_subcommand_from installs' -l json -d 'For programs.'
+complete -c answerd -n '__fish_seen_subcommand_from install' -l json -d 'For programs; with the beginning of what came with each report.'
+complete -c answerd -n '__fish_seen_subcommand_from arm' -l group -r -f -d 'The machines of a group: its members, the machines that extend it, and the rows that it claims.'
+complete -c answerd -n '__fish_seen_subcommand_from arm' -l state -r -f -d 'The machines in a state: new, armed, installing, copied, installed, failed, exhausted.'
+complete -c answerd -n '__fish_seen_subcommand_from disarm' -l group -r -f -d 'The machines of a group: its members, the machines that extend it, and the rows that it claims.'
+complete -c answerd -n '__fish_seen_subcommand_from disarm' -l state -r -f -d 'The machines in a state: new, armed, installing, copied, installed, failed, exhausted.'
+complete -c answerd -n '__fish_seen_subcommand_from forget' -l group -r -f -d 'The machines of a group: its members, the machines that extend it, and the rows that it claims.'
+complete -c answerd -n '__fish_seen_subcommand_from forget' -l state -r -f -d 'The machines in a state: new, armed, installing, copied, installed, failed, exhausted.'
+complete -c answerd -n '__fish_seen_subcommand_from wait' -l group -r -f -d 'The machines of a group.'
+complete -c answerd -n '__fish_seen_subcommand_from wait' -l timeout -r -f -d 'How long to wait: 90, 90s, 30m, 2h or 1d. Without it, for ever.'
+complete -c answerd -n '__fish_seen_subcommand_from import' -l prune -d 'Remove the documents of the database that DIR or FILE does not have.'
+complete -c answerd -n '__fish_seen_subcommand_from import' -l from-db -r -F -d 'Take the documents of a database file in place of a directory.'
 complete -c answerd -n '__fish_seen_subcommand_from export' -l force -d 'Export into a directory that is not empty; files of the same names are replaced.'
 complete -c answerd -n '__fish_seen_subcommand_from apply' -l to -r -f -d 'The admin API of a service; its token is in SERVICE_ADMIN_TOKEN or SERVICE_ADMIN_TOKEN_FILE.'
 complete -c answerd -n '__fish_seen_subcommand_from apply' -l ca -r -F -d 'Certificates (PEM) that are trusted for --to, in place of the system’s.'

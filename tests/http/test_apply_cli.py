@@ -20,7 +20,9 @@ from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.server.roles import parse_tokens
 from answerd.store import HistoryFilter
+from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.sqlite import SqliteStore
+from answerd.store.sqlite_file import SqliteFile
 from tests.support.replies import exchange
 from tests.support.service import Service, write_tree
 from tests.support.waiting import wait_until
@@ -250,6 +252,25 @@ def test_a_backup_moves_between_the_stores(tmp_path: Path) -> None:
     assert answerd({**files, "SERVICE_ANSWERS_DIR": str(tmp_path / "out")}, "restore", str(tmp_path / "backup.db")) == 0
     assert (tmp_path / "out" / "n1.toml").read_bytes() == b"x = 1\r\n"
     assert (tmp_path / "out" / "inventory.csv").read_bytes() == b"id\na\n"
+
+
+def test_the_states_beside_a_directory_are_in_its_backup(tmp_path: Path) -> None:
+    write_tree(tmp_path / "answers", {"n1.toml": "x = 1\n"})
+    here, there = (
+        {"SERVICE_STORE": "files", "SERVICE_ANSWERS_DIR": str(tmp_path / name)} for name in ("answers", "out")
+    )
+    states = SqliteFile(tmp_path / "states.db")
+    states.create()
+    with states.connected() as database:
+        migrate(database, states.path, STATE_MIGRATIONS)
+        database.execute_sql("INSERT INTO install_settings (name, value) VALUES ('kept', '1')")  # type: ignore[no-untyped-call]
+
+    assert answerd({**here, "SERVICE_STATE_PATH": str(states.path)}, "backup", str(tmp_path / "b.db")) == 0
+    restored = tmp_path / "restored.db"
+    assert answerd({**there, "SERVICE_STATE_PATH": str(restored)}, "restore", str(tmp_path / "b.db")) == 0
+
+    with closing(sqlite3.connect(restored)) as copy:
+        assert copy.execute("SELECT value FROM install_settings WHERE name = 'kept'").fetchall() == [("1",)]
 
 
 @pytest.mark.parametrize("content", [b"", b"x = 1\n" * 1_000, b"SQLite format 3\0" + b"\0" * 4_000])

@@ -13,6 +13,7 @@ FILES = {
     "groups/dell.toml": 'match.product = "R640"\nx = 1\n',
     "default.ks": "lang fr_FR\n",
     "525400000001.toml": "x = 2\n",
+    "inventory.csv": "id,mac\nweb-01,98:fa:9b:50:d8:11\n,98:fa:9b:50:d8:12\n",
 }
 MAC = "98:fa:9b:50:d8:10"
 
@@ -47,6 +48,16 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
             lambda service: service.get("/pve?mac=52:54:00:00:00:01&n=4"),
             "n=4 body=0 200 format=toml machine=525400000001 bytes=6",
             id="a machine document names the machine already",
+        ),
+        pytest.param(
+            lambda service: service.get("/ks?mac=98fa9b50d811&n=6"),
+            "n=6 body=0 200 format=text default for web-01 bytes=11",
+            id="a row of an inventory",
+        ),
+        pytest.param(
+            lambda service: service.get("/ks?mac=98-fa-9b-50-d8-12&n=7"),
+            "n=7 body=0 200 format=text default for 98fa9b50d812 bytes=11",
+            id="a row without an id",
         ),
         pytest.param(
             lambda service: service.get("/ks?n=5"), "n=5 body=0 200 format=text default bytes=11", id="it says nothing"

@@ -10,11 +10,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from answerd import __version__
+from answerd.config import Config
 from answerd.formats import FORMATS
 from answerd.identity import IDENTIFIER_LENGTH
 from answerd.server.admin.description import description
 from answerd.server.admin.requests import DEFAULT_FORMAT
 from answerd.server.admin.routes import DOCUMENT_LIMIT
+from answerd.server.admin_app import make_admin_app
+from answerd.server.installs import LiveInstalls, SharedInstalls
+from answerd.server.request_log import RequestLog
+from answerd.server.roles import AdminTokens
+from answerd.store.installs import InstallStore
+from answerd.store.sqlite_file import SqliteFile
 from tests.support.admin import Admin
 from tests.support.service import Service
 
@@ -60,7 +67,10 @@ def test_the_description_repeats_tables_of_the_program_as_they_are() -> None:
 
 
 def test_every_route_is_described_and_every_description_has_a_route(tmp_path: Path) -> None:
-    app = Admin(tmp_path / "answers.db").app
+    admin = Admin(tmp_path / "answers.db")
+    shared = SharedInstalls(InstallStore(SqliteFile(tmp_path / "answers.db")), Config(store="sqlite"))
+    installs = LiveInstalls(shared, RequestLog("stderr", "off"))
+    app = make_admin_app(admin.guard, AdminTokens(["x"], ()), admin.block, admin.log.append, installs=installs)
     described = {
         (method.upper(), path)
         for path, operations in description()["paths"].items()
@@ -77,7 +87,7 @@ def templates_of(rule: str) -> list[str]:
     found = [rule]
     for choice in re.findall(r"<\w+:re:([\w|]+)>", rule):
         found = [re.sub(r"<\w+:re:[\w|]+>", word, path, count=1) for path in found for word in choice.split("|")]
-    found = [path.replace("<name>", "{identifier}") for path in found]
+    found = [path.replace("<name>", "{identifier}").replace("<install>", "{install}") for path in found]
     return [path.replace("<revision>", "{revision}").replace("<row>", "{row}") for path in found]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from answerd.answers.problems import load_problems
 from answerd.answers.resolve import Answer, resolve
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.check import Report, check
 from answerd.documents import Key
 from answerd.facts import Facts, Request
@@ -19,6 +20,7 @@ from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
 from answerd.validators import Tools
 from tests.support import postgres
+from tests.support.installs import RememberedInstalls
 from tests.support.stores import SingleWrites
 
 STORES: dict[str, Callable[[Path], SingleWrites]] = {
@@ -45,10 +47,17 @@ def key_of(name: str) -> Key:
 class Fleet:
     """An answer set in one store, asked without a network."""
 
-    def __init__(self, store: SingleWrites) -> None:
+    def __init__(self, store: SingleWrites, *, has_states: bool = False) -> None:
         self.store = store
-        self.loader = Loader(store)
+        self.sources = NO_SOURCES
+        self.loader = Loader(store, has_states=has_states)
         self.loader.refresh()
+
+    def remembering(self, installs: RememberedInstalls) -> Fleet:
+        """The same documents, empty so far, with a place for the states of installs."""
+        fleet = Fleet(self.store, has_states=True)
+        fleet.sources = Sources(gates=installs.gates)
+        return fleet
 
     def write(self, files: Mapping[str, str]) -> Fleet:
         """Store documents and put them in force."""
@@ -79,7 +88,7 @@ class Fleet:
         peer = headers.pop("peer", "")
         named = [(name.replace("_", "-").lower(), value) for name, value in headers.items()]
         sent = json_module.dumps(json).encode() if json is not None else body
-        return resolve(self.loader.catalogue, Facts(Request(path, query, named, sent, peer)))
+        return resolve(self.loader.catalogue, Facts(Request(path, query, named, sent, peer)), sources=self.sources)
 
     def text(self, target: str = "/", **request: Any) -> str:
         """The answer's text."""

@@ -10,12 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.documents import Key
+from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.server.admin.change_body import read_change
+from answerd.server.admin.changes import Changes
 from answerd.server.admin.requests import InvalidRequest
+from answerd.server.admin.routes import Route
+from answerd.server.admin_app import ROUTE
 from answerd.server.roles import Role, TokensError, new_token, parse_tokens
-from answerd.store import HistoryFilter
+from answerd.server.write_guard import ChangeSet
+from answerd.store import HistoryFilter, StoreError
 from tests.support.admin import Admin
 from tests.support.replies import Reply
 
@@ -438,3 +442,18 @@ def test_a_file_of_tokens_is_read_line_by_line() -> None:
 def test_a_line_that_is_no_token_is_named_and_not_quoted(line: str, reason: str) -> None:
     with pytest.raises(TokensError, match=f"line 2: .*{reason}"):
         parse_tokens(f"\n{line}\n")
+
+
+def test_a_comparison_that_takes_too_long_says_so(admin: Admin) -> None:
+    applied = admin.guard.apply(ChangeSet((RawDocument(Key(Kind.DEFAULT, "", "ks"), "x"),)), dry_run=True)
+
+    with pytest.raises(StoreError, match=r"\d+ of \d+ answers were compared .* SERVICE_TIMEOUT_SECS"):
+        Changes(admin.guard)._compared(applied, -1.0)
+
+
+def test_a_route_that_changes_something_needs_the_role_admin_unless_it_says_otherwise(tmp_path: Path) -> None:
+    for rule in Admin(tmp_path / "answers.db").app.routes:
+        route = rule.config[ROUTE]
+        assert route.role is Role.READ if route.method == "GET" else route.role >= Role.OPERATE
+    assert Route("POST", "/x", lambda: None).role is Role.ADMIN
+    assert Route("POST", "/x", lambda: None, Role.OPERATE).role is Role.OPERATE

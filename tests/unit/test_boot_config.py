@@ -113,6 +113,9 @@ def test_a_long_url_leaves_away_what_is_least_needed() -> None:
         'http://a"',
         "http://a\n",
         "http://a'b",
+        'http://a/"',
+        "http://a/b c",
+        "http://a/@b@",
         "http://a#b",
     ],
 )

@@ -331,6 +331,13 @@ def test_a_template_of_cobbler_with_logic_is_put_aside_and_never_served(tmp_path
     assert TEMPLATES["templates/logic.xml"] in made.aside.values()
 
 
+def test_two_texts_that_are_put_aside_do_not_overwrite_each_other() -> None:
+    made = Migration()
+    for text in ("a", "b", "a"):
+        made.leave("group default", "a test", text)
+    assert made.aside == {"group-default": "a", "group-default-2": "b"}
+
+
 @pytest.mark.parametrize("source", sorted(migrate.SOURCES))
 def test_a_directory_that_is_not_of_the_source_is_refused(source: str, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("")

@@ -40,6 +40,7 @@ class Answers:
     """Handlers of ``/resolve`` and ``/check``."""
 
     def __init__(self, guard: WriteGuard, sources: Sources = NO_SOURCES) -> None:
+        """``sources`` fill what the facts of a request do not, and change no state."""
         self.guard = guard
         self.follower = guard.follower
         self.sources = sources

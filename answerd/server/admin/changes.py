@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from time import monotonic
 from typing import Any
 
 import bottle
 
-from answerd.answers.differences import compare
+from answerd.answers.differences import Comparison, compare
 from answerd.answers.history import diff_lines
 from answerd.documents import Key
 from answerd.identity import Kind
@@ -20,10 +21,9 @@ from answerd.server.admin.change_body import BODY_LIMIT, read_change
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import Route
-from answerd.server.roles import Role
 from answerd.server.statuses import OK
 from answerd.server.write_guard import Applied, WriteGuard, restore_document
-from answerd.store import HistoryEntry, HistoryFilter
+from answerd.store import HistoryEntry, HistoryFilter, StoreError
 
 NAMED_AT_MOST = 1_000
 """Documents of each sort that a response names."""
@@ -49,9 +49,9 @@ class Changes:
 
     def routes(self) -> Iterable[Route]:
         """Return the requests that this group answers."""
-        yield Route("POST", "/apply", self.apply, Role.ADMIN, BODY_LIMIT, "a change")
+        yield Route("POST", "/apply", self.apply, body_limit=BODY_LIMIT, what="a change")
         yield Route("GET", "/history", self.history)
-        yield Route("POST", "/history/<revision>/restore", self.restore, Role.ADMIN)
+        yield Route("POST", "/history/<revision>/restore", self.restore)
 
     def apply(self) -> bottle.HTTPResponse:
         """Make a change of many documents, or say what it would do."""
@@ -59,13 +59,26 @@ class Changes:
         applied = self.guard.apply(
             asked.changes, requests.author(), requests.conditions(), requests.client(), dry_run=asked.dry_run
         )
-        told = applied_as_json(applied, dry_run=asked.dry_run)
+        elsewhere = self.guard.follower.loader.catalogue.elsewhere
+        told = elsewhere(lambda: applied_as_json(applied, dry_run=asked.dry_run))
         if asked.dry_run:
-            compared = compare(applied.before, applied.after, lambda _done, _total: self.guard.pause())
-            told["answers"] = self.guard.follower.loader.catalogue.elsewhere(compared.as_json)
+            compared = self._compared(applied, requests.client().respond_by)
+            told["answers"] = elsewhere(compared.as_json)
         counts = ", ".join(f"{told[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
         note_outcome(f"{told['status']}: {counts}")
         return json_response(OK, told, {"ETag": applied.etag})
+
+    def _compared(self, applied: Applied, respond_by: float) -> Comparison:
+        """Return whose answers would change. Raises `StoreError` where that takes until the response is due."""
+
+        def check_deadline(done: int, total: int) -> None:
+            if monotonic() >= respond_by:
+                reason = f"{done} of {total} answers were compared when the time was up"
+                raise StoreError(
+                    f"{reason}: raise SERVICE_TIMEOUT_SECS, or use answerd apply --dry-run on the database"
+                )
+
+        return compare(applied.before, applied.after, check_deadline, self.guard.pause)
 
     def history(self) -> bottle.HTTPResponse:
         """Return accepted changes, the newest first."""

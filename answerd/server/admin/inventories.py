@@ -27,7 +27,6 @@ from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import INVENTORY_LIMIT, Route
 from answerd.server.etags import Conditions, etag
 from answerd.server.exchange import exchange_of
-from answerd.server.roles import Role
 from answerd.server.statuses import NOT_MODIFIED, OK
 from answerd.server.write_guard import ConditionFailed, Stored, WriteGuard
 
@@ -51,11 +50,11 @@ class Inventories:
         """Return the requests that this group answers."""
         yield Route("GET", "/inventory", self.list)
         yield Route("GET", "/inventory/<name>", self.get)
-        yield Route("PUT", "/inventory/<name>", self.put, Role.ADMIN, INVENTORY_LIMIT, "an inventory")
-        yield Route("DELETE", "/inventory/<name>", self.delete, Role.ADMIN)
+        yield Route("PUT", "/inventory/<name>", self.put, body_limit=INVENTORY_LIMIT, what="an inventory")
+        yield Route("DELETE", "/inventory/<name>", self.delete)
         yield Route("GET", "/inventory/<name>/<row>", self.get_row)
-        yield Route("PUT", "/inventory/<name>/<row>", self.put_row, Role.ADMIN)
-        yield Route("DELETE", "/inventory/<name>/<row>", self.delete_row, Role.ADMIN)
+        yield Route("PUT", "/inventory/<name>/<row>", self.put_row)
+        yield Route("DELETE", "/inventory/<name>/<row>", self.delete_row)
 
     def list(self) -> bottle.HTTPResponse:
         """Return the names of all inventories."""

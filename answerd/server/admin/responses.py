@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import bottle
+import orjson
 
 from answerd.server.exchange import exchange_of
 from answerd.server.wsgi import reason_line
@@ -31,6 +32,10 @@ def json_response(status: int, value: dict[str, Any], headers: dict[str, Any] | 
 
 def json_bytes(value: dict[str, Any]) -> bytes:
     """Return a value as JSON. What is no Unicode text is replaced."""
+    try:
+        return orjson.dumps(value)  # much faster, which counts for a response of megabytes
+    except orjson.JSONEncodeError:
+        pass
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 

@@ -25,16 +25,21 @@ INVENTORY_LIMIT = LARGEST_FILE
 class Route:
     """One row of docs/admin-api.md#requests. ``path`` is a rule of Bottle's router.
 
-    ``role`` is the least that a client needs. A body may have ``body_limit`` bytes, and is ``what`` in the error that
-    says so.
+    ``needs`` is the least role of a client where it is not that of the method (`role`). A body may have ``body_limit``
+    bytes, and is ``what`` in the error that says so.
     """
 
     method: str
     path: str
     handler: Callable[..., bottle.HTTPResponse]
-    role: Role = Role.READ
+    needs: Role | None = None
     body_limit: int = DOCUMENT_LIMIT
     what: str = "a document"
+
+    @property
+    def role(self) -> Role:
+        """The least role that a client needs: to read for ``GET``, else everything, unless the route says otherwise."""
+        return self.needs or (Role.READ if self.method == "GET" else Role.ADMIN)
 
 
 class Handlers(Protocol):

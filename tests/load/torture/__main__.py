@@ -30,7 +30,7 @@ PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
         memory.changed_rows,
     ],
     "cost": [cost.documents, cost.requests, cost.files],
-    "durability": [durability.kills, durability.full_disk],
+    "durability": [durability.kills, durability.applies, durability.full_disk],
 }
 """The proofs of each part. A proof is given an empty directory and returns its figures."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.load.apply_kills import read_while_refusing, survive_kills_while_applying
 from tests.load.durability import survive_full_disk, survive_kills
 from tests.load.torture.figures import Figure, exactly, told
 
@@ -13,6 +14,20 @@ def kills(scratch: Path, *, times: int = 200) -> list[Figure]:
     found = survive_kills(scratch / "killed.db", times)
     proof = f"{times} kills while writing"
     return [told(proof, "acknowledged writes", found.acknowledged), exactly(proof, "faults", len(found.faults), 0)]
+
+
+def applies(scratch: Path, *, times: int = 100) -> list[Figure]:
+    """Changes of many documents while the service is killed, and while others read."""
+    killed = survive_kills_while_applying(scratch / "applied.db", times)
+    refused = read_while_refusing(scratch / "refused.db", max(3, times // 2))
+    proof = f"{times} kills while applying"
+    return [
+        told(proof, "changes of which all was there", killed.kept),
+        told(proof, "changes of which nothing was there", killed.undone),
+        exactly(proof, "faults", len(killed.faults), 0),
+        told("refused changes", "reads meanwhile", refused.reads),
+        exactly("refused changes", "seen of them", len(refused.faults), 0),
+    ]
 
 
 def full_disk(scratch: Path, *, times: int = 20) -> list[Figure]:

@@ -1,0 +1,61 @@
+"""States of installs that are only assumed: for answers that no machine gets (``render``, ``check``).
+
+Rules: docs/install-once.md#answers-that-are-only-tried.
+"""
+
+from __future__ import annotations
+
+from answerd.answers.gates import Asking, Gates
+from answerd.facts import Facts
+from answerd.installs.memory import Memory
+from answerd.installs.states import Record, Rules, State
+from answerd.installs.tokens import WORTHLESS
+
+_RULES = Rules()
+
+
+class AssumedInstalls:
+    """An `answerd.answers.gates.InstallSource` that stores nothing: every machine has the same state, and tokens are
+    not valid."""
+
+    key = WORTHLESS
+    rules = _RULES
+
+    def __init__(self, url: str, state: State = State.ARMED, now: float = 0) -> None:
+        """``url`` is how the service would be reached; ``now`` is in seconds."""
+        self._url = url
+        self._now = now
+        is_new = state is State.NEW
+        begun = state not in (State.NEW, State.ARMED)
+        # No grace period: no answer was given before.
+        self._memory = Memory(
+            assumed=Record(
+                "",
+                state=state,
+                since=now,
+                was_armed=not is_new,
+                by_operator=state is State.INSTALLED,
+                starts=int(begun),
+                heard=now,
+            )
+        )
+
+    def current(self) -> Memory:
+        """Return a memory in which every machine is in the state."""
+        return self._memory
+
+    def now(self) -> float:
+        """Return the time."""
+        return self._now
+
+    def base_url(self, _facts: Facts) -> str:
+        """Return the URL that is shown."""
+        return self._url
+
+    def given(self, _asking: Asking) -> None:
+        """Do nothing."""
+
+
+def assumed_gates(url: str, state: State = State.ARMED, now: float = 0) -> Gates:
+    """Return gates at which every machine is in one state."""
+    return Gates(AssumedInstalls(url, state, now))

@@ -1,0 +1,251 @@
+"""Ask the states of installs while a request is answered: who asks, whether it gets the document, and its report URL.
+
+Rules: docs/install-once.md. Reads the states only where an answer has ``once`` or ``{{ report }}``, or a selector names
+``state``. Knows no database and no clock: an `InstallSource` has both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.members import claimed_member
+from answerd.answers.select import Selection
+from answerd.errors import CannotFill
+from answerd.facts import Facts
+from answerd.formats.once import Once
+from answerd.identity import identity, is_shared_by_many, mac_digits, without_pxelinux_prefix
+from answerd.installs.memory import Judgement, Memory, Remembered, Visitor
+from answerd.installs.sentences import script, sentence
+from answerd.installs.states import Asked, Gate, Record, Refusal, Rules
+from answerd.installs.tokens import Speaker, token_of
+
+IPXE = "ipxe"
+"""The format whose documents are a boot loader's."""
+
+_LOCALLY_ADMINISTERED = 2
+_HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?\Z")
+
+
+class InstallSource(Protocol):
+    """Access to the installs that the service knows."""
+
+    @property
+    def rules(self) -> Rules:
+        """The limits."""
+
+    @property
+    def key(self) -> bytes:
+        """The key of tokens."""
+
+    def current(self) -> Memory:
+        """Return all records, including everything that was acknowledged before. Raises
+        `answerd.errors.StatesUnknown`."""
+
+    def now(self) -> float:
+        """Return the time, in seconds. It never goes back."""
+
+    def base_url(self, facts: Facts) -> str:
+        """Return how machines reach the service: ``http://answers.example.com:8000``. Raises `CannotFill`."""
+
+    def given(self, asking: Asking) -> None:
+        """Record that a document was given, or that a start was refused. Never waits."""
+
+
+class Asking(NamedTuple):
+    """A machine that asks for an answer with ``once``, and what the states decide. ``document`` names the answer's
+    highest layer."""
+
+    visitor: Visitor
+    asked: Asked
+    judgement: Judgement
+    document: str
+    peer: str
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the records that this affects."""
+        return [remembered.record.name for remembered, _ in self.judgement.outcomes]
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """The gates of one service."""
+
+    source: InstallSource
+
+    def state(self, facts: Facts) -> str:
+        """Return the state of the machine that asks. Raises `answerd.errors.StatesUnknown`."""
+        memory = self.source.current()
+        return memory.state(_records(memory, facts)).value
+
+    def ask(
+        self, catalogue: Catalogue, selection: Selection, facts: Facts, once: Once, *, only_looks: bool = False
+    ) -> Asking:
+        """Return what the states decide about a request for an answer with ``once``.
+
+        Raises `answerd.errors.StatesUnknown`, and `CannotFill` where nothing identifies the machine.
+        """
+        memory = self.source.current()
+        visitor = visitor_of(catalogue, selection, facts)
+        found = memory.found_by(_identities(memory, facts), visitor.name)
+        if not found and visitor.name is None:
+            raise _nameless("once")
+        top = selection.layers[-1].key
+        gate = Gate.LOADER if once is Once.LOADER or top.format == IPXE else Gate.ANSWERS
+        asked = Asked(str(top), gate, once, self.source.now(), only_looks)
+        judgement = memory.judge(visitor, found, asked, self.source.rules)
+        asking = Asking(visitor, asked, judgement, str(top), facts.request.peer)
+        if judgement.refuser is not None and judgement.outcomes:
+            self.source.given(asking)
+        return asking
+
+    def given(self, asking: Asking) -> None:
+        """Record that the answer was composed."""
+        if not asking.asked.only_looks:
+            self.source.given(asking)
+
+    def report(self, catalogue: Catalogue, selection: Selection, facts: Facts) -> str:
+        """Return the URL by which the machine reports. Raises `CannotFill`, `answerd.errors.StatesUnknown`."""
+        memory = self.source.current()
+        visitor = visitor_of(catalogue, selection, facts)
+        found = memory.found_by(_identities(memory, facts), visitor.name)
+        if not found and visitor.name is None:
+            raise _nameless("{{ report }}")
+        record = found[0].record if found else memory.new(visitor.name or "")
+        base = self.source.base_url(facts)
+        return f"{base}/report/{token_of(Speaker(record.name, record.attempt), self.source.key)}"
+
+
+def _nameless(what: str) -> CannotFill:
+    reason = (
+        f"{what} needs to know which machine asks, and the request names none: it has no serial, uuid or mac, and no "
+        "machine document, row or member is its own"
+    )
+    return CannotFill(reason, "report", missing=True)
+
+
+def is_loader(extension: str) -> bool:
+    """Return whether documents of a format are a boot loader's scripts."""
+    return extension == IPXE
+
+
+def refusal_sentence(asking: Asking) -> str:
+    """Return why a document is refused. Raises `ValueError` where it is not refused."""
+    return sentence(*_refusal(asking))
+
+
+def script_of(asking: Asking) -> bytes:
+    """Return the script that a boot loader gets instead of a refused document. Raises `ValueError` where the document
+    is not refused."""
+    return script(*_refusal(asking))
+
+
+def _refusal(asking: Asking) -> tuple[Record, Refusal]:
+    judgement = asking.judgement
+    if judgement.refuser is None or judgement.refusal is None:
+        raise ValueError("the document is not refused")
+    return judgement.refuser, judgement.refusal
+
+
+# --- who asks --------------------------------------------------------------------------------------------------------
+
+
+def _identities(memory: Memory, facts: Facts) -> list[str]:
+    return facts.identities_in(memory.intersection)
+
+
+def _records(memory: Memory, facts: Facts) -> list[Remembered]:
+    return memory.found_by(_identities(memory, facts))
+
+
+def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts) -> Visitor:
+    """Return who asks: the name of the machine's record, and the identities that it collects."""
+    collected = collected_identities(facts)
+    name = _name(catalogue, selection, facts) or next(iter(collected.values()), None)
+    if name is not None:
+        own = identity(name)
+        if own not in collected and not is_shared_by_many(own):
+            collected = {own: name, **collected}
+    group = selection.group.key.identifier if selection.group else None
+    return Visitor(name, collected, group)
+
+
+def _name(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:
+    """Return the name that an operator gave the machine; None where there is none."""
+    if facts.row is not None and facts.row.name:
+        return facts.row.name
+    if selection.machine is not None:
+        return selection.machine.key.identifier
+    member = claimed_member(catalogue, selection, facts)
+    if member is None or selection.group is None:
+        return None
+    one, _ = member
+    return selection.group.control.spelled(one)
+
+
+def collected_identities(facts: Facts) -> dict[str, str]:
+    """Return the identities by which the record of a machine is found again, with their texts: serial number, UUID, and
+    MAC addresses, in this order. Leaves out values that many machines share and values that are no valid text."""
+    found: dict[str, str] = {}
+    for label in ("serial", "uuid"):
+        for value in own_values(facts, label):
+            _collect(found, identity(value), value)
+    macs: dict[str, str] = {}
+    for value in facts.values("mac"):
+        bare = without_pxelinux_prefix(value) or value
+        digits = mac_digits(bare)
+        if digits:
+            _collect(macs, digits, bare)
+    burned_in = {one: text for one, text in macs.items() if not int(one[:2], 16) & _LOCALLY_ADMINISTERED}
+    if facts.row is not None:
+        for one, text in facts.row.identities().items():
+            _collect(found, one, text)
+    return found | (burned_in or macs)
+
+
+def _collect(found: dict[str, str], one: str, text: str) -> None:
+    if one and not is_shared_by_many(one) and text.isprintable():
+        found.setdefault(one, text)
+
+
+def own_values(facts: Facts, label: str) -> list[str]:
+    """Return the values of ``serial`` or ``uuid`` that identify the machine itself: in a JSON body those at the top or
+    under ``system``, because a disk, a board and a chassis have them too."""
+    of_row = facts.row.values().get(label) if facts.row is not None else None
+    if of_row:
+        return list(of_row)
+    return [*facts.values_before_json(label), *_of_system(facts.json_value, label)]
+
+
+def _of_system(value: Any, label: str) -> Iterator[str]:
+    if not isinstance(value, Mapping):
+        return
+    yield from _named(value, label)
+    for name, below in value.items():
+        if not isinstance(below, Mapping):
+            continue
+        if name.casefold() == "system":
+            yield from _named(below, label)
+        else:  # Proxmox has it under dmi.system
+            for inner, system in below.items():
+                if inner.casefold() == "system" and isinstance(system, Mapping):
+                    yield from _named(system, label)
+
+
+def _named(value: Mapping[str, Any], label: str) -> Iterator[str]:
+    for name, one in value.items():
+        if name.casefold() == label and isinstance(one, str | int | float) and not isinstance(one, bool) and one != "":
+            yield str(one)
+
+
+def url_of_host(scheme: str, facts: Facts) -> str:
+    """Return the URL that a request reached, from its ``Host``. Raises `CannotFill` where that is no host and port."""
+    for name, value in facts.request.headers:
+        if name == "host" and _HOST.match(value):
+            return f"{scheme}://{value}"
+    reason = "{{ report }} needs SERVICE_URL: the request has no Host that is a host and a port"
+    raise CannotFill(reason, "report", missing=False)

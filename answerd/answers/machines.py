@@ -1,0 +1,106 @@
+"""Machines by the names that operators use: of records, rows, documents and members.
+
+Rules: docs/install-once.md#commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.row_claims import claims_of
+from answerd.documents import Document
+from answerd.errors import AnswerError
+from answerd.identity import identity, mac_digits
+from answerd.installs.memory import Memory, Remembered
+from answerd.inventory.rows import Row
+
+
+class Machine(NamedTuple):
+    """A machine that an operator named. ``name`` and ``identities`` are for a new record, ``records`` are its existing
+    records."""
+
+    name: str
+    identities: Mapping[str, str]
+    records: tuple[Remembered, ...]
+
+
+def machine_named(catalogue: Catalogue, memory: Memory, name: str) -> Machine | None:
+    """Return the machine with this name or identity. None where no record, row, document or ``members`` has it and it
+    is no MAC address."""
+    one = identity(name)
+    row = _row_of(catalogue, one)
+    identities = {one: name} if row is None else {one: name, **row.identities()}
+    records = tuple(memory.found_by(identities, name))
+    if row is not None:
+        return Machine(row.name or name, identities, records)
+    if records:
+        return Machine(records[0].record.name, identities, records)
+    for document in catalogue.machines.get(one, ()):
+        return Machine(document.key.identifier, identities, ())
+    for claim in catalogue.members.get(one, ()):
+        return Machine(claim.document.control.spelled(one), identities, ())
+    return Machine(name, identities, ()) if mac_digits(name) else None
+
+
+def machines_of_group(catalogue: Catalogue, memory: Memory, group: str) -> list[str] | None:
+    """Return the names of a group's machines, sorted; None where there is no such group.
+
+    Its members, the machines whose documents extend it, directly or through other groups, the rows that it claims, and
+    the records whose last answer it was part of.
+    """
+    wanted = identity(group)
+    if not any(name == wanted for name, _ in catalogue.groups):
+        return None
+    names: dict[str, str] = {}
+    for name in _named_by_group(catalogue, memory, wanted):
+        names.setdefault(identity(name), name)
+    return sorted(names.values())
+
+
+def _named_by_group(catalogue: Catalogue, memory: Memory, wanted: str) -> Iterator[str]:
+    for remembered in list(memory.by_name.values()):  # in one step: this may be another thread than the event loop's
+        if remembered.group is not None and identity(remembered.group) == wanted:
+            yield remembered.record.name
+    for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
+        if row.name and any(document.identity == wanted for document in _groups_of_row(catalogue, row)):
+            yield row.name
+    for document in list(catalogue.documents.values()):
+        if not document.content.readable:
+            continue
+        if document.is_shared:
+            if document.identity == wanted:
+                yield from (_name_of_member(catalogue, document, one) for one in document.control.members)
+        elif document.identity and _extends(catalogue, document, wanted):
+            yield _own_name(catalogue, document.identity, document.key.identifier)
+
+
+def _name_of_member(catalogue: Catalogue, group: Document, one: str) -> str:
+    return _own_name(catalogue, one, group.control.spelled(one))
+
+
+def _own_name(catalogue: Catalogue, one: str, name: str) -> str:
+    row = _row_of(catalogue, one)
+    return row.name if row is not None and row.name else name
+
+
+def _row_of(catalogue: Catalogue, one: str) -> Row | None:
+    row = catalogue.inventory.index.get(one) if catalogue.inventory is not None else None
+    return row if isinstance(row, Row) else None
+
+
+def _groups_of_row(catalogue: Catalogue, row: Row) -> tuple[Document, ...]:
+    try:
+        return claims_of(catalogue, row).groups
+    except AnswerError:
+        return ()
+
+
+def _extends(catalogue: Catalogue, document: Document, wanted: str) -> bool:
+    """Return whether a machine's document extends a group, directly or not."""
+    try:
+        group = catalogue.extended_by(document)
+        return group is not None and any(one.identity == wanted for one in catalogue.chain(group))
+    except AnswerError:
+        return False

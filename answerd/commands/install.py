@@ -1,0 +1,60 @@
+"""``answerd install``: one machine's install with its history (docs/install-once.md#commands)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from answerd.commands import Arguments, CommandError, Help
+from answerd.commands.machines import open_installs
+from answerd.commands.terminal import plain, print_json
+from answerd.installs.sentences import shown
+from answerd.installs.shown import as_json, event_as_json
+
+HELP = Help(
+    summary="One machine's install, with its history.",
+    usage=("install ID [--json]",),
+    details="""
+        ID is a name of a record, a row, a document or a member, any identity of the machine, or a MAC address.
+        """,
+    options=(("--json", "For programs; with the beginning of what came with each report."),),
+    examples=(("answerd install web-01", "Show what a machine was given, and what it reported."),),
+    exits=((0, "the machine is known"), (1, "nothing has this name"), (2, "the command line is wrong")),
+)
+
+
+def run(arguments: Arguments) -> int:
+    """Print a machine's state and history. Exit status 1 if nothing has the name."""
+    installs = open_installs()
+    found = installs.remembered(arguments["ID"])
+    if not found:
+        raise CommandError(f"no record, row, document or member is called {arguments['ID']}, and it is no MAC address")
+    told = []
+    for one in found:
+        events = installs.store.history(one.record.name)
+        told.append(
+            {**as_json(one, installs.now, installs.rules), "events": [event_as_json(event) for event in events]}
+        )
+    if arguments["--json"]:
+        print_json(told[0] if len(told) == 1 else told)
+        return 0
+    for machine in told:
+        _print(machine)
+    return 0
+
+
+def _print(told: dict[str, Any]) -> None:
+    silent = ", silent" if told["silent"] else ""
+    since = f" since {told['since']}" if told["since"] else ""
+    print(f"{shown(told['machine'])} is {told['state']}{silent}{since}")
+    print(f"  starts:      {told['starts']}")
+    print(f"  group:       {shown(told['group'] or '-')}")
+    print(f"  identities:  {', '.join(shown(one) for one in told['identities']) or '-'}")
+    if told["message"]:
+        print(f"  message:     {plain(told['message'])}")
+    events: Sequence[dict[str, Any]] = told["events"]
+    print("  history:" if events else "  history:     none")
+    for event in events:
+        origin = f" from {plain(event['from'])}" if event["from"] else ""
+        detail = f": {plain(event['detail'])}" if event["detail"] else ""
+        print(f"    {event['at']}  {event['event']}{detail}{origin}{'' if event['counts'] else ' (changed nothing)'}")

@@ -1,0 +1,107 @@
+"""``answerd installs``: which machines are installed, missing or failed (docs/install-once.md#commands)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from answerd.commands import Arguments, Help
+from answerd.commands.common import state_named
+from answerd.commands.machines import SELECTION, Installs, open_installs
+from answerd.commands.terminal import coloured, counted, plain, print_json
+from answerd.installs.memory import Remembered
+from answerd.installs.sentences import shown
+from answerd.installs.shown import UnknownMachine, as_json, unknown_as_json
+from answerd.installs.states import State
+
+HELP = Help(
+    summary="Which machines are installed, missing or failed.",
+    usage=("installs [--state S] [--group G] [--json]", "installs --unknown [--json]"),
+    details="""
+        A line for each machine that has a record. With --group also the machines of the group that have none: they are
+        new.
+        """,
+    options=(
+        *SELECTION,
+        ("--unknown", "The machines that asked and were claimed by nothing, the last first."),
+        ("--json", "For programs."),
+    ),
+    examples=(
+        ("answerd installs --state failed", "Show which machines failed, and why."),
+        ("answerd installs --unknown", "Show which machines nobody has a document for."),
+    ),
+)
+
+_COLOURS = {State.INSTALLED: "green", State.FAILED: "red", State.EXHAUSTED: "red", State.COPIED: "cyan"}
+_HEADER = ("MACHINE", "STATE", "SINCE", "STARTS", "GROUP", "MESSAGE")
+_LONGEST_MESSAGE = 60
+
+
+def run(arguments: Arguments) -> int:
+    """Print a table of machines, or JSON."""
+    state = state_named(arguments["--state"])
+    installs = open_installs()
+    if arguments["--unknown"]:
+        _print_unknown(installs.store.unknown(), as_text=not arguments["--json"])
+        return 0
+    found = selected(installs, arguments["--group"], state)
+    told = [as_json(one, installs.now, installs.rules) for one in found]
+    if arguments["--json"]:
+        print_json({"installs": told})
+    else:
+        _print_table([_HEADER, *map(_line, told)], [None, *(one.record.state for one in found)])
+        print(_summary(told))
+    return 0
+
+
+def selected(installs: Installs, group: str | None, state: State | None) -> list[Remembered]:
+    """Return the records that the options ask for, sorted by name."""
+    if group is not None:
+        found = {one.record.name: one for name in installs.of_group(group) for one in installs.remembered(name)}
+    else:
+        found = {one.record.name: one for one in installs.memory.by_name.values()}
+    return [one for _, one in sorted(found.items()) if state is None or one.record.state is state]
+
+
+def _line(told: dict[str, Any]) -> tuple[str, ...]:
+    message = plain(told["message"] or "")
+    percent = f"{told['percent']}% " if told["percent"] is not None else ""
+    return (
+        shown(told["machine"]),
+        f"{told['state']}, silent" if told["silent"] else told["state"],
+        told["since"] or "-",
+        str(told["starts"]),
+        shown(told["group"] or "-"),
+        percent + (message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…"),
+    )
+
+
+def _print_table(rows: Sequence[Sequence[str]], states: Sequence[State | None]) -> None:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row, state in zip(rows, states, strict=True):
+        line = "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        print(coloured(line, _COLOURS[state]) if state in _COLOURS else line)
+
+
+def _summary(told: Sequence[dict[str, Any]]) -> str:
+    counts = [(state, sum(one["state"] == state for one in told)) for state in State]
+    states = ", ".join(f"{count} {state}" for state, count in counts if count)
+    return f"{counted(len(told), 'machine')}{f': {states}' if states else ''}"
+
+
+def _print_unknown(machines: Sequence[UnknownMachine], *, as_text: bool) -> None:
+    told = [unknown_as_json(one) for one in machines]
+    if not as_text:
+        print_json({"unknown": told})
+        return
+    header = ("MACHINE", "LAST", "FIRST", "ASKED", "PATH")
+    rows = [
+        (shown(one["machine"]), one["last"], one["first"], str(one["asked"]), plain(_path(one["facts"])))
+        for one in told
+    ]
+    _print_table([header, *rows], [None] * (len(rows) + 1))
+    print(f"{counted(len(rows), 'machine')} that nothing claims")
+
+
+def _path(facts: dict[str, Any]) -> str:
+    return str(next(iter(facts.get("path") or ()), ""))

@@ -1,0 +1,137 @@
+"""What the commands about installs have in common: the states, and the machines that a command line names."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.machines import Machine, machine_named, machines_of_group
+from answerd.commands import FAILED, Arguments, CommandError, Help
+from answerd.commands.common import read_documents, state_named
+from answerd.commands.terminal import plain
+from answerd.config import read_config
+from answerd.installs.memory import Memory, Remembered
+from answerd.installs.sentences import shown
+from answerd.installs.states import Order, Ordered, Rules, State
+from answerd.store.install_batch import Entry
+from answerd.store.installs import InstallStore
+from answerd.store.opening import install_rules, open_existing_states
+
+SELECTION = (
+    ("--group G", "The machines of a group: its members, the machines that extend it, and the rows that it claims."),
+    ("--state S", f"The machines in a state: {', '.join(State)}."),
+)
+
+ORIGIN = "command line"
+
+
+@dataclass
+class Installs:
+    """The states as they are now, beside the documents."""
+
+    store: InstallStore
+    catalogue: Catalogue
+    memory: Memory
+    rules: Rules
+
+    @property
+    def now(self) -> float:
+        """The time, which is not before that of any record."""
+        return max(time.time(), self.store.newest)
+
+    def named(self, name: str) -> Machine | None:
+        """Return the machine of a name; None where nothing has it."""
+        return machine_named(self.catalogue, self.memory, name)
+
+    def of_group(self, group: str, status: int = FAILED) -> list[str]:
+        """Return the names of a group's machines. Raises `CommandError` where there is no such group."""
+        names = machines_of_group(self.catalogue, self.memory, group)
+        if names is None:
+            raise CommandError(f"no group is called {group!r}", status)
+        return names
+
+    def remembered(self, name: str) -> list[Remembered]:
+        """Return the records of a machine; where it has none, one that is new."""
+        machine = self.named(name)
+        if machine is None:
+            return []
+        return list(machine.records) or [Remembered(self.memory.new(machine.name), machine.identities)]
+
+
+def open_installs() -> Installs:
+    """Open the states that the settings name, and the documents. Raises `CommandError`, `StoreError`, `ConfigError`."""
+    _, catalogue = read_documents()
+    config = read_config(os.environ, to_serve=False)
+    store = open_existing_states(config)
+    if store is None:
+        raise CommandError("there is no place for the states of installs: set SERVICE_STATE_PATH")
+    return Installs(store, catalogue, read_memory(store), install_rules(config))
+
+
+def read_memory(store: InstallStore) -> Memory:
+    """Return all records. Raises `StoreError`."""
+    changes = store.look(-1)
+    return Memory() if changes is None else Memory(changes.remembered, changes.forgotten)
+
+
+def order_help(order: Order, summary: str, details: str, example: str) -> Help:
+    """Return the help of a command that orders machines."""
+    return Help(
+        summary=summary,
+        usage=(f"{order} ID...", f"{order} --group G [--state S]", f"{order} --state S"),
+        details=details,
+        options=SELECTION,
+        examples=((f"answerd {order} web-01", example), (f"answerd {order} --group rack-a", "The same for a group.")),
+        exits=(
+            (0, "done"),
+            (1, "a name is unknown, and the others are done; or the states cannot be written"),
+            (2, "the command line is wrong"),
+        ),
+    )
+
+
+def give_order(arguments: Arguments, order: Order, done: str) -> int:
+    """Order the machines that a command line names, and print each. Returns the exit status."""
+    state = state_named(arguments["--state"])
+    installs = open_installs()
+    names, unknown = _selected(installs, arguments, state)
+    entries = [entry for name in names for entry in entries_of(installs, name, order, ORIGIN)]
+    if entries:
+        installs.store.write(entries, installs.rules)
+    for name in dict.fromkeys(entry.name for entry in entries):
+        print(f"{shown(name)} {done}")
+    for name in unknown:
+        print(
+            f"answerd: {plain(name)}: no record, row, document or member is called so, and it is no MAC address",
+            file=sys.stderr,
+        )
+    return FAILED if unknown else 0
+
+
+def entries_of(installs: Installs, name: str, order: Order, origin: str) -> list[Entry]:
+    """Return what an order to a machine writes: an event for each of its records."""
+    machine = installs.named(name)
+    if machine is None:
+        return []
+    names = [one.record.name for one in machine.records] or [machine.name]
+    event = Ordered(order, installs.now)
+    return [Entry(one, event, machine.identities, origin=origin) for one in names]
+
+
+def _selected(installs: Installs, arguments: Arguments, state: State | None) -> tuple[list[str], list[str]]:
+    """Return the names that a command line selects, and those that nothing has."""
+    given: Sequence[str] = arguments["ID"]
+    if given:
+        unknown = [name for name in given if installs.named(name) is None]
+        return [name for name in given if name not in unknown], unknown
+    if arguments["--group"] is not None:
+        names = installs.of_group(arguments["--group"])
+    else:
+        names = sorted(one.record.name for one in installs.memory.by_name.values())
+    if state is None:
+        return names, []
+    return [name for name in names if any(one.record.state is state for one in installs.remembered(name))], []

@@ -1,0 +1,110 @@
+"""``answerd wait``: until machines are installed (docs/install-once.md#commands)."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable
+
+from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands.machines import Installs, open_installs, read_memory
+from answerd.commands.terminal import progress
+from answerd.config import ConfigError
+from answerd.installs.memory import Remembered
+from answerd.installs.sentences import shown
+from answerd.installs.states import State
+from answerd.store import StoreError
+
+INSTALLED, FAILED_MACHINE, CANNOT, TIME_OVER = 0, 1, 2, 3
+"""The exit statuses."""
+
+HELP = Help(
+    summary="Wait until machines are installed.",
+    usage=("wait [--group G] [--timeout T] [ID...]",),
+    details="""
+        Waits for the named machines, those of a group, or without either for every machine that has a record, as soon
+        as there is one. Ends at once where one has failed or is exhausted. On a terminal it shows a bar.
+        """,
+    options=(
+        ("--group G", "The machines of a group."),
+        ("--timeout T", "How long to wait: 90, 90s, 30m, 2h or 1d. Without it, for ever."),
+    ),
+    examples=(("answerd wait --group rack-a --timeout 2h", "Go on when a rack is installed, or after two hours."),),
+    exits=(
+        (0, "all are installed"),
+        (1, "one has failed or is exhausted"),
+        (2, "a name is unknown, the states cannot be read, or the command line is wrong"),
+        (3, "the time is over"),
+    ),
+)
+
+LOOK_SECONDS = 0.25
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)([smhd]?)\Z")
+_BAD = frozenset({State.FAILED, State.EXHAUSTED})
+
+
+def run(arguments: Arguments) -> int:
+    """Wait. Returns the exit status."""
+    until = time.monotonic() + duration(arguments["--timeout"]) if arguments["--timeout"] is not None else None
+    try:
+        installs = open_installs()
+        return _wait(installs, arguments, until)
+    except CommandError as error:
+        raise CommandError(str(error), CANNOT) from None
+    except (ConfigError, StoreError) as error:
+        raise CommandError(str(error), CANNOT) from None
+
+
+def duration(text: str) -> float:
+    """Return seconds. Raises `CommandError`."""
+    found = _DURATION.match(text.strip().lower())
+    if found is None:
+        raise CommandError(f"--timeout {text!r} is no time: write 90s, 30m, 2h or 1d", WRONG_USAGE)
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def _wait(installs: Installs, arguments: Arguments, until: float | None) -> int:
+    unknown = [name for name in arguments["ID"] if installs.named(name) is None]
+    if unknown:
+        raise CommandError(f"no record, row, document or member is called {', '.join(unknown)}")
+    show = progress("machines")
+    while True:
+        found = _awaited(installs, arguments)
+        bad = [one for one in found if one.record.state in _BAD]
+        done = sum(one.record.state is State.INSTALLED for one in found)
+        if bad:
+            _say(bad)
+            return FAILED_MACHINE
+        _show(show, done, len(found))
+        if found and done == len(found):
+            return INSTALLED
+        if until is not None and time.monotonic() >= until:
+            missing = [one for one in found if one.record.state is not State.INSTALLED]
+            _say(missing)
+            return TIME_OVER
+        left = LOOK_SECONDS if until is None else max(0.0, min(LOOK_SECONDS, until - time.monotonic()))
+        time.sleep(left)
+        installs.memory = read_memory(installs.store)
+
+
+def _awaited(installs: Installs, arguments: Arguments) -> list[Remembered]:
+    names = list(arguments["ID"])
+    if arguments["--group"] is not None:
+        names += installs.of_group(arguments["--group"])
+    elif not names:
+        return list(installs.memory.by_name.values())
+    found = {one.record.name: one for name in names for one in installs.remembered(name)}
+    return list(found.values())
+
+
+def _show(show: Callable[[int, int], None] | None, done: int, total: int) -> None:
+    if show is not None and total:
+        show(done, total)
+
+
+def _say(found: list[Remembered]) -> None:
+    for one in sorted(found, key=lambda remembered: remembered.record.name):
+        message = f": {one.record.message}" if one.record.message else ""
+        print(f"answerd: {shown(one.record.name)} is {one.record.state}{shown(message)}", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""Installs: what the service remembers of machines, so that each installs once (docs/install-once.md)."""

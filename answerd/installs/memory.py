@@ -1,0 +1,198 @@
+"""What is remembered of all machines: records by name and by every identity that they have collected.
+
+Rules: docs/install-once.md#one-record-for-each-machine. Knows no database: a store fills it, and an event that was
+decided here changes it at once, before it is written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from answerd.identity import identity, is_shared_by_many
+from answerd.installs.states import (
+    Asked,
+    Event,
+    Order,
+    Ordered,
+    Outcome,
+    Record,
+    Refusal,
+    Reported,
+    Rules,
+    State,
+    step,
+)
+
+CLOSEST_FIRST = (
+    State.INSTALLED,
+    State.EXHAUSTED,
+    State.COPIED,
+    State.FAILED,
+    State.INSTALLING,
+    State.ARMED,
+    State.NEW,
+)
+"""Of several records that a request belongs to, the one whose state is shown: what is refused to one is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A record with what belongs to it. ``identities`` maps each identity to its text, ``group`` is the group document
+    that was part of its last answer."""
+
+    record: Record
+    identities: Mapping[str, str] = field(default_factory=dict)
+    group: str | None = None
+
+
+class Visitor(NamedTuple):
+    """Who asks. ``name`` is what a new record would be called, None where nothing names the machine; ``identities`` are
+    those that a record would collect, with their texts."""
+
+    name: str | None
+    identities: Mapping[str, str] = {}
+    group: str | None = None
+
+
+class Judgement(NamedTuple):
+    """What the states say to a request for a document. ``outcomes`` has one entry for each record that the request
+    belongs to; ``refuser`` is the record that refuses, None where the document is given."""
+
+    outcomes: tuple[tuple[Remembered, Outcome], ...]
+    refuser: Record | None = None
+    refusal: Refusal | None = None
+
+
+class Memory:
+    """All records. Of one process, and edited by its loop only; walks and look-ups from other threads are safe."""
+
+    def __init__(
+        self,
+        remembered: Iterable[Remembered] = (),
+        forgotten: Mapping[str, int] | None = None,
+        assumed: Record | None = None,
+    ) -> None:
+        """``forgotten`` maps the identity of a name to the last attempt before it was forgotten. ``assumed`` is what a
+        machine without a record begins with, its name apart; without it that is a new one."""
+        self._assumed = assumed
+        self.by_name: dict[str, Remembered] = {}
+        self._by_identity: dict[str, tuple[str, ...]] = {}
+        self.forgotten: dict[str, int] = dict(forgotten or {})
+        for one in remembered:
+            self.put(one)
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    def put(self, remembered: Remembered) -> None:
+        """Add a record, or replace the one of its name."""
+        name = identity(remembered.record.name)
+        before = self.by_name.get(name)
+        self.by_name[name] = remembered
+        gone = before.identities.keys() - remembered.identities.keys() if before else ()
+        for one in gone:
+            self._drop(one, name)
+        for one in remembered.identities:
+            names = self._by_identity.get(one, ())
+            if name not in names:
+                self._by_identity[one] = (*names, name)
+
+    def forget(self, name: str, attempt: int) -> None:
+        """Remove the record of a name's identity, whose last attempt was ``attempt``."""
+        self.forgotten[name] = attempt
+        before = self.by_name.pop(name, None)
+        for one in before.identities if before else ():
+            self._drop(one, name)
+
+    def _drop(self, one: str, name: str) -> None:
+        rest = tuple(other for other in self._by_identity.get(one, ()) if other != name)
+        if rest:
+            self._by_identity[one] = rest
+        else:
+            self._by_identity.pop(one, None)
+
+    def intersection(self, identities: Collection[str]) -> set[str]:
+        """Return those of some identities that any record has."""
+        return {one for one in identities if one in self._by_identity}
+
+    def found_by(self, identities: Iterable[str], name: str | None = None) -> list[Remembered]:
+        """Return the records that have one of these identities, or this name, each once; that of the name first."""
+        names = [identity(name)] if name is not None else []
+        for one in identities:
+            names += self._by_identity.get(one, ())
+        return [self.by_name[one] for one in dict.fromkeys(names) if one in self.by_name]
+
+    def state(self, records: Iterable[Remembered]) -> State:
+        """Return the state of a machine that these records belong to."""
+        found = list(records)
+        return state_of(found) if found or self._assumed is None else self._assumed.state
+
+    def new(self, name: str) -> Record:
+        """Return the record that a machine without one begins with."""
+        if self._assumed is not None:
+            return replace(self._assumed, name=name)
+        return Record(name, self.forgotten.get(identity(name), 0) + 1)
+
+    def judge(self, visitor: Visitor, found: Iterable[Remembered], asked: Asked, rules: Rules) -> Judgement:
+        """Return whether a machine is given a document. ``found`` are its records; without any, it begins with a new
+        one, for which the visitor must have a name."""
+        judged: list[tuple[Remembered, Outcome]] = []
+        for remembered in list(found) or [Remembered(self.new(visitor.name or ""))]:
+            judged.append((remembered, step(remembered.record, asked, rules)))
+        refusals = [outcome for _, outcome in judged if outcome.refusal is not None]
+        if not refusals:
+            return Judgement(tuple(judged))
+        first = min(refusals, key=lambda outcome: CLOSEST_FIRST.index(outcome.record.state))
+        # What one record refuses is given to none, but a start that was one too many is noted where it was.
+        noted = tuple((one, outcome) for one, outcome in judged if outcome.refusal is not None and outcome.counts)
+        return Judgement(noted, first.record, first.refusal)
+
+
+def state_of(records: Iterable[Remembered]) -> State:
+    """Return the state of a machine that these records belong to."""
+    states = [one.record.state for one in records]
+    return min(states, key=CLOSEST_FIRST.index) if states else State.NEW
+
+
+class Applied(NamedTuple):
+    """What an event made of a record. ``after`` is None where the machine has no record (any more)."""
+
+    after: Remembered | None
+    outcome: Outcome
+
+
+def _made(name: str, attempt: int) -> Remembered:
+    """Return a new record. Its name finds it from the start: a report may come before its first answer is written."""
+    own = identity(name)
+    return Remembered(Record(name, attempt), {} if is_shared_by_many(own) else {own: name})
+
+
+class Happened(NamedTuple):
+    """An event of the record of ``name``, with the identities that it adds and the group that was part of an answer."""
+
+    name: str
+    event: Event
+    identities: Mapping[str, str] = {}
+    group: str | None = None
+
+
+def apply(before: Remembered | None, forgotten: int, happened: Happened, rules: Rules) -> Applied:
+    """Return what an event makes of a record; ``forgotten`` is the last attempt before it was forgotten, 0 where it
+    never was.
+
+    An event may be worked in long after it was decided: what is refused by now adds its identities and nothing else.
+    """
+    remembered = before or _made(happened.name, forgotten + 1)
+    event, known = happened.event, remembered.identities
+    outcome = step(remembered.record, event, rules)
+    if isinstance(event, Reported) and event.attempt != remembered.record.attempt:
+        return Applied(before, outcome)
+    if isinstance(event, Ordered) and event.order is Order.FORGET:
+        return Applied(None, outcome)
+    if before is not None and outcome.record is before.record and known.keys() >= happened.identities.keys():
+        return Applied(before, outcome)
+    collected = {**known, **{one: text for one, text in happened.identities.items() if one not in known}}
+    group = happened.group or remembered.group
+    return Applied(replace(remembered, record=outcome.record, identities=collected, group=group), outcome)

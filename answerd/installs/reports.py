@@ -1,0 +1,165 @@
+"""What a report says: an installer's request, in any of the forms that installers can send, to one `Report`.
+
+Rules: docs/install-once.md#reports. Knows no machine and no state, only the request's path, query, headers and body.
+Content decides and not the header, because ``curl -d`` calls everything a form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import orjson
+
+from answerd.installs.states import Word
+
+LONGEST_KEPT_BODY = 65_536
+"""Bytes of a report's body that are kept with it: a log's last lines tell why an install failed."""
+
+LONGEST_MESSAGE = 500
+"""Characters of a message that are kept: it is shown in a line of a table."""
+
+MOST_FIELDS = 1_000
+"""Fields of a query or form that are looked at; a report has two or three."""
+
+_FORM = "application/x-www-form-urlencoded"
+_MOST_PERCENT = 100
+_SHUTDOWN = "subiquity/Shutdown/shutdown"
+_INSTALL = "subiquity/Install/install"
+_LATE = "subiquity/Late/"
+_PROXMOX_ONLY = ("debian-version", "machine-id", "ssh-public-host-keys", "kernel-version")
+"""Keys of Proxmox' webhook in every release that the request for an answer, which is like it, does not have."""
+
+
+class Report(NamedTuple):
+    """What a machine says of its install. ``says`` is one line for the history; ``kept`` is the beginning of the
+    body."""
+
+    word: Word
+    message: str | None = None
+    percent: float | None = None
+    says: str = ""
+    kept: bytes = b""
+
+
+WORDS: Mapping[str, Word] = {word.value: word for word in Word}
+"""The words that may follow a token in a path, and the values of ``state``."""
+
+
+def read_report(word: Word | None, query: str, headers: Iterable[tuple[str, str]], body: bytes) -> Report:
+    """Return what a request reports. ``word`` is that of the path, None where it has none; ``query`` is undecoded.
+
+    Never raises: a body that nobody understands is news.
+    """
+    said = _fields(query)
+    value = _json(body)
+    form = {} if value is not None else _form(headers, body)
+    if isinstance(value, dict):
+        said = _of_json(value) | said
+    said = form | said
+    told = None if word is not None else WORDS.get(said.get("state", "").strip().lower())
+    meant = (told, "") if word is not None or told is not None else _meaning(value, form)
+    found = word or meant[0] or Word.PROGRESS
+    message = said.get("message") or said.get("reason") or meant[1]
+    if not message and value is None and not _is_fields(form):
+        message = _first_line(body)
+    return Report(
+        found,
+        _shortened(message) or None,
+        _percent(said.get("percent")),
+        _event_line(value),
+        body[:LONGEST_KEPT_BODY],
+    )
+
+
+def _meaning(value: Any, form: Mapping[str, str]) -> tuple[Word | None, str]:
+    """Return what an installer's own body means, with a message; no word where it is nobody's that is known."""
+    if "instance_id" in form or any(name.startswith("pub_key_") for name in form):
+        return Word.INSTALLED, f"phone_home of {form.get('hostname') or 'cloud-init'}"
+    if not isinstance(value, dict):
+        return None, ""
+    if isinstance(value.get("product"), dict) and any(name in value for name in _PROXMOX_ONLY):
+        product = value["product"]
+        parts = [product[key] for key in ("fullname", "version") if isinstance(product.get(key), str)]
+        return Word.INSTALLED, " ".join(parts)
+    name = value.get("name")
+    if not isinstance(name, str) or "event_type" not in value:
+        return None, ""
+    return _meaning_of_event(name, value), _event_line(value)
+
+
+def _meaning_of_event(name: str, event: Mapping[str, Any]) -> Word:
+    """Return what one of curtin's or cloud-init's events means. Only the start of the shutdown is sure: it comes after
+    everything else, and its finish may be lost."""
+    if event.get("origin") == "cloudinit":
+        return Word.PROGRESS
+    kind = event["event_type"]
+    if name == _SHUTDOWN and kind == "start":
+        return Word.INSTALLED
+    has_failed = kind == "finish" and event.get("result") == "FAIL" and (name == _INSTALL or name.startswith(_LATE))
+    return Word.FAILED if has_failed or kind == "error" else Word.PROGRESS
+
+
+def _event_line(value: Any) -> str:
+    if not isinstance(value, dict) or "event_type" not in value:
+        return ""
+    parts = [value.get(key) for key in ("event_type", "name", "result", "description")]
+    return _shortened(" ".join(part for part in parts if isinstance(part, str) and part))
+
+
+def _json(body: bytes) -> Any:
+    """Return the value of a JSON body; None for what is no JSON, and for a lone ``null``."""
+    try:
+        return orjson.loads(body.removeprefix(b"\xef\xbb\xbf")) if body else None
+    except ValueError:
+        return None
+
+
+def _of_json(value: Mapping[str, Any]) -> dict[str, str]:
+    """Return the scalars at the top of a JSON body, by case-folded name."""
+    kept = {name.casefold(): one for name, one in value.items() if isinstance(one, str | int | float)}
+    return {name: str(one) for name, one in kept.items() if not isinstance(one, bool)}
+
+
+def _form(headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, str]:
+    """Return the fields of a body that is sent as a form; none where it is not."""
+    for name, value in headers:
+        if name == "content-type" and value.partition(";")[0].strip().lower() == _FORM:
+            return _fields(body[:LONGEST_KEPT_BODY].decode("latin-1").strip("\r\n"))
+    return {}
+
+
+def _is_fields(form: Mapping[str, str]) -> bool:
+    """Whether a form is more than a text that ``curl`` sent as one."""
+    return any(name.isidentifier() for name in form)
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Return the pairs of a query or form by case-folded name, the first of each name."""
+    found: dict[str, str] = {}
+    pieces = "&".join(text.split("&", MOST_FIELDS)[:MOST_FIELDS])
+    for name, value in parse_qsl(pieces, encoding="utf-8", errors="replace"):
+        found.setdefault(name.casefold(), value)
+    return found
+
+
+def _first_line(body: bytes) -> str:
+    text = body[:LONGEST_KEPT_BODY].decode("utf-8", "replace")
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def _shortened(text: str) -> str:
+    """Return a message on one line, without what a terminal would obey."""
+    line = "".join(sign if sign.isprintable() else " " for sign in text[: 2 * LONGEST_MESSAGE])
+    line = " ".join(line.split())
+    return line if len(line) <= LONGEST_MESSAGE else f"{line[:LONGEST_MESSAGE]}…"
+
+
+def _percent(text: str | None) -> float | None:
+    """Return a number from 0 to 100, with or without a percent sign; None for anything else."""
+    try:
+        percent = float((text or "").strip().removesuffix("%"))
+    except ValueError:
+        return None
+    return percent if 0 <= percent <= _MOST_PERCENT else None

@@ -1,0 +1,78 @@
+"""A record as JSON, for programs: the same for the admin API and the command line (docs/install-once.md#history)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import orjson
+
+from answerd.installs.memory import Remembered
+from answerd.installs.states import Rules, State, is_silent
+
+
+def timestamp(at: float) -> str:
+    """Return a time in UTC to the second: ``2026-11-21T09:14:05Z``."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def as_json(remembered: Remembered, now: float, rules: Rules) -> dict[str, Any]:
+    """Return a record as JSON. ``since`` is null for a machine without a state."""
+    record = remembered.record
+    percent = record.percent
+    return {
+        "machine": record.name,
+        "state": record.state.value,
+        "silent": is_silent(record, now, rules),
+        "since": timestamp(record.since) if record.state is not State.NEW else None,
+        "starts": record.starts,
+        "group": remembered.group,
+        "message": record.message,
+        "percent": int(percent) if percent is not None and percent.is_integer() else percent,
+        "identities": list(remembered.identities.values()),
+    }
+
+
+class HistoryEvent(NamedTuple):
+    """One event of a record's history: when, what it was, what was given or reported, from where, whether it changed
+    anything, and the beginning of what came with a report."""
+
+    at: float
+    what: str
+    detail: str
+    origin: str
+    counts: bool
+    body: bytes
+
+
+class UnknownMachine(NamedTuple):
+    """A machine that asked and was claimed by nothing. Times in seconds; ``facts`` is JSON."""
+
+    machine: str
+    first: float
+    last: float
+    asked: int
+    facts: str
+
+
+def event_as_json(event: HistoryEvent) -> dict[str, Any]:
+    """Return an event of a history as JSON."""
+    return {
+        "at": timestamp(event.at),
+        "event": event.what,
+        "detail": event.detail,
+        "from": event.origin,
+        "counts": event.counts or event.what == "given",
+        "body": event.body.decode("utf-8", "replace"),
+    }
+
+
+def unknown_as_json(machine: UnknownMachine) -> dict[str, Any]:
+    """Return an unknown machine as JSON."""
+    return {
+        "machine": machine.machine,
+        "first": timestamp(machine.first),
+        "last": timestamp(machine.last),
+        "asked": machine.asked,
+        "facts": orjson.loads(machine.facts or "{}"),
+    }

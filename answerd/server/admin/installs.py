@@ -1,0 +1,165 @@
+"""Installs: which machines are done, and an operator's orders (docs/install-once.md#the-admin-api)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+import bottle
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.machines import Machine, machine_named, machines_of_group
+from answerd.installs.memory import Memory, Remembered
+from answerd.installs.sentences import shown
+from answerd.installs.shown import as_json, event_as_json, unknown_as_json
+from answerd.installs.states import Order, Ordered, State
+from answerd.server.admin import requests
+from answerd.server.admin.requests import InvalidRequest, NotThere
+from answerd.server.admin.responses import json_response, note_outcome
+from answerd.server.admin.routes import Route
+from answerd.server.installs import LiveInstalls
+from answerd.server.live_set import in_thread
+from answerd.server.roles import Role
+from answerd.server.statuses import OK
+from answerd.store.install_batch import Entry
+
+MOST_LISTED = 10_000
+"""Records of one response without ``limit``."""
+
+ORIGIN = "admin API"
+
+_PARAMETERS = frozenset({"state", "group", "machine", "limit", "after"})
+
+
+class Installs:
+    """Handlers of ``/installs`` and ``/unknown``."""
+
+    def __init__(self, installs: LiveInstalls, catalogue: Callable[[], Catalogue]) -> None:
+        """``catalogue`` gives the answer set in force."""
+        self._installs = installs
+        self._catalogue = catalogue
+
+    def routes(self) -> Iterable[Route]:
+        """Return the requests that this group answers."""
+        yield Route("GET", "/installs", self.listed)
+        yield Route("GET", "/installs/<install>", self.one)
+        yield Route("POST", "/installs/<install>/arm", self.arm, Role.OPERATE)
+        yield Route("POST", "/installs/<install>/disarm", self.disarm, Role.OPERATE)
+        yield Route("POST", "/installs/<install>/forget", self.forget, Role.OPERATE)
+        yield Route("GET", "/unknown", self.unknown)
+
+    def listed(self) -> bottle.HTTPResponse:
+        """Return the records that the query asks for, sorted by name."""
+        asked = _parameters(requests.environ()["QUERY_STRING"])
+        # In a thread: there may be a million records.
+        page = in_thread(_page, asked, self._installs.current(), self._catalogue())
+        note_outcome(f"{len(page)} installs")
+        return json_response(OK, {"installs": [self._told(one) for one in page]})
+
+    def one(self, install: str) -> bottle.HTTPResponse:
+        """Return one record with its history; a machine without a record is new."""
+        machine = self._machine(install)
+        remembered = self._records(machine)[0]
+        events = in_thread(self._installs.store.history, remembered.record.name)
+        note_outcome(f"install of {shown(remembered.record.name)}")
+        return json_response(OK, {**self._told(remembered), "events": [event_as_json(event) for event in events]})
+
+    def arm(self, install: str) -> bottle.HTTPResponse:
+        """Arm a machine."""
+        return self._ordered(install, Order.ARM)
+
+    def disarm(self, install: str) -> bottle.HTTPResponse:
+        """Disarm a machine."""
+        return self._ordered(install, Order.DISARM)
+
+    def forget(self, install: str) -> bottle.HTTPResponse:
+        """Forget a machine."""
+        return self._ordered(install, Order.FORGET)
+
+    def _ordered(self, install: str, order: Order) -> bottle.HTTPResponse:
+        machine = self._machine(install)
+        event = Ordered(order, self._installs.now())
+        origin = f"{ORIGIN}, {requests.peer()}"
+        names = [one.record.name for one in self._records(machine)]
+        applied = self._installs.write([Entry(one, event, machine.identities, origin=origin) for one in names])
+        after = applied[0].after or Remembered(applied[0].outcome.record)
+        note_outcome(f"{order} {shown(names[0])}")
+        return json_response(OK, self._told(after))
+
+    def unknown(self) -> bottle.HTTPResponse:
+        """Return the machines that asked and were claimed by nothing, the last first."""
+        told = [unknown_as_json(one) for one in in_thread(self._installs.store.unknown)]
+        note_outcome(f"{len(told)} unknown machines")
+        return json_response(OK, {"unknown": told})
+
+    def _told(self, remembered: Remembered) -> dict[str, Any]:
+        return as_json(remembered, self._installs.now(), self._installs.rules)
+
+    def _machine(self, segment: str) -> Machine:
+        """Return the machine that a path's segment names. Raises `InvalidRequest`, `NotThere`."""
+        try:
+            name = unquote_to_bytes(segment).decode("utf-8")
+        except UnicodeDecodeError:
+            raise InvalidRequest("the name in the path is not UTF-8") from None
+        machine = machine_named(self._catalogue(), self._installs.current(), name)
+        if machine is None:
+            raise NotThere(f'no record, row, document or member is called "{shown(name)}", and it is no MAC address')
+        return machine
+
+    def _records(self, machine: Machine) -> list[Remembered]:
+        return _records(self._installs.current(), machine)
+
+
+def _records(memory: Memory, machine: Machine) -> list[Remembered]:
+    return list(machine.records) or [Remembered(memory.new(machine.name), machine.identities)]
+
+
+def _page(asked: dict[str, str], memory: Memory, catalogue: Catalogue) -> list[Remembered]:
+    """Return the records that a query asks for, sorted by name. Raises `InvalidRequest`, `NotThere`."""
+    state, limit, after = _state(asked.get("state")), _limit(asked.get("limit")), asked.get("after", "")
+    found = [one for one in _selected(asked, memory, catalogue) if state is None or one.record.state is state]
+    found = [one for one in found if one.record.name > after]
+    found.sort(key=lambda one: one.record.name)
+    return found[:limit]
+
+
+def _selected(asked: dict[str, str], memory: Memory, catalogue: Catalogue) -> list[Remembered]:
+    found = list(memory.by_name.values())
+    if "group" in asked:
+        names = machines_of_group(catalogue, memory, asked["group"])
+        if names is None:
+            raise NotThere(f'there is no group "{shown(asked["group"])}"')
+        machines = [machine for name in names if (machine := machine_named(catalogue, memory, name)) is not None]
+        found = list({one.record.name: one for machine in machines for one in _records(memory, machine)}.values())
+    if "machine" in asked:
+        named = machine_named(catalogue, memory, asked["machine"])
+        wanted = {one.record.name for one in _records(memory, named)} if named is not None else set()
+        found = [one for one in found if one.record.name in wanted]
+    return found
+
+
+def _parameters(query: str) -> dict[str, str]:
+    """Return the parameters of a list. Raises `InvalidRequest`."""
+    asked = dict(parse_qsl(query, keep_blank_values=True))
+    for name in asked:
+        if name not in _PARAMETERS:
+            raise InvalidRequest(f"there is no parameter {shown(name)}: there are {', '.join(sorted(_PARAMETERS))}")
+    return asked
+
+
+def _state(text: str | None) -> State | None:
+    if text is None:
+        return None
+    try:
+        return State(text.lower())
+    except ValueError:
+        raise InvalidRequest(f"state is none: there are {', '.join(State)}") from None
+
+
+def _limit(text: str | None) -> int:
+    if text is None:
+        return MOST_LISTED
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):  # noqa: PLR2004
+        raise InvalidRequest("limit is no whole number above zero")
+    return min(int(text), MOST_LISTED)

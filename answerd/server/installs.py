@@ -1,0 +1,354 @@
+"""The states of installs in one process: what is remembered, kept up to date, and what happened on its way to the disk.
+
+Rules: docs/install-once.md#where-states-are-kept.
+
+A request asks memory. What it does to a state counts in memory at once and is written behind it, in batches by one
+thread of its own; a report waits until its batch is on the disk. Who commits a batch raises the process's own number in
+`Commits`, and whoever is asked next in another process reads what was written first.
+"""
+
+from __future__ import annotations
+
+import mmap
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import gevent
+import orjson
+from gevent.event import AsyncResult, Event
+from gevent.lock import RLock
+from gevent.monkey import get_original
+from gevent.threadpool import ThreadPool
+
+from answerd.answers.gates import Asking, collected_identities, url_of_host
+from answerd.config import Config
+from answerd.errors import StatesUnknown
+from answerd.facts import LARGE, Facts
+from answerd.identity import identity
+from answerd.installs.memory import Applied, Memory, Remembered, apply
+from answerd.server import gc_tuning
+from answerd.server.live_set import in_pool, in_thread
+from answerd.server.request_log import RequestLog
+from answerd.store import StoreError
+from answerd.store.install_batch import Entry, Sighting
+from answerd.store.installs import Changes, InstallStore
+from answerd.store.opening import install_rules
+
+_thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # the other one tells greenlets apart
+
+LOOK_SECONDS = 0.1
+"""How often the states are looked at, for what another program wrote."""
+
+LINGER_SECONDS = 0.05
+"""How long what was given waits for others before it is written; a report waits for nothing."""
+
+RETRY_SECONDS = 1.0
+"""How long what was given waits after a write has failed."""
+
+MOST_AT_ONCE = 2_000
+"""Events of one batch: a transaction of about 50 ms."""
+
+MOST_WAITING = 20_000
+"""Events that may wait for a disk; above that the oldest that no report waits for are dropped."""
+
+MOST_SIGHTINGS = 1_000
+"""Unknown machines of one batch."""
+
+FACTS_AGAIN_SECONDS = 60.0
+"""How long an unknown machine's facts count as written."""
+
+
+class Commits:
+    """A number for each process of the service, in memory that they share: the last revision that it committed.
+
+    Made once, before forking. Each process writes its own number only, so that none can overwrite another's.
+    """
+
+    def __init__(self, processes: int) -> None:
+        self._cells = memoryview(mmap.mmap(-1, 8 * max(1, processes)))
+        self._numbers = self._cells.cast("q")
+        self._own = 0
+
+    def attach(self, process: int) -> None:
+        """Write the number of this process from now on."""
+        self._own = process
+
+    def announce(self, revision: int) -> None:
+        """Say that a revision is committed."""
+        self._numbers[self._own] = revision
+
+    def all(self) -> bytearray:
+        """Return all numbers, to be compared."""
+        return bytearray(self._cells)
+
+    def copy_own(self, numbers: bytearray) -> None:
+        """Put the number of this process into what `all` returned."""
+        at = 8 * self._own
+        numbers[at : at + 8] = self._cells[at : at + 8]
+
+
+class SharedInstalls:
+    """What all processes of the service have in common of installs; made once, before forking."""
+
+    def __init__(self, store: InstallStore, config: Config) -> None:
+        self.store = store
+        self.rules = install_rules(config)
+        # A number for each worker, the process of the admin API, and the interim worker.
+        self.commits = Commits(config.workers + 2)
+        self.url = config.url
+        self.own_url = config.own_url
+        self.scheme = "http" if config.tls_cert is None else "https"
+        # A clock that no other program sets: time never goes back, and never jumps while the service runs.
+        self._clock_offset = max(time.time(), store.newest) - _running()
+
+    def now(self) -> float:
+        """Return the time, in seconds since 1970."""
+        return self._clock_offset + _running()
+
+
+class _Waiting(NamedTuple):
+    """An event on its way to the disk, and who waits for it."""
+
+    entry: Entry
+    done: AsyncResult[Applied] | None = None
+
+
+class LiveInstalls:
+    """What one process knows of installs: an `answerd.answers.gates.InstallSource`."""
+
+    def __init__(self, shared: SharedInstalls, log: RequestLog) -> None:
+        """To be made after forking."""
+        store = shared.store
+        self.store = store
+        self.rules = shared.rules
+        self.key = store.key
+        self.shared = shared
+        self.on_change: list[Callable[[Sequence[Remembered]], None]] = []
+        self._commits = shared.commits
+        self._log = log
+        self._memory = Memory()
+        self._revision = -1
+        self._is_known = False  # read in this process: what was loaded before forking may be old
+        self._seen = bytearray()
+        self._lock = RLock()
+        self._loop_thread = _thread_now()
+        self._queue: deque[_Waiting] = deque()
+        self._in_flight: list[_Waiting] = []
+        self._sightings: dict[str, Sighting] = {}
+        self._sighted: dict[str, float] = {}
+        self._wake = Event()
+        self._urgent = Event()
+        self._idle = Event()
+        self._pool = ThreadPool(1)
+        self._fault: str | None = None
+        self._write_fault: str | None = None
+        self._dropped = 0
+
+    # --- for requests ----------------------------------------------------------------------------------------------
+
+    def current(self) -> Memory:
+        """Return all records, with everything that was acknowledged before. Raises `StatesUnknown`."""
+        if self._seen != self._commits.all() and _thread_now() == self._loop_thread:
+            self.refresh()  # in another thread, the loop has done it for this request
+        if not self._is_known:
+            raise StatesUnknown("whether this machine may install cannot be said: the states cannot be read")
+        return self._memory
+
+    def now(self) -> float:
+        """Return the time, in seconds since 1970, which never goes back."""
+        return self.shared.now()
+
+    def base_url(self, facts: Facts) -> str:
+        """Return how machines reach the service. Raises `CannotFill`."""
+        return self.shared.url or url_of_host(self.shared.scheme, facts)
+
+    def given(self, asking: Asking) -> None:
+        """Note that a document was given, or that a start was refused. Returns at once."""
+        was_refused = asking.judgement.refusal is not None
+        visitor = asking.visitor
+        for name in asking.names:
+            identities = {} if was_refused else visitor.identities
+            entry = Entry(name, asking.asked, identities, visitor.group, asking.document, asking.peer, b"", was_refused)
+            self._remember(entry)
+            self._enqueue(_Waiting(entry))
+        self._wake.set()
+
+    def unclaimed(self, facts: Facts) -> None:
+        """Note a machine that nothing claims, where it says which it is. Returns at once."""
+        if len(self._sightings) >= MOST_SIGHTINGS:
+            return
+        found = collected_identities(facts)
+        if not found:
+            return
+        one, machine = next(iter(found.items()))
+        now = self.now()
+        before = self._sightings.get(one)
+        told = ""
+        if now - self._sighted.get(one, 0) > FACTS_AGAIN_SECONDS:
+            if len(self._sighted) >= MOST_SIGHTINGS:
+                self._sighted.clear()
+            self._sighted[one] = now
+            told = _told(facts)
+        asked = before.asked + 1 if before else 1
+        self._sightings[one] = Sighting(machine, now, told or (before.facts if before else ""), asked)
+        self._wake.set()
+
+    def write(self, entries: Sequence[Entry]) -> list[Applied]:
+        """Write events and wait until they are on the disk. Raises `answerd.store.StoreError`; then none of them is."""
+        results: list[AsyncResult[Applied]] = [AsyncResult() for _ in entries]
+        for entry, done in zip(entries, results, strict=True):
+            self._queue.append(_Waiting(entry, done))
+        self._wake.set()
+        self._urgent.set()
+        return [done.get() for done in results]  # type: ignore[misc]
+
+    def _remember(self, entry: Entry) -> None:
+        """Have an event count in memory before it is written."""
+        name = identity(entry.name)
+        before = self._memory.by_name.get(name)
+        applied = apply(before, self._memory.forgotten.get(name, 0), entry.happened, self.rules)
+        if applied.after is not None and applied.after is not before:
+            self._memory.put(applied.after)
+
+    def _enqueue(self, waiting: _Waiting) -> None:
+        if len(self._queue) >= MOST_WAITING:
+            dropped = next((one for one in self._queue if one.done is None), None)
+            if dropped is not None:
+                self._queue.remove(dropped)
+                self._dropped += 1
+        self._queue.append(waiting)
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Read what was written since. What cannot be read leaves all as it was."""
+        with self._lock:
+            seen = self._commits.all()
+            try:
+                with gc_tuning.gc_paused():
+                    changes = in_thread(self.store.look, self._revision)
+                    if changes is not None and changes.whole:
+                        memory = in_thread(Memory, changes.remembered, changes.forgotten)
+                        self._memory = memory
+                        self._replay(None)
+                self._note_fault(None)
+                self._is_known = True
+            except StoreError as error:
+                self._note_fault(str(error))
+                changes = None
+            if changes is not None:
+                self._take(changes)
+            self._seen = seen
+
+    def _take(self, changes: Changes) -> None:
+        if not changes.whole:
+            for name, attempt in changes.forgotten.items():
+                self._memory.forget(name, attempt)
+            for remembered in changes.remembered:
+                self._memory.put(remembered)
+            self._replay({identity(one.record.name) for one in changes.remembered} | changes.forgotten.keys())
+            for listen in self.on_change:
+                listen(changes.remembered)
+        self._revision = changes.revision
+
+    def _replay(self, names: set[str] | None) -> None:
+        """Have what is not written yet count again, for records that were read."""
+        for waiting in (*self._in_flight, *self._queue):
+            if waiting.done is None and (names is None or identity(waiting.entry.name) in names):
+                self._remember(waiting.entry)
+
+    def watch(self) -> None:
+        """Look at the states for ever; what another program wrote is in force within a second."""
+        while True:
+            self.refresh()
+            gevent.sleep(LOOK_SECONDS)
+
+    def _note_fault(self, fault: str | None) -> None:
+        if fault == self._fault:
+            return
+        self._fault = fault
+        if fault is None:
+            self._log.service("the states of installs can be read again")
+        else:
+            self._log.service(f"warning: the states of installs cannot be read, they stay as they were known: {fault}")
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def write_forever(self) -> None:
+        """Write what happens, in batches, for ever."""
+        while True:
+            self._wake.wait()
+            if not self._urgent.is_set():
+                self._urgent.wait(LINGER_SECONDS)
+            self._wake.clear()
+            self._urgent.clear()
+            if not self._write_batch():
+                self._urgent.wait(RETRY_SECONDS)
+            if self._queue or self._sightings:
+                self._wake.set()
+                if any(one.done is not None for one in self._queue):
+                    self._urgent.set()
+
+    def flush(self) -> None:
+        """Write what waits, once. For the end of the process."""
+        while (self._queue or self._sightings) and self._write_batch():
+            pass
+
+    def _write_batch(self) -> bool:
+        """Write one batch; whether that worked. Of what could not be written, reports fail and the rest waits on."""
+        batch = [self._queue.popleft() for _ in range(min(MOST_AT_ONCE, len(self._queue)))]
+        sightings, self._sightings = self._sightings, {}
+        if not batch and not sightings:
+            return True
+        self._in_flight = batch
+        entries = [waiting.entry for waiting in batch]
+        try:
+            written = in_pool(self._pool, self.store.write, entries, self.rules, list(sightings.values()))
+        except StoreError as error:
+            self._in_flight = []
+            for waiting in batch:
+                if waiting.done is not None:
+                    waiting.done.set_exception(error)
+            self._queue.extendleft(reversed([waiting for waiting in batch if waiting.done is None]))
+            self._note_write_fault(str(error))
+            return False
+        self._in_flight = []
+        self._note_write_fault(None)
+        self._commits.announce(written.changes.revision)
+        if written.changes.revision == self._revision + 1:  # else another process has written too: the next look reads
+            self._take(written.changes)
+            self._commits.copy_own(self._seen)
+        for waiting, applied in zip(batch, written.applied, strict=True):
+            if waiting.done is not None:
+                waiting.done.set(applied)
+        return True
+
+    def _note_write_fault(self, fault: str | None) -> None:
+        if self._dropped:
+            self._log.service(f"states of installs: {self._dropped} events were dropped: they could not be written")
+            self._dropped = 0
+        if fault == self._write_fault:
+            return
+        self._write_fault = fault
+        if fault is None:
+            self._log.service("the states of installs can be written again")
+        else:
+            self._log.service(f"warning: the states of installs cannot be written: {fault}")
+
+
+def _told(facts: Facts) -> str:
+    """Return what a machine said of itself, as JSON; nothing of a large body."""
+    if len(facts.request.body) > LARGE:
+        return "{}"
+    labels = {label: [value for value in values if value.isprintable()] for label, values in facts.labels.items()}
+    try:
+        return orjson.dumps(labels).decode()
+    except (TypeError, ValueError):
+        return "{}"
+
+
+def _running() -> float:
+    """Return a time that runs on whatever is done to the clock, the same in all processes of this machine."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -1,0 +1,111 @@
+"""The endpoint of reports: what a machine says of its install, on the disk before it is acknowledged.
+
+Rules: docs/install-once.md#reports. Knows the paths and statuses of reports; what a report means is
+`answerd.installs.reports`', what it changes `answerd.installs.states`'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from answerd.identity import printable
+from answerd.installs.reports import WORDS, read_report
+from answerd.installs.states import Reported, Word
+from answerd.installs.tokens import Speaker, fingerprint, speaker_of
+from answerd.server.http_parser import HttpRequest
+from answerd.server.installs import LiveInstalls
+from answerd.server.request_log import REPORT
+from answerd.server.statuses import CONTENT_TOO_LARGE, INTERNAL_ERROR, METHOD_NOT_ALLOWED, NOT_FOUND, OK
+from answerd.store import StoreError
+from answerd.store.install_batch import Entry
+
+METHODS = ("GET", "POST", "HEAD")
+"""The methods of a report. ``GET`` is for clients that have no ``POST``; ``HEAD`` changes nothing."""
+
+_DONE = "OK\n"
+_MOST_SEGMENTS = 3
+
+
+class Reply(NamedTuple):
+    """What a report gets: ``text`` is the whole body; ``outcome`` is for the log, the reason where it was refused."""
+
+    status: int
+    text: str
+    outcome: str
+
+
+class _Path(NamedTuple):
+    """What a report's path says. ``fault`` is what is wrong with it."""
+
+    speaker: Speaker | None
+    word: Word | None = None
+    token: str = ""
+    fault: str = ""
+
+
+def is_report(path: str) -> bool:
+    """Return whether an undecoded path is that of a report."""
+    if path[1:2] not in ("r", "R", "%", "/"):
+        return False
+    return _segments(path)[:1] == [REPORT]
+
+
+def refusal_of_report(request: HttpRequest) -> int | None:
+    """Return the status that a report gets by its header alone; None lets it in. It needs no token of the service."""
+    return METHOD_NOT_ALLOWED if request.method not in METHODS else None
+
+
+def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> Reply:
+    """Return what a report gets, once it is on the disk."""
+    if request.body_too_large:
+        return _refused(CONTENT_TOO_LARGE, "the body is larger than 1048576 bytes")
+    path = _read_path(request.path, installs.key)
+    if path.speaker is None or path.fault:
+        return _refused(NOT_FOUND, path.fault)
+    if request.method == "HEAD":
+        return Reply(OK, _DONE, f"nothing reported for {printable(path.speaker.name)}")
+    secret = path.token.encode()
+    shown = fingerprint(path.token).encode()
+    report = read_report(path.word, request.query, request.headers, request.body.replace(secret, shown))
+    told = " ".join(part for part in (report.message, report.says if report.says != report.message else "") if part)
+    speaker = path.speaker
+    event = Reported(report.word, speaker.attempt, installs.now(), report.message, report.percent)
+    entry = Entry(speaker.name, event, detail=told, origin=peer, body=report.kept)
+    try:
+        (applied,) = installs.write([entry])
+    except StoreError as error:
+        return _refused(INTERNAL_ERROR, f"the report could not be stored: {error}")
+    noted = "" if applied.outcome.counts else ", which changes nothing"
+    return Reply(OK, _DONE, f"reported {report.word} for {printable(speaker.name)}{noted}")
+
+
+def _refused(status: int, reason: str) -> Reply:
+    return Reply(status, f"{reason}\n", reason)
+
+
+def _read_path(path: str, key: bytes) -> _Path:
+    segments = _segments(path)
+    if len(segments) == 1:
+        return _Path(None, fault="a report needs the URL that {{ report }} wrote into the answer: the token is missing")
+    token = segments[1]
+    speaker = speaker_of(token, key)
+    if speaker is None:
+        return _Path(None, fault="this is no token of this service: report to the URL in the machine's own answer")
+    if len(segments) == _MOST_SEGMENTS - 1:
+        return _Path(speaker, None, token)
+    word = WORDS.get(segments[2].lower()) if len(segments) == _MOST_SEGMENTS else None
+    if word is None:
+        return _Path(speaker, fault=f"a report ends in {', '.join(list(WORDS)[:-1])} or {list(WORDS)[-1]}")
+    return _Path(speaker, word, token)
+
+
+def _segments(path: str) -> Sequence[str]:
+    """Return the decoded segments of a path; the first in lower case."""
+    segments = [
+        unquote_to_bytes(piece.encode("latin-1", "replace")).decode("utf-8", "replace")
+        for piece in path.split("/", 10)
+        if piece
+    ]
+    return [segments[0].lower(), *segments[1:]] if segments else []

@@ -1,0 +1,265 @@
+"""The states of installs in a SQLite file: reading what changed, and writing batches of events.
+
+Rules: docs/install-once.md#where-states-are-kept. Decides nothing: what an event means is `answerd.installs.memory`'s.
+
+Each transaction raises one revision and marks the rows that it changes with it, so what happened since a revision is
+one look-up by index. A file that vanishes or is replaced while the service runs is refused: another file's states would
+let machines install again.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import peewee
+
+from answerd.identity import identity
+from answerd.installs.memory import Applied, Remembered
+from answerd.installs.shown import HistoryEvent, UnknownMachine
+from answerd.installs.states import Rules
+from answerd.installs.tokens import KEY_LENGTH
+from answerd.store import WRITER_WAIT_SECONDS, StoreError
+from answerd.store.install_batch import MOST_EVENTS, Batch, Entry, Sighting, write_sightings
+from answerd.store.install_tables import (
+    EventRow,
+    ForgottenRow,
+    InstallRow,
+    SettingRow,
+    UnknownRow,
+    fetched,
+    installs,
+    installs_named,
+    setting,
+)
+from answerd.store.migrations import STATE_MIGRATIONS, migrate
+from answerd.store.sqlite_file import READER_WAIT_SECONDS, SqliteFile
+
+_POLL_SECONDS = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed in the states. ``whole``: everything is here, and what is not is gone."""
+
+    revision: int
+    remembered: Sequence[Remembered] = ()
+    forgotten: Mapping[str, int] = field(default_factory=dict)
+    whole: bool = False
+
+
+class Written(NamedTuple):
+    """What a batch of entries made: what each was, and all that changed."""
+
+    applied: Sequence[Applied]
+    changes: Changes
+
+
+class InstallStore:
+    """The states in one file. `look` and `write` keep a connection each and have one user at a time, from any thread;
+    both are opened again after a fork."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        """Take a file whose tables are there. Raises `StoreError`."""
+        self._file = file
+        self._reader: peewee.SqliteDatabase | None = None
+        self._writer: peewee.SqliteDatabase | None = None
+        self._owner = os.getpid()
+        self._seen_version: int | None = None
+        self._revision = -1
+        self._idle = {"reader": [True], "writer": [True]}
+        _STORES.add(self)
+        with file.faults("opened"):
+            self._inode = _inode(file.path)
+            with file.connected(WRITER_WAIT_SECONDS) as database:
+                self.key = _key(database)
+                self.newest = _newest_time(database)
+
+    @property
+    def path(self) -> Path:
+        """The file, absolute."""
+        return self._file.path
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def look(self, since: int) -> Changes | None:
+        """Return what changed since a revision, everything since -1; None when nothing did. Raises `StoreError`."""
+        with self._exclusively("reader"), self._file.faults("read"):
+            database = self._connection("_reader", READER_WAIT_SECONDS)
+            version = database.data_version
+            if version == self._seen_version and since >= self._revision:
+                return None
+            with database.atomic():
+                revision = _revision(database)
+                changes = _changes(database, since, revision) if revision != since else None
+            self._seen_version, self._revision = version, revision
+            return changes
+
+    def all(self) -> list[Remembered]:
+        """Return every record, sorted by name. Raises `StoreError`."""
+        with self._reading() as database:
+            found = [one.remembered for one in installs(database)]
+        return sorted(found, key=lambda one: one.record.name)
+
+    def history(self, name: str) -> list[HistoryEvent]:
+        """Return the events of the record of this name, oldest first. Raises `StoreError`."""
+        with self._reading() as database:
+            stored = installs_named(database, [identity(name)]).get(identity(name))
+            if stored is None:
+                return []
+            columns = EventRow.at, EventRow.what, EventRow.detail, EventRow.origin, EventRow.counts, EventRow.body
+            query = EventRow.select(*columns).where(EventRow.install == stored.id).order_by(EventRow.number)
+            rows = fetched(query, database)[-MOST_EVENTS:]
+        return [
+            HistoryEvent(at, what, told, origin, bool(counts), body or b"")
+            for at, what, told, origin, counts, body in rows
+        ]
+
+    def unknown(self) -> list[UnknownMachine]:
+        """Return the machines that nothing claimed, the last first. Raises `StoreError`."""
+        columns = UnknownRow.machine, UnknownRow.first, UnknownRow.last, UnknownRow.asked, UnknownRow.facts
+        with self._reading() as database:
+            rows = fetched(UnknownRow.select(*columns).order_by(UnknownRow.last.desc()), database)
+        return [UnknownMachine(*row) for row in rows]
+
+    @contextmanager
+    def _reading(self) -> Iterator[peewee.SqliteDatabase]:
+        with self._file.faults("read"):
+            self._refuse_other_file()
+            with self._file.connected() as database:
+                yield database
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def write(self, entries: Sequence[Entry], rules: Rules, sightings: Sequence[Sighting] = ()) -> Written:
+        """Write events in one transaction; on return they are on the disk. Raises `StoreError`; then nothing is."""
+        with self._exclusively("writer"), self._file.faults("written"):
+            database = self._connection("_writer", WRITER_WAIT_SECONDS)
+            with database.atomic("IMMEDIATE"):
+                revision = _revision(database) + 1
+                batch = Batch(database, entries, rules)
+                batch.apply(entries)
+                batch.write(revision)
+                write_sightings(database, sightings)
+                SettingRow.update(value=str(revision)).where(SettingRow.name == "revision").bind(database).execute()
+            return Written(batch.applied, Changes(revision, batch.changed(), batch.forgotten_now))
+
+    # --- connections -----------------------------------------------------------------------------------------------
+
+    def _connection(self, which: str, wait: float) -> peewee.SqliteDatabase:
+        if self._owner != os.getpid():  # a child must not use its parent's: SQLite would believe that it holds locks
+            self._reader = self._writer = None
+            self._owner = os.getpid()
+            self._seen_version = None
+        self._refuse_other_file()
+        database: peewee.SqliteDatabase | None = getattr(self, which)
+        if database is None:
+            database = self._file.connect(wait)
+            setattr(self, which, database)
+            if which == "_reader":
+                self._seen_version = None
+        return database
+
+    def _refuse_other_file(self) -> None:
+        try:
+            found = _inode(self.path)
+        except FileNotFoundError:
+            raise StoreError(f"{self.path} has vanished: put it back, or restart the service without states") from None
+        if found != self._inode:
+            raise StoreError(f"{self.path} was replaced by another file: restart the service to take its states")
+
+    @contextmanager
+    def _exclusively(self, which: str) -> Iterator[None]:
+        """One user at a time: `list.pop` is one step for all threads, and a lock of ``threading`` would be gevent's."""
+        idle = self._idle[which]
+        while True:
+            try:
+                idle.pop()
+                break
+            except IndexError:
+                time.sleep(_POLL_SECONDS)
+        try:
+            yield
+        finally:
+            idle.append(True)
+
+    def close(self) -> None:
+        """Close both connections; the next call opens them again. To be called before forking."""
+        for which in ("_reader", "_writer"):
+            database: peewee.SqliteDatabase | None = getattr(self, which)
+            if database is not None:
+                database.close()
+                setattr(self, which, None)
+
+
+_STORES: weakref.WeakSet[InstallStore] = weakref.WeakSet()
+
+
+def _close_before_fork() -> None:
+    for store in _STORES:
+        store.close()
+
+
+os.register_at_fork(before=_close_before_fork)
+
+
+def open_state_file(path: str) -> tuple[InstallStore, bool]:
+    """Return the states in a file of their own, and whether it had to be made. Raises `StoreError`."""
+    file = SqliteFile(path)
+    if not file.path.parent.is_dir():
+        raise StoreError(f"SERVICE_STATE_PATH: {file.path.parent} is no directory: make it, or name another place")
+    was_made = not file.path.exists()
+    with file.faults("opened"):
+        file.create()
+        with file.connected(WRITER_WAIT_SECONDS) as database:
+            if "documents" in database.get_tables():
+                raise StoreError(f"SERVICE_STATE_PATH: {file.path} is a database of documents: name a file of its own")
+            migrate(database, file.path, STATE_MIGRATIONS)
+    return InstallStore(file), was_made
+
+
+def _changes(database: peewee.SqliteDatabase, since: int, revision: int) -> Changes:
+    whole = since < 0 or revision < since
+    gone = ForgottenRow.select(ForgottenRow.name_identity, ForgottenRow.attempt)
+    if whole:
+        rows = installs(database)
+    else:
+        gone = gone.where(ForgottenRow.revision > since)
+        rows = installs(database, InstallRow.revision > since)
+    return Changes(revision, [one.remembered for one in rows], dict(fetched(gone, database)), whole)
+
+
+def _key(database: peewee.SqliteDatabase) -> bytes:
+    """Return the key of tokens, made when it is first asked for."""
+    found = setting(database, "key")
+    if found is None:
+        with database.atomic("IMMEDIATE"):
+            row = {"name": "key", "value": secrets.token_hex(KEY_LENGTH)}
+            SettingRow.insert(row).on_conflict_ignore().bind(database).execute()
+            found = setting(database, "key")
+    return bytes.fromhex(found or "")
+
+
+def _revision(database: peewee.SqliteDatabase) -> int:
+    return int(setting(database, "revision") or 0)
+
+
+def _newest_time(database: peewee.SqliteDatabase) -> float:
+    """Return the latest time in any record: what the clock said then has passed, whatever it says now."""
+    latest = [
+        InstallRow.select(peewee.fn.MAX(column)).bind(database).scalar()
+        for column in (InstallRow.since, InstallRow.heard)
+    ]
+    return max((float(one) for one in latest if one is not None), default=0.0)
+
+
+def _inode(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_dev, status.st_ino

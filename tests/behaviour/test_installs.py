@@ -1,0 +1,346 @@
+"""Gates on the way of a request: what is given, what is refused, and what a refused machine gets instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from answerd.errors import AnswerError, BrokenDocument, CannotFill, GateClosed
+from answerd.installs.states import Order, Rules, Word
+from tests.support.fleet import Fleet
+from tests.support.installs import RememberedInstalls
+
+IPXE = "#!ipxe\n# answer: once\nkernel vmlinuz report={{ report }}\n"
+KS = "# answer: once\nlang C\n"
+
+
+class Lab:
+    """A fleet that remembers installs."""
+
+    def __init__(self, fleet: Fleet, installs: RememberedInstalls) -> None:
+        self.fleet = fleet.remembering(installs)
+        self.installs = installs
+
+    def write(self, files: Mapping[str, str]) -> Lab:
+        """Store documents."""
+        self.fleet.write(files)
+        return self
+
+    def text(self, target: str, **request: object) -> str:
+        """The answer's text."""
+        return self.fleet.text(target, **({"host": "server"} | request))
+
+    def refusal(self, target: str, **request: object) -> str:
+        """Why there is no answer."""
+        with pytest.raises(GateClosed) as raised:
+            self.text(target, **request)
+        return raised.value.reason
+
+    def url(self, target: str, **request: object) -> str:
+        """The report's URL in an answer."""
+        found = re.search(r"http://\S+/report/[\w.-]+", self.text(target, **request))
+        assert found is not None
+        return found[0]
+
+    def state(self, name: str) -> str:
+        """The state of a record."""
+        return str(self.installs.memory.found_by([], name)[0].record.state)
+
+
+@pytest.fixture
+def lab(fleet: Fleet) -> Lab:
+    """An empty lab, in each store in turn."""
+    return Lab(fleet, RememberedInstalls())
+
+
+def test_given_while_it_installs_and_closed_by_the_report(lab: Lab) -> None:
+    lab.write({"node1.ipxe": IPXE, "node1.ks": KS})
+    url = lab.url("/ipxe/node1")
+    assert lab.url("/ipxe/node1") == url
+    assert lab.text("/ks/node1") == "lang C\n"
+    lab.installs.report(url)
+    script = lab.text("/ipxe/node1").splitlines()
+    assert script[0] == "#!ipxe"
+    assert script[1] == "echo node1 is installed since 2026-11-21T09:14Z"
+    assert script[-1] == "exit 1"
+    assert lab.refusal("/ks/node1") == (
+        'node1 is installed since 2026-11-21T09:14Z; "answerd arm node1" lets it install again'
+    )
+    lab.installs.order("node1", Order.ARM)
+    assert lab.url("/ipxe/node1") != url
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "target"),
+    [
+        ("node1.toml", "once = true\nx = 1\n", "/pve/node1"),
+        ("node1.yaml", "once: true\nx: 1\n", "/yaml/node1"),
+        ("node1.json", '{"once": true, "x": 1}', "/json/node1"),
+        ("node1.xml", '<r><answer-meta once="true"/><x>1</x></r>', "/xml/node1"),
+        ("node1.preseed", "# answer: once\nx\n", "/debian/node1"),
+    ],
+)
+def test_every_family_has_once_and_no_machine_receives_it(lab: Lab, name: str, text: str, target: str) -> None:
+    lab.write({name: text})
+    assert "once" not in lab.text(target)
+    lab.installs.order("node1", Order.DISARM)
+    assert "node1 is installed" in lab.refusal(target)
+
+
+def test_a_higher_layer_decides(lab: Lab) -> None:
+    lab.write(
+        {
+            "groups/base.ks": "# answer: once\nbase\n",
+            "node1.ks": "# answer: extends base\n# answer: once off\none\n",
+            "node2.ks": "# answer: extends base\ntwo\n",
+            "node3.ks": "# answer: extends base\n# answer: once armed\nthree\n",
+        }
+    )
+    for name in ("node1", "node2"):
+        lab.installs.order(name, Order.DISARM)
+    assert lab.text("/ks/node1") == "base\none\n"
+    assert "installed" in lab.refusal("/ks/node2")
+    assert lab.refusal("/ks/node3") == 'node3 is new and waits for an operator; "answerd arm node3" lets it install'
+
+
+def test_the_two_gates_of_copied(lab: Lab) -> None:
+    lab.write({"node1.ipxe": IPXE, "node1.unattend": '<r><answer-meta once="true"/><x>1</x></r>'})
+    lab.write({"node1.cfg": "# answer: once loader\nlinux\n"})
+    lab.installs.report(lab.url("/ipxe/node1"), Word.COPIED)
+    assert "node1 is copied" in lab.text("/ipxe/node1")
+    assert "goes on from its disk" in lab.refusal("/cfg/node1")
+    assert "<x>1</x>" in lab.text("/windows/node1")
+
+
+def test_where_a_gate_is_closed_only_a_document_that_names_the_state_may_answer(lab: Lab) -> None:
+    lab.write(
+        {
+            "node1.ipxe": IPXE,
+            "node2.ipxe": IPXE,
+            "node3.ipxe": IPXE,
+            "default.ipxe": "#!ipxe\nwipe-default\n",
+            "groups/all.ipxe": "#!ipxe\n# answer: match mac=*\nwipe-group\n",
+            "groups/members.ipxe": "#!ipxe\n# answer: member node1, node2\nwipe-members\n",
+            "groups/disk.ipxe": "#!ipxe\n# answer: match state=installed\nsanboot\n",
+            "groups/copied.ipxe": "#!ipxe\n# answer: match state=copied\n# answer: once\nkernel again\n",
+            "groups/disk.ks": "# answer: match state=installed\nother format\n",
+        }
+    )
+    lab.installs.report(lab.url("/ipxe/node1?mac=98fa9b50d810"))
+    lab.installs.report(lab.url("/ipxe/node2?mac=98fa9b50d811"), Word.COPIED)
+    assert lab.text("/ipxe/node1?mac=98fa9b50d810") == "#!ipxe\nsanboot\n"
+    assert lab.text("/ipxe/node2?mac=98fa9b50d811").endswith("exit 1\n")
+    lab.installs.order("node3", Order.DISARM)
+    assert lab.text("/ipxe/node3") == "#!ipxe\nsanboot\n"
+
+
+def test_a_request_that_carries_identities_of_two_records_is_refused_what_one_is_refused(lab: Lab) -> None:
+    lab.write({"node1.ks": KS, "node2.ks": KS})
+    lab.installs.order("node1", Order.DISARM)
+    assert lab.text("/ks/node2") == "lang C\n"
+    assert "node1 is installed" in lab.refusal("/ks/node2?also=node1")
+
+
+NAMES = {
+    "the row's id": ("/ks?mac=98:fa:9b:50:d8:10", "web-01"),
+    "the row's first identity": ("/ks?mac=98:fa:9b:50:d8:12", "98fa9b50d812"),
+    "the machine document": ("/ks?serial=5555&node=node-7", "node-7"),
+    "the member as it is written": ("/ks?mac=98fa9b50d8ff&serial=5555", "98:FA:9B:50:D8:FF"),
+    "the serial number": ("/ks?role=db&mac=98fa9b50d8aa&serial=7ABC123&uuid=4c4c4544-0000", "7ABC123"),
+    "the uuid": ("/ks?role=db&mac=98fa9b50d8aa&uuid=4c4c4544-0000", "4c4c4544-0000"),
+    "the first MAC address": ("/ks?role=db&mac=98fa9b50d8aa&mac=98fa9b50d8ab", "98fa9b50d8aa"),
+    "a serial number of many does not count": ("/ks?role=db&serial=Default%20string&mac=98fa9b50d8aa", "98fa9b50d8aa"),
+}
+
+
+@pytest.mark.parametrize(("target", "name"), NAMES.values(), ids=NAMES.keys())
+def test_what_a_record_is_called(lab: Lab, target: str, name: str) -> None:
+    lab.write(
+        {
+            "inventory.csv": "id,mac\nweb-01,98:fa:9b:50:d8:10\n,98:fa:9b:50:d8:12\n",
+            "node-7.ks": KS,
+            "groups/rack.ks": "# answer: member 98:FA:9B:50:D8:FF web-01 98fa9b50d812\n# answer: once\nlang C\n",
+            "groups/db.ks": "# answer: match role=db\n# answer: once\nlang C\n",
+        }
+    )
+    lab.text(target)
+    assert [one.record.name for one in lab.installs.memory.by_name.values()] == [name]
+
+
+def test_a_machine_that_nothing_names_never_has_a_state(lab: Lab) -> None:
+    lab.write({"default.ks": KS, "default.cfg": "x {{ report }}\n"})
+    for target in ("/ks", "/cfg", "/ks?serial=0", "/ks?mac=unknown"):
+        with pytest.raises(CannotFill, match="which machine asks"):
+            lab.text(target)
+    assert lab.text("/ks?serial=7ABC123") == "lang C\n"
+
+
+def collected(lab: Lab) -> set[str]:
+    """The identities of the only record."""
+    (remembered,) = lab.installs.memory.by_name.values()
+    return set(remembered.identities)
+
+
+def test_a_record_collects_mac_serial_and_uuid_of_what_it_was_given(lab: Lab) -> None:
+    lab.write({"node1.ks": KS, "node1.ipxe": IPXE})
+    lab.text("/ks/node1?serial=7ABC123&uuid=4C4C4544-0000&mac=98:fa:9b:50:d8:10&asset=99999")
+    assert collected(lab) == {"node1", "7abc123", "4c4c45440000", "98fa9b50d810"}
+    lab.text("/ipxe/node1?mac=02:00:00:00:00:01&serial=To+Be+Filled+By+O.E.M.")
+    assert "020000000001" in collected(lab)  # there is no other in that request
+    lab.installs.order("node1", Order.DISARM)
+    lab.text("/ipxe/node1?mac=98:fa:9b:50:d8:77")
+    assert "98fa9b50d877" not in collected(lab)
+
+
+def test_of_a_json_body_only_the_systems_own_serial_and_uuid_count(lab: Lab) -> None:
+    lab.write({"groups/pve.toml": 'once = true\nmembers = ["98:fa:9b:50:d8:10"]\nx = 1\n'})
+    body = {
+        "serial": "TOP12",
+        "dmi": {
+            "system": {"serial": "7ABC123", "uuid": "4c4c4544"},
+            "baseboard": {"serial": "BOARD1"},
+            "chassis": {"serial": "CHASSIS1", "uuid": "5555aaaa"},
+        },
+        "disks": [{"serial": "DISK1"}],
+        "network_interfaces": [{"mac": "02:42:00:00:00:01"}, {"mac": "98:FA:9B:50:D8:10"}],
+    }
+    lab.text("/pve", json=body)
+    assert collected(lab) == {"98fa9b50d810", "top12", "7abc123", "4c4c4544"}
+
+
+def test_identities_of_the_row_are_the_records_too(lab: Lab) -> None:
+    lab.write({"inventory.csv": "id,mac,serial\nweb-01,98:fa:9b:50:d8:10 98:fa:9b:50:d8:11,7ABC123\n", "web-01.ks": KS})
+    lab.text("/ks?mac=98:fa:9b:50:d8:10")
+    assert collected(lab) == {"web01", "98fa9b50d810", "98fa9b50d811", "7abc123"}
+
+
+def test_the_same_machine_is_found_by_any_identity(lab: Lab) -> None:
+    lab.write({"groups/rack.ipxe": "#!ipxe\n# answer: match mac=*\n# answer: once\nboot {{ report }}\n"})
+    url = lab.url("/ipxe?mac=98:fa:9b:50:d8:10&serial=7ABC123")
+    assert lab.url("/ipxe?mac=98-fa-9b-50-d8-10") == url
+    lab.installs.report(url)
+    assert "7ABC123 is installed" in lab.text("/ipxe?mac=98:fa:9b:50:d8:10")
+
+
+def test_state_is_a_label_that_only_the_service_sets(lab: Lab) -> None:
+    lab.write(
+        {
+            "groups/in.ipxe": "#!ipxe\n# answer: match state=new mac=*\nfirst {{ state }} {{ report }}\n",
+            "groups/out.ipxe": "#!ipxe\n# answer: match state=installed mac=*\nexit 1\n",
+            "groups/again.ipxe": "#!ipxe\n# answer: match state=armed mac=*\nagain {{ state | upper }}\n",
+        }
+    )
+    target = "/ipxe?mac=98fa9b50d810&state=installed"
+    url = lab.url(target)
+    assert "first new" in lab.text(target)
+    lab.installs.report(url)
+    assert lab.text(target) == "#!ipxe\nexit 1\n"
+    lab.installs.order("98fa9b50d810", Order.ARM)
+    assert lab.text(target) == "#!ipxe\nagain ARMED\n"
+    lab.installs.order("98fa9b50d810", Order.FORGET)
+    assert lab.url(target) != url
+
+
+def test_the_rows_identities_find_the_state_for_a_selector(lab: Lab) -> None:
+    lab.write(
+        {
+            "inventory.csv": "id,mac,serial\nweb-01,98:fa:9b:50:d8:10,7ABC123\n",
+            "groups/done.ipxe": "#!ipxe\n# answer: match state=installed\nexit 1\n",
+            "default.ipxe": "#!ipxe\nkernel {{ state }}\n",
+        }
+    )
+    assert lab.text("/ipxe?serial=7ABC123") == "#!ipxe\nkernel new\n"
+    lab.installs.order("web-01", Order.DISARM)
+    assert lab.text("/ipxe?serial=7ABC123") == "#!ipxe\nexit 1\n"
+
+
+@pytest.mark.parametrize(
+    ("host", "url", "base"),
+    [
+        ("server", None, "http://server"),
+        ("10.0.0.1:8000", None, "http://10.0.0.1:8000"),
+        ("[fd00::1]:8000", None, "http://[fd00::1]:8000"),
+        ("server", "https://answers.example.com", "https://answers.example.com"),
+        ("", None, None),
+        ("a b", None, None),
+        ("evil/path", None, None),
+        ("user@host", None, None),
+        ("host:port", None, None),
+    ],
+)
+def test_the_base_of_a_reports_url(lab: Lab, host: str, url: str | None, base: str | None) -> None:
+    lab.write({"node1.ks": "curl {{ report }}\n"})
+    lab.installs.url = url
+    if base is None:
+        with pytest.raises(CannotFill, match="SERVICE_URL"):
+            lab.text("/ks/node1", host=host)
+    else:
+        assert lab.text("/ks/node1", host=host).startswith(f"curl {base}/report/")
+
+
+def test_what_fails_to_be_filled_was_not_given(lab: Lab) -> None:
+    lab.write({"node1.ks": "# answer: once\nlang {{ lang }}\n"})
+    with pytest.raises(CannotFill):
+        lab.text("/ks/node1")
+    assert not lab.installs.memory.by_name
+
+
+def test_noclouds_made_up_files_follow_user_data_and_begin_no_start(lab: Lab) -> None:
+    lab.write({"node1.yaml": "#cloud-config\nonce: true\nx: 1\n"})
+    assert lab.text("/yaml/node1/meta-data") == 'instance-id: "node1"\n'
+    assert not lab.installs.memory.by_name
+    lab.text("/yaml/node1/user-data")
+    assert lab.state("node1") == "installing"
+    lab.installs.order("node1", Order.DISARM)
+    for name in ("user-data", "meta-data", "vendor-data", "network-config"):
+        assert "node1 is installed" in lab.refusal(f"/yaml/node1/{name}")
+
+
+def test_a_loop_ends(lab: Lab) -> None:
+    lab.installs.rules = Rules(starts=2, start=120)
+    lab.write({"node1.toml": "once = true\nx = 1\n"})
+    for _ in range(2):
+        for _ in range(3):
+            lab.text("/pve/node1")
+        lab.installs.clock += 121
+    assert "node1 is exhausted" in lab.refusal("/pve/node1")
+    assert lab.state("node1") == "exhausted"
+    assert "after 2 starts" in lab.refusal("/pve/node1")
+
+
+def test_names_on_consoles_hold_nothing_that_a_script_or_terminal_obeys(lab: Lab) -> None:
+    lab.write({"default.ipxe": "#!ipxe\n# answer: once\nboot\n"})
+    target = "/ipxe?serial=${cmd}%3B%20%26%26%20'%C3%A4%22"
+    lab.text(target)
+    (remembered,) = lab.installs.memory.by_name.values()
+    lab.installs.order(remembered.record.name, Order.DISARM)
+    assert "echo ??cmd?? ?? ???" in lab.text(target)
+
+
+def test_without_a_place_for_states_once_and_report_are_problems_of_their_documents(fleet: Fleet) -> None:
+    fleet.write({"node1.ks": KS, "node2.ks": "{{ report }}\n", "node3.ks": "lang C\n"})
+    problems = "\n".join(fleet.problems())
+    assert 'machine "node1" (ks): once needs' in problems
+    assert 'machine "node2" (ks): {{ report }} needs' in problems
+    assert "SERVICE_STATE_PATH" in problems
+    with pytest.raises(BrokenDocument):
+        fleet.text("/ks/node1")
+    assert fleet.text("/ks/node3") == "lang C\n"
+
+
+def test_with_a_place_for_states_they_are_none(lab: Lab) -> None:
+    lab.write({"node1.ks": KS, "node2.ks": "{{ report }}\n"})
+    assert lab.fleet.problems() == []
+
+
+def test_a_document_without_once_is_never_refused_and_asks_no_state(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.write({"node1.ks": "lang C\n"})
+    lab.installs.order("node1", Order.DISARM)
+
+    def fail() -> None:
+        raise AnswerError("asked")
+
+    monkeypatch.setattr(lab.installs, "current", fail)
+    assert lab.text("/ks/node1") == "lang C\n"

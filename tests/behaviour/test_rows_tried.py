@@ -1,0 +1,68 @@
+"""What check, diff and --explain do with rows of an inventory. Rules: docs/inventory.md#before-a-machine-asks."""
+
+from __future__ import annotations
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.differences import compare
+from answerd.answers.provenance import explained, origins
+from tests.support.fleet import Fleet
+
+FILES = {
+    "inventory.csv": "id,mac,role\nweb-01,98:fa:9b:50:d8:10,web\nlost-07,98:fa:9b:50:d8:11,tape\nown-02,,\n",
+    "groups/web.cfg": "# answer: match role=web\nlang {{ id }}\nserial {{ serial }}\n",
+    "groups/all.toml": 'members = ["web-01"]\nname = "{{ id }}"\nfixed = "{{ file | default(\'x\') }}"\n',
+    "own-02.ks": "lang {{ id }}\n",
+    "default.ks": "lang {{ id | default('none') }}\n",
+}
+
+
+def test_check_tries_each_row_in_each_format_that_a_document_claims_it_in(fleet: Fleet) -> None:
+    report = fleet.write(FILES).check()
+    assert report.problems == ()
+    assert report.rendered == 4  # web-01 as cfg and toml, own-02.ks, default.ks
+    notes = [note for note in report.notes if "csv" in note]
+    assert notes == [
+        "inventory.csv:2, web-01 (cfg): not tried whole, only a request has the fact 'serial'",
+        "inventory.csv:3: nothing but a default claims this row",
+    ]
+    assert not [note for note in report.notes if "selects by match" in note]
+
+
+def test_a_group_that_no_row_meets_is_named_as_not_tried(fleet: Fleet) -> None:
+    report = fleet.write({**FILES, "inventory.csv": "id,role\nlost-07,tape\n"}).check()
+    assert 'group "web" (cfg): selects by match, so it was not tried' in report.notes
+
+
+def test_what_fails_for_a_row_is_a_problem_that_names_it(fleet: Fleet) -> None:
+    report = fleet.write({**FILES, "groups/all.toml": 'members = ["web-01"]\nx = "{{ role | colons }}"\n'}).check()
+    (problem,) = report.problems
+    assert problem.startswith("inventory.csv:2, web-01 (toml): ")
+
+
+def test_a_value_from_a_row_has_the_place_of_the_row(fleet: Fleet) -> None:
+    catalogue = fleet.write(FILES).loader.catalogue
+    answer = fleet.ask("/pve/web-01")
+    found = {origin.key: origin.row for origin in origins(answer, catalogue.inventory)}
+    assert found == {"name": "inventory.csv:2", "fixed": None}
+    assert "inventory.csv:2" in explained(answer, catalogue.inventory).splitlines()[0]
+
+
+def test_braces_that_are_text_have_no_row(fleet: Fleet) -> None:
+    fleet.write({**FILES, "groups/all.toml": 'members = ["web-01"]\ntemplate = false\nname = "{{ id }}"\n'})
+    (origin,) = origins(fleet.ask("/pve/web-01"), fleet.loader.catalogue.inventory)
+    assert origin.row is None
+
+
+def differences(before: Catalogue, after: Catalogue) -> list[tuple[str, str]]:
+    """Whose answers differ, and how."""
+    return [(one.name, one.change) for one in compare(before, after).differences]
+
+
+def test_a_changed_row_is_a_changed_answer(fleet: Fleet) -> None:
+    before = fleet.write(FILES).loader.catalogue
+    text = FILES["inventory.csv"].replace(",tape", ",web").replace("web-01,98", "web-01 ,98")
+    assert differences(before, fleet.write({"inventory.csv": text}).loader.catalogue) == [("lost-07 (cfg)", "new")]
+    fleet.write({"inventory.csv": FILES["inventory.csv"], "groups/web.cfg": "# answer: match role=web\n{{ mac }}\n"})
+    before = fleet.loader.catalogue
+    text = FILES["inventory.csv"].replace("d8:10", "d8:20")
+    assert differences(before, fleet.write({"inventory.csv": text}).loader.catalogue) == [("web-01 (cfg)", "changed")]

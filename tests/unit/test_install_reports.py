@@ -1,0 +1,189 @@
+"""Reports as installers send them: what each body means, byte by byte where the installer's own bytes are known."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from answerd.installs.reports import LONGEST_KEPT_BODY, LONGEST_MESSAGE, Report, read_report
+from answerd.installs.states import Word
+
+FORM = [("content-type", "application/x-www-form-urlencoded")]
+JSON = [("content-type", "application/json")]
+
+
+def report(
+    body: bytes | str = b"", word: Word | None = None, query: str = "", headers: list[tuple[str, str]] | None = None
+) -> Report:
+    """A report with this body."""
+    sent = body.encode() if isinstance(body, str) else body
+    return read_report(word, query, headers or [], sent)
+
+
+PROXMOX: dict[str, Any] = {
+    "$schema": {"version": "1.2"},
+    "debian-version": "13.1",
+    "product": {"fullname": "Proxmox VE", "short": "pve", "version": "9.2.1"},
+    "iso": {"release": "9.2", "isorelease": "1"},
+    "kernel-version": {"sysname": "Linux", "release": "6.14.8-2-pve", "version": "#1 SMP", "machine": "x86_64"},
+    "boot-info": {"mode": "efi", "secureboot": True},
+    "cpu-info": {"cores": 8, "cpus": 16, "flags": "fpu", "hvm": True, "model": "Xeon", "sockets": 1},
+    "dmi": {"system": {"serial": "7ABC123", "uuid": "4c4c4544-0000-2010-8020-80c04f202020", "name": "R650"}},
+    "filesystem": "zfs (RAID1)",
+    "fqdn": "pve1.example.org",
+    "machine-id": "9f0c",
+    "reboot-mode": "reboot",
+    "disks": [{"size": 512110190592, "is-bootdisk": True, "udev-properties": {"ID_SERIAL": "x"}}],
+    "network-interfaces": [{"name": "eno1", "mac": "98:fa:9b:50:d8:10", "address": "192.0.2.5/24"}],
+    "ssh-public-host-keys": {"ecdsa": "ecdsa-sha2-nistp256 AAAA", "ed25519": "x", "rsa": "y"},
+    "token": "secret",
+}
+
+
+def without(*keys: str, **others: Any) -> str:
+    """Proxmox' webhook with differences, as another release sends it."""
+    return json.dumps({key: value for key, value in PROXMOX.items() if key not in keys} | others)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(without(), id="9.2.1, schema 1.2 with a token"),
+        pytest.param(without("token"), id="9.1"),
+        pytest.param(without("token", "reboot-mode", **{"$schema": {"version": "1.0"}}), id="8.4 without reboot-mode"),
+        pytest.param(without("$schema", "token", **{"$format-info": {"version": "1.0"}}), id="8.2.7 with $format-info"),
+        pytest.param(
+            without("debian-version", **{"machine-id": "unknown", "ssh-public-host-keys": {}, "disks": []}),
+            id="9.2.5 with what could not be gathered",
+        ),
+    ],
+)
+def test_proxmox_webhook_means_installed(body: str) -> None:
+    found = report(body, headers=[("content-type", "application/json; charset=utf-8")])
+    assert found.word is Word.INSTALLED
+    assert found.message == "Proxmox VE 9.2.1"
+
+
+def test_proxmox_request_for_an_answer_is_no_report_of_success() -> None:
+    asked = {
+        "$schema": {"version": "2.0"},
+        "product": {"fullname": "Proxmox VE", "product": "pve"},
+        "iso": {"release": "9.2", "isorelease": "1"},
+        "dmi": {"system": {"serial": "7ABC123"}},
+        "network_interfaces": [{"link": "eno1", "mac": "98:FA:9B:50:D8:10"}],
+    }
+    assert report(json.dumps(asked), headers=JSON).word is Word.PROGRESS
+
+
+def event(name: str, kind: str, **more: str) -> str:
+    """One of curtin's events, as subiquity sends it."""
+    sent = {"name": name, "description": "", "event_type": kind, "origin": "curtin", "timestamp": 1795271424}
+    return json.dumps({**sent, "level": "INFO", **more})
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        (
+            b'{"name": "subiquity/Install/install", "description": "", "event_type":"start", "origin": "curtin", '
+            b'"timestamp": 1795271424, "level": "INFO"}',
+            Word.PROGRESS,
+        ),
+        (
+            b'{"name": "subiquity/Install/install", "description": "Command failed", "event_type": "finish", '
+            b'"origin": "curtin", "timestamp": 1795271424, "level": "ERROR", "result": "FAIL"}',
+            Word.FAILED,
+        ),
+        (event("subiquity/Shutdown/shutdown", "start"), Word.INSTALLED),
+        (event("subiquity/Shutdown/shutdown", "finish", result="SUCCESS"), Word.PROGRESS),
+        (event("subiquity/Install/install", "finish", result="SUCCESS"), Word.PROGRESS),
+        (event("subiquity/Install/install/configure_apt", "finish", result="FAIL"), Word.PROGRESS),
+        (event("subiquity/Late/run", "finish", result="FAIL"), Word.FAILED),
+        (event("subiquity/Late/run", "finish", result="WARN"), Word.PROGRESS),
+        (event("subiquity/core_validation", "finish", result="FAIL"), Word.PROGRESS),
+        (event("subiquity/Error/1795271424", "error"), Word.FAILED),
+        (event("subiquity/Meta/status_GET", "start"), Word.PROGRESS),
+        (event("cmd-install/stage-curthooks", "warning"), Word.PROGRESS),
+    ],
+)
+def test_events_of_subiquity(body: bytes | str, word: Word) -> None:
+    found = report(body, headers=JSON)
+    assert found.word is word
+    assert found.says
+
+
+@pytest.mark.parametrize("kind", ["start", "finish", "error"])
+def test_cloud_inits_own_events_are_news(kind: str) -> None:
+    body = event("modules-final", kind, origin="cloudinit", result="FAIL", duration="1.0")
+    assert report(body).word is Word.PROGRESS  # cloud-init sends no Content-Type
+
+
+def test_phone_home_means_installed() -> None:
+    body = (
+        "pub_key_rsa=ssh-rsa+AAAAB3%0A&pub_key_ecdsa=N%2FA&pub_key_ed25519=ssh-ed25519+AAAA"
+        "&instance_id=iid-1&hostname=node1&fqdn=node1.example.org"
+    )
+    found = report(body, headers=FORM)
+    assert (found.word, found.message) == (Word.INSTALLED, "phone_home of node1")
+
+
+@pytest.mark.parametrize(
+    ("case", "word", "message", "percent"),
+    [
+        (report("state=installed&mac=52:54:00:11:22:33", headers=FORM), Word.INSTALLED, None, None),
+        (report(query="state=installed"), Word.INSTALLED, None, None),
+        (report(query="STATE=Failed&Reason=no%20disk"), Word.FAILED, "no disk", None),
+        (report("state=copied&message=files+are+there", headers=FORM), Word.COPIED, "files are there", None),
+        (report('{"state": "failed", "reason": "no disk"}', headers=JSON), Word.FAILED, "no disk", None),
+        (report('{"state": "failed", "reason": "no disk"}', headers=FORM), Word.FAILED, "no disk", None),
+        (report('{"state": "progress", "message": "half", "percent": 50}'), Word.PROGRESS, "half", 50.0),
+        (report("", Word.INSTALLED), Word.INSTALLED, None, None),
+        (report("reason=no+disk", Word.FAILED, headers=FORM), Word.FAILED, "no disk", None),
+        (report("message=packages&percent=42", Word.PROGRESS, headers=FORM), Word.PROGRESS, "packages", 42.0),
+        (report("", Word.PROGRESS, query="message=a%0Ab&percent=7.5%25"), Word.PROGRESS, "a b", 7.5),
+        (report("state=failed", Word.INSTALLED, headers=FORM), Word.INSTALLED, None, None),
+        (report("a line of a log"), Word.PROGRESS, "a line of a log", None),
+        (report("\r\n\n  first \nsecond", Word.FAILED), Word.FAILED, "first", None),
+        (report("the log, sent by curl -d", headers=FORM), Word.PROGRESS, "the log, sent by curl -d", None),
+        (report(query="state=sometimes"), Word.PROGRESS, None, None),
+        (report("", Word.PROGRESS, query="percent=101"), Word.PROGRESS, None, None),
+        (report("", Word.PROGRESS, query="percent=nan"), Word.PROGRESS, None, None),
+        (report("null"), Word.PROGRESS, "null", None),
+        (report("[1]"), Word.PROGRESS, None, None),
+        (report(b"\xff\xfe\n"), Word.PROGRESS, "\ufffd\ufffd", None),
+    ],
+)
+def test_forms_queries_json_and_plain_text(
+    case: Report, word: Word, message: str | None, percent: float | None
+) -> None:
+    assert (case.word, case.message, case.percent) == (word, message, percent)
+
+
+def test_the_query_goes_before_the_body() -> None:
+    found = report('{"message": "body"}', Word.PROGRESS, query="message=query")
+    assert found.message == "query"
+
+
+def test_what_is_kept_of_a_body_is_bounded() -> None:
+    found = report(b"x" * (LONGEST_KEPT_BODY + 1), Word.FAILED)
+    assert len(found.kept) == LONGEST_KEPT_BODY
+    assert found.message is not None
+    assert len(found.message) == LONGEST_MESSAGE + 1
+
+
+@given(
+    body=st.binary(max_size=200) | st.text(max_size=100).map(str.encode),
+    query=st.text(st.characters(max_codepoint=255), max_size=50),
+    word=st.none() | st.sampled_from(list(Word)),
+    headers=st.sampled_from([[], FORM, JSON]),
+)
+def test_no_request_is_too_odd_to_be_a_report(
+    body: bytes, query: str, word: Word | None, headers: list[tuple[str, str]]
+) -> None:
+    found = read_report(word, query, headers, body)
+    assert word is None or found.word is word
+    assert found.message is None or found.message.isprintable()

@@ -1,0 +1,483 @@
+"""The states of an install, walked to their end beside a slow and literal reading of docs/install-once.md."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from itertools import permutations, product
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from answerd.formats.once import Once
+from answerd.installs.states import (
+    GATES,
+    TRANSITIONS,
+    Asked,
+    Change,
+    Event,
+    Gate,
+    Opening,
+    Order,
+    Ordered,
+    Outcome,
+    Record,
+    Refusal,
+    Reported,
+    Rules,
+    State,
+    Word,
+    is_silent,
+    step,
+)
+
+RULES = Rules(grace=2, start=2, starts=2, silence=4)
+
+
+# --- the literal reading ---------------------------------------------------------------------------------------------
+
+
+class Told(NamedTuple):
+    """One event as it came: everything that happened to a machine since its record was made."""
+
+    event: Event
+    given: bool
+
+
+class Oracle:
+    """Works out the state from all that ever happened, sentence by sentence, without keeping a state."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.attempt = 1
+        self.state = "new"
+        self.operator_armed = False
+        self.operator_disarmed = False
+        self.starts = 0
+        self.first_given: dict[str, float] = {}
+        self.reported_at = 0.0
+        self.changed_at = 0.0
+
+    def ask(self, asked: Asked) -> bool:
+        """Whether the document is given."""
+        if not self.is_open(asked):
+            return False
+        begins = False
+        if self.state in ("new", "armed", "failed"):
+            begins = asked.at >= self.changed_at
+        elif self.state in ("installing", "copied") and asked.document in self.first_given:
+            begins = asked.at - self.first_given[asked.document] > self.rules.start
+        if begins and self.starts + 1 > self.rules.starts:
+            if not asked.only_looks:
+                self.change("exhausted", asked.at)
+            return False
+        if asked.only_looks:
+            return True
+        if begins:
+            self.starts += 1
+            self.first_given = {}
+            if self.state != "copied":
+                self.change("installing", asked.at)
+        if self.state != "installed" or asked.at < self.reported_at:
+            self.first_given.setdefault(asked.document, asked.at)
+        return True
+
+    def is_open(self, asked: Asked) -> bool:
+        """The table of the two gates."""
+        if asked.once is Once.ARMED and not self.operator_armed:
+            return False
+        if asked.gate is Gate.LOADER:
+            return self.state in ("new", "armed", "installing", "failed")
+        if self.state == "installed":
+            if self.operator_disarmed or asked.document in self.first_given:
+                return False
+            return asked.at - self.reported_at <= self.rules.grace
+        return self.state != "exhausted"
+
+    def report(self, reported: Reported) -> None:
+        """Per start, ``installed`` beats ``failed`` beats ``copied``."""
+        if reported.attempt != self.attempt or reported.word is Word.PROGRESS:
+            return
+        if self.state in ("new", "armed"):
+            self.starts = max(self.starts, 1)
+        if reported.word is Word.INSTALLED and self.state != "installed":
+            self.change("installed", reported.at)
+            self.reported_at = self.changed_at
+        elif reported.word is Word.FAILED and self.state in ("new", "armed", "installing", "copied"):
+            self.change("failed" if self.starts < self.rules.starts else "exhausted", reported.at)
+        elif reported.word is Word.FAILED and self.state == "failed" and self.starts >= self.rules.starts:
+            self.change("exhausted", reported.at)
+        elif reported.word is Word.COPIED and self.state in ("new", "armed", "installing"):
+            self.change("copied", reported.at)
+
+    def order(self, ordered: Ordered) -> None:
+        """What an operator says."""
+        if ordered.order is Order.DISARM:
+            if not (self.state == "installed" and self.operator_disarmed):
+                self.state, self.changed_at = "installed", ordered.at
+            self.operator_disarmed = True
+            return
+        self.attempt += 1
+        self.operator_disarmed = False
+        self.first_given, self.starts = {}, 0
+        self.operator_armed = ordered.order is Order.ARM
+        self.state = "armed" if ordered.order is Order.ARM else "new"
+        self.changed_at = ordered.at if ordered.order is Order.ARM else 0.0
+
+    def change(self, state: str, at: float) -> None:
+        """Into another state."""
+        if state != self.state:
+            self.state, self.changed_at = state, max(at, self.changed_at)
+
+
+def both(record: Record, oracle: Oracle, event: Event, rules: Rules = RULES) -> Outcome:
+    """One event for the machine and for the oracle, which must agree."""
+    outcome = step(record, event, rules)
+    if isinstance(event, Asked):
+        assert (outcome.refusal is None) == oracle.ask(event), (record, event)
+    elif isinstance(event, Reported):
+        oracle.report(event)
+    else:
+        oracle.order(event)
+    after = outcome.record
+    assert (after.state.value, after.attempt) == (oracle.state, oracle.attempt), (record, event)
+    assert after.starts == oracle.starts, (record, event)
+    return outcome
+
+
+# --- the tables ------------------------------------------------------------------------------------------------------
+
+
+def test_every_change_is_defined_in_every_state() -> None:
+    assert set(TRANSITIONS) == set(GATES) == set(State)
+    for state in State:
+        assert set(TRANSITIONS[state]) == set(Change), state
+        assert set(GATES[state]) == set(Gate), state
+
+
+@pytest.mark.parametrize("state", State)
+def test_an_operator_leads_from_every_state_to_one(state: State) -> None:
+    assert TRANSITIONS[state][Change.ARM] is State.ARMED
+    assert TRANSITIONS[state][Change.DISARM] is State.INSTALLED
+    assert TRANSITIONS[state][Change.FORGET] is State.NEW
+
+
+def test_only_an_operator_leads_out_of_installed() -> None:
+    others = set(Change) - {Change.ARM, Change.FORGET}
+    assert {TRANSITIONS[State.INSTALLED][change] for change in others} == {State.INSTALLED}
+
+
+# --- every event in every state that can be reached ------------------------------------------------------------------
+
+DOCUMENTS = (
+    ("loader", Gate.LOADER, Once.ON),
+    ("answer", Gate.ANSWERS, Once.ON),
+    ("late", Gate.ANSWERS, Once.ON),
+    ("waits", Gate.ANSWERS, Once.ARMED),
+    ("loader that waits", Gate.LOADER, Once.ARMED),
+)
+AGES = 4
+"""Times further back than this make no difference: more than `RULES` speaks of."""
+
+
+def events_at(record: Record, now: float) -> list[Event]:
+    """Everything that may happen at a moment; what is written late happened a little before."""
+    asked = [
+        Asked(name, gate, once, at, looks)
+        for name, gate, once in DOCUMENTS
+        for at in (now, now - 1)
+        for looks in (False, True)
+    ]
+    attempts = {record.attempt, record.attempt - 1}
+    reported = [Reported(word, attempt, now) for word in Word for attempt in attempts]
+    return [*asked, *reported, *(Ordered(order, now) for order in Order)]
+
+
+def seen_from(record: Record, now: float) -> tuple[object, ...]:
+    """What of a record makes a difference from now on."""
+    ages = tuple(sorted((name, min(AGES, now - at)) for name, at in record.given.items()))
+    return (
+        record.state,
+        min(AGES, now - record.since),
+        record.was_armed,
+        record.by_operator,
+        record.starts,
+        ages,
+        record.attempt > 1,
+    )
+
+
+def closed_for_good(record: Record, asked: Asked) -> bool:
+    """Whether `GATES` calls the gate closed, the grace for what was given before or by an operator's word apart."""
+    opening = GATES[record.state][asked.gate]
+    used = record.by_operator or asked.document in record.given or asked.at - record.since > RULES.grace
+    return opening is Opening.CLOSED or (opening is Opening.GRACE and used)
+
+
+def oracle_of(record: Record) -> Oracle:
+    """The oracle, as far as a record goes."""
+    oracle = Oracle(RULES)
+    oracle.attempt, oracle.state = record.attempt, record.state.value
+    oracle.operator_armed, oracle.operator_disarmed = record.was_armed, record.by_operator
+    oracle.starts, oracle.first_given = record.starts, dict(record.given)
+    oracle.reported_at = oracle.changed_at = record.since
+    return oracle
+
+
+def test_every_event_in_every_state_that_can_be_reached_is_what_the_rules_say() -> None:
+    start = Record("node1", since=-AGES)
+    waiting, walked, transitions = deque([(start, 0.0)]), set(), 0
+    while waiting:
+        record, now = waiting.popleft()
+        key = seen_from(record, now)
+        if key in walked:
+            continue
+        walked.add(key)
+        waiting.append((record, now + 1))
+        for event in events_at(record, now):
+            transitions += 1
+            outcome = both(record, oracle_of(record), event)
+            after = outcome.record
+            if isinstance(event, Asked):
+                if closed_for_good(record, event):
+                    assert outcome.refusal is not None
+                if outcome.refusal is not None:
+                    assert isinstance(outcome.refusal, Refusal)
+                    assert after.state in (record.state, State.EXHAUSTED)
+                if event.only_looks:
+                    assert after == record
+            if record.state is State.INSTALLED and not isinstance(event, Ordered):
+                assert after.state is State.INSTALLED
+            assert after.starts <= RULES.starts
+            waiting.append((after, now))
+    assert {key[0] for key in walked} == set(State)
+    assert len(walked) > 500, len(walked)
+    assert transitions > 10_000, transitions
+
+
+# --- every order -----------------------------------------------------------------------------------------------------
+
+STRENGTH = [Word.PROGRESS, Word.COPIED, Word.FAILED, Word.INSTALLED]
+STATE_OF = {
+    Word.PROGRESS: State.INSTALLING,
+    Word.COPIED: State.COPIED,
+    Word.FAILED: State.FAILED,
+    Word.INSTALLED: State.INSTALLED,
+}
+
+
+@pytest.mark.parametrize("starts", [1, 5])
+def test_reports_of_a_start_lead_to_one_state_in_whatever_order_they_arrive(starts: int) -> None:
+    rules = replace(RULES, starts=starts)
+    installing = step(Record("node1"), Asked("ks", Gate.ANSWERS, Once.ON, 1), rules).record
+    assert installing.state is State.INSTALLING
+    for count in range(1, 6):
+        for words in product(Word, repeat=count):
+            record = installing
+            for at, word in enumerate(words):
+                record = step(record, Reported(word, 1, 2 + at), rules).record
+            expected = STATE_OF[max(words, key=STRENGTH.index)]
+            if expected is State.FAILED and starts == 1:
+                expected = State.EXHAUSTED
+            assert record.state is expected, words
+
+
+def test_five_events_in_every_order_some_twice_and_some_late() -> None:
+    """A start's events, each delivered once or twice and in every order: after ``installed`` nothing more is given at
+    a closed gate, whatever arrives behind it."""
+    happened: list[Event] = [
+        Asked("loader", Gate.LOADER, Once.ON, 1),
+        Asked("answer", Gate.ANSWERS, Once.ON, 2),
+        Reported(Word.COPIED, 1, 3),
+        Reported(Word.FAILED, 1, 4),
+        Reported(Word.INSTALLED, 1, 5),
+    ]
+    for size in range(1, 6):
+        for order in permutations(range(5), size):
+            for twice in (None, *order):
+                arrivals = [*order, *([twice] if twice is not None else [])]
+                record, oracle = Record("node1"), Oracle(RULES)
+                installed = False
+                for at in arrivals:
+                    outcome = both(record, oracle, happened[at])
+                    record = outcome.record
+                    installed |= happened[at] == happened[4]
+                    assert not installed or record.state is State.INSTALLED, arrivals
+                loader = step(record, Asked("loader", Gate.LOADER, Once.ON, 6), RULES)
+                assert (loader.refusal is not None) == (record.state not in (State.INSTALLING, State.FAILED))
+
+
+# --- long histories --------------------------------------------------------------------------------------------------
+
+_asks = st.builds(
+    lambda document, looks: (*document, looks), st.sampled_from(DOCUMENTS), st.sampled_from([False, False, True])
+)
+_steps = st.lists(
+    st.tuples(
+        st.sampled_from([0, 1, 1, 2, 3, 7]),
+        st.one_of(_asks, st.sampled_from(list(Word)), st.sampled_from(list(Order))),
+        st.booleans(),
+    ),
+    max_size=40,
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(steps=_steps, starts=st.integers(1, 3))
+def test_the_two_invariants_hold_in_every_history(
+    steps: list[tuple[int, tuple[str, Gate, Once, bool] | Word | Order, bool]], starts: int
+) -> None:
+    rules = replace(RULES, starts=starts)
+    record, oracle, now, since_installed = Record("node1"), Oracle(rules), 1.0, False
+    for passed, what, current in steps:
+        now += passed
+        event: Event
+        if isinstance(what, Word):
+            event = Reported(what, record.attempt if current else record.attempt - 1, now)
+        elif isinstance(what, Order):
+            event = Ordered(what, now)
+        else:
+            event = Asked(what[0], what[1], what[2], now, what[3])
+        outcome = both(record, oracle, event, rules)
+        if isinstance(event, Asked) and since_installed and outcome.refusal is None:
+            assert GATES[record.state][event.gate] is not Opening.CLOSED
+            assert record.state is State.INSTALLED
+            assert event.document not in record.given
+        if isinstance(event, Asked) and outcome.refusal is not None:
+            assert isinstance(outcome.refusal, Refusal)
+        if isinstance(event, Ordered):
+            since_installed = event.order is Order.DISARM
+        elif event.__class__ is Reported and event.word is Word.INSTALLED and event.attempt == record.attempt:
+            since_installed = True
+        record = outcome.record
+
+
+def test_a_loop_without_any_report_ends() -> None:
+    record, rules, given_to_it = Record("node1"), Rules(starts=3, start=120), 0
+    for boot in range(20):
+        for document, gate in (("ipxe", Gate.LOADER), ("ks", Gate.ANSWERS)):
+            outcome = step(record, Asked(document, gate, Once.ON, boot * 600.0), rules)
+            record, given_to_it = outcome.record, given_to_it + (outcome.refusal is None)
+    assert (record.state, record.starts, given_to_it) == (State.EXHAUSTED, 3, 6)
+
+
+# --- single sentences ------------------------------------------------------------------------------------------------
+
+_ks = Asked("ks", Gate.ANSWERS, Once.ON, 0)
+_ipxe = Asked("ipxe", Gate.LOADER, Once.ON, 0)
+
+
+def after(*events: Event, rules: Rules = RULES) -> Record:
+    """What a new machine is after events."""
+    record = Record("node1")
+    for event in events:
+        record = step(record, event, rules).record
+    return record
+
+
+def refused(record: Record, asked: Asked, at: float, rules: Rules = RULES) -> Refusal | None:
+    """The rule by which a document is refused at a time."""
+    return step(record, asked._replace(at=at), rules).refusal
+
+
+def test_grace_is_for_documents_that_were_not_given_before_the_report_again_and_again() -> None:
+    record = after(_ks, Reported(Word.INSTALLED, 1, 1))
+    assert refused(record, _ks, 1) is Refusal.INSTALLED
+    late = _ks._replace(document="first-boot")
+    for at in (1, 2, 3):
+        outcome = step(record, late._replace(at=at), RULES)
+        record = outcome.record
+        assert outcome.refusal is None
+    assert refused(record, late, 3.1) is Refusal.INSTALLED
+    assert refused(record, _ipxe, 1) is Refusal.INSTALLED
+
+
+def test_what_was_given_before_the_report_and_is_written_after_it_has_no_grace() -> None:
+    record = after(_ipxe, Reported(Word.INSTALLED, 1, 5), _ks._replace(at=4))
+    assert refused(record, _ks, 6) is Refusal.INSTALLED
+
+
+def test_there_is_no_grace_after_disarm() -> None:
+    record = after(_ipxe, Ordered(Order.DISARM, 1))
+    assert refused(record, _ks, 1) is Refusal.DISARMED
+    reported = after(_ipxe, Reported(Word.INSTALLED, 1, 1), Ordered(Order.DISARM, 1))
+    assert refused(reported, _ks, 1) is Refusal.DISARMED
+
+
+def test_a_document_that_waits_is_closed_in_every_attempt_that_no_arm_began() -> None:
+    waits = _ks._replace(once=Once.ARMED)
+    assert refused(Record("node1"), waits, 0) is Refusal.NOT_ARMED
+    assert refused(after(_ipxe), waits, 0) is Refusal.NOT_ARMED
+    assert refused(after(_ipxe, Reported(Word.FAILED, 1, 1)), waits, 1) is Refusal.NOT_ARMED
+    assert refused(after(Ordered(Order.ARM, 0)), waits, 0) is None
+    assert refused(after(Ordered(Order.ARM, 0), _ks._replace(at=1), Reported(Word.FAILED, 2, 1)), waits, 2) is None
+    assert refused(after(Ordered(Order.ARM, 0), Ordered(Order.FORGET, 1)), waits, 2) is Refusal.NOT_ARMED
+
+
+def test_a_new_start_forgets_what_was_given_and_one_giving_begins_at_most_one() -> None:
+    rules = Rules(start=120, starts=5)
+    record = after(_ipxe, _ks._replace(at=30), rules=rules)
+    assert record.starts == 1
+    record = step(record, _ipxe._replace(at=121), rules).record
+    assert (record.starts, set(record.given)) == (2, {"ipxe"})
+    record = step(record, _ks._replace(at=200), rules).record
+    assert record.starts == 2
+
+
+def test_a_file_that_the_service_makes_up_never_begins_a_start() -> None:
+    looks = _ks._replace(only_looks=True)
+    assert step(Record("node1"), looks, RULES) == Outcome(Record("node1"), None, counts=False)
+    last = after(_ks, Reported(Word.FAILED, 1, 1), _ks._replace(at=2))
+    outcome = step(last, looks._replace(at=9), RULES)
+    assert (outcome.refusal, outcome.record) == (Refusal.EXHAUSTED, last)
+
+
+def test_a_start_that_is_counted_in_copied_leaves_it_copied() -> None:
+    record = after(_ks, Reported(Word.COPIED, 1, 1), _ks._replace(at=5))
+    assert (record.state, record.starts) == (State.COPIED, 2)
+    assert step(record, _ks._replace(at=9), RULES).record.state is State.EXHAUSTED
+
+
+def test_a_late_installed_ends_exhausted() -> None:
+    record = after(_ks, Reported(Word.FAILED, 1, 1), _ks._replace(at=2), Reported(Word.FAILED, 1, 3))
+    assert record.state is State.EXHAUSTED
+    assert step(record, Reported(Word.COPIED, 1, 4), RULES).record.state is State.EXHAUSTED
+    assert step(record, Reported(Word.INSTALLED, 1, 4), RULES).record.state is State.INSTALLED
+
+
+def test_a_late_failure_of_an_earlier_start_is_outdone_by_the_success_that_follows() -> None:
+    record = after(_ks, _ks._replace(at=5), Reported(Word.FAILED, 1, 6), rules=Rules(start=2, starts=3))
+    assert record.state is State.FAILED
+    assert step(record, Reported(Word.INSTALLED, 1, 7), RULES).record.state is State.INSTALLED
+
+
+def test_silence_is_shown_until_the_machine_speaks_and_changes_nothing() -> None:
+    record = after(_ks)
+    assert not is_silent(record, 4, RULES)
+    assert is_silent(record, 4.1, RULES)
+    spoken = step(record, Reported(Word.PROGRESS, 1, 5, "packages", 42.0), RULES).record
+    assert not is_silent(spoken, 6, RULES)
+    assert (spoken.state, spoken.message, spoken.percent) == (State.INSTALLING, "packages", 42.0)
+    assert not is_silent(after(_ks, Reported(Word.INSTALLED, 1, 1)), 99, RULES)
+    assert not is_silent(after(Ordered(Order.ARM, 0)), 99, RULES)
+
+
+def test_a_report_of_another_attempt_changes_nothing() -> None:
+    record = after(_ks, Ordered(Order.ARM, 1), _ks._replace(at=2))
+    for word in Word:
+        for attempt in (1, 3):
+            assert step(record, Reported(word, attempt, 3, "late"), RULES) == Outcome(record, counts=False)
+
+
+def test_the_first_reason_of_a_failure_is_kept() -> None:
+    record = after(_ks, Reported(Word.FAILED, 1, 1, "no disk"), Reported(Word.FAILED, 1, 2, "install failed"))
+    assert record.message == "no disk"
+    assert step(record, Reported(Word.PROGRESS, 1, 3, "a line"), RULES).record.message == "no disk"
+    assert step(record, _ks._replace(at=4), RULES).record.message is None
+
+
+def test_what_was_given_before_an_arm_and_is_written_after_it_begins_no_start() -> None:
+    record = step(Record("node1"), Ordered(Order.ARM, 5), RULES).record
+    assert step(record, _ks._replace(at=4), RULES).record.state is State.ARMED
