@@ -16,6 +16,7 @@ from answerd.commands.remote import AdminApi
 from answerd.commands.terminal import coloured, counted, plain, print_json, progress, show_lines
 from answerd.config import read_config
 from answerd.documents import RawDocument
+from answerd.identity import printable
 from answerd.store import Author, StoreError, WritableStore, no_progress
 from answerd.store.opening import open_database
 from answerd.store.transfer import Directory, read_directory
@@ -89,6 +90,11 @@ def run(arguments: Arguments) -> int:
         for source, why in found.unreadable:
             print(plain(f"cannot be applied: {source}: {why}"), file=sys.stderr)
         raise CommandError(f"nothing was applied: {counted(len(found.unreadable), 'document')} cannot be read")
+    if arguments["--prune"] and not found.documents:
+        raise CommandError(
+            f"nothing was applied: {printable(name)} has no document, so --prune would remove all documents; is its "
+            "file system mounted?"
+        )
     try:
         return _apply(arguments, _target(arguments, found))
     except Refused as refused:

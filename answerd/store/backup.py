@@ -28,6 +28,7 @@ from answerd.store.transfer import (
     import_directory,
     import_found,
 )
+from answerd.store.writing import make_directories
 
 _DOCUMENT_TABLES = {"documents", "changes"}
 """The tables of a database that are no states of installs."""
@@ -64,13 +65,27 @@ def restore_database(path: str | Path, database: str | Path, *, force: bool = Fa
     In one transaction, while a service may use the database: it goes on with the new content. Return how many documents
     there are. Raises `StoreError`: the file is no backup, or the database is not empty and ``force`` is not given.
     """
-    target = SqliteStore(database)
-    if not force and not is_empty(target.path):
-        raise StoreError(f"the database {printable(str(database))} is not empty: --force replaces all that it holds")
-    with tempfile.TemporaryDirectory(prefix=".answerd-restore-", dir=target.path.parent) as scratch:
-        copy = checked_copy(path, scratch)
+    place = Path(database)
+    if not force and place.exists():
+        _refuse_full(SqliteStore(place))
+    try:
+        make_directories(place.absolute().parent)
+    except OSError as error:
+        shown = printable(str(error.filename or place))
+        raise StoreError(f"{shown} cannot be created: {error.strerror or error}") from None
+    with tempfile.TemporaryDirectory(prefix=".answerd-restore-", dir=place.absolute().parent) as scratch:
+        copy = checked_copy(path, scratch)  # first: what is no backup leaves no database behind
+        target = SqliteStore(place)
+        if not force:
+            _refuse_full(target)
         target.restore(copy.path)
         return len(copy.keys())
+
+
+def _refuse_full(target: SqliteStore) -> None:
+    if not is_empty(target.path):
+        shown = printable(str(target.path))
+        raise StoreError(f"the database {shown} is not empty: --force replaces all that it holds")
 
 
 def restore_directory(
