@@ -59,6 +59,9 @@ EXTRAS = {
         "types-tqdm",
         "types-xmltodict",
     ],
+    "browser": [
+        "playwright>=1.65,<2",  # drives Chromium in the tests of the console
+    ],
     "docs": [
         "mkdocs>=1.6.1,<2",  # builds the documentation as a site
         "mkdocs-material>=9.8,<10",

@@ -192,6 +192,9 @@ class Facts:
 
     def values_before_json(self, label: str) -> list[str]:
         """Return the values of a case-folded label that are not in a JSON body, each once."""
+        early = self._before_the_body()
+        if not self._form and len(early) <= _MANY:
+            return [value for name, value in early if name == label and value]
         return _kept(self._all_but_json().get(label, ()))
 
     @property

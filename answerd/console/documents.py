@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.line_diff import unified
+from answerd.console.adopting import cells_of, with_machine
 from answerd.console.asked import Asked, Reply, redirect
 from answerd.console.backend import KINDS, Backend, By, Consequences, Editing, NotSaved, Stored
+from answerd.console.listing import Listing, Listings, document_at, inventories_of, problems_of
+from answerd.console.marks import marks_of
 from answerd.console.rendering import counted, document_link, page
 from answerd.documents import Document, Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, first_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
+from answerd.inventory import file_of
 
 DOCUMENTS_SHOWN = 500
 NAMES_SHOWN = 20
@@ -38,26 +41,18 @@ class DocumentPages:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        self._listings = Listings()
 
     def documents(self, asked: Asked) -> Reply:
         """Return the list: groups, defaults and inventories, or the documents whose names hold the search."""
         catalogue, search, kind = self._backend.catalogue(), asked.get("q"), asked.get("kind")
-        wanted = search.casefold()
-        found = [
-            document
-            for document in catalogue.documents.values()
-            if (document.key.kind == kind if kind else search or document.key.kind is not Kind.MACHINE)
-            and wanted in document.key.identifier.casefold()
-        ]
-        found.sort(key=lambda document: (document.key.kind, document.key.identifier, document.key.format))
+        listing = self._listings.of(catalogue)
+        found = [*listing.found(kind, search)]
         inventories = [
             raw
-            for raw in _inventories(catalogue)
-            if kind in ("", Kind.INVENTORY.value) and wanted in raw.key.identifier.casefold()
+            for raw in inventories_of(catalogue)
+            if kind in ("", Kind.INVENTORY.value) and search.casefold() in raw.key.identifier.casefold()
         ]
-        extended = Counter(
-            (document.content.control.extends, document.key.format) for document in catalogue.documents.values()
-        )
         return Reply(
             page(
                 "documents",
@@ -69,7 +64,7 @@ class DocumentPages:
                 kinds=KINDS,
                 documents=[
                     *(_listed_inventory(catalogue, raw) for raw in inventories),
-                    *(_listed(document, extended) for document in found[:DOCUMENTS_SHOWN]),
+                    *(_listed(document, listing) for document in found[:DOCUMENTS_SHOWN]),
                 ],
                 more=max(0, len(found) - DOCUMENTS_SHOWN),
             )
@@ -79,8 +74,12 @@ class DocumentPages:
         """Return one document with its editor."""
         key = _key(asked.get("kind"), asked.get("name"), asked.get("format"))
         stored = self._stored(key) if key else None
+        if stored is None and key and key.kind is Kind.INVENTORY and asked.get("adopt") and self._backend.editing:
+            stored = Stored(key, "", "")
         if stored is None:
             return self._missing(asked)
+        if asked.get("adopt") and stored.key.kind is Kind.INVENTORY:
+            return self._adopting(asked, stored)
         return self._editor(asked, stored.key, stored.text, stored.etag)
 
     def new_document(self, asked: Asked) -> Reply:
@@ -140,14 +139,20 @@ class DocumentPages:
             return editing.save(key, text, etag, by)
         raise NotSaved("that is not something a document can be asked for")
 
+    def _adopting(self, asked: Asked, stored: Stored) -> Reply:
+        """Return the editor of an inventory with a row for a machine that nothing claims, not yet stored."""
+        installs, name = self._backend.installs, asked.get("adopt")
+        told = installs.unknown(name) if installs is not None else None
+        cells = cells_of(told["facts"]) if told is not None else {}
+        text = with_machine(file_of(stored.key.identifier), stored.text, cells)
+        message = f"A row for {name} is at the end, and not saved yet. Fill in the rest, preview, then save."
+        return self._editor(asked, stored.key, text, stored.etag, message=message, is_new=not stored.etag)
+
     def _stored(self, key: Key) -> Stored | None:
         if self._backend.editing is not None:
             return self._backend.editing.find(key)
-        catalogue = self._backend.catalogue()
-        for raw in (*catalogue.documents, *_inventories(catalogue)):
-            if raw.key.name == key.name:
-                return Stored(raw.key, raw.text, "")
-        return None
+        raw = document_at(self._backend.catalogue(), key)
+        return Stored(raw.key, raw.text, "") if raw is not None else None
 
     def _missing(self, asked: Asked) -> Reply:
         values = {"title": "No such document", "message": "It may have been removed since the list was made."}
@@ -168,7 +173,7 @@ class DocumentPages:
         is_new: bool = False,
         status: int = 200,
     ) -> Reply:
-        editing = self._backend.editing
+        editing, catalogue = self._backend.editing, self._backend.catalogue()
         body = page(
             "document",
             asked=asked,
@@ -178,7 +183,7 @@ class DocumentPages:
             extension=key.format,
             text=text,
             etag=etag,
-            marks=[],
+            marks=marks_of(key, self._sentences(key, message, problems, consequences)),
             is_new=is_new,
             kinds=KINDS,
             formats=(*FORMATS, INVENTORY_FORMAT),
@@ -189,10 +194,20 @@ class DocumentPages:
             failed=failed,
             other=other,
             note=asked.field("note"),
-            used_by=[] if is_new else _used_by(self._backend.catalogue(), key),
+            used_by=[] if is_new else _used_by(catalogue, self._listings.of(catalogue), key),
             history=editing.history(key) if editing is not None and not is_new else (),
         )
         return Reply(body, status)
+
+    def _sentences(
+        self, key: Key, message: str, problems: Sequence[str], consequences: Consequences | None
+    ) -> Sequence[str]:
+        """What is known to be wrong with the text of the editor: of a refusal, else of what is stored."""
+        if consequences is not None:
+            return (*consequences.problems, consequences.refused)
+        if message:
+            return (*problems, message)
+        return problems_of(self._backend.catalogue(), key)
 
 
 def _key(kind: str, name: str, extension: str) -> Key | None:
@@ -207,13 +222,6 @@ def _key(kind: str, name: str, extension: str) -> Key | None:
     return Key(Kind(kind), name, extension)
 
 
-def _inventories(catalogue: Catalogue) -> list[RawDocument]:
-    inventory = catalogue.inventory
-    if inventory is None:
-        return []
-    return sorted(inventory.tables.keys() | inventory.unreadable.keys(), key=lambda raw: raw.key)
-
-
 def _listed_inventory(catalogue: Catalogue, raw: RawDocument) -> Listed:
     inventory = catalogue.inventory
     table = inventory.tables.get(raw) if inventory is not None else None
@@ -223,7 +231,7 @@ def _listed_inventory(catalogue: Catalogue, raw: RawDocument) -> Listed:
     return Listed(raw.key.kind.value, raw.key.identifier, raw.key.format, "", claims, 0, faults + is_broken)
 
 
-def _listed(document: Document, extended: Counter[tuple[str | None, str]]) -> Listed:
+def _listed(document: Document, listing: Listing) -> Listed:
     key, control = document.key, document.content.control
     claims = [f"{len(control.members):,} members"] if control.members else []
     claims += [f"match {', '.join(criterion.label for criterion in control.match)}"] if control.match else []
@@ -233,21 +241,17 @@ def _listed(document: Document, extended: Counter[tuple[str | None, str]]) -> Li
         key.format,
         control.extends or "",
         " and ".join(claims),
-        extended[key.identifier, key.format] if key.kind is Kind.GROUP else 0,
+        len(listing.extending.get(key.name[1:], ())) if key.kind is Kind.GROUP else 0,
         len(document.problems),
     )
 
 
-def _used_by(catalogue: Catalogue, key: Key) -> list[tuple[str, str]]:
+def _used_by(catalogue: Catalogue, listing: Listing, key: Key) -> list[tuple[str, str]]:
     """Who extends a group, and whom it claims, as words and names."""
     if key.kind is not Kind.GROUP:
         return []
     found = []
-    extending = [
-        document.key.identifier or "default"
-        for document in catalogue.documents.values()
-        if document.key.format == key.format and document.content.control.extends == key.identifier
-    ]
+    extending = listing.extending.get(key.name[1:], ())
     if extending:
         found.append(("Extended by", first_of(extending, NAMES_SHOWN)))
     for document in catalogue.groups.get(key.name[1:], ()):

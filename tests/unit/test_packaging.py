@@ -112,8 +112,8 @@ def test_what_a_requirement_needs_is_pinned_too() -> None:
 @pytest.mark.parametrize(
     ("folder", "groups"),
     [
-        ("answerd", ("runtime", *sorted(set(DECLARED) - {"runtime", "test", "loadtest", "docs"}))),
-        ("tests", ("runtime", "test")),
+        ("answerd", ("runtime", *sorted(set(DECLARED) - {"runtime", "test", "loadtest", "docs", "browser"}))),
+        ("tests", ("runtime", "test", "browser")),
         ("loadtest", ("runtime", "loadtest", "test")),
         ("release", ("test", "docs")),
     ],

@@ -65,7 +65,7 @@ function mount(area) {
         theme,
         lintGutter(),
         EditorView.cspNonce.of(nonce),
-        EditorView.contentAttributes.of({ "aria-label": area.getAttribute("aria-label") || "Document" }),
+        EditorView.contentAttributes.of({ "aria-label": area.getAttribute("aria-label") || "Document", tabindex: "0" }),
         EditorState.readOnly.of(readOnly),
         EditorView.updateListener.of((update) => {
           if (update.docChanged) area.value = update.state.doc.toString();

@@ -1,0 +1,67 @@
+"""Fixtures of the tests in a browser: skipped where Playwright or Chromium is missing (docs/console.md#tests)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.console.browsing import chromium, start, window
+from tests.console.lab import Lab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+Open = Callable[..., AbstractContextManager["Page"]]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--every-size", action="store_true", help="judge each page in every width and colour scheme")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, once for all tests."""
+    if find_spec("playwright") is None:
+        pytest.skip("Playwright is not installed: pip install -c requirements.txt -e '.[browser]'")
+    if chromium() is None:
+        pytest.skip("Chromium is not installed: apt install chromium")
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+
+    with sync_playwright() as playwright:
+        browser = start(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def lab(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A lab in a database that tests only read."""
+    with Lab(tmp_path_factory.mktemp("lab")) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="session")
+def session(lab: Lab) -> str:
+    """Somebody's log-in."""
+    return lab.session()
+
+
+@pytest.fixture
+def opened(browser: Browser, lab: Lab, session: str) -> Open:
+    """Opens a window with the session."""
+
+    def open_window(**given: Any) -> AbstractContextManager[Page]:
+        return window(browser, lab, **{"session": session, **given})
+
+    return open_window
+
+
+@pytest.fixture
+def page(opened: Open) -> Iterator[Page]:
+    """A window of 1,024 pixels in the light scheme."""
+    with opened() as page:
+        yield page

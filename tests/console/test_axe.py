@@ -1,0 +1,57 @@
+"""Each page judged by axe-core, in both colour schemes and three widths. Rules: docs/console.md#pages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.console.lab import PAGES
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    Open = Callable[..., AbstractContextManager[Page]]
+
+VENDOR = Path(__file__).parent / "vendor"
+EVERY_SIZE = [(width, scheme) for width in (400, 1024, 1600) for scheme in ("light", "dark")]
+SOME_SIZES = [(400, "dark"), (1600, "light")]
+
+RUN = """async () => {
+  const found = await axe.run(document, {resultTypes: ["violations"]});
+  return found.violations.map((one) => [one.impact, one.id, one.nodes.map((node) => node.html.slice(0, 200))]);
+}"""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if {"width", "scheme"} <= set(metafunc.fixturenames):
+        sizes = EVERY_SIZE if metafunc.config.getoption("--every-size", default=False) else SOME_SIZES
+        metafunc.parametrize(("width", "scheme"), sizes)
+
+
+def test_axe_finds_nothing_serious(opened: Open, width: int, scheme: str) -> None:
+    axe = (VENDOR / "axe.min.js").read_text("utf-8")
+    findings = {}
+    with opened(width=width, scheme=scheme) as page:
+        for name, path in PAGES.items():
+            page.goto(path)
+            page.evaluate(axe)  # by the debugger, which the page's policy does not bind
+            findings[name] = [one for one in page.evaluate(RUN) if one[0] in ("serious", "critical")]
+        page.context.clear_cookies()
+        page.goto("/console/login")
+        page.evaluate(axe)
+        findings["log in"] = [one for one in page.evaluate(RUN) if one[0] in ("serious", "critical")]
+    assert {name: found for name, found in findings.items() if found} == {}
+
+
+def test_axe_is_the_file_that_was_made() -> None:
+    (entry,) = json.loads((VENDOR / "vendor.json").read_text("utf-8"))["files"]
+    content = (VENDOR / entry["file"]).read_bytes()
+    assert hashlib.sha256(content).hexdigest() == entry["sha256"]
+    assert [one["license"] for one in entry["packages"]] == ["MPL-2.0"]
+    assert "== axe-core\n" in (VENDOR / "LICENSES.txt").read_text("utf-8")

@@ -1,0 +1,156 @@
+"""Documents changed in a browser: previewed, saved, refused, met by another's change, restored, removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.console.browsing import window
+from tests.console.lab import RACK, Lab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+
+@pytest.fixture(scope="module")
+def written(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A lab that tests write to, each a document of its own."""
+    with Lab(tmp_path_factory.mktemp("written")) as lab:
+        yield lab
+
+
+@pytest.fixture
+def writer(browser: Browser, written: Lab) -> Iterator[Page]:
+    with window(browser, written, session=written.session()) as page:
+        yield page
+
+
+def page_of(name: str, kind: str = "machine", extension: str = "ks") -> str:
+    return f"/console/document?{urlencode({'kind': kind, 'name': name, 'format': extension})}"
+
+
+PASTE = """(editor, text) => {
+  const clipboardData = new DataTransfer();
+  clipboardData.setData("text/plain", text);
+  editor.dispatchEvent(new ClipboardEvent("paste", {clipboardData, bubbles: true, cancelable: true}));
+}"""
+
+
+def write(page: Page, text: str) -> None:
+    """Paste over all that the editor holds."""
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+a")
+    page.locator(".cm-content").evaluate(PASTE, text)
+
+
+def save(page: Page, text: str, note: str = "") -> None:
+    write(page, text)
+    page.get_by_label("Note").fill(note)
+    page.get_by_role("button", name="Save").click()
+
+
+def create(page: Page, name: str, text: str, extension: str = "ks") -> None:
+    page.goto("/console/documents")
+    page.get_by_role("link", name="New document").click()
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Format").select_option(extension)
+    save(page, text, "the first")
+    assert page.url.endswith(page_of(name, extension=extension))
+
+
+def stored(page: Page) -> str:
+    return page.locator("textarea").input_value()
+
+
+def test_a_document_is_written_changed_restored_and_removed(writer: Page) -> None:
+    create(writer, "one", "# first\n")
+    save(writer, "# second\n", "because of <b>reasons</b>")
+    assert stored(writer) == "# second\n"
+    history = writer.locator("section", has_text="History")
+    assert "because of <b>reasons</b>" in history.inner_text()
+    history.locator("summary").last.click()
+    history.get_by_role("button", name="Restore this version").last.click()
+    assert stored(writer) == "# first\n"
+    writer.once("dialog", lambda dialog: dialog.dismiss())
+    writer.get_by_role("button", name="Delete").click()
+    assert stored(writer) == "# first\n"
+    writer.once("dialog", lambda dialog: dialog.accept())
+    writer.get_by_role("button", name="Delete").click()
+    writer.wait_for_url("**/console/documents")
+    writer.goto(page_of("one"))
+    assert writer.get_by_role("heading", name="No such document").is_visible()
+
+
+def test_a_preview_shows_whose_answer_changes_and_stores_nothing(writer: Page) -> None:
+    where = page_of("rack-a", "group", "toml")
+    writer.goto(where)
+    write(writer, RACK.replace('"de"', '"fr"'))
+    writer.get_by_role("button", name="Preview what changes").click()
+    consequences = writer.get_by_role("region", name="What saving would change")
+    text = consequences.inner_text()
+    assert "3 answers" in text
+    assert '+keyboard = "fr"' in text
+    assert "swordfish1" not in text
+    assert '"fr"' in stored(writer)  # the text is kept for the save that follows
+    writer.goto(where)
+    assert stored(writer) == RACK
+
+
+def test_what_would_break_the_set_is_refused_and_the_text_is_kept(writer: Page) -> None:
+    create(writer, "two", "x = 1\n", "toml")
+    save(writer, 'extends = "nowhere"\n')
+    assert "nowhere" in writer.get_by_role("alert").inner_text()
+    assert stored(writer) == 'extends = "nowhere"\n'
+    writer.goto(page_of("two", extension="toml"))
+    assert stored(writer) == "x = 1\n"
+
+
+def test_a_problem_is_shown_at_its_line(writer: Page) -> None:
+    create(writer, "three", "x = 1\n", "toml")
+    save(writer, "x = 1\ny = = 2\n")
+    marker = writer.locator(".cm-gutter-lint .cm-lint-marker-error")
+    marker.first.wait_for()
+    line = writer.locator(".cm-line", has=writer.locator(".cm-lintRange-error"))
+    assert line.inner_text() == "y = = 2"
+
+
+def test_of_two_people_the_second_sees_the_text_of_the_first(browser: Browser, written: Lab, writer: Page) -> None:
+    create(writer, "four", "# one\n")
+    with window(browser, written, session=written.session()) as other:
+        other.goto(page_of("four"))
+        save(writer, "# of the first\n")
+        save(other, "# of the second\n")
+        difference = other.get_by_role("region", name="Difference between the stored text and yours").inner_text()
+        assert "-# of the first" in difference
+        assert "+# of the second" in difference
+        writer.goto(page_of("four"))
+        assert stored(writer) == "# of the first\n"
+        other.get_by_role("button", name="Save").click()  # seen: now it replaces what it was compared with
+        assert other.url.endswith(page_of("four"))
+        assert stored(other) == "# of the second\n"
+
+
+def test_without_scripts_a_document_is_written_as_well(browser: Browser, written: Lab) -> None:
+    with window(browser, written, session=written.session(), scripts=False) as page:
+        page.goto("/console/document/new")
+        page.get_by_label("Name").fill("five")
+        page.get_by_label("Format").select_option("ks")
+        page.locator("textarea").fill("# plain\n")
+        page.get_by_role("button", name="Save").click()
+        assert stored(page) == "# plain\n"
+
+
+def test_documents_of_a_directory_are_shown_and_not_changed(browser: Browser, tmp_path: Path) -> None:
+    with Lab(tmp_path, "files") as lab, window(browser, lab, session=lab.session()) as page:
+        page.goto("/console/documents")
+        assert page.get_by_role("link", name="New document").count() == 0
+        page.get_by_role("link", name="rack-a").click()
+        assert stored(page) == RACK
+        assert page.get_by_role("button", name="Save").count() == 0
+        page.locator(".cm-content").click()
+        page.keyboard.type("x")
+        assert stored(page) == RACK

@@ -1,0 +1,128 @@
+"""Text that wants to be markup, wherever somebody other than the operator can write: it stays text on every page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from tests.console.browsing import window
+from tests.console.lab import DOCUMENTS, Lab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Dialog, Page
+
+ELEMENT = "<img src=x onerror=alert(1)>"
+BREAKOUT = "\"'></textarea></script><script>alert(2)</script>"
+TEMPLATE = "{{7*7}}"
+
+HOSTILE = {
+    # A document: its text, and errors that quote a name of it.
+    "groups/evil.toml": f"members = ['evil-1']\n[global]\nmotd = '''{BREAKOUT}'''\n",
+    "groups/broken.toml": f"# {BREAKOUT}\nmembers = ['''{ELEMENT}''']\n",
+    "evil-2.ks": f"# {ELEMENT} {TEMPLATE}\nlang {BREAKOUT}\n",
+    # A row: each cell.
+    "inventory/evil.csv": f'id,mac,serial,note\nevil-3,00:00:5e:00:53:f0,"{ELEMENT}","{ELEMENT}"\n',
+    # A name that is none.
+    f"groups/{ELEMENT}.toml": "x = 1\n",
+}
+
+PAGES = (
+    "/console/",
+    "/console/machines",
+    "/console/machines?q=evil",
+    "/console/machine?id=evil-1",
+    "/console/machine?id=evil-2",
+    "/console/machine?id=evil-3",
+    "/console/documents",
+    "/console/documents?q=evil",
+    "/console/document?kind=group&name=evil&format=toml",
+    "/console/document?kind=group&name=broken&format=toml",
+    "/console/document?kind=inventory&name=evil&format=csv",
+    "/console/document?kind=machine&name=evil-2&format=ks",
+    "/console/try?path=/toml&query=id%3Devil-1",
+    "/console/check",
+    "/console/settings",
+)
+
+
+@pytest.fixture(scope="module")
+def hostile(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    home: Path = tmp_path_factory.mktemp("hostile")
+    with Lab(home, "files", {**DOCUMENTS, **HOSTILE}) as lab:
+        agent = {"User-Agent": f"{ELEMENT} {BREAKOUT} {TEMPLATE}", "X-System-Serial-Number": ELEMENT}
+        lab.service.get("/ks?id=evil-2&note=" + quote(ELEMENT), **agent)
+        lab.service.get(f"/ks?serial={quote(BREAKOUT)}", **agent)
+        yield lab
+
+
+@pytest.fixture
+def watched(browser: Browser, hostile: Lab) -> Iterator[Page]:
+    """A window that fails its test when a script of the text runs."""
+    with window(browser, hostile, session=hostile.session()) as page:
+        said: list[str] = []
+
+        def note(dialog: Dialog) -> None:
+            said.append(dialog.message)
+            dialog.dismiss()
+
+        page.on("dialog", note)
+        yield page
+        assert said == []
+
+
+def injected(page: Page) -> list[str]:
+    """What is an element and should not be: none of the console's pages has an image, or a script without a source."""
+    found: list[str] = page.evaluate(
+        "[...document.querySelectorAll('img, script:not([src]), [onerror], [onload]')].map((one) => one.outerHTML)"
+    )
+    return found
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_hostile_text_of_documents_rows_and_requests_is_no_markup(watched: Page, path: str) -> None:
+    reply = watched.goto(path)
+    assert reply is not None
+    assert reply.status == 200
+    assert injected(watched) == []
+    assert ">49<" not in watched.content()
+
+
+def test_the_hostile_text_is_there_to_be_seen(watched: Page) -> None:
+    """Else the test above would look at pages without it."""
+    watched.goto("/console/document?kind=group&name=evil&format=toml")
+    assert BREAKOUT in watched.locator("textarea").input_value()
+    watched.goto("/console/machine?id=evil-1")
+    assert BREAKOUT in watched.locator(".answer").first.inner_text()
+    watched.goto("/console/machine?id=evil-3")
+    assert ELEMENT in watched.locator("main").inner_text()
+    watched.goto("/console/")
+    assert ELEMENT in watched.locator("main").inner_text()
+
+
+@pytest.mark.parametrize("text", [ELEMENT, BREAKOUT + TEMPLATE, "javascript:alert(3)"])
+def test_hostile_text_of_an_address_is_no_markup(watched: Page, text: str) -> None:
+    names = (
+        "q",
+        "id",
+        "group",
+        "state",
+        "format",
+        "query",
+        "path",
+        "headers",
+        "body",
+        "name",
+        "kind",
+        "sort",
+        "replay",
+    )
+    query = urlencode(dict.fromkeys(names, text))
+    for page in ("", "machines", "machine", "documents", "document", "document/new", "try", text):
+        watched.goto(f"/console/{quote(page)}?{query}")
+        assert injected(watched) == []
+    watched.goto(f"/console/login?next={quote(text)}")
+    assert injected(watched) == []

@@ -1,0 +1,182 @@
+"""Every page in a browser: what it shows, by mouse, by keyboard, and without scripts. Rules: docs/console.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from answerd.server.bearer import FAILURES
+from tests.console.browsing import window
+from tests.console.lab import PAGES, TOKEN, Lab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    Open = Callable[..., AbstractContextManager[Page]]
+
+CONTENT: Mapping[str, str] = {
+    "now": "a.tile",
+    "machines": "tbody a[href='/console/machine?id=web-001']",
+    "machine": ".answer td",
+    "documents": "tbody a",
+    "document": "textarea:visible",
+    "try": ".answer td",
+    "settings": "tbody td",
+}
+"""What is there to be read on a page that has something to show."""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_shows_its_content_without_scripts(opened: Open, name: str) -> None:
+    with opened(scripts=False) as page:
+        page.goto(PAGES[name])
+        assert page.locator("h1").count() == 1
+        assert page.locator(CONTENT.get(name, "main")).first.is_visible()
+
+
+def test_no_page_scrolls_sideways_on_a_telephone(opened: Open) -> None:
+    wide = {}
+    with opened(width=400) as page:
+        for name, path in PAGES.items():
+            page.goto(path)
+            width = page.evaluate("document.documentElement.scrollWidth")
+            if width > 400:
+                wide[name] = width
+    assert wide == {}
+
+
+# --- getting in -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def visitor(opened: Open) -> Iterator[Page]:
+    """A window of somebody who has not logged in."""
+    with opened(session="") as page:
+        yield page
+
+
+def test_a_visitor_logs_in_goes_on_to_the_page_and_logs_out(visitor: Page) -> None:
+    visitor.goto("/console/check")
+    visitor.get_by_label("Token").fill("not the token")
+    visitor.get_by_role("button", name="Log in").click()
+    assert "not the token of this service" in visitor.get_by_role("alert").inner_text()
+    visitor.get_by_label("Token").fill(TOKEN)
+    visitor.get_by_role("button", name="Log in").click()
+    assert visitor.url.endswith("/console/check")
+    visitor.get_by_role("button", name="Log out").click()
+    visitor.goto("/console/machines")
+    assert "/console/login" in visitor.url
+
+
+def test_an_address_that_guesses_is_blocked_and_sees_for_how_long(browser: Browser, tmp_path: Path) -> None:
+    with Lab(tmp_path) as lab, window(browser, lab) as page:
+        page.goto("/console/login")
+        for _ in range(FAILURES):
+            page.get_by_label("Token").fill("not the token")
+            page.get_by_role("button", name="Log in").click()
+        page.get_by_label("Token").fill(TOKEN)
+        page.get_by_role("button", name="Log in").click()
+        assert re.search(r"Try again in \d+ s", page.get_by_role("alert").inner_text())
+
+
+# --- looking ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_search_is_in_the_address_and_leads_to_a_machine(page: Page) -> None:
+    page.goto("/console/machines")
+    page.get_by_label("Search").fill("web-00")
+    page.get_by_role("button", name="Show").click()
+    assert "q=web-00" in page.url
+    assert "9 machines" in page.locator(".head").inner_text()
+    page.get_by_role("link", name="Machine", exact=True).click()
+    assert page.locator("tbody a").first.inner_text() == "web-009"
+    page.get_by_role("link", name="web-001").click()
+    assert page.locator("h1").inner_text() == "web-001"
+    assert "inventory.csv" in page.locator("main").inner_text()
+
+
+def test_an_answer_shows_where_its_lines_come_from_and_its_secrets_only_when_asked(page: Page) -> None:
+    page.goto("/console/machine?id=aabbccddee01")
+    line = page.locator(".answer tr", has_text="keyboard")
+    assert re.search(r"rack-a.*:3", line.locator(".from").inner_text())
+    assert "swordfish1" not in page.content()
+    page.get_by_role("link", name="Show secrets").click()
+    assert "swordfish1" in page.locator(".answer").first.inner_text()
+
+
+def test_a_request_is_tried(page: Page) -> None:
+    page.goto("/console/try")
+    page.get_by_label("Path").fill("/proxmox")
+    page.get_by_label("Body").fill('{"mac": "aa:bb:cc:dd:ee:01"}')
+    page.get_by_role("button", name="Try").click()
+    assert "pve-31.example.com" in page.locator(".answer").inner_text()
+    page.get_by_label("Body").fill("{}")
+    page.get_by_role("button", name="Try").click()
+    assert page.get_by_role("heading", name="No answer").is_visible()
+
+
+def test_a_recorded_request_is_found_and_replayed(page: Page, lab: Lab) -> None:
+    lab.service.get("/ubuntu/user-data?id=web-002")
+    page.goto("/console/machine?id=web-002")
+    page.get_by_role("link", name="Replay").first.click()
+    assert page.get_by_label("Path").input_value() == "/ubuntu/user-data"
+    assert 'hostname: "web-002"' in page.locator(".answer").inner_text()
+
+
+# --- by keyboard ------------------------------------------------------------------------------------------------------
+
+
+def focused(page: Page) -> str:
+    """The text of what has the focus."""
+    text: str = page.evaluate(
+        "(document.activeElement.getAttribute('aria-label') || document.activeElement.innerText"
+        " || document.activeElement.name || '').trim()"
+    )
+    return text
+
+
+def tab_to(page: Page, wanted: str) -> None:
+    """Press Tab until something has the focus."""
+    seen = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        seen.append(focused(page))
+        if seen[-1] == wanted:
+            return
+    raise AssertionError(f"{wanted!r} is not among {seen}")
+
+
+def test_the_keyboard_alone_logs_in_finds_a_machine_and_tries_a_request(visitor: Page) -> None:
+    visitor.goto("/console/login")
+    visitor.locator("#token:focus").wait_for()
+    visitor.keyboard.type(TOKEN)
+    visitor.keyboard.press("Enter")
+    visitor.wait_for_url("**/console/")
+    visitor.keyboard.press("Tab")
+    assert focused(visitor) == "Skip to the content"
+    tab_to(visitor, "Machines")
+    visitor.keyboard.press("Enter")
+    visitor.wait_for_url("**/console/machines")
+    tab_to(visitor, "q")
+    visitor.keyboard.type("web-001")
+    visitor.keyboard.press("Enter")
+    visitor.wait_for_url("**q=web-001**")
+    tab_to(visitor, "web-001")
+    visitor.keyboard.press("Enter")
+    visitor.wait_for_url("**/console/machine?id=web-001")
+
+
+def test_the_editor_lets_the_keyboard_in_and_out(page: Page) -> None:
+    page.goto(PAGES["document"])
+    page.locator(".cm-content").wait_for()
+    tab_to(page, "Text of the document")
+    page.keyboard.type("#")
+    assert page.locator("textarea").input_value().startswith("#")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    assert focused(page) != "Text of the document"

@@ -1,0 +1,108 @@
+"""Installs over a real socket: what is acknowledged is in force everywhere and for good, and no token is shown."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from answerd.installs.tokens import fingerprint
+from tests.support.service import Service, run
+
+IPXE = "#!ipxe\n# answer: once\nkernel vmlinuz {{ report }}\n"
+HOST = {"Host": "answers.example.com:8000"}
+
+
+def url_in(text: str) -> str:
+    """The path of a report's URL in an answer."""
+    found = re.search(r"http://answers\.example\.com:8000(/report/[\w.-]+)", text)
+    assert found is not None, text
+    return found[1]
+
+
+def sent(method: str, path: str, *headers: str, body: str = "") -> bytes:
+    """A request as a client writes it."""
+    lines = [f"{method} {path} HTTP/1.1", "Host: answers.example.com:8000", *headers, "", body]
+    return "\r\n".join(lines).encode()
+
+
+def test_a_report_is_in_force_in_every_worker_and_survives_kill_9(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    settings = {"SERVICE_STATE_PATH": tmp_path / "state.db", "SERVICE_WORKERS": 2}
+    service = serving({f"node{n}.ipxe": IPXE for n in range(8)}, **settings)
+    for n in range(8):
+        report = url_in(service.send(sent("GET", f"/ipxe/node{n}")).text)
+        assert service.send(sent("POST", f"{report}/installed")).status == 200  # as curl -X POST sends it
+        for _ in range(4):
+            assert "exit 1" in service.send(sent("GET", f"/ipxe/node{n}")).text
+    os.kill(service.process.pid, signal.SIGKILL)
+    service.process.wait()
+    again = serving(None, **settings)
+    for n in range(8):
+        assert f"node{n} is installed" in again.send(sent("GET", f"/ipxe/node{n}")).text
+    assert not any("was made new" in line for line in again.log)
+
+
+def test_no_token_is_shown_and_the_statuses_of_reports(serving: Callable[..., Service], tmp_path: Path) -> None:
+    service = serving(
+        {"node1.ipxe": IPXE},
+        SERVICE_STATE_PATH=tmp_path / "state.db",
+        SERVICE_CAPTURE_DIR=tmp_path / "captures",
+        SERVICE_ALLOW="127.0.0.1/32",
+    )
+    service.wait_for_log("was made new")
+    report = url_in(service.send(sent("GET", "/ipxe/node1")).text)
+    token = report.rpartition("/")[2]
+    assert service.send(sent("HEAD", f"{report}/installed")).status == 200
+    assert "vmlinuz" in service.send(sent("GET", "/ipxe/node1")).text
+    refused = service.send(sent("PUT", f"{report}/installed", "Content-Length: 1", body="x"))
+    assert (refused.status, refused.headers["allow"]) == (405, "GET, POST")
+    unknown = service.send(sent("GET", f"{report}/done"))
+    assert unknown.status == 404
+    assert all(word in unknown.text for word in ("installed", "copied", "failed", "progress"))
+    too_large = service.send(sent("POST", f"{report}/failed", "Content-Length: 1048577"))
+    assert too_large.status == 413
+    assert service.send(sent("GET", "/report/abc/installed")).status == 404
+    assert service.send(sent("GET", f"/%72EPORT/{token}/INSTALLED")).text == "OK\n"
+    service.wait_for_log(f"/{fingerprint(token)}/INSTALLED .* 200 reported installed for node1")
+    assert not any(token in line for line in service.log)
+    captured = b"".join(path.read_bytes() for path in (tmp_path / "captures").iterdir())
+    assert token.encode() not in captured
+    history = run(
+        "install", "node1", SERVICE_STATE_PATH=tmp_path / "state.db", SERVICE_ANSWERS_DIR=tmp_path / "answers"
+    )
+    assert b"node1 is installed" in history.stdout
+    assert token.encode() not in history.stdout
+
+
+def test_a_state_file_that_vanishes_stops_reports_and_keeps_what_is_known(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    state = tmp_path / "state.db"
+    service = serving({"node1.ipxe": IPXE, "node2.ipxe": IPXE, "plain.ks": "lang C\n"}, SERVICE_STATE_PATH=state)
+    done, other = (url_in(service.send(sent("GET", f"/ipxe/node{n}")).text) for n in (1, 2))
+    assert service.send(sent("GET", f"{done}/installed")).status == 200
+    os.rename(state, tmp_path / "elsewhere.db")
+    service.wait_for_log("the states of installs cannot be read")
+    failed = service.send(sent("GET", f"{other}/installed"))
+    assert (failed.status, "could not be stored" in failed.text) == (500, True)
+    assert "node1 is installed" in service.send(sent("GET", "/ipxe/node1")).text
+    assert service.send(sent("GET", "/ks/plain")).status == 200
+    os.rename(tmp_path / "elsewhere.db", state)
+    service.wait_for_log("the states of installs can be read again")
+    assert service.send(sent("GET", f"{other}/installed")).status == 200
+
+
+def test_the_directory_of_the_state_file_must_exist(tmp_path: Path) -> None:
+    ended = run(
+        "serve",
+        SERVICE_ANSWERS_DIR=tmp_path,
+        SERVICE_LISTEN_ADDR="127.0.0.1:0",
+        SERVICE_STATE_PATH=tmp_path / "missing" / "state.db",
+    )
+    assert ended.returncode == 1
+    assert b"SERVICE_STATE_PATH" in ended.stderr
+    assert ended.stderr.count(b"\n") == 1
