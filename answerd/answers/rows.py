@@ -112,10 +112,16 @@ class Inventory:
         and rows with faults."""
         layouts = {self.tables[document].layout for document in documents if document in self.tables}
         found = [self.unreadable[document] for document in documents if document in self.unreadable]
-        for row, fault in self.faulty.items():
-            if row.layout in layouts and (before is None or row not in before.faulty):
-                found.append(f"{self.place(row)}: {fault}")
-        return sorted(found)
+        known = before.faulty if before is not None else {}
+        rows = [row for row in self.faulty if row.layout in layouts and row not in known]
+        first = [f"{source}:{line}: {fault}" for (source, line), fault in self._first_faults(rows)]
+        more = len(rows) - len(first)
+        return [*sorted(found), *first, *([f"and {more:,} more problems like these"] if more else [])]
+
+    def _first_faults(self, rows: Sequence[Row]) -> list[tuple[tuple[str, int], str]]:
+        """Return the places and faults of the first rows, by place; only the first of many are looked at."""
+        placed = [(self._place(row), self.faulty[row]) for row in rows[:_LOOKED_AT_FOR_PLACES]]
+        return sorted(placed)[:MOST_PROBLEMS]
 
     def place(self, row: Row) -> str:
         """Return where a row is: ``inventory.csv:17``."""

@@ -21,6 +21,9 @@ COMMENT = "#"
 MOST_COLUMNS = 16_384
 """Columns of a header, those without a name included: what a spreadsheet can hold."""
 
+LONGEST_ROW = 1_048_576
+"""Characters of a row, as spelled: a request reads the row that it has."""
+
 _BETWEEN_PAUSES = 500
 """Lines or quoted cells read between two pauses: 1 ms. Lines that are ignored count: a file may have nothing else."""
 
@@ -33,6 +36,9 @@ _QUOTED_OR_SEPARATOR = re.compile(rf"{_QUOTED_TEXT}|[{''.join(SEPARATORS)}]")
 
 def no_pause() -> None:
     """The pause of callers that serve no requests: do nothing."""
+
+
+_TOO_LONG = f"a row has more than {LONGEST_ROW:,} characters"
 
 
 class UnreadableError(Exception):
@@ -131,8 +137,8 @@ def records(
 ) -> Iterator[Record]:
     """Yield the records from a record's beginning on, without comments, blank lines and those of empty cells only.
 
-    Raises `UnreadableError` for a quote that stays open and for text after a closing quote. ``pause`` is called between
-    slices of a millisecond, also while nothing is yielded.
+    Raises `UnreadableError` for a quote that stays open, text after a closing quote and a row that is too long.
+    ``pause`` is called between slices of a millisecond, also while nothing is yielded.
     """
     length = len(text)
     ignored = syntax.blanks + syntax.separator
@@ -157,12 +163,16 @@ def records(
                 has_value = has_value or bool(cell.value)
                 if count % _BETWEEN_PAUSES == 0:
                     pause()
+                if end - start > LONGEST_ROW:
+                    raise UnreadableError(line, _TOO_LONG)
             if has_value:
                 yield Record(line, start, end)
             line_end = _LINE_END.match(text, end)
             line += lines_in(text, start, end) + 1
             at = line_end.end() if line_end else end
         else:
+            if end - start > LONGEST_ROW:
+                raise UnreadableError(line, _TOO_LONG)
             if found[1].strip(ignored):
                 yield Record(line, start, end)
             at, line = following, line + 1

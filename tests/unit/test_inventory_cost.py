@@ -12,7 +12,7 @@ from answerd.answers import rows as inventory_rows
 from answerd.answers.rows import Inventory, inventory_after
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
-from answerd.inventory.records import MOST_COLUMNS, UnreadableError, lines_in
+from answerd.inventory.records import LONGEST_ROW, MOST_COLUMNS, UnreadableError, lines_in
 from answerd.inventory.rows import MOST_ADDRESSES, Row, judged
 from answerd.inventory.table import read_table, table_after
 
@@ -155,3 +155,21 @@ def test_a_cell_of_too_many_addresses_is_a_fault() -> None:
 
     assert fault(MOST_ADDRESSES) is None
     assert fault(MOST_ADDRESSES + 1) == "column mac: a cell has more than 1,000 addresses"
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_row_that_is_too_long_is_not_read_by_requests(quote: str) -> None:
+    def read(size: int) -> int:
+        return len(read_table("inventory.csv", f"id,note\n# {'c' * size}\nx,{quote}{'a' * size}{quote}\n").rows)
+
+    assert read(LONGEST_ROW - len(f"x,{quote}{quote}")) == 1
+    with pytest.raises(UnreadableError, match="line 3: a row has more than 1,048,576 characters"):
+        read(LONGEST_ROW)
+
+
+def test_of_many_new_faults_the_first_are_told_and_the_others_counted() -> None:
+    inventory, document = inventory_of("id\n" + "a b\n" * 2_000)
+    said = inventory.new_faults(None, [document])
+    assert [sentence.split(":")[1] for sentence in said[:10]] == [str(line) for line in range(2, 12)]
+    assert said[10:] == ["and 1,990 more problems like these"]
+    assert inventory.new_faults(inventory, [document]) == []
