@@ -13,7 +13,9 @@ from wsgiref.types import WSGIApplication
 from answerd.answers.sources import Sources
 from answerd.config import Config
 from answerd.server.bearer import FailureBlock
+from answerd.server.installs import LiveInstalls
 from answerd.server.live_set import LiveAnswerSet
+from answerd.server.request_feed import RequestFeed
 from answerd.server.roles import AdminTokens
 from answerd.server.serving import Gate
 from answerd.server.write_guard import WriteGuard
@@ -25,7 +27,8 @@ class ConsoleParts:
     """The parts of a running service. ``guard`` is None for a store that only files are written to.
 
     ``problems`` gives those of the set in force. ``config`` gives the settings, which a signal may have changed.
-    ``api`` is the admin API, and ``api_gate`` its gate.
+    ``api`` is the admin API, and ``api_gate`` its gate. ``installs`` is None where there is no place for states;
+    ``feed`` has the last requests of all workers.
     """
 
     config: Callable[[], Config]
@@ -39,6 +42,8 @@ class ConsoleParts:
     problems: Callable[[], Sequence[str]]
     api: WSGIApplication
     api_gate: Gate
+    installs: LiveInstalls | None = None
+    feed: RequestFeed | None = None
 
 
 class ConsoleFactory(Protocol):
