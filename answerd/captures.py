@@ -1,7 +1,7 @@
-"""Captured requests: what one is on disk, writing it, reading it again (docs/captures.md).
+"""Captured requests: their files on disk, written and read again (docs/captures.md).
 
 A capture is two files: ``<UTC>-<peer>-<n>.body``, the body byte for byte, and the same name with ``.meta``, everything
-else as JSON. Knows those files. Must not know sockets or who asked for a capture.
+else as JSON. Knows those files. Must not know sockets or why a request is captured.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any
 from answerd.facts import Request
 
 MOST_CAPTURES = 1_000
-"""Captures that a directory may hold; for one more the oldest goes."""
+"""Captures that a directory may hold; another capture replaces the oldest."""
 
 LARGEST_META = 1_048_576
-"""Bytes of a ``.meta`` that is read: the longest request line and header block fit in several times over."""
+"""Bytes of a ``.meta`` that is read: several times the longest request line and header block."""
 
 LARGEST_BODY = 1_048_576
-"""Bytes of a ``.body`` that is read: the service takes no larger one."""
+"""Bytes of a ``.body`` that is read: the service accepts no larger body."""
 
 REDACTED = "(redacted)"
 _SECRET_HEADER = re.compile(r"authorization|cookie|token|secret|password|api[-_]?key", re.IGNORECASE)
@@ -40,10 +40,10 @@ class CaptureError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """One request as it came and what became of it.
+    """A request as it was received, and its outcome.
 
     ``time`` is UTC, ``2026-11-20T21:00:00Z``. ``request_line`` and header values are bytes as Latin-1 characters.
-    ``outcome`` is the status and the composition or reason, as the log has them.
+    ``outcome`` is the status and the composition or reason, as in the log.
     """
 
     time: str
@@ -55,7 +55,7 @@ class Capture:
 
     @property
     def request(self) -> Request:
-        """The request, to be resolved again. Raises `CaptureError` when its request line is none."""
+        """Return the request, to be resolved again. Raises `CaptureError` when its request line is not valid."""
         line = _REQUEST_LINE.match(self.request_line)
         if not line:
             raise CaptureError(f"{self.request_line!r} is no request line")
@@ -70,19 +70,19 @@ def make_directory(directory: Path) -> None:
 
 
 class Shelf:
-    """A directory of captures that is written to, by several processes at once: a lock on it lets in one at a time.
+    """A directory of captures that several processes write to: a lock on it admits one at a time.
 
-    What is in it is looked up for each capture, so that it never holds more than `MOST_CAPTURES`.
+    The directory is listed for each capture, so that it never holds more than `MOST_CAPTURES`.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        # The captures that were there when it was last full, oldest first: all that came since are younger.
+        # The captures that were there when it was last full, oldest first: all later captures are younger.
         self._oldest: deque[str] = deque()
 
     def write(self, capture: Capture) -> Path:
-        """Write one capture, and remove the oldest where there is no room; the name of its ``.meta``. Raises OSError;
-        then nothing is left of it. Waits while another process writes."""
+        """Write a capture, and remove the oldest where there is no room; return the name of its ``.meta``. Raises
+        OSError; then nothing is left of it. Waits while another process writes."""
         handle = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -90,7 +90,7 @@ class Shelf:
             self._make_room(stems)
             return self._write(capture, stems)
         finally:
-            # In a thread of gevent's pool, gevent's os.close leaves what is no regular file open for ever.
+            # In a thread of gevent's pool, gevent's os.close never closes what is no regular file.
             os.closerange(handle, handle + 1)
 
     def _make_room(self, stems: set[str]) -> None:
@@ -104,7 +104,7 @@ class Shelf:
                 (self.directory / f"{stem}.body").unlink(missing_ok=True)
 
     def age(self, stem: str) -> tuple[int, str]:
-        """When a capture was written, in nanoseconds, and its name; 0 for one that is gone."""
+        """Return when a capture was written, in nanoseconds, and its name; 0 for a capture that was removed."""
         for suffix in (".meta", ".body"):
             try:
                 return (self.directory / f"{stem}{suffix}").stat().st_mtime_ns, stem
@@ -127,7 +127,7 @@ class Shelf:
 
 
 def _stems(names: Iterable[str]) -> set[str]:
-    """The captures of a directory by the names of its files; a body whose ``.meta`` was never written is one too."""
+    """Return the captures of a directory from the names of its files, including bodies without a ``.meta``."""
     parts = [name.rpartition(".") for name in names]
     return {
         stem for stem, _, suffix in parts if stem and (suffix == "meta" or (suffix == "body" and _NAME.match(stem)))
@@ -158,12 +158,12 @@ def _meta(capture: Capture) -> str:
 
 
 def read(meta: Path) -> Capture:
-    """The capture whose ``.meta`` file this is. Raises `CaptureError` naming what is wrong and where."""
+    """Return the capture of a ``.meta`` file. Raises `CaptureError` with what is wrong and where."""
     if meta.suffix == ".body":
         raise CaptureError(f"{meta} is the body of a capture: name its .meta file")
     try:
-        told: Any = json.loads(_content(meta, LARGEST_META).decode())
-        capture, size = _capture(told)
+        content: Any = json.loads(_content(meta, LARGEST_META).decode())
+        capture, size = _capture(content)
     except (ValueError, KeyError, TypeError, RecursionError):
         raise CaptureError(f"{meta} is no capture: name a .meta file from SERVICE_CAPTURE_DIR") from None
     body = _content(meta.with_suffix(".body"), LARGEST_BODY)
@@ -173,9 +173,9 @@ def read(meta: Path) -> Capture:
 
 
 def _content(path: Path, most: int) -> bytes:
-    """A file's bytes. Raises `CaptureError` for one that is no file, cannot be read or is larger than any capture."""
+    """Return a file's bytes. Raises `CaptureError` where it is no regular file, cannot be read or is too large."""
     try:
-        if not path.is_file():  # a pipe or a device would be waited for
+        if not path.is_file():  # reading a pipe or a device would block
             raise CaptureError(f"{path} cannot be read: {'it is no file' if path.exists() else 'there is none'}")
         with path.open("rb") as file:
             content = file.read(most + 1)
@@ -188,11 +188,12 @@ def _content(path: Path, most: int) -> bytes:
     return content
 
 
-def _capture(told: Any) -> tuple[Capture, int]:
-    """What a ``.meta`` tells, without the body, and the body's size. Raises ValueError, KeyError or TypeError."""
-    texts = [told[key] for key in ("time", "peer", "request", "outcome")]
-    headers = [(name, value) for name, value in told["headers"]]
-    size = told["body_bytes"]
+def _capture(content: Any) -> tuple[Capture, int]:
+    """Return the content of a ``.meta`` without the body, and the body's size. Raises ValueError, KeyError or
+    TypeError."""
+    texts = [content[key] for key in ("time", "peer", "request", "outcome")]
+    headers = [(name, value) for name, value in content["headers"]]
+    size = content["body_bytes"]
     if not all(isinstance(text, str) for text in (*texts, *sum(headers, ()))) or type(size) is not int:
         raise TypeError
     for text in (texts[2], *sum(headers, ())):
@@ -204,7 +205,7 @@ def _capture(told: Any) -> tuple[Capture, int]:
 
 
 def newest_first(directory: Path) -> Iterator[tuple[str, Capture | CaptureError]]:
-    """The captures of a directory by name, or why one cannot be read. Raises OSError for the directory."""
+    """Yield the captures of a directory by name, or why a capture cannot be read. Raises OSError for the directory."""
     shelf = Shelf(directory)
     stems = [name.removesuffix(".meta") for name in os.listdir(directory) if name.endswith(".meta")]
     for meta in (directory / f"{stem}.meta" for stem in sorted(stems, key=shelf.age, reverse=True)):

@@ -1,9 +1,9 @@
-"""Every answer before anybody asks: the set's problems, and each machine and member rendered and judged.
+"""Every answer before any request: the set's problems, and each machine and member rendered and judged.
 
 Rules: docs/check.md, docs/cli.md.
 
-``answerd check`` and ``GET /check`` both come here. It renders with the same `resolve` as the server, from a machine's
-identity alone, so what needs a fact that only a request brings is a note and not a failure.
+Used by ``answerd check`` and ``GET /check``. It renders with the same `resolve` as the server, from a machine's
+identity alone, so a missing fact that only a request has is a note and not a failure.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from answerd.inventory.rows import notes as row_notes
 from answerd.validators import TOOL_OF_FORMAT, Finding, Tools, Verdict, validate
 
 Spread = Callable[[list[tuple[str, str]]], Iterable[Verdict]]
-"""Texts with their extensions to the verdicts on them."""
+"""Judges texts with their extensions; returns their verdicts."""
 
 WORTH_SPREADING = 500
-"""Texts from which on other processes are worth their start: pykickstart takes 4 ms a text."""
+"""The number of texts from which on other processes are worth starting: pykickstart takes 4 ms for each."""
 
 TOOL_RUNS = 8
-"""Answers of one format that are handed to the installers' own tools: each run costs a process, up to a second."""
+"""Answers of a format that are checked with the installers' own tools: each run costs a process, up to a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """What a check found, sorted. ``problems`` fail it, ``notes`` do not. ``rendered`` counts the answers tried.
 
-    ``machines`` has the names of the machines that a sentence hits, where they are known; a default is the name "".
+    ``machines`` has the names of the affected machines, where they are known; a default has the name "".
     """
 
     problems: tuple[str, ...]
@@ -66,16 +66,16 @@ def check(
 ) -> Report:
     """Try everything that can be tried without a request.
 
-    ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` is told how many answers
-    of how many are done; ``pause`` is called now and then, so that a server can answer requests meanwhile. ``spread``
-    judges many texts by the built-in rules, in their order: who has several processors may use them. ``sources`` fill
-    answers beside the facts, and change no state.
+    ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` gets the number of
+    answers that are done and the total; ``pause`` is called regularly, so that a server can answer requests in between.
+    ``spread`` judges many texts by the built-in rules, in their order, for example on several processors. ``sources``
+    fill answers beside the facts, and change no state.
     """
     found = of_documents(catalogue, pause)
     found.problems.update(load_problems(catalogue, pause), sources.problems())
     of_rows = list(row_cases(catalogue, pause))
     untried = _untried(catalogue, {group for of_row in of_rows for group in of_row.groups})
-    found.notes.update(_standing_notes(catalogue, untried), _row_notes(catalogue, of_rows))
+    found.notes.update(_untried_notes(catalogue, untried), _row_notes(catalogue, of_rows))
     tried = [*check_cases(catalogue), *(case for of_row in of_rows for case in of_row.cases)]
     installs = _SilentInstalls()
     labels = MissingLabels(catalogue)
@@ -85,7 +85,7 @@ def check(
         installs.take(trial.identifier, answer)
     found.notes.update(installs.notes())
     for group in untried:
-        with suppress(AnswerError):  # a problem of the set already
+        with suppress(AnswerError):  # reported as a problem of the set
             labels.take_untried(catalogue.chain(group))
     labels.report(found)
     judge = _Judge(Tools.find() if tools is None else tools, catalogue)
@@ -106,7 +106,7 @@ def check(
 
 
 class _SilentInstalls:
-    """Which documents with ``once`` install machines that have no way to say that they are done."""
+    """The documents with ``once`` that install machines which cannot report that they are done."""
 
     def __init__(self) -> None:
         self._machines: dict[Document, set[str]] = {}
@@ -134,7 +134,7 @@ class _SilentInstalls:
 
 @dataclass(frozen=True, slots=True)
 class _Rendering:
-    """What answers are made of. What cannot be made is filed in ``found``."""
+    """What answers are made of. An answer that cannot be made is recorded in ``found``."""
 
     catalogue: Catalogue
     sources: Sources
@@ -153,12 +153,12 @@ class _Rendering:
             elif lacking := self._lacking(trial):
                 found.notes.add(f"{trial.label}: not tried whole, only a request has {lacking}")
         except AnswerError as error:
-            # What the set's own problems say already is not said again for each machine that meets it.
+            # A problem of the set is not repeated for each machine that it affects.
             _file(found, error.reason if error.reason in found.problems else f"{trial.label}: {error.reason}", trial)
         return None
 
     def _lacking(self, trial: CheckCase) -> str:
-        """Return the labels that only a request to this machine can bring, in words; empty where there is none."""
+        """Return the labels that only a request of this machine can have, in words; empty where there are none."""
         catalogue = self.catalogue
         facts = trial.facts if catalogue.inventory is None else catalogue.inventory.facts(trial.facts)
         selection = select(catalogue, question_of(facts, trial.extensions, trial.assumed))
@@ -168,7 +168,7 @@ class _Rendering:
             try:
                 return values.first(label) is not None
             except CannotFill as error:
-                if not error.missing:  # a secret that is missing is a problem, whatever else the answer lacks
+                if not error.missing:  # a missing secret is a problem, whatever else the answer lacks
                     _file(self.found, f"{trial.label}: {error.reason}", trial)
                 return not error.missing
 
@@ -177,13 +177,13 @@ class _Rendering:
 
 
 def _file(found: Oversights, sentence: str, trial: CheckCase) -> None:
-    """File a problem, and the machine that it hits."""
+    """Record a problem, and the machine that it affects."""
     found.problems.add(sentence)
     found.machines[sentence].add(trial.identifier)
 
 
 def _untried(catalogue: Catalogue, tried_with_rows: Collection[Document]) -> list[Document]:
-    """Return the groups whose answers are not tried, because only requests can tell whom they claim."""
+    """Return the groups whose answers are not tried, because their claims depend on requests."""
     return [
         document
         for document in catalogue.documents.values()
@@ -194,7 +194,7 @@ def _untried(catalogue: Catalogue, tried_with_rows: Collection[Document]) -> lis
     ]
 
 
-def _standing_notes(catalogue: Catalogue, untried: Iterable[Document]) -> Iterator[str]:
+def _untried_notes(catalogue: Catalogue, untried: Iterable[Document]) -> Iterator[str]:
     """Yield what is not tried, or cannot be claimed by every request."""
     for group in untried:
         yield f"{group.key}: selects by match, so it was not tried"
@@ -217,21 +217,21 @@ def _row_notes(catalogue: Catalogue, of_rows: Iterable[RowCase]) -> Iterator[str
 
 
 def _name_of(answer: Answer) -> tuple[str, bytes]:
-    """What makes two answers one to a judge."""
+    """Return what makes two answers equal for a judge."""
     return answer.format.extension, hashlib.sha256(answer.body).digest()
 
 
 def built_in_verdict(answer: tuple[str, str]) -> Verdict:
-    """The verdict on a text and its extension by the built-in rules; a function that another process can be given."""
+    """Return the verdict on a text and its extension by the built-in rules. Can be called in another process."""
     return validate(*answer, tools=Tools.none())
 
 
 class _Judge:
-    """The validators, with what they have to say about themselves collected in ``notes``."""
+    """The validators, with notes about themselves collected in ``notes``."""
 
     def __init__(self, tools: Tools, catalogue: Catalogue) -> None:
-        """The catalogue's ``elsewhere`` runs the built-in rules, which may take long. Programs are started here: that
-        needs the loop."""
+        """The catalogue's ``elsewhere`` runs the built-in rules, which may take long. Programs are started here,
+        because that needs the event loop."""
         self.tools = tools
         self.apart = catalogue.elsewhere
         self.inventory = catalogue.inventory
@@ -240,12 +240,12 @@ class _Judge:
         self._verdicts: dict[tuple[str, bytes], Verdict] = {}
 
     def verdict(self, answer: Answer) -> Verdict:
-        """What an installer would say to the answer. Answers with one text are judged once."""
+        """Return what an installer would say to the answer. Answers with the same text are judged once."""
         name = _name_of(answer)
         return self._verdicts.get(name) or self._keep(name, self._judged(name[0], answer.body.decode()))
 
     def judge_ahead(self, answers: list[Answer], spread: Spread) -> None:
-        """Judge what no tool will be asked about, all at once; what is left is judged when its turn comes."""
+        """Judge everything that needs no tool, all together; the rest is judged when it is needed."""
         seen: dict[str, int] = {}
         pending: dict[tuple[str, bytes], str] = {}
         for answer in answers:
@@ -278,9 +278,9 @@ class _Judge:
         self.notes.add(f"{extension}: {tool} was asked about {TOOL_RUNS} answers only")
 
     def placed(self, findings: tuple[Finding, ...], answer: Answer) -> list[str]:
-        """Findings with the document and line that each is about."""
+        """Return findings with the document and line that each is about."""
         if not findings:
             return []
-        found = origins(answer, self.inventory, standing=not all(finding.path for finding in findings))
+        found = origins(answer, self.inventory, with_lines=not all(finding.path for finding in findings))
         placing = Placing(answer, found)
         return [placing.placed(finding.message, finding.path, finding.line) for finding in findings]

@@ -1,6 +1,6 @@
-"""Documents: what a store hands out, and what one document is once it is read (docs/merging.md#control-keys).
+"""Documents: what a store returns, and what one document contains once it is read (docs/merging.md#control-keys).
 
-A `RawDocument` is text and a name; a `Document` is that text understood, each at most once. Nothing here knows the
+A `RawDocument` is text and a name; a `Document` is that text understood, parsed at most once. Nothing here knows the
 other documents: what follows from several of them together is the catalogue's.
 """
 
@@ -21,7 +21,8 @@ from answerd.identity import Kind, brief, identifier_fault, identity, printable
 BYTE_ORDER_MARK = "\ufeff"
 
 LARGE_TEXT = 8_192
-"""Characters of a text that take some 10 milliseconds to be read: who has others waiting does that elsewhere."""
+"""Characters of a text that take some 10 milliseconds to read: a caller that other work waits for reads it
+elsewhere."""
 
 _T = TypeVar("_T")
 
@@ -30,7 +31,7 @@ class Elsewhere(Protocol):
     """Runs long work where it delays no request."""
 
     def __call__(self, work: Callable[[], _T]) -> _T:
-        """What the work returns, or raises."""
+        """Return the work's result, or raise its exception."""
 
 
 def here(work: Callable[[], _T]) -> _T:
@@ -46,7 +47,7 @@ class Key(NamedTuple):
     format: str
 
     def __str__(self) -> str:
-        """As problems name it: ``machine "98fa9b50d810" (toml)``."""
+        """Return it as problems name it: ``machine "98fa9b50d810" (toml)``."""
         name = f' "{printable(self.identifier)}"' if self.kind is not Kind.DEFAULT else ""
         return f"{self.kind}{name} ({self.format})"
 
@@ -57,7 +58,7 @@ class Key(NamedTuple):
 
     @property
     def fault(self) -> str | None:
-        """What is wrong with its identifier; None when nothing is."""
+        """Return what is wrong with its identifier; None when nothing is wrong."""
         if self.kind is Kind.DEFAULT:
             return "a default has no identifier" if self.identifier else None
         return identifier_fault(self.kind, self.identifier)
@@ -65,11 +66,11 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RawDocument:
-    """One document as a store holds it. The same object for as long as its text does not change.
+    """A document as a store holds it. The same object for as long as its text does not change.
 
     ``text`` is exactly what was written. ``fault`` says why it could not be read; then ``text`` is empty, and
     ``fault_line`` is the line at fault, where there is one. ``source`` is its file's path below the answers directory,
-    empty where its key says all.
+    empty where the key identifies the document.
     """
 
     key: Key
@@ -81,10 +82,10 @@ class RawDocument:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Content:
-    """A document's text, understood; all but the tree of its values.
+    """A document's text, understood, without the tree of its values.
 
     ``verbatim``: served alone, it is served as it was written. ``problems`` are sentences without the document's name.
-    ``readable`` is False when it does not parse, or nobody can say what it claims; then the first of ``problems`` says
+    ``readable`` is False when it does not parse, or when its claims are not known; then the first of ``problems`` says
     why.
     """
 
@@ -95,20 +96,20 @@ class Content:
 
 
 _NOT_KEPT = Tree(object())
-"""In place of a tree that was not parsed yet, or was dropped."""
+"""In place of a tree that is not parsed yet, or was dropped."""
 
 
 class Document:
-    """One document of an answer set. Immutable; two are the same only when they are one object.
+    """A document of an answer set. Immutable; compared by object identity.
 
-    Its text is parsed when `content`, `tree` or `problems` is first asked for.
+    Its text is parsed on first access to `content`, `tree` or `problems`.
     """
 
     # There may be a million of these.
     __slots__ = ("_content", "_problems", "_tree", "has_states", "identity", "key", "merged", "prepared", "raw")
 
     def __init__(self, raw: RawDocument, *, has_states: bool = False) -> None:
-        """``has_states``: there is a place for the states of installs, so ``once`` is no problem."""
+        """``has_states``: the service keeps states of installs, so ``once`` is no problem."""
         self.raw = raw
         self.has_states = has_states
         self.key = raw.key
@@ -116,13 +117,14 @@ class Document:
         self._content: Content | None = None
         self._problems: tuple[str, ...] = ()
         self._tree: Tree = _NOT_KEPT
-        # What `answerd.answers.compose` made of the stack that this document is the top of, with the layers below it.
+        # The prepared answers of `answerd.answers.compose` for stacks with this document on top, with the layers below
+        # it.
         self.prepared: tuple[tuple[Document, ...], Prepared] | None = None
         self.merged: tuple[tuple[Document, ...], Tree] | None = None
 
     @property
     def content(self) -> Content:
-        """What the text says, but for the tree of its values."""
+        """The meaning of the text, without the tree of its values."""
         content = self._content
         return self._parse()[0] if content is None else content
 
@@ -134,7 +136,7 @@ class Document:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong with this document by itself, its name included, in sentences that do not repeat its name."""
+        """What is wrong with this document by itself, including its name, in sentences that do not repeat the name."""
         if self._content is None:
             self._parse()
         return self._problems
@@ -142,23 +144,23 @@ class Document:
     def _parse(self) -> tuple[Content, Tree]:
         """Parse the text and keep the result.
 
-        Another thread may do the same at the same time, or forget the tree: return what was read here.
+        Another thread may do the same at the same time, or drop the tree: return what was read here.
         """
         content, tree = read_content(self.key.kind, self.family, self.text, self.raw.fault, has_states=self.has_states)
         content = _shared(content)
         name_fault = self.name_fault
         self._problems = (name_fault, *content.problems) if name_fault else content.problems
         self._tree = tree
-        self._content = content  # last: who sees it finds the problems too
+        self._content = content  # last: a reader that finds it finds the problems too
         return content, tree
 
     def read(self, elsewhere: Elsewhere) -> None:
-        """Parse the text if that has not happened yet, a large text ``elsewhere``."""
+        """Parse the text if it is not parsed yet, a large text ``elsewhere``."""
         if len(self.raw.text) > LARGE_TEXT and self._content is None:
             elsewhere(lambda: self.content)
 
     def forget_tree(self) -> None:
-        """Drop the tree, which takes more memory than the text. It is parsed again when it is asked for again."""
+        """Drop the tree, which takes more memory than the text. It is parsed again on the next access."""
         self._tree = _NOT_KEPT
 
     def __repr__(self) -> str:
@@ -166,7 +168,7 @@ class Document:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other documents may be laid over it."""
+        """Whether other documents may extend it."""
         return self.key.kind is Kind.GROUP
 
     @property
@@ -186,7 +188,7 @@ class Document:
 
     @property
     def name_fault(self) -> str | None:
-        """What is wrong with its name, whatever it holds."""
+        """What is wrong with its name, whatever its content; None when nothing is wrong."""
         fault = self.key.fault
         if fault is None and self.is_named_like_an_alias:
             fault = (
@@ -201,25 +203,25 @@ class Document:
         return self.key.kind is Kind.MACHINE and self.identity in ALIASES
 
 
-_alike: WeakValueDictionary[tuple[Control, bool], Content] = WeakValueDictionary()
-"""Contents that documents have in common, for as long as one of them is there: nothing here outlives a document."""
+_shared_contents: WeakValueDictionary[tuple[Control, bool], Content] = WeakValueDictionary()
+"""Contents that documents have in common, for as long as one of them exists: nothing here outlives a document."""
 
 
 def _shared(content: Content) -> Content:
-    """The one object for all contents that are alike: the machines of a rack differ in their trees only.
+    """Return the same object for all equal contents: the machines of a rack often differ only in their trees.
 
-    What claims by itself or has a problem is hardly ever like another, and long.
+    A content that claims by itself or has a problem is rarely equal to another, and long.
     """
     control = content.control
     if control.members or control.match or content.problems or not content.readable:
         return content
-    return _alike.setdefault((control, content.verbatim), content)
+    return _shared_contents.setdefault((control, content.verbatim), content)
 
 
 def read_content(
     kind: Kind, family: AnyFamily, text: str, fault: str | None = None, *, has_states: bool = False
 ) -> tuple[Content, Tree]:
-    """A document's text, understood as far as it can be. Never raises: what is wrong stands in ``problems``."""
+    """Understand a document's text as far as possible. Never raises: what is wrong is in ``problems``."""
     if fault is not None:
         return _unreadable(Control(), fault)
     if "\0" in text:
@@ -244,14 +246,14 @@ def read_content(
     plain = not placeholders and written.is_empty
     if problems:
         problems = _listed(problems, unlisted)
-        control = replace(control, problems=problems)  # there may be as many as the text has lines
+        control = replace(control, problems=problems)  # there may be a problem for each line of the text
     if not control.claims_known:
         return _unreadable(control, *problems)
     return Content(control, problems, verbatim=plain), tree
 
 
 def _append_problems(family: AnyFamily, tree: Tree, control: Control) -> list[str]:
-    """What is wrong with the paths of ``append``: each names an array of the document itself."""
+    """Return what is wrong with the paths of ``append``: each must name an array of the document itself."""
     if not control.append:
         return []
     wrong = frozenset(family.not_arrays(tree, control.append))
@@ -263,14 +265,14 @@ def _append_problems(family: AnyFamily, tree: Tree, control: Control) -> list[st
 
 
 def problems_without_states(control: Control, labels: Collection[str]) -> list[str]:
-    """What is wrong with a document where there is no place for the states of installs: ``once``, and a placeholder
+    """Return what is wrong with a document where the service keeps no states of installs: ``once``, and a placeholder
     for ``report``."""
     asks = [*(["once"] if control.once is not None else []), *(["{{ report }}"] if "report" in labels else [])]
     return [f"{what} needs a place for the states of installs: set SERVICE_STATE_PATH" for what in asks]
 
 
 def _listed(problems: tuple[str, ...], unlisted: int) -> tuple[str, ...]:
-    """The first problems, and how many more there are."""
+    """Return the first problems, and how many more there are."""
     more = len(problems) - MOST_PROBLEMS + unlisted
     if more <= 0:
         return problems

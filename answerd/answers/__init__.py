@@ -1,1 +1,2 @@
-"""The core: which documents answer a request, laid over one another and filled. Pure functions over a catalogue."""
+"""The core: find the documents that answer a request, merge them and fill their placeholders. Pure functions over a
+catalogue."""

@@ -1,4 +1,4 @@
-"""Installs that are only assumed: for answers that are tried and given to nobody (``render``, ``check``).
+"""States of installs that are only assumed: for answers that no machine gets (``render``, ``check``).
 
 Rules: docs/install-once.md#answers-that-are-only-tried.
 """
@@ -15,8 +15,8 @@ _RULES = Rules()
 
 
 class AssumedInstalls:
-    """An `answerd.answers.gates.InstallSource` that remembers nothing: every machine is in one state, since now, and
-    tokens are worth nothing."""
+    """An `answerd.answers.gates.InstallSource` that stores nothing: every machine has the same state, and tokens are
+    not valid."""
 
     key = WORTHLESS
     rules = _RULES
@@ -27,7 +27,7 @@ class AssumedInstalls:
         self._now = now
         is_new = state is State.NEW
         begun = state not in (State.NEW, State.ARMED)
-        # No grace: what is tried was not given before.
+        # No grace period: no answer was given before.
         self._memory = Memory(
             assumed=Record(
                 "",

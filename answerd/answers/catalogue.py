@@ -1,10 +1,10 @@
-"""The answer set, indexed: what a request needs is a look-up, however many documents there are.
+"""The answer set, indexed: a request needs look-ups only, however many documents there are.
 
 Rules: docs/selection.md#which-documents-answer.
 
-A catalogue is never edited: `Catalogue.changed` makes a new one beside it, which shares every document that did not
-change, parsed or not. Machine documents are parsed when first needed; groups at once, because only their content
-tells what they claim.
+A catalogue is never modified: `Catalogue.changed` makes a new catalogue, which shares every document that did not
+change, parsed or not. Machine documents are parsed when first needed; groups at once, because only their content says
+what they claim.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ _K = TypeVar("_K")
 _V = TypeVar("_V", bound="Document | GroupClaim")
 
 _FILED_BETWEEN_PAUSES = 100
-"""Documents filed between two pauses: 0.3 ms."""
+"""Documents that are filed between two pauses: 0.3 ms."""
 
 MOST_GROUPS = 100
-"""Groups that one answer may stand on, the one that is named and those that it extends. Each of a longer chain of
-groups would be an answer of its own over all that lie below it: together more than anybody can hold."""
-_MOST_TWINS = 4
-"""Documents of one name that a sentence lists."""
+"""The most groups that an answer may have: the group that is named and the groups that it extends, directly or not. In
+a longer chain each group would keep its merge with all groups below it, and all of these together need too much
+memory."""
+_MOST_DUPLICATES = 4
+"""Documents with the same name that a sentence lists."""
 
 _LONGEST_CYCLE = 400
-"""Characters of the names of a cycle's groups that a sentence lists."""
+"""Characters of the names in a cycle of groups that a sentence lists."""
 
 _FEWEST_IN_CYCLE = 2
-"""Groups of a cycle that a sentence lists however long their names are."""
+"""Groups of a cycle that a sentence lists even where their names are long."""
 
 Name = tuple[str, str]
 """An identity and a format: at most one document of a kind may have both."""
@@ -50,19 +51,19 @@ Claimed = tuple[tuple[str, ...], tuple[Criterion, ...]]
 """The ``members`` and ``match`` of a group."""
 
 _MOST_GONE = 100
-"""Groups that are gone and whose last claims are kept: a file that moves may be missing for a few looks."""
+"""Removed groups whose last claims are kept: a file that is moved may be missing for a few looks."""
 
 _MOST_GONE_MEMBERS = 100_000
-"""Members that those claims may have together."""
+"""The most members that those claims may have together."""
 
 
 def no_pause() -> None:
-    """For who has nobody waiting: go on at once."""
+    """The pause of callers that serve no requests: do nothing."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class GroupClaim:
-    """What a group claims. ``document`` is the group as it is now, readable or not."""
+    """What a group claims. ``document`` is the current version of the group, readable or not."""
 
     document: Document
     members: tuple[str, ...]
@@ -71,14 +72,14 @@ class GroupClaim:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """All documents of one moment. Its mappings are for reading; see `changed`.
+    """All documents of one moment. Its mappings are read-only; see `changed`.
 
-    ``unreadable`` are the groups that have not been readable since the start, which might claim anything.
-    ``unlisted`` says which part of the store could not even be listed, for the same reason. ``faults`` says which part
-    could be listed before and cannot now: a problem, and no doubt about a claim. ``gone`` is what groups claimed that
-    are not there any more, for the case that one comes back and cannot be read. ``elsewhere`` runs what takes long for
-    one document or one answer; a catalogue that is made of this one has it too. ``inventory`` has the rows of all
-    inventories, None where there is none. ``has_states``: there is a place for the states of installs.
+    ``unreadable`` are the groups that have not been readable since the start, which might claim anything. ``unlisted``
+    says which part of the store has never been listed, for the same reason. ``faults`` says which part could be listed
+    before and cannot be now: a problem, but the claims are known. ``gone`` has what removed groups claimed, for the
+    case that a group returns and cannot be read. ``elsewhere`` runs long work for one document or one answer; a
+    catalogue that is made from this one uses it too. ``inventory`` has the rows of all inventories, None where there is
+    none. ``has_states``: whether the service keeps states of installs.
     """
 
     documents: CopyOnWriteMap[RawDocument, Document] = field(default_factory=CopyOnWriteMap)
@@ -99,13 +100,13 @@ class Catalogue:
     faults: tuple[str, ...] = ()
     inventory: Inventory | None = None
     has_states: bool = False
-    # What `extended_by` and `chain` found, each once: hundreds of machines stand on one group.
+    # The results of `extended_by` and `chain`: hundreds of machines extend the same group.
     _extended: dict[Name, Document] = field(default_factory=dict)
     _chains: dict[Document, tuple[Document, ...]] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
-        """How many documents there are, inventories among them."""
+        """The number of documents, including inventories."""
         return len(self.documents) + (self.inventory.size if self.inventory else 0)
 
     def facts(self, facts: Facts) -> Facts:
@@ -121,14 +122,14 @@ class Catalogue:
         *,
         faults: tuple[str, ...] = (),
     ) -> Catalogue:
-        """A catalogue without ``removed`` and with ``added``. Costs what changed.
+        """Return a catalogue without ``removed`` and with ``added``. The cost grows with the change only.
 
-        ``pause`` is called between slices of a few milliseconds, so that a server can answer requests meanwhile.
+        ``pause`` is called between slices of a few milliseconds, so that a server can answer requests in between.
         """
         return _Change(self, pause).made(added, removed, unlisted, faults)
 
     def group(self, name: str, extension: str) -> Document:
-        """The group that ``extends`` names. Raises `BrokenDocument` when there is none, or two."""
+        """Return the group that ``extends`` names. Raises `BrokenDocument` when there is none, or two."""
         found = self.groups.get((identity(name), extension), ())
         if not found:
             raise BrokenDocument(f"{_called(name)} ({extension})")
@@ -136,7 +137,7 @@ class Catalogue:
         return found[0]
 
     def extended_by(self, document: Document) -> Document | None:
-        """The group that a document is laid over by name; None when it names none. Raises `BrokenDocument`."""
+        """Return the group that a document extends by name; None when it names none. Raises `BrokenDocument`."""
         name = document.control.extends
         if name is None:
             return None
@@ -149,9 +150,9 @@ class Catalogue:
         return group
 
     def chain(self, group: Document) -> tuple[Document, ...]:
-        """A group below the groups that it extends, lowest first.
+        """Return a group and the groups that it extends, lowest first.
 
-        Raises `BrokenDocument` naming the document at fault: one that is broken, missing, or in a cycle.
+        Raises `BrokenDocument`, which names the document at fault: it is broken, missing, or in a cycle.
         """
         known = self._chains.get(group)
         if known is None:
@@ -159,7 +160,7 @@ class Catalogue:
         return known
 
     def _climbed(self, group: Document) -> list[Document]:
-        """A group and the groups that it extends, highest first."""
+        """Return a group and the groups that it extends, highest first."""
         chain, passed = [group], {group}
         while True:
             refuse_broken(group)
@@ -175,12 +176,12 @@ class Catalogue:
             passed.add(group)
 
     def refuse_duplicates(self, documents: Iterable[Document]) -> None:
-        """Raises `BrokenDocument` when ``documents``, of one identity, hold two of one format."""
-        for twins in duplicates_of(documents):
-            raise BrokenDocument(duplicate_problem(twins))
+        """Raise `BrokenDocument` when ``documents``, which have one identity, contain two of one format."""
+        for duplicates in duplicates_of(documents):
+            raise BrokenDocument(duplicate_problem(duplicates))
 
     def check_unique(self, document: Document) -> None:
-        """Raises `BrokenDocument` when another document has its identity and format."""
+        """Raise `BrokenDocument` when another document has the same identity and format."""
         same_name = self._same_name(document)
         if len(same_name) > 1:
             self.refuse_duplicates(one for one in same_name if one.key.format == document.key.format)
@@ -194,52 +195,55 @@ class Catalogue:
 
 
 def refuse_broken(document: Document) -> None:
-    """Raises `BrokenDocument` with the first thing that is wrong with a document by itself."""
+    """Raise `BrokenDocument` with the first problem of the document itself."""
     for problem in document.problems:
         raise BrokenDocument(f"{document.key}: {problem}")
 
 
 def duplicates_of(documents: Iterable[Document]) -> Iterator[tuple[Document, ...]]:
-    """Of documents of one kind and identity, those that share a format."""
+    """Yield the documents that share a format, from documents of one kind and identity."""
     by_format: dict[str, list[Document]] = {}
     for document in documents:
         by_format.setdefault(document.key.format, []).append(document)
-    for twins in by_format.values():
-        if len(twins) > 1:
-            yield tuple(sorted(twins, key=lambda one: (one.key.identifier, one.raw.source)))
+    for duplicates in by_format.values():
+        if len(duplicates) > 1:
+            yield tuple(sorted(duplicates, key=lambda one: (one.key.identifier, one.raw.source)))
 
 
-def duplicate_problem(twins: tuple[Document, ...]) -> str:
-    """Why two documents for one key or identity are none: the sentence names both."""
-    first = twins[0].key
-    names = [printable(twin.raw.source) or f'"{printable(twin.key.identifier)}"' for twin in twins[: _MOST_TWINS + 1]]
-    more = len(twins) - _MOST_TWINS
+def duplicate_problem(duplicates: tuple[Document, ...]) -> str:
+    """Return why documents with the same key or identity cannot be used: the sentence names both."""
+    first = duplicates[0].key
+    names = [
+        printable(duplicate.raw.source) or f'"{printable(duplicate.key.identifier)}"'
+        for duplicate in duplicates[: _MOST_DUPLICATES + 1]
+    ]
+    more = len(duplicates) - _MOST_DUPLICATES
     if more > 1:
-        names[_MOST_TWINS:] = [f"{more:,} more"]
-    same = "one key" if len({twin.key for twin in twins}) == 1 else "one identity and format"
-    return f"{first}: {len(twins)} documents for {same}: {' and '.join(names)}"
+        names[_MOST_DUPLICATES:] = [f"{more:,} more"]
+    same = "one key" if len({duplicate.key for duplicate in duplicates}) == 1 else "one identity and format"
+    return f"{first}: {len(duplicates)} documents for {same}: {' and '.join(names)}"
 
 
 def unknown_group_problem(document: Document) -> str:
-    """Why a document that names a group cannot be laid over it."""
+    """Return why a document cannot extend the group that it names."""
     return f"{document.key}: extends {_called(document.control.extends or '')}"
 
 
 def _called(name: str) -> str:
-    """A group that does not exist, by its name; not where no group can have it, because then it may be anything."""
+    """Return the unknown group for a sentence, without its text where that is no valid name: it may be a secret."""
     if identifier_fault(Kind.GROUP, name):
         return "unknown group, by a text that is no group's name"
     return f'unknown group "{name}"'
 
 
 def height_problem(group: Document) -> str:
-    """Why a group that stands on too many others is none."""
+    """Return why a group that extends too many others cannot be used."""
     return f"{group.key}: stands on more groups than an answer may have, which is {MOST_GROUPS} with itself"
 
 
 def cycle_problem(cycle: Sequence[Document]) -> str:
-    """Why groups that extend one another in a circle are none: told from the one that sorts first, all listed as far
-    as a sentence bears."""
+    """Return why groups that extend one another in a cycle cannot be used. The list begins with the name that sorts
+    first, and is cut where the sentence would be too long."""
     first = min(range(len(cycle)), key=lambda at: cycle[at].key)
     turned = [printable(one.key.identifier) for one in (*cycle[first:], *cycle[:first])]
     told = length = 0
@@ -251,7 +255,7 @@ def cycle_problem(cycle: Sequence[Document]) -> str:
 
 
 class _Change:
-    """The making of one catalogue from another: its indexes with what changed, then given away."""
+    """Builds the next catalogue from copies of the indexes of this one."""
 
     def __init__(self, before: Catalogue, pause: Callable[[], None]) -> None:
         self.before = before
@@ -308,7 +312,7 @@ class _Change:
         )
 
     def _pause_after(self, count: int, raw: RawDocument) -> None:
-        # A group is parsed here, a machine is only filed.
+        # A group is parsed here; a machine is only filed.
         if count % _FILED_BETWEEN_PAUSES == 0 or raw.key.kind is Kind.GROUP:
             self.pause()
 
@@ -362,16 +366,16 @@ class _Change:
             self._own_selectors().discard(claim)
 
     def _own_selectors(self) -> SelectorIndex[GroupClaim]:
-        """The index of selectors, for editing."""
+        """Return the index of selectors, for modification."""
         if self.selectors is self.before.selectors:
             self.selectors = self.before.selectors.copy()
         return self.selectors
 
     def _claim(self, document: Document) -> GroupClaim | None:
-        """What a group claims; when it cannot be read, what its last readable version claimed, if there was one.
+        """Return what a group claims; when it cannot be read, what its last readable version claimed, if there was one.
 
-        The last version is found by the group's name, because its file may have moved or be spelled in another way. Of
-        two files of one name it is the one in the same place, or nobody can say which.
+        The last version is found by the group's name, because its file may have moved or be spelled in another way.
+        When two files have the name, the version from the same file counts; otherwise it is not known.
         """
         if document.content.readable:
             return GroupClaim(document, document.control.members, document.control.match)
@@ -382,11 +386,11 @@ class _Change:
         return GroupClaim(document, *claimed) if claimed else None
 
     def _gone(self) -> Mapping[Name, Claimed]:
-        """The last claims of groups of whose name there is none any more, as many of the newest as may be kept."""
+        """Return the last claims of removed groups, the newest first to be kept, up to the limit."""
         gone = dict(self.before.gone)
         for name, of_name in self.lapsed.items():
             if len(of_name) == 1:
-                gone.pop(name, None)  # so that it counts as the newest
+                gone.pop(name, None)  # makes it the newest
                 gone[name] = next(iter(of_name.values()))
         kept: dict[Name, Claimed] = {}
         members = 0
@@ -400,12 +404,13 @@ class _Change:
 
 
 def _rests_on_match(claim: GroupClaim) -> bool:
-    """Whether ``match`` alone claims; with ``members`` it narrows."""
+    """Return whether ``match`` alone claims; with ``members`` it narrows."""
     return bool(claim.match) and not claim.members
 
 
 def _append(index: CopyOnWriteMap[_K, tuple[_V, ...]], key: _K, value: _V) -> None:
-    """File a document, or a claim, among its namesakes. Sorted, so that nothing depends on the order of arrival."""
+    """File a document, or a claim, among others of the same name. Sorted, so that the order of arrival does not
+    matter."""
     namesakes = index.get(key)
     if namesakes:
         at = bisect_left(namesakes, _order(value), key=_order)

@@ -19,11 +19,11 @@ from answerd.inventory.rows import Row
 
 @dataclass(frozen=True, slots=True)
 class CheckCase:
-    """One answer to be tried: what to call it, the name it is asked by (empty for a default), the format that is asked
-    for, and the document whose ``match`` counts as holding.
+    """An answer to try: the name it is asked by (empty for a default), the format that is asked for, and the document
+    whose ``match`` is taken to hold.
 
-    That of a row has no such document: a row says what a ``match`` compares. It is asked by all ``identities`` of the
-    row, any other by its name.
+    The case of a row has no such document, because a row has the values that a ``match`` compares. It is asked by all
+    ``identities`` of the row, any other case by its name.
     """
 
     label: str
@@ -34,7 +34,7 @@ class CheckCase:
 
     @property
     def facts(self) -> Facts:
-        """What such a machine says: its names and nothing else."""
+        """The facts of such a machine: its names and nothing else."""
         return facts_of(self.identities or filter(None, (self.identifier,)))
 
     @property
@@ -44,13 +44,14 @@ class CheckCase:
 
     @property
     def assumed(self) -> tuple[Document, ...]:
-        """The document whose ``match`` counts as holding."""
+        """The document whose ``match`` is taken to hold."""
         return (self.document,) if self.document else ()
 
 
 @dataclass(frozen=True, slots=True)
 class RowCase:
-    """A row with the groups that claim it and its cases. ``claimed`` says whether anything but a default does."""
+    """A row with the groups that claim it and its cases. ``claimed``: whether anything other than a default claims
+    it."""
 
     row: Row
     claimed: bool
@@ -59,7 +60,7 @@ class RowCase:
 
 
 def check_cases(catalogue: Catalogue) -> Iterator[CheckCase]:
-    """Yield every case of the documents. What cannot be read claims nothing that is known, and is a problem already.
+    """Yield every case of the documents. A document that cannot be read has no known claims, and is reported already.
 
     A member whose row is tried in this format has no case of its own.
     """
@@ -91,7 +92,7 @@ def row_cases(catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> Ite
         try:
             claims = claims_of(catalogue, row)
         except AnswerError:
-            continue  # the row's own fault, which is a problem already
+            continue  # a fault of the row itself, which is reported already
         own = {machine.key.format for machine in claims.machines}
         name = row.name
         cases = [

@@ -1,10 +1,10 @@
-"""Layers to an answer that only waits to be filled: merge, serialise, cut at the placeholders.
+"""Turn layers into an answer that is ready to be filled: merge, serialise, cut at the placeholders.
 
 Rules: docs/merging.md, docs/templates.md.
 
-The work is done once per stack of layers. Its result stays with the stack's top document, beside the layers below it:
-it counts only for that stack. The top is not stored beside its own result, because a document that refers to itself is
-freed by the garbage collector alone, which does not look at documents (`answerd.server.gc_tuning`).
+This happens once for each stack of layers. The result is stored on the top document, together with the layers below it:
+it is valid only for that stack. The top document itself is not stored in its result, because only the garbage collector
+frees a document that refers to itself, and it does not look at documents (`answerd.server.gc_tuning`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _MOST_NAMED = 4
 
 
 def prepared_answer(layers: Layers, *, may_be_blank: bool = False, elsewhere: Elsewhere = here) -> Prepared:
-    """The answer of a stack, lowest layer first, ready to be filled. What is large is put together ``elsewhere``.
+    """Return the answer of a stack, lowest layer first, ready to be filled. A large answer is composed ``elsewhere``.
 
-    Raises `BrokenDocument`, and `EmptyAnswer` unless it ``may_be_blank``: cloud-init takes an empty side file for one
-    that says nothing, all other installers take an empty answer for success.
+    Raises `BrokenDocument`, and `EmptyAnswer` unless it ``may_be_blank``: cloud-init reads an empty side file as a file
+    without content, all other installers take an empty answer for success.
     """
     top = layers[-1]
     below = layers[:-1]
@@ -35,7 +35,7 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False, elsewhere: El
         is_large = sum([len(layer.raw.text) for layer in layers]) > LARGE_TEXT
         top.prepared = (below, elsewhere(lambda: _prepare(layers)) if is_large else _prepare(layers))
         if not top.is_shared:
-            top.forget_tree()  # needed once more only when the layers below it change
+            top.forget_tree()  # needed again only when the layers below it change
     prepared = top.prepared[1]
     if prepared.static is not None and is_blank(prepared.static) and not may_be_blank:
         raise EmptyAnswer(f"the answer of {named(layers)} is empty")
@@ -43,7 +43,7 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False, elsewhere: El
 
 
 def forget_outdated(document: Document, in_force: Mapping[RawDocument, Document]) -> None:
-    """Drop what was made of layers that are not in force any more, or it would hold them until it is asked for."""
+    """Drop what was made of layers that are not in force any more: it would keep them in memory."""
     if document.prepared and not _are_in_force(document.prepared[0], in_force):
         document.prepared = None
     if document.merged and not _are_in_force(document.merged[0], in_force):
@@ -55,8 +55,8 @@ def _are_in_force(layers: Layers, in_force: Mapping[RawDocument, Document]) -> b
 
 
 def is_blank(answer: bytes) -> bool:
-    """Whether an answer is nothing but white space, Unicode's included."""
-    # All but a few answers show by their first byte that they are not, and need no decoding.
+    """Return whether an answer is only white space, including Unicode's."""
+    # For almost all answers the first byte shows that they are not blank, and nothing is decoded.
     begins_blank = answer[:1] <= b" " or answer[:1] >= b"\x80"
     return begins_blank and not answer.decode().strip()
 
@@ -71,12 +71,12 @@ def _prepare(layers: Layers) -> Prepared:
 
 
 def once_of(layers: Layers) -> Once | None:
-    """What the highest layer that has the control key ``once`` says; None where none has it."""
+    """Return the value of the control key ``once`` in the highest layer that has it; None where none has it."""
     return next((layer.control.once for layer in reversed(layers) if layer.control.once is not None), None)
 
 
 def _merged(layers: Layers) -> Tree:
-    """The tree of a stack. That of a chain of groups is kept with its top group: many machines stand on it."""
+    """Return the tree of a stack. The tree of a chain of groups is kept with its top group: many machines extend it."""
     height = next((at for at in range(len(layers), 1, -1) if _is_made_of(layers[at - 1].merged, layers[: at - 1])), 1)
     kept = layers[height - 1].merged
     tree = kept[1] if height > 1 and kept else layers[0].tree
@@ -89,12 +89,12 @@ def _merged(layers: Layers) -> Tree:
 
 
 def _is_made_of(kept: tuple[Layers, object] | None, below: Layers) -> bool:
-    # Documents compare by being the same object, so equal tuples are the same versions of the same documents.
+    # Documents are compared by object identity, so equal tuples are the same versions of the same documents.
     return kept is not None and kept[0] == below
 
 
 def _laid_over(lower: Tree, top: Document, below: Document) -> Tree:
-    """A document over the layers below it, of which ``below`` is the highest. Raises `BrokenDocument`."""
+    """Merge a document over the layers below it, of which ``below`` is the highest. Raises `BrokenDocument`."""
     if top.control.unset:
         lower = top.family.unset(lower, top.control.unset)
     try:
@@ -104,5 +104,5 @@ def _laid_over(lower: Tree, top: Document, below: Document) -> Tree:
 
 
 def named(layers: Layers) -> str:
-    """A stack in words, its top document first."""
+    """Return the names of the documents of a stack, its top document first."""
     return first_of([str(layer.key) for layer in reversed(layers)], _MOST_NAMED, " over ")

@@ -1,7 +1,7 @@
-"""Whose answers differ between two answer sets, and how (``answerd diff``).
+"""Compare the answers of two answer sets, and show how they differ (``answerd diff``).
 
-Every answer that can be tried without a request is made from both sets, as ``answerd check`` makes them; what only a
-request could fill stays in the answer as its placeholder. Pure: two catalogues are all it takes.
+Every answer that can be tried without a request is made from both sets, as ``answerd check`` makes them; a placeholder
+that only a request can fill stays in the answer. Pure: needs two catalogues and nothing else.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One name in one format that is answered differently. A side is None where its set knows nothing of the name.
+    """A name in a format that is answered differently. A side is None where its set does not know the name.
 
     ``name`` is ``98fa9b50d810 (toml)`` or ``default (toml)``.
     """
@@ -71,7 +71,7 @@ class Difference:
         return "gone" if self.after is None else "changed"
 
     def unified(self, *, show_secrets: bool = False) -> list[str]:
-        """A unified diff without newlines at the ends, the two heading lines left out."""
+        """Return a unified diff, without newlines at the ends and without the two heading lines."""
         before, after = _shown(self.before), _shown(self.after)
         if not show_secrets:
             before, after = masked(before, after, FORMATS[self.format])
@@ -83,7 +83,7 @@ class Difference:
 class Change:
     """Differences that are the same change: their lines that begin with ``+`` or ``-`` are equal.
 
-    ``lines`` is the unified diff of the first; the lines around a change are its own.
+    ``lines`` is the unified diff of the first, including its context lines.
     """
 
     differences: tuple[Difference, ...]
@@ -105,25 +105,26 @@ class Change:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many lines are added and how many are removed, in each answer."""
+        """Return how many lines are added and how many are removed, in each answer."""
         added, removed = (sum(line.startswith(sign) for line in self.lines) for sign in "+-")
         return added, removed
 
 
 MOST_NAMED = 5
-"""Machines of one change that are named one by one; of more, the first and the last."""
+"""Machines of a change that are all named; of more, the first and the last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was compared: how many answers, which differ (sorted), and what could not be tried."""
+    """The result of a comparison: how many answers were compared, which differ (sorted), and what could not be
+    tried."""
 
     compared: int
     differences: tuple[Difference, ...]
     notes: tuple[str, ...]
 
     def changes(self, *, show_secrets: bool = False) -> list[Change]:
-        """The differences, those that are the same change together, in the order of their first names."""
+        """Return the differences, grouped by change, in the order of their first names."""
         same: dict[tuple[str, ...], list[Difference]] = {}
         shown: dict[tuple[str, ...], list[str]] = {}
         for difference in self.differences:
@@ -135,7 +136,7 @@ class Comparison:
         return [Change(tuple(differences), tuple(shown[key])) for key, differences in same.items()]
 
     def as_json(self, *, show_secrets: bool = False, summary: bool = False) -> dict[str, Any]:
-        """The comparison as JSON (docs/explain.md#what-a-change-would-change); ``summary``: without diffs."""
+        """Return the comparison as JSON (docs/explain.md#what-a-change-would-change); ``summary``: without diffs."""
         changes = self.changes(show_secrets=show_secrets)
         told: dict[str, Any] = {
             "compared": self.compared,
@@ -181,8 +182,8 @@ def compare(
 ) -> Comparison:
     """Compare the answers of two sets, each name in each format once.
 
-    ``progress`` gets how many of how many are compared. ``pause`` is called between steps of a few milliseconds, so
-    that a server can answer requests meanwhile.
+    ``progress`` gets the number of compared answers and the total. ``pause`` is called between steps of a few
+    milliseconds, so that a server can answer requests in between.
     """
     tried = [_collected(_tried(catalogue), pause) for catalogue in (before, after)]
     names = sorted(tried[0].keys() | tried[1].keys())
@@ -216,7 +217,8 @@ def _collected(
 
 
 def _tried(catalogue: Catalogue) -> Iterator[tuple[_Name, CheckCase | Document]]:
-    """What is asked of a set, by name. A document that cannot be read stands for itself: its reason is its answer."""
+    """Yield what is asked of a set, by name. A document that cannot be read is yielded itself: its reason is its
+    answer."""
     for document in catalogue.documents.values():
         if not (document.content.readable or document.is_shared or document.is_named_like_an_alias):
             yield (document.identity, document.key.format), document
@@ -244,8 +246,8 @@ def _side(catalogue: Catalogue, asked: CheckCase | Document | None) -> Side | No
 
 
 def _filled(prepared: Prepared, lookup: Lookup) -> str:
-    """An answer in which a placeholder whose fact is missing is as it is written, escaped like any value."""
-    return "".join(piece.decode() if isinstance(piece, bytes) else _visible(piece, lookup) for piece in prepared.pieces)
+    """Fill an answer. A placeholder without a value stays as it is written, escaped like any value."""
+    return "".join(part.decode() if isinstance(part, bytes) else _visible(part, lookup) for part in prepared.parts)
 
 
 def _visible(slot: Slot, lookup: Lookup) -> str:
@@ -273,7 +275,7 @@ def _shown(side: Side | None) -> str:
 
 
 def _notes(before: Catalogue, after: Catalogue) -> Iterator[str]:
-    """Groups whose claims only a request can tell, where they are not the same in both sets."""
+    """Yield a note for each group that differs between the sets and whose claims depend on requests."""
     texts = [
         {document.key: document.text for document in catalogue.documents.values() if document.is_shared}
         for catalogue in (before, after)

@@ -1,7 +1,7 @@
-"""The gates of installs on the way of a request: who asks, whether it gets the document, and the URL of its reports.
+"""Ask the states of installs while a request is answered: who asks, whether it gets the document, and its report URL.
 
-Rules: docs/install-once.md. Asks the states only where an answer has ``once`` or ``{{ report }}``, or a selector names
-``state``. Knows no database and no clock: an `InstallSource` brings them.
+Rules: docs/install-once.md. Reads the states only where an answer has ``once`` or ``{{ report }}``, or a selector names
+``state``. Knows no database and no clock: an `InstallSource` has both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?\Z")
 
 
 class InstallSource(Protocol):
-    """What the service knows of installs."""
+    """Access to the installs that the service knows."""
 
     @property
     def rules(self) -> Rules:
@@ -42,20 +42,21 @@ class InstallSource(Protocol):
         """The key of tokens."""
 
     def current(self) -> Memory:
-        """Return all records, with everything that was acknowledged before. Raises `answerd.errors.StatesUnknown`."""
+        """Return all records, including everything that was acknowledged before. Raises
+        `answerd.errors.StatesUnknown`."""
 
     def now(self) -> float:
-        """Return the time, in seconds, which never goes back."""
+        """Return the time, in seconds. It never goes back."""
 
     def base_url(self, facts: Facts) -> str:
         """Return how machines reach the service: ``http://answers.example.com:8000``. Raises `CannotFill`."""
 
     def given(self, asking: Asking) -> None:
-        """Note that a document was given, or that a start was refused. Never waits."""
+        """Record that a document was given, or that a start was refused. Never waits."""
 
 
 class Asking(NamedTuple):
-    """A machine that asks for an answer with ``once``, and what the states say to it. ``document`` names the answer's
+    """A machine that asks for an answer with ``once``, and what the states decide. ``document`` names the answer's
     highest layer."""
 
     visitor: Visitor
@@ -66,7 +67,7 @@ class Asking(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The names of the records to which this happened."""
+        """Return the names of the records that this affects."""
         return [remembered.record.name for remembered, _ in self.judgement.outcomes]
 
 
@@ -84,9 +85,9 @@ class Gates:
     def ask(
         self, catalogue: Catalogue, selection: Selection, facts: Facts, once: Once, *, only_looks: bool = False
     ) -> Asking:
-        """Return what the states say to a request for an answer with ``once``.
+        """Return what the states decide about a request for an answer with ``once``.
 
-        Raises `answerd.errors.StatesUnknown`, and `CannotFill` where nothing names the machine.
+        Raises `answerd.errors.StatesUnknown`, and `CannotFill` where nothing identifies the machine.
         """
         memory = self.source.current()
         visitor = visitor_of(catalogue, selection, facts)
@@ -103,7 +104,7 @@ class Gates:
         return asking
 
     def given(self, asking: Asking) -> None:
-        """Note that the answer was composed."""
+        """Record that the answer was composed."""
         if not asking.asked.only_looks:
             self.source.given(asking)
 
@@ -133,12 +134,13 @@ def is_loader(extension: str) -> bool:
 
 
 def refusal_sentence(asking: Asking) -> str:
-    """Return why a document is refused. Raises `ValueError` where it is not."""
+    """Return why a document is refused. Raises `ValueError` where it is not refused."""
     return sentence(*_refusal(asking))
 
 
 def script_of(asking: Asking) -> bytes:
-    """Return what a boot loader gets at a closed gate. Raises `ValueError` where the document is not refused."""
+    """Return the script that a boot loader gets instead of a refused document. Raises `ValueError` where the document
+    is not refused."""
     return script(*_refusal(asking))
 
 
@@ -153,7 +155,7 @@ def _refusal(asking: Asking) -> tuple[Record, Refusal]:
 
 
 def _identities(memory: Memory, facts: Facts) -> list[str]:
-    return facts.identities_in(memory.among)
+    return facts.identities_in(memory.intersection)
 
 
 def _records(memory: Memory, facts: Facts) -> list[Remembered]:
@@ -161,7 +163,7 @@ def _records(memory: Memory, facts: Facts) -> list[Remembered]:
 
 
 def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts) -> Visitor:
-    """Return who asks: what a record of the machine is called, and the identities that it collects."""
+    """Return who asks: the name of the machine's record, and the identities that it collects."""
     collected = collected_identities(facts)
     name = _name(catalogue, selection, facts) or next(iter(collected.values()), None)
     if name is not None:
@@ -173,7 +175,7 @@ def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts) -> Visi
 
 
 def _name(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:
-    """Return the name that an operator gave the machine; None where none did."""
+    """Return the name that an operator gave the machine; None where there is none."""
     if facts.row is not None and facts.row.name:
         return facts.row.name
     if selection.machine is not None:
@@ -186,8 +188,8 @@ def _name(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | Non
 
 
 def collected_identities(facts: Facts) -> dict[str, str]:
-    """Return the identities by which a record finds its machine again, with their texts: serial number, UUID, and MAC
-    addresses, in this order. Values that many machines share, and what no text can be, are none."""
+    """Return the identities by which the record of a machine is found again, with their texts: serial number, UUID, and
+    MAC addresses, in this order. Leaves out values that many machines share and values that are no valid text."""
     found: dict[str, str] = {}
     for label in ("serial", "uuid"):
         for value in own_values(facts, label):
@@ -211,8 +213,8 @@ def _collect(found: dict[str, str], one: str, text: str) -> None:
 
 
 def own_values(facts: Facts, label: str) -> list[str]:
-    """Return the values of ``serial`` or ``uuid`` that are the machine's: of a JSON body those at the top or under
-    ``system``, because a disk, a board and a chassis have one too."""
+    """Return the values of ``serial`` or ``uuid`` that identify the machine itself: in a JSON body those at the top or
+    under ``system``, because a disk, a board and a chassis have them too."""
     of_row = facts.row.values().get(label) if facts.row is not None else None
     if of_row:
         return list(of_row)

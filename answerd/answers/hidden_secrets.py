@@ -1,7 +1,7 @@
-"""Answers for people to look at, without the secrets that placeholders filled in (docs/secrets.md#where-they-show).
+"""Answers as people see them, without the secrets that placeholders filled in (docs/secrets.md#where-they-show).
 
-`answerd.answers.masking` finds secrets that stand in documents, by their names and looks. Here they are known: each is
-what a placeholder of a secret became.
+`answerd.answers.masking` finds secrets that are written in documents, by their names and their form. Here they are
+known: each is the value of a placeholder of a secret.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from answerd.formats.family import Slot
 from answerd.formats.template import Lookup, Placeholder
 
 SHORTEST_HIDDEN = 3
-"""Characters of a secret from which on it is looked for in messages: a shorter one is part of any word."""
+"""Characters of the shortest secret that is replaced in messages: a shorter secret is part of many words."""
 
 
 def without_secrets(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Answer:
@@ -30,13 +30,13 @@ def without_secrets(catalogue: Catalogue, answer: Answer, facts: Facts, sources:
     if not any(map(_placeholders, slots)):
         return answer
     lookup = _lookup(catalogue, answer, facts, sources)
-    pieces = prepared_answer(answer.selection.layers, may_be_blank=True).pieces
-    shown = [piece.decode() if isinstance(piece, bytes) else _shown(piece, lookup) for piece in pieces]
+    parts = prepared_answer(answer.selection.layers, may_be_blank=True).parts
+    shown = [part.decode() if isinstance(part, bytes) else _shown(part, lookup) for part in parts]
     return answer._replace(body="".join(shown).encode())
 
 
 def hiding(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Callable[[str], str]:
-    """Return a function that gives a message about an answer without the secrets in it, whatever program wrote it."""
+    """Return a function that removes the secrets of an answer from a message, whatever program wrote it."""
     lookup = _lookup(catalogue, answer, facts, sources)
     found: set[str] = set()
     for placeholder in (one for slot in _slots(answer) for one in _placeholders(slot)):
@@ -58,12 +58,12 @@ def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources
 
 
 def _slots(answer: Answer) -> tuple[Slot, ...]:
-    """Return the places of an answer that are filled; none where it was made up for cloud-init."""
-    return () if answer.side_file else prepared_answer(answer.selection.layers, may_be_blank=True).holes
+    """Return the slots of an answer; none where the service made the answer up for cloud-init."""
+    return () if answer.side_file else prepared_answer(answer.selection.layers, may_be_blank=True).slots
 
 
 def _placeholders(slot: Slot) -> list[Placeholder]:
-    """Return the placeholders of secrets in one place."""
+    """Return the placeholders of secrets in a slot."""
     return [part for part in slot.template.parts if not isinstance(part, str) and part.is_secret]
 
 

@@ -14,7 +14,7 @@ from answerd.formats import FORMATS
 def diff_lines(key: Key, before: str | None, after: str | None, *, show_secrets: bool = False) -> list[str]:
     """Return the lines of the diff, without newlines and without the two heading lines.
 
-    None is a document that is not there.
+    None is a document that does not exist.
     """
     was, now = before or "", after or ""
     if not show_secrets and key.format in FORMATS:

@@ -1,8 +1,8 @@
-"""A unified diff of two texts whose cost grows with their lines only.
+"""A unified diff of two texts whose cost grows with the number of their lines only.
 
-The standard library compares all lines with all where few of them are the same. Here lines that stand once in both
-texts anchor them to one another (the longest run of anchors that keeps its order), and only what lies between two
-anchors is compared by the standard library, as long as it is short; what is longer is told to be replaced.
+The standard library compares all lines with all where few of them are the same. Here, lines that occur once in both
+texts are the anchors (the longest sequence that has the same order in both). Only a short stretch between two anchors
+is compared by the standard library; a longer stretch is reported as replaced.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 _SHORT = 40_000
-"""Lines of the one text times lines of the other up to which a whole text is left to the standard library."""
+"""Lines of one text times lines of the other, up to which the standard library compares whole texts."""
 
 _SHORT_BETWEEN_ANCHORS = 4_096
-"""The same for what lies between two anchors, of which there may be many."""
+"""The same for the stretch between two anchors, of which there may be many."""
 
 
 class _Matcher(difflib.SequenceMatcher[str]):
@@ -27,7 +27,7 @@ class _Matcher(difflib.SequenceMatcher[str]):
         self.texts = list(before), list(after)
 
     def get_matching_blocks(self) -> list[difflib.Match]:
-        """The runs of lines that both texts have, in order, and an empty one at the end."""
+        """Return the runs of lines that both texts have, in order, and an empty run at the end."""
         before, after = self.texts
         blocks = [difflib.Match(*block) for block in _joined(_blocks(before, after))]
         return [*blocks, difflib.Match(len(before), len(after), 0)]
@@ -37,7 +37,7 @@ _Block = tuple[int, int, int]
 
 
 def unified(before: Sequence[str], after: Sequence[str], context: int = 3) -> list[str]:
-    """The lines of a unified diff without its two heading lines; ``before`` and ``after`` have no line ends."""
+    """Return the lines of a unified diff without its two heading lines; ``before`` and ``after`` have no line ends."""
     matcher = _Matcher(before, after)
     lines: list[str] = []
     for group in matcher.get_grouped_opcodes(context):
@@ -53,7 +53,7 @@ def unified(before: Sequence[str], after: Sequence[str], context: int = 3) -> li
 
 
 def _range(begin: int, end: int) -> str:
-    """A run of lines as a unified diff tells it."""
+    """Format a range of lines as a unified diff does."""
     length = end - begin
     if length == 1:
         return f"{begin + 1}"
@@ -73,7 +73,7 @@ def _blocks(before: list[str], after: list[str]) -> Iterator[_Block]:
 
 
 def _between(before: list[str], after: list[str], old: tuple[int, int], new: tuple[int, int]) -> Iterator[_Block]:
-    """What two stretches have in common: their beginnings, their ends and, where they are short, more."""
+    """Yield what two stretches have in common: their beginnings, their ends and, where they are short, more."""
     begin, end = old
     new_begin, new_end = new
     same = 0
@@ -93,11 +93,11 @@ def _between(before: list[str], after: list[str], old: tuple[int, int], new: tup
 
 
 def _anchors(before: list[str], after: list[str]) -> list[tuple[int, int]]:
-    """The lines that stand once in either text, where both have them, as many as keep their order in both."""
+    """Return the lines that occur once in both texts, as many as have the same order in both."""
     counts, new_counts = Counter(before), Counter(after)
     places = {line: at for at, line in enumerate(after) if new_counts[line] == 1}
     pairs = [(at, places[line]) for at, line in enumerate(before) if counts[line] == 1 and line in places]
-    ends: list[int] = []  # of the runs of each length, the least place in `after` that one ends at
+    ends: list[int] = []  # for runs of each length, the smallest position in `after` where such a run ends
     last: list[int] = []  # the pair that ends there
     previous: list[int] = []
     for index, (_, new_at) in enumerate(pairs):
@@ -114,7 +114,7 @@ def _anchors(before: list[str], after: list[str]) -> list[tuple[int, int]]:
 
 
 def _joined(blocks: Iterator[_Block]) -> Iterator[_Block]:
-    """The blocks without empty ones, neighbours made one."""
+    """Yield the blocks without empty blocks, adjoining blocks merged."""
     at, new_at, size = 0, 0, 0
     for begin, new_begin, length in blocks:
         if not length:

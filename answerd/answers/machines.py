@@ -1,4 +1,4 @@
-"""Machines by the names that operators call them: of records, rows, documents and members.
+"""Machines by the names that operators use: of records, rows, documents and members.
 
 Rules: docs/install-once.md#commands.
 """
@@ -18,8 +18,8 @@ from answerd.inventory.rows import Row
 
 
 class Machine(NamedTuple):
-    """A machine that an operator named. ``name`` is what a new record would be called, ``identities`` what it would
-    begin with; ``records`` are those that it has."""
+    """A machine that an operator named. ``name`` and ``identities`` are for a new record, ``records`` are its existing
+    records."""
 
     name: str
     identities: Mapping[str, str]
@@ -27,8 +27,8 @@ class Machine(NamedTuple):
 
 
 def machine_named(catalogue: Catalogue, memory: Memory, name: str) -> Machine | None:
-    """Return the machine of this name or identity. None where no record, row, document or ``members`` has it and it is
-    no MAC address."""
+    """Return the machine with this name or identity. None where no record, row, document or ``members`` has it and it
+    is no MAC address."""
     one = identity(name)
     row = _row_of(catalogue, one)
     identities = {one: name} if row is None else {one: name, **row.identities()}
@@ -60,7 +60,7 @@ def machines_of_group(catalogue: Catalogue, memory: Memory, group: str) -> list[
 
 
 def _named_by_group(catalogue: Catalogue, memory: Memory, wanted: str) -> Iterator[str]:
-    for remembered in list(memory.by_name.values()):  # in one step: this may be another thread than the loop's
+    for remembered in list(memory.by_name.values()):  # in one step: this may be another thread than the event loop's
         if remembered.group is not None and identity(remembered.group) == wanted:
             yield remembered.record.name
     for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
@@ -98,7 +98,7 @@ def _groups_of_row(catalogue: Catalogue, row: Row) -> tuple[Document, ...]:
 
 
 def _extends(catalogue: Catalogue, document: Document, wanted: str) -> bool:
-    """Whether a machine's document names a group, or one that stands on it."""
+    """Return whether a machine's document extends a group, directly or not."""
     try:
         group = catalogue.extended_by(document)
         return group is not None and any(one.identity == wanted for one in catalogue.chain(group))

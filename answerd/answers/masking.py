@@ -1,8 +1,8 @@
 """Secrets in answers, masked so that a difference can be shown to a reviewer (``answerd diff``).
 
-A secret is what stands under a key that is named like one, in any format; what a kickstart or preseed command takes for
-a password; a crypt(3) hash, a private key, the password in a URL, wherever they stand. Better too much masked than too
-little: what is masked shows by its name, and that it changed.
+Masked are values of keys that are named like a secret, in any format; what a kickstart or preseed command takes for a
+password; and anywhere a crypt(3) hash, a private key, the password in a URL. Masks too much rather than too little: the
+name of a masked value is still shown, and that it changed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from answerd.formats.family import ParseError, Path
 from answerd.formats.positions import MARKINGS, Leaf
 from answerd.memo import remembered
 
-SECRET = "(secret)"  # noqa: S105 - what stands in place of one
+SECRET = "(secret)"  # noqa: S105 - what is shown instead of a secret
 CHANGED = "(secret, changed)"
 
 _NAME = (
@@ -31,15 +31,15 @@ _NAMED_LIKE_ONE = re.compile(_NAME, re.IGNORECASE)
 _HOLDS_SOME = re.compile(rf"(?=.*(?:{_NAME}))(?!passwd\Z)", re.IGNORECASE)
 """A map of this name holds secrets only; Ignition's ``passwd`` holds users and their public keys too."""
 
-_LONGEST_NAME = 200  # characters of a name that are looked at: it stands in the path of every value below it
+_LONGEST_NAME = 200  # characters of a name that are checked: it is part of the path of every value below it
 _TELLS_NOTHING = re.compile(r"(?:true|false|yes|no|on|off|null|none|~|\d{1,2}|)\Z", re.IGNORECASE)
-"""What may stand under such a name and is none: ``lock_passwd: true``."""
+"""Values under such a name that are no secret: ``lock_passwd: true``."""
 
 _AFTER_KEY = re.compile(r"[=:>]")
 _BLOCK_HEADERS = frozenset({"|", ">", "|-", ">-", "|+", ">+"})
 
 _WORD = r"(?P<word>[\w./-]++)"
-"""Taken whole, and looked at then: a pattern with a name within it would try each beginning with each end."""
+"""A whole word, checked afterwards: a pattern with a name in it would try each beginning with each end."""
 
 _VALUE = r"""(?:"[^"\n]*"|'[^'\n]*'|[^\s"',;&<>]+)"""
 _REST_OF_LINE = re.compile(r"\S[^\r\n]*")
@@ -62,21 +62,21 @@ _AFTER_A_WORD = (
     ),
     (re.compile(rf"(?im)^[ \t]*+set[ \t]++{_WORD}[ \t]++"), _REST_OF_LINE),
 )
-"""Secrets by their look, in any text: private keys, crypt(3) hashes, passwords in URLs, options and settings, what
-kickstart's ``rootpw``, preseed's questions and iPXE's ``set`` name like one. A group is the secret, where there is
-one; after a word that is named like a secret it is what the second pattern finds."""
+"""Secrets by their form, in any text: private keys, crypt(3) hashes, passwords in URLs, options and settings, and what
+kickstart's ``rootpw``, preseed's questions and iPXE's ``set`` name like a secret. A group of the pattern is the secret,
+where it has a group; after a word that is named like a secret, the second pattern finds it."""
 
 _LONGEST_UNDER = 200
-"""Characters before a secret on its line by which it is told from others."""
+"""Characters before a secret on its line that are used to identify it."""
 
 _CROWDED = 32
-"""Secrets of one line from which on the line is masked as a whole."""
+"""Secrets in a line from which on the whole line is masked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A secret's place in a text, ``start`` to ``end``, and what it stands under: a key's path, what is before it on
-    its line."""
+    """A secret in a text, from ``start`` to ``end``, and what it belongs to: the path of a key, or the text before it
+    on its line."""
 
     start: int
     end: int
@@ -84,8 +84,8 @@ class Secret:
 
 
 def masked(before: str, after: str, format_: Format) -> tuple[str, str]:
-    """Two versions of an answer without their secrets. One that ``before`` has not under the same name is told to
-    have changed, so that a difference stays one."""
+    """Return two versions of an answer without their secrets. A secret that ``before`` does not have under the same
+    name is marked as changed, so that the difference is still visible."""
     hidden_before, hidden_after = _secrets(before, format_), _secrets(after, format_)
     known = {(secret.under, before[secret.start : secret.end]) for secret in hidden_before}
 
@@ -96,7 +96,7 @@ def masked(before: str, after: str, format_: Format) -> tuple[str, str]:
 
 
 def _secrets(text: str, format_: Format) -> list[Secret]:
-    """The secrets of a text, in order, none within another."""
+    """Return the secrets of a text, in order, not nested."""
     found = [*_by_name(text, format_), *_by_look(text)]
     kept: list[Secret] = []
     for secret in sorted(found, key=lambda one: (one.start, -one.end)):
@@ -134,13 +134,13 @@ def _by_look(text: str) -> Iterator[Secret]:
 
 
 def _under(text: str, start: int) -> Path:
-    """What stands before a place on its line."""
+    """Return the text before a position on its line."""
     first = max(0, start - _LONGEST_UNDER)
     return (text[max(first, text.rfind("\n", first, start) + 1) : start].strip(),)
 
 
 def _by_name(text: str, format_: Format) -> Iterator[Secret]:
-    """Values of a structured answer under keys that are named like secrets."""
+    """Yield the values of a structured answer under keys that are named like secrets."""
     marking = MARKINGS[format_.family.name]
     try:
         leaves = list(marking.leaves(marking.mark(text, 0)))
@@ -161,7 +161,7 @@ def _by_name(text: str, format_: Format) -> Iterator[Secret]:
 
 
 def _line_starts(text: str) -> list[int]:
-    """Where each line begins, and where the text ends."""
+    """Return where each line begins, and where the text ends."""
     return [0, *(found.end() for found in re.finditer("\n", text)), len(text)]
 
 
@@ -188,8 +188,8 @@ def _holds_some(name: str) -> bool:
 
 
 def _spelled(text: str, leaf: Leaf, start: int, end: int) -> Iterator[Secret]:
-    """Where a value stands in the lines from its own to the next value's. What is not found as it is spelled, because
-    it is written over several lines, is masked line by line."""
+    """Yield where a value is written, in the lines from its own to that of the next value. A value that is not found as
+    it is spelled, because it is written over several lines, is masked line by line."""
     under = leaf.path
     for spelling in dict.fromkeys((leaf.text, _quoted(leaf.text), escape(leaf.text), leaf.text.replace("'", "''"))):
         at = text.rfind(spelling, start, end)

@@ -1,4 +1,4 @@
-"""Which member of a group a request is (docs/selection.md)."""
+"""Find the member of a group that a request is (docs/selection.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What almost answered: for a request that got nothing, the document that would have if one thing were different.
+"""For a request without an answer: the document that would have answered if one thing were different.
 
-Computed only when there is no answer, and by look-ups, so that a storm of requests which nothing claims costs little
-more than one that is answered. Selection itself is `answerd.answers.select`; what is told here changes nothing.
+Computed only when there is no answer, and by look-ups, so that a burst of requests that nothing claims costs little
+more than requests that are answered. Does not change the selection (`answerd.answers.select`).
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ MOST_IDENTITIES = 4
 """Identities that a sentence lists; a JSON body carries dozens."""
 
 MOST_LABELS = 500
-"""Labels of a request that are compared with one that it lacks; an installer sends some dozens."""
+"""Labels of a request that are compared with a missing label; an installer sends some dozens."""
 
 LONGEST_LABEL = 100
-"""Characters of a label that is compared with others: what that takes grows with the square of them."""
+"""Characters of a label that is compared with others: the cost grows with the square of them."""
 
 _MAC_DIGITS = 12
 
 LONGEST_NAME = 120
-"""Characters of who asked."""
+"""Characters of the description of who asked."""
 
 MOST_CHARACTERS = 320
-"""Of what is added to a reason: console lines and log lines are cut at 800."""
+"""Characters that are added to a reason: console lines and log lines are cut at 800."""
 
 
 def unclaimed(catalogue: Catalogue, question: Question) -> str:
-    """Why nothing claims a request: who asked, for which formats, and what came nearest. One line, bounded."""
+    """Return why nothing claims a request: who asked, for which formats, and the nearest miss. One line, bounded."""
     facts = question.facts
     parts = [f"no document claims {shortened(facts.described, LONGEST_NAME)}, and {_why_no_default(question)}"]
     if question.only_naming is None:
@@ -54,7 +54,7 @@ def unclaimed(catalogue: Catalogue, question: Question) -> str:
 
 
 def _is_no_mac(name: str) -> bool:
-    """For sorting: MAC addresses come first, because they are what a machine is looked up by at its console."""
+    """Return the sort key of an identity: MAC addresses come first, because machines are looked up by them."""
     return len(name) != _MAC_DIGITS or mac_digits(name) is None
 
 
@@ -68,9 +68,10 @@ def _why_no_default(question: Question) -> str:
 
 
 def nearest_miss(catalogue: Catalogue, question: Question) -> str | None:
-    """The document that comes nearest to answering, and what keeps it from it; None when nothing comes near.
+    """Return the document that comes nearest to answering, and why it does not; None when nothing comes near.
 
-    Machine documents before members of groups, in the order in which the request brings its identities; then a default.
+    Machine documents come before members of groups, in the order in which the request has its identities; then a
+    default.
     """
     misses = [*_machines(catalogue, question), *_members(catalogue, question)]
     if not (misses or question.without_default):
@@ -82,8 +83,8 @@ def nearest_miss(catalogue: Catalogue, question: Question) -> str | None:
 
 
 def with_hints(error: AnswerError, facts: Facts) -> str:
-    """The reason of an error for who must mend it: with what the request has in place of a fact that it lacks, and who
-    asked where the reason does not say so already. One line, bounded; `NotClaimed` has said all that there is."""
+    """Return the reason of an error with hints for the operator: similar facts that the request has, and which machine
+    asked. One line, bounded. The reason of `NotClaimed` has them already."""
     if isinstance(error, NotClaimed):
         return error.reason
     near = missing_fact(error.label, facts) if isinstance(error, CannotFill) and error.missing else None
@@ -96,7 +97,7 @@ def with_hints(error: AnswerError, facts: Facts) -> str:
 
 
 def missing_fact(label: str, facts: Facts) -> str | None:
-    """Of the facts that a request does have, those whose labels resemble one that it lacks."""
+    """Return the facts of a request whose labels are similar to a missing label."""
     labels = sorted(facts.labels)[:MOST_LABELS]
     comparable = [one for one in labels if len(one) <= LONGEST_LABEL] if len(label) <= LONGEST_LABEL else []
     near = difflib.get_close_matches(label, comparable, n=3, cutoff=0.7)
@@ -134,7 +135,8 @@ def _members(catalogue: Catalogue, question: Question) -> Iterator[str]:
 
 
 def _order(document: Document) -> tuple[str, int]:
-    """By name, then format order: what is told must not depend on the order of files or rows."""
+    """Return the sort key of a document: name, then format order, so that the order of files or rows does not
+    matter."""
     return document.key.identifier, ALL_EXTENSIONS.index(document.key.format)
 
 
@@ -150,7 +152,7 @@ def _asked(question: Question) -> str:
 
 
 def _narrowed(match: tuple[Criterion, ...], facts: Facts) -> str | None:
-    """Which criterion keeps a document from claiming a request that names it."""
+    """Return which criterion keeps a document from claiming a request that names it."""
     criterion = failing(match, facts)
     if criterion is None:
         return None

@@ -1,5 +1,5 @@
-"""Slips of the pen that are valid, so that nothing else finds them: names that are almost MAC addresses, a control key
-with a letter too few, labels that nothing sends (docs/check.md#oversights).
+"""Mistakes that are valid, so that no other check finds them: names that are almost MAC addresses, a control key that
+lacks a letter, labels that no client sends (docs/check.md#oversights).
 
 Each is a sentence that says what is wrong and what to do. `answerd.check` reports them.
 """
@@ -28,22 +28,21 @@ _SIX_PARTS = re.compile(r"[0-9A-Za-z]{1,3}(?:([:-])[0-9A-Za-z]{1,3})(?:\1[0-9A-Z
 _HEX = frozenset("0123456789abcdef")
 
 EXAMPLE_HASH = "$6$EXAMPLE$"
-"""What the password hashes of the examples begin with."""
+"""The beginning of the password hashes in the examples."""
 
 _TOP_KEYS = {
     "toml": re.compile(r"^(?P<key>[A-Za-z_]+)[ \t]*=[ \t]*[\"']?(?P<value>[\w.:-]*)", re.MULTILINE),
     "yaml": re.compile(r"^(?P<key>[A-Za-z_]+):[ \t]*[\"']?(?P<value>[\w.:-]*)", re.MULTILINE),
     "json": re.compile(r"^[{ \t]{0,4}\"(?P<key>[A-Za-z_]+)\"[ \t]*:[ \t]*\"?(?P<value>[\w.:-]*)", re.MULTILINE),
 }
-"""By family, the keys at the top of a document and the beginning of a value that is one word."""
+"""By family, the keys at the top of a document and the beginning of a value that is a single word."""
 
 _SHORTEST_KEY = 4
 
 
 @dataclass(slots=True)
 class Oversights:
-    """What was found. ``problems`` and ``notes`` are sentences; ``machines`` are the names of those that a sentence
-    hits."""
+    """What was found. ``problems`` and ``notes`` are sentences; ``machines`` are the names of the affected machines."""
 
     problems: set[str] = field(default_factory=set)
     notes: set[str] = field(default_factory=set)
@@ -51,7 +50,7 @@ class Oversights:
 
 
 def of_documents(catalogue: Catalogue, pause: Callable[[], None]) -> Oversights:
-    """Return what is wrong with names and keys."""
+    """Find what is wrong with names and keys."""
     found = Oversights()
     extended = {
         (identity(document.control.extends), document.key.format)
@@ -79,7 +78,7 @@ def of_documents(catalogue: Catalogue, pause: Callable[[], None]) -> Oversights:
 
 
 def _judge_name(what: str, name: str, found: Oversights) -> None:
-    """A machine's name that is almost a MAC address claims no machine."""
+    """Report a machine's name that is almost a MAC address: it claims no machine."""
     digits = normalize(name)
     is_spelled_like_one = _SIX_PARTS.match(name) is not None
     if bare := without_pxelinux_prefix(name):
@@ -106,7 +105,7 @@ def _is_hex(text: str) -> bool:
 
 
 def _judge_unused_group(document: Document, found: Oversights) -> None:
-    """A machine's file that was put into ``groups/``: a group that claims nothing and that no document extends."""
+    """Report a machine's file in ``groups/``: a group that claims nothing and that no document extends."""
     if mac_digits(document.key.identifier) is not None and not (document.control.members or document.control.match):
         found.problems.add(
             f"{document.key}: is named like a machine and claims none: move it out of groups/, or give it members"
@@ -114,7 +113,7 @@ def _judge_unused_group(document: Document, found: Oversights) -> None:
 
 
 def _judge_keys(catalogue: Catalogue, document: Document, found: Oversights) -> None:
-    """A top-level key that is almost a control key is sent to the machine and steers nothing."""
+    """Report a top-level key that is almost a control key: it is sent to the machine and has no effect here."""
     pattern = _TOP_KEYS.get(document.family.name)
     if pattern is None:
         return
@@ -136,12 +135,13 @@ def _judge_keys(catalogue: Catalogue, document: Document, found: Oversights) -> 
 
 
 def _control_key_near(key: str) -> str | None:
-    """Return the control key that differs from a key in one letter."""
+    """Return the control key that differs from a key in a single letter."""
     return next((one for one in CONTROL_KEYS if differs_by_one(key.lower(), one)), None)
 
 
 def differs_by_one(written: str, known: str) -> bool:
-    """Return whether one letter added, left out, replaced or exchanged with its neighbour makes the one the other."""
+    """Return whether the words differ in a single letter, which is added, left out, replaced or swapped with the
+    next."""
     if written == known or abs(len(written) - len(known)) > 1:
         return False
     shorter, longer = sorted((written, known), key=len)
@@ -153,7 +153,7 @@ def differs_by_one(written: str, known: str) -> bool:
 
 
 def misspelled_extension(name: str) -> str | None:
-    """Return the format whose extension differs in one letter from that of a file's name; None for any other name."""
+    """Return the format whose extension differs in a single letter from that of a file; None for any other name."""
     stem, dot, extension = name.rpartition(".")
     if not (stem and dot and len(extension) > 1):
         return None
@@ -161,7 +161,7 @@ def misspelled_extension(name: str) -> str | None:
 
 
 class MissingLabels:
-    """The labels that answers need and that nothing is known to send, with who needs them."""
+    """The labels that answers need and that no known client sends, with the machines that need them."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._known = KnownLabels(catalogue)
@@ -169,7 +169,7 @@ class MissingLabels:
         self._own: dict[Document, frozenset[str]] = {}
 
     def take(self, layers: Layers, machine: str, has: Callable[[str], bool]) -> list[str]:
-        """File the labels that one answer needs. Return those that it lacks and that a request can bring."""
+        """Record the labels that an answer needs. Return those that it lacks and that a request can have."""
         lacking = [label for label in _labels_in(layers) if not has(label)]
         for label in lacking:
             if label not in self._known:
@@ -178,7 +178,7 @@ class MissingLabels:
         return [label for label in lacking if label in self._known]
 
     def take_untried(self, layers: Layers) -> None:
-        """File the labels of a group that selects by match: whom it claims only requests can tell."""
+        """Record the labels of a group that selects by ``match``: which machines it claims depends on requests."""
         for label in _labels_in(layers):
             if label not in self._known:
                 document = next((layer for layer in layers if label in self._labels_of(layer)), layers[-1])
@@ -187,7 +187,8 @@ class MissingLabels:
     def _labels_of(self, document: Document) -> frozenset[str]:
         labels = self._own.get(document)
         if labels is None:
-            # Not by `prepared_answer`, which would keep an answer of this document alone in place of the one it serves.
+            # Not by `prepared_answer`, which would keep an answer of this document alone in place of the answer it
+            # serves.
             prepared = document.family.prepare(document.tree)
             if not document.is_shared:
                 document.forget_tree()
@@ -211,7 +212,8 @@ class MissingLabels:
 
 
 def _labels_in(layers: Layers) -> Iterable[str]:
-    """Return the labels of an answer's placeholders; none where it cannot be made, which is a problem of its own."""
+    """Return the labels of an answer's placeholders; none where the answer cannot be made, which is reported
+    elsewhere."""
     try:
         return _labels_of(prepared_answer(layers, may_be_blank=True))
     except AnswerError:
@@ -219,11 +221,11 @@ def _labels_in(layers: Layers) -> Iterable[str]:
 
 
 def _labels_of(prepared: Prepared) -> Iterable[str]:
-    """Return the labels of the placeholders that no default fills, each once. None fills a missing secret."""
+    """Return the labels of the placeholders without a default, each once. No default fills a missing secret."""
     return dict.fromkeys(
         placeholder.label
-        for hole in prepared.holes
-        for placeholder in hole.template.parts
+        for slot in prepared.slots
+        for placeholder in slot.template.parts
         if isinstance(placeholder, Placeholder)
         and (placeholder.is_secret or not any(name == "default" for name, _ in placeholder.filters))
     )

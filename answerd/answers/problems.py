@@ -1,10 +1,9 @@
-"""What is wrong with an answer set before anybody asks (docs/check.md).
+"""What is wrong with an answer set before any request (docs/check.md).
 
-Sorted, stable sentences, each naming kind, identifier and format. What a request would bring is no concern here.
+Sorted, stable sentences, each with kind, identifier and format. What depends on a request is not reported here.
 
-Problems are filed by what they come from: a document by itself, a name that two documents have, a cycle of groups. So
-those of a changed set follow from those of the set before by looking again at what the change touches, and at nothing
-else.
+Problems are filed by what causes them: a document by itself, a name that two documents have, a cycle of groups. So the
+problems of a changed set follow from those of the set before, and only what the change affects is checked again.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ _FullName = tuple[Kind, str, str]
 
 
 def load_problems(catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> list[str]:
-    """Every problem of the set, sorted and each once. Parses what is not parsed yet.
+    """Return every problem of the set, sorted and each once. Parses what is not parsed yet.
 
-    ``pause`` is called now and then, so that a server can answer requests meanwhile.
+    ``pause`` is called regularly, so that a server can answer requests in between.
     """
     return ProblemIndex.of(catalogue, pause).listed()
 
 
 @dataclass(frozen=True, slots=True)
 class _Cycle:
-    """Groups that extend one another in a circle, and the sentence that says so."""
+    """Groups that extend one another in a cycle, and the sentence that says so."""
 
     groups: tuple[Name, ...]
     sentence: str
@@ -53,10 +52,10 @@ class _Cycle:
 
 @dataclass(frozen=True, slots=True)
 class ProblemIndex:
-    """The problems of one catalogue. Never edited: `after` makes the index of the next catalogue beside it.
+    """The problems of one catalogue. Never modified: `after` makes the index of the next catalogue.
 
-    ``too_high`` are the groups that stand on too many others. ``extending`` files the documents with ``extends`` under
-    the group they name, because its coming or going is their problem.
+    ``too_high`` are the groups that extend too many others. ``extending`` has the documents with ``extends`` by the
+    group that they name, because adding or removing that group changes their problems.
     """
 
     catalogue: Catalogue
@@ -68,7 +67,8 @@ class ProblemIndex:
 
     @classmethod
     def of(cls, catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> ProblemIndex:
-        """The index of a catalogue from nothing: every document is looked at, and parsed where it was not yet."""
+        """Return the index of a catalogue from scratch: check every document, and parse it where it was not yet
+        parsed."""
         return cls(Catalogue(), {}, {}, {}, {}, {}).after(catalogue, pause=pause)
 
     def after(
@@ -78,9 +78,9 @@ class ProblemIndex:
         removed: Iterable[RawDocument] = (),
         pause: Callable[[], None] = no_pause,
     ) -> ProblemIndex:
-        """The index of a catalogue that was made of this one's.
+        """Return the index of a catalogue that was made from this one's.
 
-        ``added`` and ``removed`` are what they differ in, given to `Catalogue.changed`; where ``added`` is None they
+        ``added`` and ``removed`` are the difference that `Catalogue.changed` was given; where ``added`` is None, both
         are found by comparison.
         """
         before = self.catalogue
@@ -93,15 +93,15 @@ class ProblemIndex:
         return update.made()
 
     def sentences(self) -> frozenset[str]:
-        """Every problem, each once."""
+        """Return every problem, each once."""
         found = self._of_the_documents()
         if self.catalogue.inventory is not None:
             found.update(self.catalogue.inventory.problems())
         return frozenset(found)
 
     def introduced_after(self, before: ProblemIndex) -> list[str]:
-        """Return the problems that the set ``before`` did not have, sorted. A row of an inventory that only moved to
-        another line is no new problem."""
+        """Return the problems that the set ``before`` did not have, sorted. The problem of a row that only moved to
+        another line is not new."""
         found = self._of_the_documents() - before._of_the_documents()
         if self.catalogue.inventory is not None:
             found.update(self.catalogue.inventory.problems_since(before.catalogue.inventory))
@@ -117,14 +117,14 @@ class ProblemIndex:
         return found
 
     def listed(self) -> list[str]:
-        """Every problem, each once and sorted."""
+        """Return every problem, each once and sorted."""
         return sorted(self.sentences())
 
 
 class _Update:
-    """The making of one index from another: copies of its files, edited, then given away.
+    """Builds the next index from copies of this one's tables.
 
-    What is looked at is looked at in the new catalogue, which is complete: the order does not matter.
+    Documents are looked up in the new catalogue, which is complete: the order does not matter.
     """
 
     def __init__(self, before: ProblemIndex, catalogue: Catalogue, pause: Callable[[], None]) -> None:
@@ -136,7 +136,7 @@ class _Update:
         self.cycles = dict(before.cycles)
         self.too_high = dict(before.too_high)
         self.extending = dict(before.extending)
-        self.own: dict[Name, CopyOnWriteMap[Document, None]] = {}  # the files of ``extending`` that are copies already
+        self.own: dict[Name, CopyOnWriteMap[Document, None]] = {}  # the tables of ``extending`` that are copies already
         self.groups: dict[Name, None] = {}
         self.names: dict[_FullName, None] = {}
 
@@ -161,7 +161,7 @@ class _Update:
             _file(self.of_names, name, tuple(_of_duplicates(self.catalogue, name)))
             self.pause()
         for group in self.groups:
-            # Those that extend a group which is there before and after have the problems that they had.
+            # The problems of documents that extend a group which exists before and after do not change.
             if (group in self.catalogue.groups) != (group in self.before.catalogue.groups):
                 self._look_again(self.before.extending.get(group, ()))
         self._follow()
@@ -190,7 +190,7 @@ class _Update:
         self.names[name] = None
 
     def _file_of(self, extended: Name) -> CopyOnWriteMap[Document, None]:
-        """The documents that extend a group, for editing."""
+        """Return the documents that extend a group, for modification."""
         file = self.own.get(extended)
         if file is None:
             before = self.extending.get(extended)
@@ -199,7 +199,7 @@ class _Update:
         return file
 
     def _follow(self) -> None:
-        """Cycles anew: one that is new or gone leads through a group that changed."""
+        """Find the cycles again: a new or removed cycle contains a group that changed."""
         for group in self.groups:
             cycle = self.cycles.get(group)
             for name in cycle.groups if cycle else ():
@@ -212,13 +212,13 @@ class _Update:
                 self.cycles[name] = found  # type: ignore[assignment]
 
     def _measure(self) -> None:
-        """The groups that stand on too many, anew: those that changed, and those that stand on one whose own height
-        did."""
+        """Measure the heights again: of the groups that changed, and of those that extend a group whose height
+        changed."""
         heights = _Heights(self.catalogue, self.pause)
         before = _Heights(self.before.catalogue, self.pause)
         measured = list(self.groups)
         seen = set(measured)
-        for group in measured:  # grows while it is walked
+        for group in measured:  # grows during the iteration
             self.pause()
             height = heights.of(group)
             if height > MOST_GROUPS and (document := _only(self.catalogue, group)):
@@ -232,7 +232,7 @@ class _Update:
                         measured.append(name)
 
     def _standing_on(self, group: Name) -> Iterator[Name]:
-        """The groups that extend a group themselves."""
+        """Yield the groups that extend a group directly."""
         for document in self.extending.get(group, ()):
             if document.is_shared:
                 yield document.identity, document.key.format
@@ -250,7 +250,7 @@ def _full_name(document: Document) -> _FullName:
 
 
 def _extended(document: Document) -> Name | None:
-    """The name of the group that a document is laid over."""
+    """Return the name of the group that a document extends."""
     extended = document.control.extends
     return None if extended is None else (identity(extended), document.key.format)
 
@@ -272,15 +272,15 @@ def _of_duplicates(catalogue: Catalogue, name: _FullName) -> Iterator[str]:
     else:
         namesakes = catalogue.defaults.get(extension, ())
     if len(namesakes) > 1:
-        for twins in duplicates_of(document for document in namesakes if document.key.format == extension):
-            yield duplicate_problem(twins)
+        for duplicates in duplicates_of(document for document in namesakes if document.key.format == extension):
+            yield duplicate_problem(duplicates)
 
 
 def _cycle_above(catalogue: Catalogue, start: Name, passed: set[Name]) -> _Cycle | None:
-    """The cycle that a group leads into, told from the name that sorts first.
+    """Return the cycle that a group leads into, beginning with the name that sorts first.
 
-    ``passed`` are the groups that were walked over before, which are not walked over again: a cycle with one of them
-    has been found then. Those of this walk are added.
+    ``passed`` are the groups that were visited before, which are not visited again: a cycle that contains them has been
+    found. The groups of this visit are added.
     """
     trail: dict[Name, Document] = {}
     name: Name | None = start
@@ -300,9 +300,9 @@ def _cycle_above(catalogue: Catalogue, start: Name, passed: set[Name]) -> _Cycle
 
 
 class _Heights:
-    """How many groups each group of a catalogue stands on, itself included; each is walked over once.
+    """The height of each group of a catalogue: how many groups it extends, itself included. Each is visited once.
 
-    0 for one that leads nowhere: into a cycle, to a name that no group or several have. That is a problem of its own.
+    0 for a group that leads into a cycle, or to a name that no group or several have. That is a problem of its own.
     """
 
     def __init__(self, catalogue: Catalogue, pause: Callable[[], None]) -> None:
@@ -311,7 +311,7 @@ class _Heights:
         self._known: dict[Name, int] = {}
 
     def of(self, group: Name) -> int:
-        """The height of one group."""
+        """Return the height of a group."""
         trail: dict[Name, None] = {}
         name: Name | None = group
         height = 0
@@ -332,7 +332,7 @@ class _Heights:
 
 
 def _only(catalogue: Catalogue, name: Name) -> Document | None:
-    """The one group of a name; None where there is none, or two."""
+    """Return the only group with a name; None where there is none, or two."""
     try:
         return catalogue.group(*name)
     except BrokenDocument:

@@ -1,7 +1,7 @@
 """Where each value of an answer came from: the document and its line (``answerd render --explain``).
 
-The layers are laid over one another once more, by the family's own functions, with every value marked; nothing here
-knows what a merge does. Pure: an answer and its layers are all it takes.
+Merges the layers again with the family's own functions, with every value marked; nothing here knows the rules of a
+merge. Pure: needs an answer and its layers and nothing else.
 """
 
 from __future__ import annotations
@@ -23,24 +23,25 @@ from answerd.formats.family import ParseError, Path, Tree
 from answerd.formats.positions import MARKINGS, TRAILING_COMMENT, Leaf, Marking
 from answerd.memo import remembered
 
-LONGEST_MARKED = 65_536  # characters of a layer that is marked once for all answers that it is part of
+LONGEST_MARKED = 65_536  # characters of a layer whose marked tree is kept for all its answers
 _PLACEHOLDER_LABEL = re.compile(r"\{\{[ \t]*([\w$@][\w$@.:-]*)")
 LONGEST_PLACE = 200
 """Characters of a document's name in a comment; a file may be called anything."""
 
 MOST_EXPLAINED = 8 * 1024 * 1024
-"""Characters of the keys of all values together, each written out, that an explanation has room for."""
+"""Characters of the keys of all values together, written for each value, up to which an answer is explained."""
 
 MOST_TRIES = 200
-"""Times that an answer is parsed to find the lines that bear a comment; what needs more is told in a column."""
+"""Times that an answer is parsed to find the lines that can have a comment; above that, origins are shown in a
+column."""
 
 COMMENT_COLUMN = 56
-"""The furthest column to which comments are moved so that they stand below one another."""
+"""The furthest column in which comments are aligned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A document and the line in it, from 1; ``groups/base.toml:12``. ``line`` is None where nothing tells it."""
+    """The document and the line in it, from 1; ``groups/base.toml:12``. ``line`` is None where it is not known."""
 
     document: Document
     line: int | None
@@ -51,10 +52,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """One value of an answer: its path, where it came from, and the line of the answer it begins on.
+    """A value of an answer: its path, where it came from, and the line of the answer it begins on.
 
-    ``place`` is None where a merge left nothing to tell it by: a map that is empty because all of it was unset. ``row``
-    is the place of the inventory's row that filled one of its placeholders, None where none did.
+    ``place`` is None where a merge left no mark: a map that is empty because all of it was unset. ``row`` is the place
+    of the inventory's row that filled a placeholder of the value, None where none did.
     """
 
     path: Path
@@ -64,7 +65,7 @@ class Origin:
 
     @property
     def where(self) -> str:
-        """Its place, and that of the row, for a person."""
+        """The place of the value, and that of the row, for a person."""
         place = shortened(str(self.place), LONGEST_PLACE)
         return f"{place}, {shortened(self.row, LONGEST_PLACE)}" if self.row else place
 
@@ -75,35 +76,35 @@ class Origin:
 
 
 def source_of(document: Document) -> str:
-    """Where a document stands: its file below the answers directory, or its key in a database."""
+    """Return where a document is stored: its file below the answers directory, or its key in a database."""
     key = document.key
     named = f"{key.kind} {key.identifier} ({key.format})" if key.identifier else f"{key.kind} ({key.format})"
     return document.raw.source or named
 
 
 def provenance(layers: Layers) -> tuple[tuple[Path, Place | None], ...]:
-    """The leaves of a stack of layers, lowest first, in the order of the answer."""
+    """Return the leaves of a stack of layers, lowest first, in the order of the answer."""
     places = _Places(layers)
     return tuple((leaf.path, places.of(leaf)) for leaf in _merged_leaves(layers))
 
 
-def origins(answer: Answer, inventory: Inventory | None = None, *, standing: bool = True) -> tuple[Origin, ...]:
-    """Every value of an answer. Empty for a file that was made up for cloud-init: no document holds it.
+def origins(answer: Answer, inventory: Inventory | None = None, *, with_lines: bool = True) -> tuple[Origin, ...]:
+    """Return every value of an answer. Empty for a file that was made up for cloud-init: no document has it.
 
-    ``inventory`` is that of the catalogue which the answer is of. ``standing``: whether ``answer_line`` is looked for
-    too, which costs as much as the rest.
+    ``inventory`` is that of the answer's catalogue. ``with_lines``: whether to find ``answer_line`` too, which costs as
+    much as the rest.
     """
-    return tuple(_origins(answer, inventory, standing=standing))
+    return tuple(_origins(answer, inventory, with_lines=with_lines))
 
 
-def _origins(answer: Answer, inventory: Inventory | None, *, standing: bool = True) -> Iterator[Origin]:
+def _origins(answer: Answer, inventory: Inventory | None, *, with_lines: bool = True) -> Iterator[Origin]:
     if answer.side_file:
         return
     layers = answer.selection.layers
     marking = MARKINGS[layers[-1].family.name]
     try:
-        lines = marking.standing(answer.body.decode()) if standing else {}
-    except ParseError:  # what filling made of it is for validators to judge
+        lines = marking.lines_of(answer.body.decode()) if with_lines else {}
+    except ParseError:  # an answer that does not parse is for validators to judge
         lines = {}
     places = _Places(layers)
     of_row = inventory.place(answer.row) if inventory and answer.row else None
@@ -118,12 +119,12 @@ def _is_template(layers: Layers, leaf: Leaf) -> bool:
 
 
 def _labels_in(text: str) -> Iterator[str]:
-    """The labels of the placeholders in a value, case-folded."""
+    """Yield the labels of the placeholders in a value, case-folded."""
     return (label.casefold() for label in _PLACEHOLDER_LABEL.findall(text))
 
 
 def _merged_leaves(layers: Layers) -> Iterator[Leaf]:
-    """The leaves of a stack. One after the other: to free many objects at once takes long."""
+    """Yield the leaves of a stack, generated step by step: freeing many objects together takes long."""
     family = layers[-1].family
     marking = MARKINGS[family.name]
     tree = _marked(layers[0].text, family.name, 0)
@@ -136,7 +137,7 @@ def _merged_leaves(layers: Layers) -> Iterator[Leaf]:
 
 @remembered(64, len, LONGEST_MARKED)
 def _marked(text: str, family: str, layer: int) -> Tree:
-    """A marked layer. A few are kept: many machines stand on the same groups, and nobody edits a tree."""
+    """Return a marked layer. A few are kept: many machines extend the same groups, and trees are never modified."""
     return Tree(MARKINGS[family].mark(text, layer))
 
 
@@ -148,7 +149,8 @@ class _Places:
         self._paths: dict[int, set[Path]] = {}
 
     def of(self, leaf: Leaf) -> Place | None:
-        """The place of a leaf. A map that merged and was emptied has no mark: the highest layer that has it is told."""
+        """Return the place of a leaf. A map that was merged and is now empty has no mark: the highest layer with it
+        counts."""
         if leaf.layer is not None:
             return Place(self._layers[leaf.layer], leaf.line)
         for height in range(len(self._layers) - 1, -1, -1):
@@ -157,7 +159,7 @@ class _Places:
         return None
 
     def _paths_of(self, height: int) -> set[Path]:
-        """The paths of all that stands in a layer, found when they are first asked for."""
+        """Return the paths of everything in a layer, found on first use."""
         paths = self._paths.get(height)
         if paths is None:
             layer = self._layers[height]
@@ -170,7 +172,7 @@ class _Places:
 
 
 def needing(layers: Layers, label: str) -> tuple[Place, ...]:
-    """Where the placeholders of a label stand that are left in the answer of a stack of layers."""
+    """Return where the placeholders of a label are that the answer of a stack of layers still has."""
     wanted = re.compile(rf"\{{\{{[ \t]*{re.escape(label)}(?![\w$@.:-])", re.IGNORECASE)
     places = _Places(layers)
     found = (places.of(leaf) for leaf in _merged_leaves(layers) if wanted.search(leaf.text))
@@ -178,7 +180,7 @@ def needing(layers: Layers, label: str) -> tuple[Place, ...]:
 
 
 class Placing:
-    """The origins of an answer, filed so that each of many findings is placed by a look-up."""
+    """The origins of an answer, indexed so that each of many findings is placed by a look-up."""
 
     def __init__(self, answer: Answer, found: Sequence[Origin]) -> None:
         """``found`` are the `origins` of the answer."""
@@ -195,23 +197,24 @@ class Placing:
         self._by_line = by_line
 
     def placed(self, message: str, key: str, line: int | None) -> str:
-        """What a validator finds at a key or a line of the answer, with the document and line that it came from.
+        """Return a validator's finding about a key or a line of the answer, with the document and line that it came
+        from.
 
-        A key that no layer has is said to be in none of them.
+        For a key that no layer has, the finding says so.
         """
         wanted = _steps(key)
         origin = self._by_steps.get(tuple(wanted)) if wanted else None
         if origin is None and (
             line is not None or not wanted
-        ):  # a preseed question is no key of a layer, but has a line
-            origin = self._standing_on(line)
+        ):  # a preseed question is not a key of a layer, but has a line
+            origin = self._value_on(line)
         if origin is None and wanted and self._by_steps:
             layers = ", ".join(shortened(source_of(layer)) for layer in self._layers)
             return f"{message} (in none of its layers: {layers})"
         return f"{message} ({origin.where})" if origin and origin.place else _with_line(message, line)
 
-    def _standing_on(self, line: int | None) -> Origin | None:
-        """The first of the values that begin on a line of the answer or, where none does, on the next one before it."""
+    def _value_on(self, line: int | None) -> Origin | None:
+        """Return the first value that begins on a line of the answer; where none does, on the nearest line above it."""
         at = 0 if line is None else bisect_right(self._lines, line)
         return self._by_line[self._lines[at - 1]] if at else None
 
@@ -221,23 +224,23 @@ def _with_line(message: str, line: int | None) -> str:
 
 
 def _steps(key: str) -> list[str]:
-    """``network.interfaces[0].name`` as the steps of a path."""
+    """Return ``network.interfaces[0].name`` as the steps of a path."""
     return [step for step in re.split(r"[.\[\]/]+", key) if step]
 
 
 def explanation(answer: Answer, inventory: Inventory | None = None) -> dict[str, Any]:
-    """The answer and the origin of every value, as JSON shows it (``docs/explain.md`` has the schema).
+    """Return the answer and the origin of every value, as JSON shows it (``docs/explain.md`` has the schema).
 
-    Raises `BrokenDocument` where the keys of its values, written for each of them, take too much.
+    Raises `BrokenDocument` where the keys of its values, written for each of them, take too much memory.
     """
     return _explanation(answer, list(map(_explained_value, _bounded_origins(answer, inventory))))
 
 
 def explanation_text(answer: Answer, inventory: Inventory | None = None) -> str:
-    """The `explanation` as JSON text. Value by value: to make one text of all of them in one go is a single step of
-    compiled code, and of a large answer too long a step. Raises `BrokenDocument`."""
+    """Return the `explanation` as JSON text, encoded value by value: encoding everything together is a single step of
+    compiled code, which is too long for a large answer. Raises `BrokenDocument`."""
     around = json.dumps(_explanation(answer, None), ensure_ascii=False)
-    before, _, after = around.partition('"values": null')  # no text holds it: its quotes would be escaped
+    before, _, after = around.partition('"values": null')  # no text contains it: its quotes would be escaped
     values = [
         json.dumps(_explained_value(origin), ensure_ascii=False) for origin in _bounded_origins(answer, inventory)
     ]
@@ -280,8 +283,8 @@ def _bounded_origins(answer: Answer, inventory: Inventory | None) -> Iterator[Or
 
 
 def explained(answer: Answer, inventory: Inventory | None = None) -> str:
-    """The answer for a person to read, with the origin of every value: in comments where its format has them at the
-    end of a line, else in a column beside it."""
+    """Return the answer for a person to read, with the origin of every value: in comments where its format has them at
+    the end of a line, else in a column on the left."""
     text = answer.body.decode()
     comments = _comments(origins(answer, inventory))
     opens = TRAILING_COMMENT.get(answer.format.extension)
@@ -290,7 +293,7 @@ def explained(answer: Answer, inventory: Inventory | None = None) -> str:
 
 
 def _comments(found: Iterable[Origin]) -> dict[int, str]:
-    """For each line of the answer on which a value begins, where its values came from."""
+    """Return, for each line of the answer on which a value begins, where its values came from."""
     by_line: dict[int, list[Origin]] = {}
     for origin in found:
         if origin.answer_line is not None and origin.place is not None:
@@ -299,7 +302,7 @@ def _comments(found: Iterable[Origin]) -> dict[int, str]:
 
 
 def _comment(together: Sequence[Origin]) -> str:
-    """The one place of a line's values; with their names where they came from several documents."""
+    """Return the only place of a line's values; with their names where they came from several documents."""
     first = together[0].place
     rows = {one.row for one in together}
     if len(rows) == 1 and all(one.place and first and one.place.document is first.document for one in together):
@@ -308,17 +311,17 @@ def _comment(together: Sequence[Origin]) -> str:
 
 
 def _beside(text: str, comments: Mapping[int, str]) -> str:
-    """A table of two columns: where the values on a line came from, and the line."""
+    """Return a table of two columns: where the values on a line came from, and the line."""
     width = max((len(comment) for comment in comments.values()), default=0)
     lines = text.removesuffix("\n").split("\n")
     return "".join(f"{comments.get(number, ''):{width}} | {line}\n" for number, line in enumerate(lines, 1))
 
 
 def _commented(text: str, comments: Mapping[int, str], opens: str, marking: Marking) -> str | None:
-    """The text with a comment at the end of each line that has one; None where it does not say the same any more.
+    """Return the text with a comment at the end of each line that has one; None where its meaning would change.
 
-    Whether a line bears a comment (it may be in the middle of a string) is found by parsing the text with it. What a
-    line does not bear stands above it.
+    Whether a line can have a comment (it may be in the middle of a string) is found by parsing the text with it. A
+    comment that its line cannot have is written above the line.
     """
     lines = text.split("\n")
     column = min(COMMENT_COLUMN, max((len(lines[number - 1]) for number in comments), default=0))
@@ -334,7 +337,7 @@ def _commented(text: str, comments: Mapping[int, str], opens: str, marking: Mark
         return "\n".join(new)
 
     try:
-        said = marking.says(text)
+        meaning = marking.meaning(text)
     except ParseError:
         return None
 
@@ -346,7 +349,7 @@ def _commented(text: str, comments: Mapping[int, str], opens: str, marking: Mark
         if tries > MOST_TRIES:
             raise _TooManyTriesError
         try:
-            return marking.says(candidate) == said
+            return marking.meaning(candidate) == meaning
         except ParseError:
             return False
 
@@ -360,11 +363,11 @@ def _commented(text: str, comments: Mapping[int, str], opens: str, marking: Mark
 
 
 class _TooManyTriesError(Exception):
-    """Too few lines of an answer bear a comment."""
+    """Too few lines of an answer can have a comment."""
 
 
 def _most(numbers: Sequence[int], is_borne: Callable[[Sequence[int]], bool]) -> list[int]:
-    """Those of the lines that bear their comments, found by halves."""
+    """Return the lines that can have their comments, found by bisection."""
     if not numbers or is_borne(numbers):
         return list(numbers)
     if len(numbers) == 1:

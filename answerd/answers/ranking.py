@@ -1,6 +1,6 @@
-"""How claims compare, and what a ``match`` says and what a request says to it, in words for a person.
+"""How claims compare, and the words for what a ``match`` requires and what a request has.
 
-Whether a criterion holds is decided where it always is, by `Criterion.holds`; here is only how to tell it.
+`Criterion.holds` alone decides whether a criterion holds; this module only describes the result.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from answerd.facts import Facts
 from answerd.formats.control import Criterion
 
 LONGEST_VALUE = 60
-"""Characters of a value from a request that a sentence quotes: console lines stay readable."""
+"""Characters of a value from a request that a sentence quotes, so that console lines stay readable."""
 
 MOST_VALUES = 3
 """Values of one label that a sentence quotes."""
 
 
 Rank = tuple[int, str, int]
-"""What decides between claims, least first: minus the number of criteria, the name, the place in the format order."""
+"""What decides between claims, least first: minus the number of criteria, the name, the position in the format
+order."""
 
 
 def rank(key: Key, match: Sequence[Criterion], extensions: Sequence[str]) -> Rank:
@@ -28,7 +29,7 @@ def rank(key: Key, match: Sequence[Criterion], extensions: Sequence[str]) -> Ran
 
 
 def shortened(text: str, length: int = LONGEST_VALUE) -> str:
-    """Return a text of a request fit for a sentence, quoted or not: on one line, and not too long."""
+    """Return a text of a request for use in a sentence, quoted or not: on one line, and not too long."""
     shown = "".join(sign if sign.isprintable() else "?" for sign in text[: length + 1])
     return shown if len(text) <= length else f"{shown[:length]}…"
 
@@ -50,7 +51,7 @@ def asks_for(criterion: Criterion) -> str:
 
 
 def request_has(label: str, facts: Facts) -> str:
-    """Return what a request says under a label: ``serial is "X1"``, or that it says nothing."""
+    """Return what a request has for a label: ``serial is "X1"``, or that it has nothing."""
     values = facts.values(label)
     if not values:
         return f"the request has no {shortened(label)}"

@@ -1,7 +1,7 @@
-"""How an answer came about, or why there is none, told step by step for a person (``answerd render --why``).
+"""How an answer came about, or why there is none, step by step for a person (``answerd render --why``).
 
-Every claim that `answerd.answers.select` looks at is looked at here with the same questions: `Question.holds_for`, the
-`rank` of a claim, the catalogue's indexes. The outcome is not worked out here: it is what `resolve` says.
+Every claim that `answerd.answers.select` examines is examined here with the same functions: `Question.holds_for`, the
+`rank` of a claim, the catalogue's indexes. The outcome is not computed here: it is the result of `resolve`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_PATHS = 10
 """Paths of one ``unset`` or ``append`` that are named."""
 
 MOST_MATCHES = 50
-"""Groups that select by ``match`` and do not hold which are told one by one."""
+"""Groups that select by ``match`` and do not hold, up to which each is listed."""
 
 _LOSES_BY = ("it has fewer criteria", "its name comes later", "its format comes later")
 """Why a claim loses to another, by the first part of their ranks that differs."""
@@ -38,7 +38,7 @@ _LOSES_BY = ("it has fewer criteria", "its name comes later", "its format comes 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that was considered: under what ``heading``, the sentence, and lines that belong below it."""
+    """One thing that was considered: its ``heading``, the sentence, and lines of detail below it."""
 
     heading: str
     sentence: str
@@ -47,13 +47,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """All steps in their order, and what came of them: an answer, or the reason why there is none."""
+    """All steps in their order, and the outcome: an answer, or the reason why there is none."""
 
     steps: tuple[Step, ...]
     outcome: Answer | AnswerError
 
     def lines(self) -> list[str]:
-        """For a console: each heading once, its steps aligned below one another."""
+        """Return lines for a console: each heading once, its steps aligned below one another."""
         width = max((len(step.heading) for step in self.steps), default=0)
         told: list[str] = []
         before = ""
@@ -73,7 +73,7 @@ def reasoning(
     *,
     sources: Sources = NO_SOURCES,
 ) -> Reasoning:
-    """The reasoning about one request; takes what `resolve` takes. Never raises `AnswerError`."""
+    """Return the reasoning about a request. Takes the arguments of `resolve`. Never raises `AnswerError`."""
     acceptable = facts.extensions if extensions is None else extensions
     outcome: Answer | AnswerError
     try:
@@ -105,7 +105,7 @@ def reasoning(
 
 
 def _install(catalogue: Catalogue, selection: Selection, facts: Facts, sources: Sources) -> Iterator[Step]:
-    """What the states of installs say to an answer with ``once``."""
+    """Yield what the states of installs decide about an answer with ``once``."""
     once = once_of(selection.layers)
     if once is None or once is Once.OFF or sources.gates is None:
         return
@@ -122,7 +122,7 @@ def _install(catalogue: Catalogue, selection: Selection, facts: Facts, sources: 
 
 
 def _with_row(catalogue: Catalogue, facts: Facts) -> tuple[Facts, list[Step]]:
-    """Return the facts with those of the request's row, and what there is to say about it. Raises `AnswerError`."""
+    """Return the facts with those of the request's row, and the steps about the row. Raises `AnswerError`."""
     inventory = catalogue.inventory
     if inventory is None:
         return facts, []
@@ -162,7 +162,7 @@ def _layers(outcome: Selection | AnswerError) -> Iterator[Step]:
 
 
 def _what_it_does(control: Control) -> Iterator[str]:
-    """What the control keys of a layer do to the layers below it."""
+    """Yield what the control keys of a layer do to the layers below it."""
     if control.unset:
         yield f"takes away what lies below it at {join_limited(list(map(_keys, control.unset)), MOST_PATHS)}"
     if control.append:
@@ -170,17 +170,17 @@ def _what_it_does(control: Control) -> Iterator[str]:
 
 
 def _keys(path: Path) -> str:
-    """The keys of a path, without the attributes' values by which one of XML may tell elements apart."""
+    """Return the keys of a path, without the values of attributes by which an XML path may distinguish elements."""
     return re.sub(r"\[.*?\]", "[…]", ".".join(path))
 
 
 def _called(group: str) -> str:
-    """A group by its name; not where no group can have it, because then it may be anything."""
+    """Return the quoted name of a group, without the text where it is no valid name: it may be a secret."""
     return "what is no group's name" if identifier_fault(Kind.GROUP, group) else f'"{group}"'
 
 
 def named(document: Document) -> str:
-    """A document with where it stands: ``machine "98fa9b50d810" (toml), 98fa9b50d810.toml``."""
+    """Return a document and where it is stored: ``machine "98fa9b50d810" (toml), 98fa9b50d810.toml``."""
     return f"{document.key}, {printable(document.raw.source)}" if document.raw.source else str(document.key)
 
 
@@ -194,7 +194,7 @@ class _Claim:
 
 
 class _Considered:
-    """One question put to a catalogue: what `select` answers, and in ``steps`` each claim it had to look at."""
+    """A question to a catalogue: the answer of `select`, and in ``steps`` each claim that it had to examine."""
 
     def __init__(self, catalogue: Catalogue, question: Question) -> None:
         self.catalogue = catalogue
@@ -212,7 +212,7 @@ class _Considered:
         self.steps.append(Step(heading, sentence, tuple(details)))
 
     def _consider(self) -> None:
-        """The claims in the order in which docs/selection.md#which-documents-answer considers them."""
+        """Examine the claims in the order of docs/selection.md#which-documents-answer."""
         if self.question.only_naming:
             heading = "rules" if self.facts.asks_for_rules else "side file"
             self._tell(heading, f"only documents whose match names {self.question.only_naming!r} may claim it")
@@ -241,7 +241,7 @@ class _Considered:
         return best.document if best else None
 
     def _groups(self, extensions: tuple[str, ...]) -> bool:
-        """Whether a group claims through ``members``; then those that only select are not looked at."""
+        """Return whether a group claims through ``members``; then groups that only select are not examined."""
         named = [claim for one in self.facts.identities for claim in self.catalogue.members.get(one, ())]
         by_members = self._judge("group by members", [self._group_claim(one, extensions) for one in named], extensions)
         selecting = [
@@ -269,7 +269,7 @@ class _Considered:
         return _Claim(claim.document, claim.match, self._refusal(claim.document, claim.match, extensions))
 
     def _refusal(self, document: Document, match: tuple[Criterion, ...], extensions: Sequence[str]) -> str | None:
-        """Why a document that names the request may not claim it; None when it may."""
+        """Return why a document that names the request may not claim it; None when it may."""
         if document.is_named_like_an_alias:
             return "its name is a URL segment that asks for a format, so it claims nothing"
         if document.key.format not in extensions:
@@ -281,7 +281,7 @@ class _Considered:
         return None
 
     def _judge(self, heading: str, claims: Sequence[_Claim], extensions: Sequence[str]) -> _Claim | None:
-        """Tell each claim and what became of it; the best of them, whether or not it is sound."""
+        """Record each claim and its result. Return the best of them, whether it is valid or not."""
         holding = [claim for claim in claims if not claim.refused]
         best = min(holding, key=lambda claim: _rank(claim, extensions), default=None)
         for claim in claims:
@@ -295,7 +295,7 @@ class _Considered:
         return best
 
     def _details(self, claim: _Claim) -> Iterator[str]:
-        """Each criterion of a claim with what the request has for it, and what is wrong with the document."""
+        """Yield each criterion of a claim with what the request has for it, and what is wrong with the document."""
         for criterion in claim.match:
             if claim.document in self.question.assumed:
                 verdict = "counts as holding"
@@ -332,4 +332,7 @@ def _rank(claim: _Claim, extensions: Sequence[str]) -> Rank:
 
 
 def _loses_by(loser: Rank, winner: Rank) -> str:
-    return next((why for why, low, high in zip(_LOSES_BY, loser, winner, strict=True) if low != high), "it is its twin")
+    return next(
+        (why for why, low, high in zip(_LOSES_BY, loser, winner, strict=True) if low != high),
+        "it has the same name and format",
+    )

@@ -1,4 +1,4 @@
-"""Facts to an answer: select, compose, fill. The server, ``render``, ``check`` and the admin API all come here."""
+"""From facts to an answer: select, compose, fill. Used by the server, ``render``, ``check`` and the admin API."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ from answerd.inventory.rows import Row
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 NO_INSTANCE = "nocloud"
-"""The ``instance-id`` of a machine that nothing names (docs/selection.md#noclouds-side-files)."""
+"""The ``instance-id`` of a machine without a name (docs/selection.md#noclouds-side-files)."""
 
 
 class Answer(NamedTuple):
-    """One answer. ``side_file`` names NoCloud's file that was made up, where it was; then ``body`` may be empty.
+    """One answer. ``side_file`` names the file of NoCloud that the service made up, where it did; then ``body`` may be
+    empty.
 
-    ``row`` is the inventory's row of the machine that asked, where it has one. ``refusal`` says why it was refused the
-    documents of ``selection``, where it was: then ``body`` is a script that the service makes up.
+    ``row`` is the inventory's row of the machine that asked, where it has one. ``refusal`` says why the machine was
+    refused the documents of ``selection``, where it was: then ``body`` is a script that the service makes up.
     """
 
     body: bytes
@@ -43,7 +44,8 @@ class Answer(NamedTuple):
 
     @property
     def composition(self) -> str:
-        """How it came about: ``format=toml machine=98fa9b50d810 group=rack-a``, for the log and the admin API."""
+        """How the answer came about: ``format=toml machine=98fa9b50d810 group=rack-a``, for the log and the admin
+        API."""
         parts = [f"format={self.format.family.name}"]
         selection = self.selection
         if selection.machine:
@@ -67,10 +69,10 @@ def resolve(
     *,
     sources: Sources = NO_SOURCES,
 ) -> Answer:
-    """The answer to a request. Raises `answerd.errors.AnswerError` with the reason when there is none.
+    """Return the answer to a request. Raises `answerd.errors.AnswerError` with the reason when there is none.
 
-    ``extensions`` overrides the formats that the request's path asks for. The ``match`` of a document in ``assumed``
-    counts as holding. ``sources`` fill the placeholders of secrets, reports and states.
+    ``extensions`` overrides the formats that the request's path asks for. The ``match`` of a document in ``assumed`` is
+    taken to hold. ``sources`` fill the placeholders of secrets, reports and states.
     """
     facts = catalogue.facts(facts)
     if sources.gates is not None:
@@ -95,8 +97,8 @@ def _answer(
     only_looks: bool = False,
     after_refusal: bool = False,
 ) -> Answer:
-    """The answer to a question. ``only_looks``: nothing of it is given, so no install begins. ``after_refusal``: an
-    answer with ``once`` was refused already."""
+    """Return the answer to a question. ``only_looks``: the answer is not delivered, so no install begins.
+    ``after_refusal``: an answer with ``once`` was already refused."""
     facts = question.facts
     selection = select(catalogue, question)
     prepared = prepared_answer(selection.layers, may_be_blank=may_be_blank, elsewhere=catalogue.elsewhere)
@@ -123,8 +125,8 @@ def _answer(
 def _refused(
     catalogue: Catalogue, question: Question, sources: Sources, selection: Selection, asking: Asking
 ) -> Answer:
-    """What a machine gets at a closed gate: a document of the same format whose ``match`` names the state, never the
-    next best claim; else the sentence, or for a boot loader a script that says it."""
+    """Return what a machine gets when it is refused: a document of the same format whose ``match`` names the state, but
+    never the next best claim; else the sentence, or for a boot loader a script that shows it."""
     extension = selection.layers[-1].key.format
     narrowed = Question(question.facts, (extension,), question.assumed, only_naming="state", without_default=True)
     try:
@@ -137,7 +139,7 @@ def _refused(
 
 
 def _side_file(catalogue: Catalogue, question: Question, side_file: str, sources: Sources) -> Answer:
-    """What cloud-init gets for a side file that no document names: enough to go on, where user-data is there."""
+    """Return what cloud-init gets for a side file that no document names: the minimum, where there is user-data."""
     facts = question.facts.asking_for_user_data()
     facts.state_source = question.facts.state_source
     asked = Question(facts, question.extensions, question.assumed)
@@ -151,7 +153,7 @@ def _side_file(catalogue: Catalogue, question: Question, side_file: str, sources
 
 
 def _instance(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:
-    """What names a machine to cloud-init; None where nothing does."""
+    """Return the instance name of a machine for cloud-init; None where it has none."""
     if selection.machine:
         return selection.machine.key.identifier
     if facts.row and (name := facts.row.name):

@@ -1,7 +1,7 @@
-"""Which documents claim the machine of a row, asked before that machine does.
+"""Find the documents that claim the machine of a row, before that machine asks.
 
 ``answerd check`` tries the answers of rows, ``answerd inventory`` lists what claims them, ``answerd diff`` compares
-them. A default claims nobody.
+them. A default claims no row.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class RowClaims:
 
 
 def facts_of_row(row: Row) -> Facts:
-    """Return the facts of a machine that says nothing but the identities of its row."""
+    """Return the facts of a machine that sends only the identities of its row."""
     return facts_of(row.identities().values())
 
 
@@ -44,14 +44,14 @@ def claims_of(catalogue: Catalogue, row: Row) -> RowClaims:
     question = Question(facts, ALL_EXTENSIONS)
     machines = [
         document
-        for one in facts.identities_in(catalogue.machines.among)
+        for one in facts.identities_in(catalogue.machines.intersection)
         for document in catalogue.machines[one]
         if not document.is_named_like_an_alias
         and (not document.content.readable or question.holds_for(document, document.control.match))
     ]
     groups = [
         claim.document
-        for one in facts.identities_in(catalogue.members.among)
+        for one in facts.identities_in(catalogue.members.intersection)
         for claim in catalogue.members[one]
         if question.holds_for(claim.document, claim.match)
     ]

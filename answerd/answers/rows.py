@@ -1,6 +1,6 @@
-"""The rows of all inventories of one answer set, looked up by identity (docs/inventory.md#the-row-of-a-request).
+"""The rows of all inventories of an answer set, looked up by identity (docs/inventory.md#the-row-of-a-request).
 
-An `Inventory` is never edited: `inventory_after` makes the next one beside it, at the cost of the rows that changed.
+An `Inventory` is never modified: `inventory_after` makes the next one, at the cost of the rows that changed.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ _INDEXED_BETWEEN_PAUSES = 100
 """Rows indexed between two pauses: 0.5 ms."""
 
 _MOST_GONE = 4
-"""Inventories that are gone and whose last rows are kept: a file that is replaced may be missing for a few looks."""
+"""Removed inventories whose last rows are kept: a file that is replaced may be missing for a few looks."""
 
 _MOST_PLACES = 4
 """Rows of one identity that a sentence names."""
 
 Name = tuple[Kind, str, str]
 Entry = Row | tuple[Row, ...]
-"""What is filed under an identity: its row, or several where that is a problem. A tuple for each row would take 56
-bytes more."""
+"""What is filed under an identity: its row, or several where that is a problem. A tuple for each row would take 56 more
+bytes."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Inventory:
     """The rows in force.
 
-    ``tables`` has the rows of each document, those of its last readable version where it cannot be read.
-    ``unreadable`` says why a document cannot be read; one that is not in ``tables`` has not been readable since the
-    start. ``index`` files rows by identity, ``shared`` are its identities with several rows, ``faulty`` are rows with a
-    fault. ``by_layout`` finds the table of a row. ``doubled`` are the layouts of files that stand for one name, with
-    the sentence that says so. ``gone`` are the last tables of documents that are not there any more.
+    ``tables`` has the rows of each document, those of its last readable version where it cannot be read. ``unreadable``
+    says why a document cannot be read; a document that is not in ``tables`` has not been readable since the start.
+    ``index`` files rows by identity, ``shared`` are its identities with several rows, ``faulty`` are rows with a fault.
+    ``by_layout`` finds the table of a row. ``doubled`` are the layouts of files that have the same name, with the
+    sentence that says so. ``gone`` are the last tables of documents that were removed.
     """
 
     tables: Mapping[RawDocument, Table] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Inventory:
         """Return the row of a request; None where it has none. Raises `BrokenDocument`, as `facts` does."""
         if self.unreadable:
             self._refuse_unknown()
-        found = facts.identities_but_of_peer_in(self.index.among)
+        found = facts.identities_but_of_peer_in(self.index.intersection)
         if not found:
             return None
         rows = dict.fromkeys(row for one in found for row in _rows(self.index[one]))
@@ -103,8 +103,8 @@ class Inventory:
         return _rows(self.index.get(one, ()))
 
     def new_faults(self, before: Inventory | None, documents: Iterable[RawDocument]) -> list[str]:
-        """Return what is wrong with inventories by themselves, and was not ``before``: that they cannot be read, and
-        rows with faults."""
+        """Return the faults of inventories by themselves that they did not have ``before``: that they cannot be read,
+        and rows with faults."""
         layouts = {self.tables[document].layout for document in documents if document in self.tables}
         found = [self.unreadable[document] for document in documents if document in self.unreadable]
         for row, fault in self.faulty.items():
@@ -119,7 +119,7 @@ class Inventory:
 
     @property
     def size(self) -> int:
-        """How many documents these rows come from, those that cannot be read among them."""
+        """The number of documents that these rows come from, including those that cannot be read."""
         return len(self.tables.keys() | self.unreadable.keys())
 
     def rows(self) -> Iterator[Row]:
@@ -128,7 +128,8 @@ class Inventory:
             yield from table.rows
 
     def problems(self) -> Iterator[str]:
-        """Yield the problems of all inventories; of one file's rows the first, and how many more there are."""
+        """Yield the problems of all inventories; of the rows of each file the first problems, and how many more there
+        are."""
         listed: dict[str, int] = {}
         more: dict[str, int] = {}
         for _, sentence in self.problem_items():
@@ -142,7 +143,8 @@ class Inventory:
             yield f"{source}: and {number:,} more problems like these"
 
     def problem_items(self) -> Iterator[tuple[Hashable, str]]:
-        """Yield what each problem is about, which stays the same when rows above it come and go, and its sentence."""
+        """Yield what each problem is about, which stays the same when rows above it are added or removed, and its
+        sentence."""
         for document, fault in self.unreadable.items():
             yield (document.key, fault), fault
         for document in self.tables.keys() | self.unreadable.keys():
@@ -158,7 +160,8 @@ class Inventory:
             yield rows, self._shared_problem(rows)
 
     def problems_since(self, before: Inventory | None) -> list[str]:
-        """Return the problems that ``before`` did not have. A row that only moved to another line is no new problem."""
+        """Return the problems that ``before`` did not have. The problem of a row that only moved to another line is not
+        new."""
         known = {part for item in (before.problem_items() if before else ()) for part in item}
         return [sentence for about, sentence in self.problem_items() if about not in known and sentence not in known]
 
@@ -208,7 +211,7 @@ def inventory_after(
 
 
 class _InventoryChange:
-    """The making of one inventory from another: its mappings with what changed, then given away."""
+    """Builds the next inventory from copies of the mappings of this one."""
 
     def __init__(self, before: Inventory, pause: Callable[[], None]) -> None:
         self.pause = pause
@@ -233,7 +236,7 @@ class _InventoryChange:
             for _, table in tables:
                 self._change_rows(table.rows, ())
                 if name not in names:
-                    self.gone.pop(name, None)  # so that it counts as the newest
+                    self.gone.pop(name, None)  # makes it the newest
                     self.gone[name] = table
         for name in [name for name in self.gone if name in names] + list(self.gone)[:-_MOST_GONE]:
             self.gone.pop(name, None)
@@ -249,7 +252,7 @@ class _InventoryChange:
         )
 
     def _add(self, document: RawDocument, lapsed: list[tuple[str, Table]]) -> None:
-        """Put one document in force. The version before it is taken out of ``lapsed``."""
+        """Put a document in force. The version before it is removed from ``lapsed``."""
         at = next((at for at, (source, _) in enumerate(lapsed) if source == document.source), 0)
         before = lapsed.pop(at)[1] if lapsed else None
         try:

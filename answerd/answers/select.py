@@ -28,11 +28,11 @@ class Selection(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What is asked of a catalogue.
+    """A question to a catalogue.
 
     ``extensions`` are the formats that may answer, in the order that decides ties. The ``match`` of a document in
-    ``assumed`` counts as holding (``check`` renders machines that nobody has asked for). With ``only_naming`` set,
-    only documents whose ``match`` names that label may claim. ``without_default``: a default never answers.
+    ``assumed`` is taken to hold (``check`` renders machines that have not asked). With ``only_naming`` set, only
+    documents whose ``match`` names that label may claim. ``without_default``: a default never answers.
     """
 
     facts: Facts
@@ -42,18 +42,18 @@ class Question(NamedTuple):
     without_default: bool = False
 
     def holds_for(self, document: Document, match: Sequence[Criterion]) -> bool:
-        """Whether a document's ``match`` lets it claim the request."""
+        """Return whether a document's ``match`` lets it claim the request."""
         if not self.is_named_by(match):
             return False
         return not match or document in self.assumed or holds(match, self.facts)
 
     def is_named_by(self, match: Sequence[Criterion]) -> bool:
-        """Whether a ``match`` names the label that it has to; any does where no label is asked for."""
+        """Return whether a ``match`` names the required label; True where no label is required."""
         return self.only_naming is None or any(criterion.label == self.only_naming for criterion in match)
 
 
 def question_of(facts: Facts, extensions: tuple[str, ...], assumed: Collection[Document] = ()) -> Question:
-    """The question that a request asks. Some file names are asked for before, or beside, the machine's own answer, so
+    """Return the question of a request. Some file names are requested before, or beside, the machine's own answer, so
     fewer documents may claim them: NoCloud's side files, and what AutoYaST tries in a directory."""
     if facts.may_be_narrowed:
         if facts.side_file is not None or facts.asks_for_rules:
@@ -63,7 +63,7 @@ def question_of(facts: Facts, extensions: tuple[str, ...], assumed: Collection[D
 
 
 def select(catalogue: Catalogue, question: Question) -> Selection:
-    """The documents that answer. Raises `NotClaimed` or `BrokenDocument`, with the reason for the console."""
+    """Return the documents that answer. Raises `NotClaimed` or `BrokenDocument`, with the reason for the console."""
     if catalogue.unlisted:
         raise BrokenDocument(f"any group or row might claim this request: {catalogue.unlisted[0]}")
     machine = _best_machine(catalogue, question)
@@ -78,7 +78,7 @@ def select(catalogue: Catalogue, question: Question) -> Selection:
 
 
 def _best_machine(catalogue: Catalogue, question: Question) -> Document | None:
-    """The machine document that claims the request with most criteria; ties by identifier, then format order."""
+    """Return the machine document that claims the request with most criteria; ties by identifier, then format order."""
     claims = claims_by_identity(catalogue, question)
     for document in claims:
         document.read(catalogue.elsewhere)
@@ -95,16 +95,16 @@ def _best_machine(catalogue: Catalogue, question: Question) -> Document | None:
 
 
 def claims_by_identity(catalogue: Catalogue, question: Question) -> list[Document]:
-    """Machine documents whose identity is exactly one that the request carries.
+    """Return the machine documents whose identity is exactly one of the request's.
 
-    A look-up per identity of the request, so the cost does not depend on how many machines there are. Equality, never
-    a substring: ``node1`` must not answer for ``node12``. Raises `BrokenDocument` when two have one identity.
+    A look-up for each identity of the request, so the cost does not depend on how many machines there are. Equality,
+    never a substring: ``node1`` must not answer for ``node12``. Raises `BrokenDocument` when two have one identity.
     """
     machines = catalogue.machines
     claims: list[Document] = []
     if machines.is_empty:
         return claims
-    for one in question.facts.identities_in(machines.among):
+    for one in question.facts.identities_in(machines.intersection):
         acceptable = [
             document
             for document in machines[one]
@@ -117,7 +117,8 @@ def claims_by_identity(catalogue: Catalogue, question: Question) -> list[Documen
 
 
 def _with_its_group(catalogue: Catalogue, question: Question, machine: Document) -> Selection:
-    """A machine's document over the group that it names, else the best group of its format that claims it."""
+    """Select a machine's document over the group that it names, else over the best group of its format that claims
+    it."""
     group = catalogue.extended_by(machine)
     if group:
         return Selection((*catalogue.chain(group), machine), machine, group)
@@ -133,12 +134,13 @@ def _with_its_group(catalogue: Catalogue, question: Question, machine: Document)
 def _best_group(
     catalogue: Catalogue, question: Question, extensions: tuple[str, ...]
 ) -> tuple[GroupClaim | None, bool]:
-    """The best claim by a group, and whether it is through ``members``, which beats any claim by ``match`` alone."""
+    """Return the best claim by a group, and whether it is through ``members``, which wins over any claim by ``match``
+    alone."""
     members = catalogue.members
     if not members.is_empty:
         named = (
             claim
-            for one in question.facts.identities_in(members.among)
+            for one in question.facts.identities_in(members.intersection)
             for claim in members[one]
             if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match)
         )
@@ -154,7 +156,7 @@ def _best_group(
 
 
 def _best(claims: Iterable[GroupClaim], extensions: tuple[str, ...]) -> GroupClaim | None:
-    """More criteria win; ties by name, then format order."""
+    """Return the best claim: more criteria win; ties by name, then format order."""
     return min(claims, key=lambda claim: rank(claim.document.key, claim.match, extensions), default=None)
 
 
@@ -164,14 +166,15 @@ def _checked_chain(catalogue: Catalogue, group: Document) -> tuple[Document, ...
 
 
 def _refuse_unreadable_groups(catalogue: Catalogue, extensions: Collection[str]) -> None:
-    """A group nobody could ever read might have claimed this request; the answer without it may be wrong."""
+    """Raise `BrokenDocument` where a group was never readable: it might claim this request, and the answer without it
+    may be wrong."""
     for group in catalogue.unreadable:
         if group.key.format in extensions:
             raise BrokenDocument(f"{group.key} might claim this request but cannot be read: {group.problems[0]}")
 
 
 def _default(catalogue: Catalogue, question: Question) -> Selection:
-    """The default document of the first acceptable format that has one. Raises `NotClaimed` when none has."""
+    """Return the default document of the first acceptable format that has one. Raises `NotClaimed` when none has."""
     for extension in question.extensions:
         defaults = catalogue.defaults.get(extension)
         if defaults and not question.without_default:

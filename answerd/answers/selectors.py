@@ -1,9 +1,9 @@
-"""Which of many selectors hold for a request, without trying them all.
+"""Find which of many selectors hold for a request, without trying them all.
 
-A selector can hold only for a request that carries a value which its patterns allow, so it is filed under something
-that every such value has: the whole of it where the pattern is exact, what it begins with, or a piece of a text that
-stands between wildcards. Of all that it could be filed under, it is filed under what fewest others are. Only selectors
-that may allow any value (``*``, ``???``) are tried one by one.
+A selector can hold only for a request with a value that its patterns allow, so it is filed under something that every
+such value has: the whole value where the pattern is exact, its beginning, or a piece of a text between wildcards. Of
+all possible keys it is filed under the key with the fewest selectors. Only selectors that may allow any value (``*``,
+``???``) are tried one by one.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _PIECES = (8, 4, 3, 2, 1)
 """Lengths of pieces, in characters. A value is cut into all its pieces of each length in use, so they are few."""
 
 _MOST_CHOICES = 300
-"""Pieces of one pattern that are looked at: any is right, and an identifier has at most 200 characters."""
+"""Pieces of a pattern that are considered: any piece is right, and an identifier has at most 200 characters."""
 
 _A_FEW = 4
-"""Selectors that are tried for less than a value is cut into pieces (1 µs for 14 characters)."""
+"""Selectors that cost less to try than cutting a value into pieces (1 µs for 14 characters)."""
 
 _SOUGHT_ONE_BY_ONE = 32
-"""Pieces that are sought in a value for less than it is cut into pieces: 20 ns each for 14 characters, 0.5 ms each
-for a million, where the cutting takes 100 ms."""
+"""Pieces that cost less to search in a value than cutting it into pieces: 20 ns each for 14 characters, 0.5 ms each for
+a million, where the cutting takes 100 ms."""
 
 
 def holds(match: Iterable[Criterion], facts: Facts) -> bool:
-    """Whether every criterion holds for the request."""
+    """Return whether every criterion holds for the request."""
     return all(criterion.holds(facts.forms(criterion.label)) for criterion in match)
 
 
@@ -41,7 +41,7 @@ _WHOLE, _BEGINNING, _INSIDE = "whole", "beginning", "inside"
 
 
 class _Place(NamedTuple):
-    """Where in the values of a label something is looked for. ``length`` in characters, 0 for the whole value."""
+    """Return whether every criterion holds for the request."""
 
     label: str
     where: str
@@ -56,26 +56,26 @@ class _Need(NamedTuple):
 
 
 class SelectorIndex(Generic[Owner]):
-    """Selectors by what they need. Whoever made it, or a `copy` of it, may edit it until it is given away."""
+    """An index of selectors by what they need. Mutable until it is published in a catalogue; then `copy` it."""
 
     def __init__(self, selectors: Iterable[tuple[Owner, Selector]] = ()) -> None:
         self._selectors: dict[Owner, tuple[Selector, tuple[_Need, ...]]] = {}
         self._filed: dict[_Place, dict[str, dict[Owner, None]]] = {}
-        self._own: set[_Need] = set()  # whose owners are no other index's too
+        self._own: set[_Need] = set()  # whose owners are not shared with another index
         self._anywhere: dict[Owner, None] = {}
         for owner, match in selectors:
             self.add(owner, match)
 
     def copy(self) -> SelectorIndex[Owner]:
-        """An index of the same selectors that can be edited: 0.1 ms for 2,000."""
-        twin: SelectorIndex[Owner] = SelectorIndex()
-        twin._selectors = dict(self._selectors)
-        twin._filed = {place: dict(filed) for place, filed in self._filed.items()}
-        twin._anywhere = dict(self._anywhere)
-        return twin
+        """Return a mutable index of the same selectors: 0.1 ms for 2,000."""
+        copied: SelectorIndex[Owner] = SelectorIndex()
+        copied._selectors = dict(self._selectors)
+        copied._filed = {place: dict(filed) for place, filed in self._filed.items()}
+        copied._anywhere = dict(self._anywhere)
+        return copied
 
     def add(self, owner: Owner, match: Selector) -> None:
-        """File the selector of an owner that has none yet. Costs the same however many are filed."""
+        """File the selector of an owner that has none yet. The cost does not depend on how many are filed."""
         needs = self._chosen(match)
         self._selectors[owner] = match, needs
         if not needs:
@@ -84,7 +84,7 @@ class SelectorIndex(Generic[Owner]):
             self._owners(_Need(place, text))[owner] = None
 
     def discard(self, owner: Owner) -> None:
-        """Take an owner's selector out, if it has one."""
+        """Remove an owner's selector, if it has one."""
         _, needs = self._selectors.pop(owner, ((), ()))
         self._anywhere.pop(owner, None)
         for place, text in needs:
@@ -97,7 +97,7 @@ class SelectorIndex(Generic[Owner]):
                 del self._filed[place]
 
     def _owners(self, need: _Need) -> dict[Owner, None]:
-        """The owners that are filed under a need, for editing."""
+        """Return the owners that are filed under a need, for modification."""
         filed = self._filed.setdefault(need.place, {})
         if need not in self._own:
             self._own.add(need)
@@ -105,7 +105,7 @@ class SelectorIndex(Generic[Owner]):
         return filed.setdefault(need.text, {})
 
     def holding(self, facts: Facts) -> list[Owner]:
-        """The owners of the selectors that hold for the request, each once."""
+        """Return the owners of the selectors that hold for the request, each once."""
         if facts.found is not None and self in facts.found:
             return list(facts.found[self])
         candidates = dict.fromkeys(self._candidates(facts))
@@ -118,16 +118,17 @@ class SelectorIndex(Generic[Owner]):
         for (label, where, length), filed in self._filed.items():
             forms: Sequence[str] = facts.forms(label)
             if where is _INSIDE and len(forms) > 1:
-                forms = (facts.forms(label).joined,)  # no filed text holds a line end
+                forms = (facts.forms(label).joined,)  # no filed text contains a line end
             for form in forms:
                 for text in _found(form, where, length, filed):
                     yield from filed[text]
         yield from self._anywhere
 
     def _chosen(self, match: Selector) -> tuple[_Need, ...]:
-        """What one criterion needs, a text for each of its patterns; nothing when every criterion may allow any value.
+        """Return what one criterion needs, a text for each of its patterns; nothing when every criterion may allow any
+        value.
 
-        Of several criteria, and of what each pattern needs, the one that fewest selectors are filed under.
+        Of several criteria, and of what each pattern needs, it is the need with the fewest selectors.
         """
         choices = []
         for criterion in match:
@@ -137,9 +138,9 @@ class SelectorIndex(Generic[Owner]):
         return min(choices, key=lambda needs: max(map(self._price, needs)), default=())
 
     def _price(self, need: _Need) -> tuple[int, int, int]:
-        """What it costs a request that a selector is filed under ``need``, to be compared.
+        """Return the cost for a request of a selector that is filed under ``need``, for comparison.
 
-        Cutting values into pieces is worth it only to spare trying some selectors, and long pieces are found in fewer
+        Cutting values into pieces is only worth it to avoid trying some selectors, and long pieces are found in fewer
         values than short ones.
         """
         sharers = len(self._filed.get(need.place, {}).get(need.text, ()))
@@ -148,7 +149,7 @@ class SelectorIndex(Generic[Owner]):
 
 
 def _found(form: str, where: str, length: int, filed: Mapping[str, object]) -> Iterable[str]:
-    """Of the texts that are filed under a place, those that a value has there, each once."""
+    """Return the texts that are filed under a place and that a value has there, each once."""
     if where is _INSIDE:
         if len(filed) <= _SOUGHT_ONE_BY_ONE:
             return [piece for piece in filed if piece in form]
@@ -159,7 +160,7 @@ def _found(form: str, where: str, length: int, filed: Mapping[str, object]) -> I
 
 
 def _needs(label: str, pattern: Pattern) -> Sequence[_Need]:
-    """All that a value needs for a pattern; nothing when the pattern is wildcards only."""
+    """Return all that a value needs for a pattern; nothing when the pattern is wildcards only."""
     if pattern.exact is not None:
         return [_Need(_Place(label, _WHOLE, 0), pattern.exact)]
     needs = list(islice(_pieces(label, pattern.runs), _MOST_CHOICES))
@@ -169,7 +170,7 @@ def _needs(label: str, pattern: Pattern) -> Sequence[_Need]:
 
 
 def _pieces(label: str, runs: Iterable[str]) -> Iterator[_Need]:
-    """The longest pieces of texts that stand after a wildcard, last first: names end in what tells them apart."""
+    """Yield the longest pieces of texts after a wildcard, last first: names differ mostly at their end."""
     for run in runs:
         length = next(length for length in _PIECES if length <= len(run))
         place = _Place(label, _INSIDE, length)

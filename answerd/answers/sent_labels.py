@@ -1,6 +1,7 @@
 """The labels that installers and boot loaders send, in one table (docs/templates.md#labels-that-installers-send).
 
-A label that is not in it, and that no document's ``match`` and no inventory's column names, is probably misspelled.
+A label that is not in the table, and that no document's ``match`` and no inventory's column names, is probably
+misspelled.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ SENT: Mapping[str, frozenset[str]] = {
         "asset_tag disk env environment fqdn host id location name node os profile rack role room site user vendor"
     ),
 }
-"""Who sends it, to the labels, case-folded. ``N`` is the place in a list."""
+"""The labels, case-folded, by the client that sends them. ``N`` is a position in a list."""
 
 ALL_SENT: frozenset[str] = frozenset().union(*SENT.values())
 
 SIMILAR = 0.8
-"""From this likeness on a label is taken for a misspelled one: ``usr`` and ``user`` have 0.86."""
+"""The similarity from which on a label is taken for a misspelled one: ``usr`` and ``user`` have 0.86."""
 
 _LONGEST_COMPARED = 60
 _PLACE = re.compile(r"(?<=\.)\d+(?=\.|\Z)")
 
 
 class KnownLabels:
-    """The labels that a request to one answer set may be expected to bring."""
+    """The labels that requests to one answer set are expected to have."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._labels = set(ALL_SENT)
@@ -61,11 +62,11 @@ class KnownLabels:
                 self._labels.update(layout.labels)
 
     def __contains__(self, label: str) -> bool:
-        """Whether something is known to send a case-folded label."""
+        """Return whether a client is known to send a case-folded label."""
         return label in self._labels or label.startswith(SECRETS) or _PLACE.sub("N", label) in self._labels
 
     def nearest(self, label: str) -> str | None:
-        """Return the known label that an unknown one is probably meant to be; None where none is similar."""
+        """Return the known label that an unknown label is probably a misspelling of; None where none is similar."""
         return _nearest(label, self._labels)
 
 

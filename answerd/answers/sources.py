@@ -1,7 +1,7 @@
 """What fills placeholders beside the facts of a request (docs/templates.md#placeholders).
 
-``{{ machine }}`` and ``{{ group }}`` tell the selection. ``{{ secret.NAME }}``, ``{{ report }}`` and ``{{ state }}``
-come from the service: it hands over functions, and nothing here knows a file, a clock or a token.
+``{{ machine }}`` and ``{{ group }}`` come from the selection. ``{{ secret.NAME }}``, ``{{ report }}`` and ``{{ state
+}}`` come from the service, which passes functions: this module knows no file, clock or token.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def _no_place() -> CannotFill:
 class Sources:
     """Where the values of a service's own labels come from. Each function is called only for a placeholder of its own.
 
-    ``secret`` gets the name of a secret and the identifiers of the machine, the most telling first, and returns the
-    text. ``gates`` know the states of installs, None where there is no place for them. ``report`` and ``state`` replace
-    what the gates would say. All raise `CannotFill` with the reason. ``problems`` are sentences about the sources
-    themselves; ``version`` is another number whenever a secret or a problem is another.
+    ``secret`` gets the name of a secret and the identifiers of the machine, the most specific first, and returns the
+    text. ``gates`` know the states of installs, None where the service keeps none. ``report`` and ``state`` replace the
+    gates' answers. All raise `CannotFill` with the reason. ``problems`` are sentences about the sources themselves;
+    ``version`` changes whenever a secret or a problem changes.
     """
 
     secret: Callable[[str, Sequence[str]], str] = _no_secret
@@ -53,7 +53,7 @@ NO_SOURCES = Sources()
 
 
 class Values:
-    """The values of all labels for one answer: a `answerd.formats.template.Lookup`."""
+    """The values of all labels for one answer: an `answerd.formats.template.Lookup`."""
 
     __slots__ = ("_catalogue", "_facts", "_selection", "_sources")
 
@@ -100,7 +100,7 @@ class Values:
 
 
 def identifiers_of(selection: Selection, row: Row | None) -> Sequence[str]:
-    """The identifiers by which a machine has secrets of its own, the most telling first: that of its document, then
-    the ``id`` of its row."""
+    """Return the identifiers by which a machine has secrets of its own, the most specific first: that of its document,
+    then the ``id`` of its row."""
     of_document = [selection.machine.key.identifier] if selection.machine else []
     return [*of_document, row.id] if row is not None and row.id else of_document

@@ -1,7 +1,7 @@
-"""Answers made before they are asked for: the stack that each machine will most likely get, prepared ahead.
+"""Prepare answers before they are requested: the stack of layers that each machine will most likely get.
 
-Nothing depends on it: a request whose stack is not there yet makes it, that one alone. What only a request's facts can
-tell (which group's ``match`` holds) is not guessed.
+An optimisation only: a request whose stack is not prepared prepares it itself. What depends on a request's facts (which
+group's ``match`` holds) is not guessed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _IN_A_BLOCK = 32
 
 
 def warm_up(catalogue: Catalogue, pause: Callable[[], None], before: Catalogue | None = None) -> None:
-    """Prepare the stack of every machine, default and claiming group; calls ``pause`` after each.
+    """Prepare the stack of every machine, default and claiming group; call ``pause`` after each.
 
-    ``before`` is a catalogue that has been prepared: then only what is new costs anything, all where a group is. What
-    cannot be prepared is left for the request that meets it, which is told why. Answers that were made of a group's
-    former version, and are not among those stacks, are dropped.
+    ``before`` is a catalogue that has been prepared: then only what is new costs anything, or everything where a group
+    is new. An answer that cannot be prepared is left for the request that meets it, which gets the reason. Answers that
+    were made of a group's former version, and are not among those stacks, are dropped.
     """
     block: list[Prepared] = []
     elsewhere = catalogue.elsewhere
@@ -46,7 +46,7 @@ def warm_up(catalogue: Catalogue, pause: Callable[[], None], before: Catalogue |
 
 
 def _to_prepare(catalogue: Catalogue, before: Catalogue | None, pause: Callable[[], None]) -> Iterable[Document]:
-    """The documents whose stack may be another than it was ``before``."""
+    """Yield the documents whose stack may differ from the one ``before``."""
     if before is None:
         return catalogue.documents.values()
     added = list(catalogue.documents.keys_not_in(before.documents, pause))
@@ -66,7 +66,8 @@ def _stacks(catalogue: Catalogue, document: Document) -> Iterator[Layers]:
 
 
 def _expected_group(catalogue: Catalogue, document: Document) -> Document | None:
-    """The group that a machine or a default names, else one that has the machine for a member whatever it says."""
+    """Return the group that a machine or a default names, else a group that has the machine as a member without a
+    ``match``."""
     extended = catalogue.extended_by(document)
     if extended:
         return extended

@@ -2,7 +2,7 @@
 
 Rules: docs/formats.md.
 
-One table each, and code reads the table. To add a format: its family's module, and its line here.
+Each is one table, which the code reads. To add a format, add its family's module, and its line here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from answerd.formats.family import AnyFamily, Family, Parsed, T
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A document's extension, the family that reads it and the Content-Type of its answers."""
+    """A format: the extension of documents, the family that reads it and the Content-Type of its answers."""
 
     extension: str
     family: AnyFamily
@@ -39,7 +39,7 @@ FORMATS: dict[str, Format] = {
 """Every format by its extension, in the format order that decides ties."""
 
 ALL_EXTENSIONS: tuple[str, ...] = tuple(FORMATS)
-"""What a request that names no alias accepts."""
+"""The extensions that a request without an alias accepts."""
 
 
 def _aliases(table: dict[str, str]) -> dict[str, tuple[str, ...]]:
@@ -71,20 +71,21 @@ WELL_KNOWN_NAMES: dict[str, tuple[str, ...]] = _aliases(
         "autoinst.xml": "autoyast xml",
     }
 )
-"""A last path segment (lower-cased) that restricts a request like an alias. Installers ask for it by themselves."""
+"""A last path segment (lower-cased) that restricts a request like an alias. Installers request these names by
+default."""
 
 _WELL_KNOWN_ENDINGS = ("-install.conf", "-upgrade.conf")
 """OpenBSD puts the machine's MAC address or host name before these."""
 
 
 def formats_of_name(name: str) -> tuple[str, ...] | None:
-    """The extensions that a well-known name (lower-cased) restricts a request to; None for any other name."""
+    """Return the extensions that a well-known name (lower-cased) restricts a request to; None for any other name."""
     found = WELL_KNOWN_NAMES.get(name)
     return WELL_KNOWN_NAMES["install.conf"] if found is None and name.endswith(_WELL_KNOWN_ENDINGS) else found
 
 
 def split_extension(name: str) -> tuple[str, str | None]:
-    """``node.KS`` is ``("node", "ks")``; a name whose extension is no format is ``(name, None)``."""
+    """Return ``("node", "ks")`` for ``node.KS``, and ``(name, None)`` for a name whose extension is no format."""
     stem, dot, extension = name.rpartition(".")
     known = FORMATS.get(extension.lower()) if dot else None
     return (stem, known.extension) if known else (name, None)

@@ -1,6 +1,6 @@
-"""The control keys: what they mean, and what is wrong with one (docs/merging.md#control-keys).
+"""The control keys: what they mean, and what is wrong with a value (docs/merging.md#control-keys).
 
-Families spell them (`RawControl`); this module reads them all alike, so that a rule holds in every format.
+Each family has its own spelling (`RawControl`); this module reads all of them, so that a rule holds in every format.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Forms(list[str]):
 
     @property
     def joined(self) -> str:
-        """All of them, each between two line ends. Worked out once."""
+        """All of them, each between two line ends. Computed once."""
         try:
             return self._joined
         except AttributeError:
@@ -50,20 +50,20 @@ class Forms(list[str]):
 
 
 _A_FEW = 8
-"""Values that are tried one by one for less than a search in all of them costs."""
+"""Up to this many values are tried one by one, which is faster than a search in all of them."""
 
 
 class Pattern:
     """``*`` any run, ``?`` one character; everything but letters and digits is ignored on both sides.
 
-    ``text`` is the pattern as it was written. ``exact`` is the one form that satisfies it, None with wildcards;
-    ``beginning`` what every such form begins with, ``runs`` the texts that stand in it after a wildcard.
+    ``text`` is the pattern as it was written. ``exact`` is the only form that satisfies it, None with wildcards;
+    ``beginning`` what every such form begins with, ``runs`` the texts in it that follow a wildcard.
     """
 
     __slots__ = ("_anchor", "_is_anchor_enough", "_matches", "beginning", "exact", "runs", "text")
 
     def __init__(self, text: str) -> None:
-        """Raises ValueError for a pattern of nothing but punctuation."""
+        """Raises ValueError for a pattern of only punctuation."""
         form = "".join(c for c in text.casefold() if c in "*?" or c.isalnum())
         if not form:
             raise ValueError("the pattern is nothing but punctuation")
@@ -72,20 +72,20 @@ class Pattern:
         self.runs = tuple(filter(None, runs))
         self.exact: str | None = form if self.beginning == form else None
         self._matches = re.compile(fnmatch.translate(form)).match if self.exact is None else form.__eq__
-        # The longest text of the pattern as it is in `Forms.joined`, where line ends mark a value's beginning and end.
+        # The longest text of the pattern as it is in `Forms.joined`, where line ends delimit a value.
         texts = re.split(r"[*?]+", f"\n{form}\n")
         longest = max(texts, key=lambda text: len(text.strip("\n")))
         self._anchor = longest if longest.strip("\n") else ""
         self._is_anchor_enough = "?" not in form and sum(map(bool, (self.beginning, *self.runs))) == 1
 
     def matches(self, form: str) -> bool:
-        """Whether it holds for a value in `answerd.identity.normalize`."""
+        """Return whether the pattern holds for a value in `answerd.identity.normalize`."""
         return bool(self._matches(form))
 
     def matches_any(self, forms: Forms) -> bool:
-        """Whether it holds for any of a label's values.
+        """Return whether the pattern holds for any of a label's values.
 
-        Of many values only those are tried that hold the longest text of the pattern; one search finds them all.
+        Of many values, only those with the longest text of the pattern are tried; one search finds them all.
         """
         if len(forms) <= _A_FEW or not self._anchor:
             return any(map(self._matches, forms))
@@ -110,17 +110,17 @@ class Criterion:
     patterns: tuple[Pattern, ...]
 
     def holds(self, values: Forms) -> bool:
-        """Whether any of the label's values satisfies any of the patterns."""
+        """Return whether any of the label's values satisfies any of the patterns."""
         return any(pattern.matches_any(values) for pattern in self.patterns)
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The control keys of one document, understood.
+    """The control keys of a document, understood.
 
-    ``members`` are identities; `spelled` gives the text of one. ``problems`` are sentences without the document's name.
-    ``claims_known`` is False when ``members`` or ``match`` is malformed, or may be misspelled in a group, so that
-    nobody can say what the document claims.
+    ``members`` are identities; `spelled` returns the text of a member. ``problems`` are sentences without the
+    document's name. ``claims_known`` is False when ``members`` or ``match`` is malformed, or may be misspelled in a
+    group, so that it is not known what the document claims.
     """
 
     extends: str | None = None
@@ -133,30 +133,30 @@ class Control:
     problems: tuple[str, ...] = ()
     claims_known: bool = True
     member_texts: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
-    """The members that are spelled in another way than their identity, by that identity."""
+    """The members whose spelling differs from their identity, by that identity."""
 
     def spelled(self, member: str) -> str:
-        """Return how the document spells a member, of which this is the identity."""
+        """Return how the document spells the member with this identity."""
         return self.member_texts.get(member, member)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``; did you mean 'member'?`` for a name that is nearly one of ``known``, else nothing. ``name`` is not quoted: it
-    may be a secret."""
+    """Return ``; did you mean 'member'?`` for a name that is nearly one of ``known``, else nothing. ``name`` is not
+    quoted: it may be a secret."""
     near = difflib.get_close_matches(name[:_LONGEST_NAME].lower(), list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 _LONGEST_NAME = 40
-"""Characters that are compared: more is no misspelled control key, and a comparison takes the square of it."""
+"""Characters that are compared: a longer name is no misspelled control key, and the cost grows with the square."""
 
 
 class _Wrong(ValueError):
-    """A control key's value cannot be what it is."""
+    """The value of a control key is not valid."""
 
 
 def read_control(written: RawControl, kind: Kind) -> Control:
-    """The meaning of a document's control keys. Never raises: what is wrong stands in ``problems``."""
+    """Return the meaning of a document's control keys. Never raises: what is wrong is in ``problems``."""
     problems = [f"{fault.key}: {fault.reason}" if fault.key else fault.reason for fault in written.faults]
     spoiled = {fault.key for fault in written.faults}
     meaning: dict[str, object] = {}
@@ -207,7 +207,7 @@ def _members(written: Written) -> tuple[str, ...]:
 
 
 def _member_texts(written: Written) -> dict[str, str]:
-    """Return the members, as `_members` has read them, that are spelled in another way than their identity."""
+    """Return the members, as `_members` has read them, whose spelling differs from their identity."""
     texts: dict[str, str] = {}
     for member in written.value if isinstance(written.value, list) else ():
         one = identity(member)
@@ -270,7 +270,7 @@ _STEP = re.compile(r'"(?P<quoted>[^"]*)"|(?P<bare>[^."]+)')
 
 
 def _path(text: object, place: int) -> Path:
-    """The keys of a dotted path: ``a."b.c".d`` is three. A family with paths of its own hands them over as keys."""
+    """Return the keys of a dotted path: ``a."b.c".d`` is three. A family with paths of its own passes them as keys."""
     if isinstance(text, tuple):
         return text
     if not isinstance(text, str):
@@ -308,7 +308,7 @@ _READERS: dict[str, Callable[[Written], object]] = {
 
 
 def _described(value: object) -> str:
-    """The kind of a value as an operator would call it; never the value, which may be a password."""
+    """Return the kind of a value as an operator would call it; never the value, which may be a password."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):

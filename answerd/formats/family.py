@@ -1,7 +1,7 @@
-"""The one shape that every family of formats has, and what passes between a family and the rest.
+"""The interface that every family of formats has, and what passes between a family and the rest.
 
-A family knows how to read, merge and write one kind of tree. It knows nothing of machines, groups, requests or
-where a text came from. Adding a format is one module of this shape and one line in the registry.
+A family can read, merge and write one kind of tree. It knows nothing of machines, groups, requests or where a text came
+from. A new format needs a module of this shape and a line in the registry.
 """
 
 from __future__ import annotations
@@ -17,21 +17,20 @@ from answerd.formats.template import LONGEST_REMEMBERED, Lookup, Placeholder, Te
 from answerd.memo import remembered
 
 Tree = NewType("Tree", object)
-"""A document of some family, for code that only hands it back to its family. Never changed once it is made: layers
-share parts."""
+"""A document of some family, for code that only passes it back to its family. Never modified: layers share parts."""
 
 Parsed = TypeVar("Parsed")
-"""What a family makes of a text: its tree, or something that still holds the control keys."""
+"""What a family makes of a text: its tree, or something that still contains the control keys."""
 
 T = TypeVar("T")
 """A family's own tree."""
 
 
 LARGEST_ANSWER = 8_388_608
-"""Bytes. A real answer has some thousands; a client that reads slowly keeps its answer in memory."""
+"""Bytes. A real answer has some thousands; the answer of a client that reads slowly is kept in memory."""
 
 DEEPEST = 100
-"""Levels of nesting that are read. The deepest key of a real answer stands at 8; recursion ends near 900."""
+"""Levels of nesting that are read. The deepest key of a real answer is at level 8; recursion fails near 900."""
 
 
 class ParseError(ValueError):
@@ -44,26 +43,26 @@ class ParseError(ValueError):
 
 
 class MergeError(ValueError):
-    """Two layers that cannot be laid over one another. ``str()`` is one line naming the place."""
+    """Two layers that cannot be merged. ``str()`` is one line that names the place."""
 
 
 def position(line: int | None, column: int | None = None) -> str:
-    """``line 3, column 5``, or as much of it as is known."""
+    """Return ``line 3, column 5``, or as much of it as is known."""
     if line is None:
         return ""
     return f"line {line}" if column is None else f"line {line}, column {column}"
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """Where in a text an offset is; both from 1."""
+    """Return the line and column of an offset in a text; both from 1."""
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The value of one control key as a document spells it: text, bool, list or map of texts; and its place.
+    """The value of a control key as a document spells it: text, bool, list or map of texts; and its place.
 
-    A value that the family's spelling cannot mean (a number in TOML) stays as it is, for the reader to refuse.
+    A value of another type (a number in TOML) stays as it is, for the reader to refuse.
     """
 
     value: object
@@ -72,10 +71,10 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class ControlFault:
-    """What is wrong with the control key ``key`` before its value is even looked at.
+    """What is wrong with the control key ``key`` before its value is read.
 
-    ``key`` is empty where what is written is no control key. ``hides_claims``: it may be a misspelled ``members`` or
-    ``match``, so nobody can say what the document claims.
+    ``key`` is empty where the text is no control key. ``hides_claims``: it may be a misspelled ``members`` or
+    ``match``, so it is not known what the document claims.
     """
 
     key: str
@@ -93,8 +92,8 @@ class RawControl:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the document is written without any: then the tree is the whole text. ``is_there`` is for a spelling
-        that names no key and has to be removed all the same."""
+        """Whether the document has none: then the tree is the whole text. ``is_there``: a spelling that names no key is
+        present and has to be removed."""
         return not (self.values or self.faults or self.is_there)
 
 
@@ -105,11 +104,11 @@ Branches = dict[str, "Branches | None"]
 """Paths as a tree: each first step with what follows it, None where a path ends."""
 
 NO_BRANCHES: Branches = {}
-"""No paths. Nobody fills it."""
+"""No paths. Do not modify."""
 
 
 def branches(paths: Iterable[Path]) -> Branches:
-    """Paths as a tree. What stands below the end of another path is not in it: all of that goes with the other."""
+    """Return paths as a tree. A path below the end of another path is not in it: the other path includes it."""
     root: Branches = {}
     for path in paths:
         node = root
@@ -127,7 +126,7 @@ def branches(paths: Iterable[Path]) -> Branches:
 class Slot:
     """A place in a prepared answer that each request fills: a template, and how its text is written there.
 
-    ``write`` gets the filled text and returns what stands in the document, escaped so that it can never change the
+    ``write`` gets the filled text and returns the text for the document, escaped so that it can never change the
     document's structure.
     """
 
@@ -135,21 +134,21 @@ class Slot:
     write: Callable[[str], str]
 
     def fill(self, lookup: Lookup) -> str:
-        """What stands in the document for one request. Raises `answerd.errors.CannotFill`."""
+        """Return the text for a request. Raises `answerd.errors.CannotFill`."""
         return self.write(self.template.fill(lookup))
 
 
 class TypedSlot(Slot):
-    """A place of a placeholder that becomes a number, a boolean or a list of strings.
+    """A slot whose placeholder becomes a number, a boolean or a list of strings.
 
-    All families that have these types write them alike: ``42``, ``true``, ``["a", "b"]``. ``write`` makes the string
-    of a text, quotes included; a text that is shown in place of the value is one too.
+    All families with these types write them in the same way: ``42``, ``true``, ``["a", "b"]``. ``write`` makes the
+    string of a text, including quotes; a text that is shown in place of the value is a string too.
     """
 
     __slots__ = ()
 
     def fill(self, lookup: Lookup) -> str:
-        """The value in its type."""
+        """Return the value in its type."""
         placeholder = self.template.typed
         if placeholder is None or placeholder.type != "list":
             return self.template.fill(lookup)
@@ -157,177 +156,177 @@ class TypedSlot(Slot):
 
 
 def fragments(text: str | Template, write: Callable[[str], str]) -> Iterator[str | Slot]:
-    """A text as it stands in a document by ``write``, cut at its placeholders."""
+    """Yield a text as ``write`` writes it in a document, cut at its placeholders."""
     for part in (text,) if isinstance(text, str) else text.parts:
-        yield write(part) if isinstance(part, str) else hole(part, write)
+        yield write(part) if isinstance(part, str) else slot_of(part, write)
 
 
 @remembered(1_024, Placeholder.size, LONGEST_REMEMBERED)
-def hole(placeholder: Placeholder, write: Callable[[str], str]) -> Slot:
-    """The hole of one placeholder. The answers of a fleet share theirs."""
+def slot_of(placeholder: Placeholder, write: Callable[[str], str]) -> Slot:
+    """Return the slot of a placeholder. The answers of a fleet share their slots."""
     return Slot(Template((placeholder,)), write)
 
 
 @remembered(1_024, Placeholder.size, LONGEST_REMEMBERED)
-def typed_hole(placeholder: Placeholder, write: Callable[[str], str]) -> TypedSlot:
-    """The place of one placeholder that becomes another type than a string; ``write`` makes a whole string."""
+def typed_slot_of(placeholder: Placeholder, write: Callable[[str], str]) -> TypedSlot:
+    """Return the slot of a placeholder that becomes another type than a string; ``write`` makes a whole string."""
     return TypedSlot(Template((placeholder,)), write)
 
 
-_LONGEST_ALIKE = 1_000
-"""Characters in the placeholders of an answer up to which its cuts are shared with others that are cut alike."""
+_LONGEST_SHARED = 1_000
+"""Characters in the placeholders of an answer up to which its layout is shared with answers that have the same."""
 
 
 class Prepared:
     """An answer cut at its placeholders: what is constant is bytes, what a request fills is a `Slot`.
 
-    The bytes stand in a run of a block that several answers may share (`pack`): there may be a million of these.
+    The bytes are a range of a block that several answers may share (`pack`): there may be a million answers.
     """
 
-    __slots__ = ("_begin", "_block", "_cuts", "holes", "once", "takes_long")
+    __slots__ = ("_begin", "_block", "_lengths", "once", "slots", "takes_long")
 
     def __init__(self, fragments: list[str | Slot], once: Once | None = None) -> None:
-        """``once`` is what the highest layer that has the control key says; None where none has it.
+        """``once`` is the value in the highest layer that has the control key; None where none has it.
 
-        ``takes_long`` then tells whether to fill it takes some milliseconds.
+        ``takes_long`` then says whether filling it takes some milliseconds.
         """
         self.once = once
         constant: list[bytes] = []
-        holes: list[Slot] = []
+        slots: list[Slot] = []
         begin = 0
         for at, fragment in enumerate(fragments):
             if isinstance(fragment, Slot):
                 constant.append("".join(fragments[begin:at]).encode())  # type: ignore[arg-type]
-                holes.append(fragment)
+                slots.append(fragment)
                 begin = at + 1
         constant.append("".join(fragments[begin:]).encode())  # type: ignore[arg-type]
         self._block = b"".join(constant)
         self._begin = 0
-        cuts = tuple(map(len, constant))
-        self.holes, self._cuts = _alike(tuple(holes), cuts)
-        self.takes_long = len(holes) > MANY_HOLES or sum(map(_grows, holes)) > MANY_GROWING_HOLES
+        lengths = tuple(map(len, constant))
+        self.slots, self._lengths = _shared_layout(tuple(slots), lengths)
+        self.takes_long = len(slots) > MANY_SLOTS or sum(map(_grows, slots)) > MANY_GROWING_SLOTS
 
     @property
     def static(self) -> bytes | None:
-        """The whole answer, where there are no holes."""
-        return None if self.holes else self._constant
+        """The whole answer, where there are no slots."""
+        return None if self.slots else self._constant
 
     @property
-    def pieces(self) -> tuple[bytes | Slot, ...]:
-        """Bytes and holes in their order; no bytes where two holes adjoin."""
-        pieces: list[bytes | Slot] = []
+    def parts(self) -> tuple[bytes | Slot, ...]:
+        """Bytes and slots in their order; no bytes between adjoining slots."""
+        parts: list[bytes | Slot] = []
         at = self._begin
-        for length, hole in zip(self._cuts, (*self.holes, None), strict=True):
-            pieces += [self._block[at : at + length]] if length else []
-            pieces += [hole] if hole else []
+        for length, slot in zip(self._lengths, (*self.slots, None), strict=True):
+            parts += [self._block[at : at + length]] if length else []
+            parts += [slot] if slot else []
             at += length
-        return tuple(pieces)
+        return tuple(parts)
 
     def fill(self, lookup: Lookup) -> bytes:
-        """The answer for one request. Raises `answerd.errors.CannotFill` naming the label that fails, and
+        """Return the answer for a request. Raises `answerd.errors.CannotFill` with the label that fails, and
         `answerd.errors.AnswerTooLarge`."""
-        holes = self.holes
-        if not holes:
+        slots = self.slots
+        if not slots:
             return self._constant
-        cuts, block, at = self._cuts, self._block, self._begin
+        lengths, block, at = self._lengths, self._block, self._begin
         filled: list[bytes] = []
         room = LARGEST_ANSWER
-        for length, hole in zip(cuts, holes, strict=False):  # behind the last hole there are bytes again
-            value = hole.fill(lookup).encode()
+        for length, slot in zip(lengths, slots, strict=False):  # bytes follow the last slot
+            value = slot.fill(lookup).encode()
             room -= len(value)
-            if room < 0:  # before the rest is made: a value may be long, and repeated
+            if room < 0:  # checked early: a value may be long, and repeated
                 raise AnswerTooLarge(f"the filled answer has more than {LARGEST_ANSWER} bytes")
             filled += (block[at : at + length], value)
             at += length
-        filled.append(block[at : at + cuts[-1]])
+        filled.append(block[at : at + lengths[-1]])
         return b"".join(filled)
 
     def labels(self) -> set[str]:
         """Return the labels, case-folded, that a request has to fill."""
-        parts = (part for hole in self.holes for part in hole.template.parts)
+        parts = (part for slot in self.slots for part in slot.template.parts)
         return {part.label for part in parts if not isinstance(part, str)}
 
     @property
     def _constant(self) -> bytes:
-        return self._block[self._begin : self._begin + sum(self._cuts)]
+        return self._block[self._begin : self._begin + sum(self._lengths)]
 
     @staticmethod
     def pack(answers: Iterable[Prepared]) -> None:
-        """Put the bytes of some answers into one block, but of those that are in one already.
+        """Put the bytes of some answers into one block, except those that are in a block already.
 
-        The interpreter counts the users of an object beside its bytes. After a fork, a block of many answers stays
-        shared where thousands of single ones would be copied, one by one, as they are asked for.
+        The interpreter stores the reference count of an object beside its bytes. After a fork, a block of many answers
+        stays shared, where thousands of single objects would be copied one by one as they are requested.
         """
-        alone = [one for one in answers if len(one._block) <= _PACKED and len(one._block) == sum(one._cuts)]
+        alone = [one for one in answers if len(one._block) <= _PACKED and len(one._block) == sum(one._lengths)]
         block = b"".join([one._block for one in alone])
         at = 0
         for one in alone:
             one._block, one._begin = block, at
-            at += sum(one._cuts)
+            at += sum(one._lengths)
 
 
-MANY_HOLES = 2_000
-"""Holes of an answer that take some milliseconds to be filled."""
+MANY_SLOTS = 2_000
+"""Slots of an answer that take some milliseconds to fill."""
 
-MANY_GROWING_HOLES = 16
-"""Holes with filters that grow their values that do: 32 filters of 64 KB take up to a millisecond."""
+MANY_GROWING_SLOTS = 16
+"""Slots with filters that grow their values, with the same effect: 32 filters of 64 KB take up to a millisecond."""
 
 _PACKED = 65_536
-"""Bytes of an answer up to which it is put into a block with others; a larger one is a block by itself."""
+"""Bytes of an answer up to which it is put into a block with others; a larger answer is a block by itself."""
 
 
 def _grows(slot: Slot) -> bool:
-    """Return whether a filter may make a long text of a short value in this place."""
+    """Return whether a filter in this slot may make a short value long."""
     return any(
         name in GROWING for part in slot.template.parts if isinstance(part, Placeholder) for name, _ in part.filters
     )
 
 
-def _weight(holes: tuple[Slot, ...]) -> int:
+def _weight(slots: tuple[Slot, ...]) -> int:
     """Return about how many characters the placeholders of an answer hold."""
-    parts = [part for hole in holes for part in hole.template.parts]
+    parts = [part for slot in slots for part in slot.template.parts]
     return sum([len(part) if isinstance(part, str) else 1 + part.size() for part in parts])
 
 
-@remembered(4_096, _weight, _LONGEST_ALIKE)
-def _alike(holes: tuple[Slot, ...], cuts: tuple[int, ...]) -> tuple[tuple[Slot, ...], tuple[int, ...]]:
-    """The one pair of objects for all answers that are cut alike."""
-    return holes, cuts
+@remembered(4_096, _weight, _LONGEST_SHARED)
+def _shared_layout(slots: tuple[Slot, ...], lengths: tuple[int, ...]) -> tuple[tuple[Slot, ...], tuple[int, ...]]:
+    """Return the same pair of objects for all answers with the same layout."""
+    return slots, lengths
 
 
 class Family(Protocol[Parsed, T]):
-    """What the core asks of a family. All trees are immutable values: a merge shares parts, it never edits."""
+    """The functions of a family. All trees are immutable values: a merge shares parts, it never modifies them."""
 
     @property
     def name(self) -> str:
-        """What the log calls the family."""
+        """The name of the family in the log."""
 
     def parse(self, text: str, /) -> Parsed:
-        """The tree of a text (no byte order mark). Raises `ParseError`."""
+        """Return the tree of a text (no byte order mark). Raises `ParseError`."""
 
     def control(self, tree: Parsed, /) -> tuple[RawControl, T]:
-        """The control keys as written, and the tree without them."""
+        """Return the control keys as written, and the tree without them."""
 
     def placeholders(self, tree: T, reader: TemplateReader, /) -> T:
-        """The tree with each string value that holds placeholders replaced by its `Template`.
+        """Return the tree with each string value that has placeholders replaced by its `Template`.
 
-        ``reader(text)`` gives the template, or the plain text where it holds none; it collects problems itself.
-        Map keys are never templates.
+        ``reader(text)`` returns the template, or the plain text where it has none; it collects problems itself. Map
+        keys are never templates.
         """
 
     def unset(self, tree: T, paths: Collection[Path], /) -> T:
-        """The tree without what ``paths`` name in it, all in one pass; the same tree where they name nothing."""
+        """Return the tree without what ``paths`` name in it, all in one pass; the same tree where they name nothing."""
 
     def not_arrays(self, tree: T, paths: Collection[Path], /) -> Collection[Path]:
-        """Those of ``paths`` at which the tree has no array: a document cannot append it."""
+        """Return the ``paths`` at which the tree has no array: a document cannot append it."""
 
     def merge(self, lower: T, upper: T, append: Collection[Path] = (), /) -> T:
-        """``upper`` laid over ``lower``. An array of ``upper`` that ``append`` names follows the one below it; where
-        there is none, it is an array like any other. Raises `MergeError` where the two cannot be one document."""
+        """Merge ``upper`` over ``lower``. An array of ``upper`` at a path in ``append`` is appended to the array below
+        it; where there is none, it is an array like any other. Raises `MergeError` where the two cannot be merged."""
 
     def prepare(self, tree: T, /) -> Prepared:
-        """The text of the tree, cut at its placeholders."""
+        """Return the text of the tree, cut at its placeholders."""
 
 
 AnyFamily = Family[Any, Any]
-"""Some family: its trees are `Tree` to whoever has one."""
+"""Some family: outside of it, its trees are `Tree`."""

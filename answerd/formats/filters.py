@@ -1,6 +1,7 @@
-"""The filters of placeholders: what each makes of a value (docs/templates.md#filters).
+"""The filters of placeholders: what each does to a value (docs/templates.md#filters).
 
-A filter that cannot use a value raises ValueError with what the value is not, and never quotes it: it may be a secret.
+A filter that cannot use a value raises ValueError, which says what the value is not, and never quotes it: it may be a
+secret.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ Filter = tuple[str, tuple[str, ...]]
 """A filter as a placeholder has it: its name and the texts in its parentheses."""
 
 LONGEST_FILTERED = 65_536
-"""Characters that ``replace`` and ``join`` make, as many as a secret has. A row of filters could double a value each
-time."""
+"""The most characters that ``replace`` and ``join`` make, as many as a secret has. Repeated filters could double a
+value each time."""
 
 GROWING = frozenset({"replace", "join"})
-"""The filters that make a longer text of a value."""
+"""The filters that can make a value longer."""
 
 MOST_PIECES = 1_000
-"""Values that ``split`` makes of one, as many as a label has."""
+"""The most values that ``split`` makes, as many as a label has."""
 
 _OCTETS = range(0, 12, 2)
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
@@ -103,16 +104,16 @@ FILTERS: dict[str, Callable[[str], str]] = {
     "number": _number,
     "bool": _bool,
 }
-"""The filters that take no text and make one text of another."""
+"""The filters without arguments that change a text."""
 
 TEXTS = {"default": 1, "replace": 2, "split": 1, "join": 1}
-"""The filters that take texts, and how many."""
+"""The filters with arguments, and how many."""
 
 TYPES = frozenset({"number", "bool", "list"})
 """The filters that replace the string of a structured document by another type. Each is the last of its placeholder."""
 
 GATHERING = frozenset({"join", "list"})
-"""The filters for which all values of a label count. Without one of them the first value does."""
+"""The filters that use all values of a label. Without these, a placeholder uses the first value."""
 
 KNOWN = ", ".join(
     sorted([*FILTERS, "list", 'default("text")', 'replace("a", "b")', 'split(",")', 'join(" ")'], key=str.lower)
@@ -121,7 +122,7 @@ KNOWN = ", ".join(
 
 
 def fault(name: str, texts: Sequence[str]) -> str:
-    """Return what is wrong with a filter as it is written, empty where nothing is."""
+    """Return what is wrong with a filter as it is written, empty where nothing is wrong."""
     if name not in FILTERS and name not in TEXTS and name != "list":
         return f"has an unknown filter; the filters are {KNOWN}"
     wanted = TEXTS.get(name, 0)
@@ -134,7 +135,7 @@ def fault(name: str, texts: Sequence[str]) -> str:
 
 
 def one(name: str, texts: tuple[str, ...], value: str | None) -> str | None:
-    """Return what a filter makes of one value, None for a missing one. Raises ValueError."""
+    """Apply a filter to one value, None for a missing value. Raises ValueError."""
     if name == "default":
         return texts[0] if value is None else value
     if value is None or name in GATHERING:
@@ -147,7 +148,7 @@ def one(name: str, texts: tuple[str, ...], value: str | None) -> str | None:
 
 
 def several(name: str, texts: tuple[str, ...], values: Sequence[str]) -> Sequence[str]:
-    """Return what a filter makes of all values of a label. Raises ValueError."""
+    """Apply a filter to all values of a label. Raises ValueError."""
     if name == "default":
         return values or texts
     if name == "join":

@@ -1,8 +1,8 @@
 """The JSON family: plain trees that keep key order and the text of every number (Ignition, Agama).
 
-The standard json module reads; a number becomes a `NumberText`, because ``1.0`` and a 20-digit integer must leave as
-they came. The writer is our own, so that an answer can be cut at its placeholders. What I-JSON (RFC 7493) calls
-unsafe is refused rather than guessed at: a key twice, NaN and Infinity, a lone surrogate.
+The standard json module reads; a number becomes a `NumberText`, because ``1.0`` and a 20-digit integer must be written
+exactly as they were read. The writer is our own, so that an answer can be cut at its placeholders. What I-JSON (RFC
+7493) calls unsafe is refused, not guessed: a repeated key, NaN and Infinity, a lone surrogate.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class NumberText:
         return self.text
 
 
-Number.register(NumberText)  # a reader that refuses numbers (docs/merging.md#control-keys) sees that it is one
+Number.register(NumberText)  # so that a reader that refuses numbers (docs/merging.md#control-keys) recognises it
 
 
 class _RefusedError(ValueError):
-    """Something that the standard module reads and this family does not; `_refuse` finds out what and where."""
+    """A text that the standard module accepts and this family does not; `_refuse` finds what and where."""
 
 
 Value = plain.Map | list[Any] | str | Template | NumberText | bool | None
@@ -70,7 +70,8 @@ Value = plain.Map | list[Any] | str | Template | NumberText | bool | None
 
 
 def parse(text: str) -> Value:
-    """A plain tree with numbers as `NumberText`; the top may be any value. Raises `ParseError` with line and column."""
+    """Return a plain tree with numbers as `NumberText`; the top may be any value. Raises `ParseError` with line and
+    column."""
     if not text.strip(" \t\r\n"):
         raise ParseError("it is empty", 1, 1)
     _refuse_lone_surrogates(text)
@@ -86,7 +87,7 @@ def parse(text: str) -> Value:
 
 
 def fixed_sentence(message: str) -> str:
-    """The json module's message without the character that it may quote at its end."""
+    """Return the json module's message without the character that it may quote at its end."""
     return re.split(r" at$|: '| '[^:,]", message, maxsplit=1)[0]
 
 
@@ -102,7 +103,7 @@ def _no_constant(_text: str) -> NoReturn:
 
 
 _LARGE = 524_288
-"""Characters up to which compiled code reads a text: 10 ms in which no other thread of the process can go on."""
+"""Characters up to which compiled code reads a text: 10 ms in which no other thread of the process can run."""
 
 
 def _decoder() -> json.JSONDecoder:
@@ -118,7 +119,7 @@ _IN_PYTHON.scan_once = py_make_scanner(_IN_PYTHON)
 
 
 def _refuse_lone_surrogates(text: str) -> None:
-    """No text that UTF-8 cannot hold comes in: it would break the log line or the answer that shows it."""
+    """Refuse a text that UTF-8 cannot encode: it would break the log line or the answer that shows it."""
     if not _ANY_SURROGATE.search(text):
         return
     for escape in _ESCAPES.finditer(text):
@@ -128,7 +129,7 @@ def _refuse_lone_surrogates(text: str) -> None:
 
 
 def _refuse(text: str) -> NoReturn:
-    """The `ParseError` for a text that the standard module has read, or in which it went too deep."""
+    """Raise the `ParseError` for a text that the standard module has read, or whose nesting it cannot read."""
     open_maps: list[set[str] | None] = []
     for token in TOKEN.finditer(text):
         first = token[0][0]
@@ -149,44 +150,44 @@ def _refuse(text: str) -> NoReturn:
 
 
 def is_key(text: str, token: re.Match[str]) -> bool:
-    """Whether a string of an object is a key: a colon follows it."""
+    """Return whether a string in an object is a key: a colon follows it."""
     return _COLON.match(text, token.end()) is not None
 
 
 def control(tree: Value) -> tuple[RawControl, Value]:
-    """The control keys at the top of an object; anything else has none."""
+    """Return the control keys at the top of an object; other values have none."""
     return plain.take_control(tree) if isinstance(tree, dict) else (RawControl(), tree)
 
 
 def placeholders(tree: Value, reader: TemplateReader) -> Value:
-    """Templates in string values, in arrays too."""
+    """Replace string values that have placeholders by templates, in arrays too."""
     read: Value = plain.placeholders(tree, reader)
     return read
 
 
 def unset(tree: Value, paths: Collection[Path]) -> Value:
-    """The tree without the values at ``paths``; the same tree where there are none."""
+    """Return the tree without the values at ``paths``; the same tree where there are none."""
     return plain.unset(tree, paths) if isinstance(tree, dict) else tree
 
 
 def not_arrays(tree: Value, paths: Collection[Path]) -> Collection[Path]:
-    """Those of ``paths`` at which no array is."""
+    """Return the ``paths`` that have no array."""
     return plain.not_arrays(tree, paths) if isinstance(tree, dict) else paths
 
 
 def merge(lower: Value, upper: Value, append: Collection[Path] = ()) -> Value:
-    """Objects merge key by key; any other value replaces what lies below, at the top too. The arrays that ``append``
-    names follow those below them."""
+    """Merge objects key by key; any other value replaces the value below it, at the top too. An array at a path in
+    ``append`` is appended to the array below it."""
     return plain.merge(lower, upper, append) if isinstance(lower, dict) and isinstance(upper, dict) else upper
 
 
 def prepare(tree: Value) -> Prepared:
-    """The tree as JSON, indented by two blanks, with a newline at its end. Texts stay Unicode."""
+    """Return the tree as JSON, indented by two blanks, with a newline at its end. Texts stay Unicode."""
     return Prepared([*_value(tree, "\n"), "\n"])
 
 
 def _value(value: object, line: str) -> Iterator[str | Slot]:
-    """A value whose further lines begin with ``line``: a newline and the indentation."""
+    """Yield a value whose further lines begin with ``line``: a newline and the indentation."""
     if isinstance(value, str):
         yield _quoted(value)
     elif isinstance(value, dict):
@@ -226,7 +227,7 @@ def _elements(elements: list[Any], line: str) -> Iterator[str | Slot]:
 
 
 def _escape(text: str) -> str:
-    """A text as it stands between the quotes of a JSON string."""
+    """Return a text as it is written between the quotes of a JSON string."""
     return _quoted(text)[1:-1]
 
 

@@ -1,6 +1,6 @@
-"""What the control key ``once`` can say (docs/merging.md#control-keys).
+"""The values of the control key ``once`` (docs/merging.md#control-keys).
 
-A module of its own, because both the control keys and a prepared answer carry it.
+A separate module, because both the control keys and a prepared answer have it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from enum import StrEnum
 class Once(StrEnum):
     """How often an answer may install a machine.
 
-    ``OFF`` switches off what a lower layer says. ``ON`` is ``true``, ``ARMED`` asks for an operator's word before each
-    attempt, ``LOADER`` is ``ON`` at the gate of the boot loader.
+    ``OFF`` cancels the value of a lower layer. ``ON`` is ``true``, ``ARMED`` requires an operator's order before each
+    attempt, ``LOADER`` is ``ON`` for the document of the boot loader.
     """
 
     OFF = "off"

@@ -1,7 +1,7 @@
 """Trees of plain maps, lists and scalars, as TOML and JSON have them: control keys, merge, unset, placeholders.
 
-A plain tree is dict, list, str and whatever scalars the family reads; a `Template` may stand where a str stood.
-Nothing here edits a tree it is given.
+A plain tree is dict, list, str and whatever scalars the family reads; a `Template` may replace a str. Nothing here
+modifies a tree that it is given.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Map = dict[str, Any]
 
 
 def is_too_deep(value: Any, left: int = DEEPEST) -> bool:
-    """Whether maps and lists are nested more than ``left`` levels deep."""
+    """Return whether maps and lists are nested more than ``left`` levels deep."""
     if not isinstance(value, dict | list):
         return False
     if not left:
@@ -29,7 +29,7 @@ def is_too_deep(value: Any, left: int = DEEPEST) -> bool:
 
 
 def take_control(tree: Map) -> tuple[RawControl, Map]:
-    """The control keys at the top of a map, and the map without them."""
+    """Return the control keys at the top of a map, and the map without them."""
     written = {key: Written(tree[key]) for key in CONTROL_KEYS if key in tree}
     if not written:
         return RawControl(), tree
@@ -37,9 +37,9 @@ def take_control(tree: Map) -> tuple[RawControl, Map]:
 
 
 def merge(lower: Map, upper: Map, append: Iterable[Path] = ()) -> Map:
-    """Maps merge key by key; any other value is replaced whole. The lower keys come first, in their order.
+    """Merge maps key by key; any other value is replaced whole. The lower keys come first, in their order.
 
-    An array at a path of ``append`` follows the array that lies below it.
+    An array at a path in ``append`` is appended to the array below it.
     """
     return _merged(lower, upper, branches(append) if append else NO_BRANCHES)
 
@@ -58,19 +58,19 @@ def _merged(lower: Map, upper: Map, append: Branches) -> Map:
 
 
 def not_arrays(tree: Map, paths: Iterable[Path]) -> list[Path]:
-    """Those of ``paths`` at which no array is."""
+    """Return the ``paths`` that have no array."""
     return [path for path in paths if not isinstance(_at(tree, path), list)]
 
 
 def _at(tree: Any, path: Path) -> Any:
-    """What is at a path; None where nothing is."""
+    """Return the value at a path; None where there is none."""
     for key in path:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree
 
 
 def unset(tree: Map, paths: Iterable[Path]) -> Map:
-    """The map without the values at ``paths``; the same map where there are none."""
+    """Return the map without the values at ``paths``; the same map where there are none."""
     return _without(tree, branches(paths))
 
 
@@ -86,7 +86,7 @@ def _without(tree: Map, gone: Branches) -> Map:
 
 
 def placeholders(tree: Any, reader: TemplateReader) -> Any:
-    """The tree with every string value read by ``reader``; keys are left alone."""
+    """Return the tree with every string value read by ``reader``; keys are unchanged."""
     if isinstance(tree, dict):
         return {
             key: value if type(value) is str and "{{" not in value else placeholders(value, reader)

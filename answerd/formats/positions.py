@@ -1,8 +1,8 @@
-"""Where the values of a text stand, and which layer each value of a merged tree came from.
+"""The lines of the values of a text, and the layer that each value of a merged tree came from.
 
 Every value of a layer is marked with the layer's number and its line; then the family's own ``unset`` and ``merge``
-carry the marks along, so what is told here can never differ from what a merge does. One small class a family that
-knows how to mark its tree and how to read the marks again. Knows nothing of documents or answers.
+carry the marks along, so the result always agrees with the merge. There is a small class for each family, which marks
+its tree and reads the marks. Knows nothing of documents or answers.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from answerd.formats.yaml_nodes import Mapping, Node, Scalar
 
 
 class Leaf(NamedTuple):
-    """One value of a tree that holds no other: a scalar, an empty map or list, an attribute, a line of text.
+    """A value of a tree that contains no others: a scalar, an empty map or list, an attribute, a line of text.
 
     ``path``: keys and list positions (from 0) as texts; element names and ``@attribute`` in XML, ``user[2]`` where
-    siblings repeat; the line number in text. ``layer`` and ``line`` (from 1) tell where it came from, None where a
-    merge left nothing to tell it by. ``text`` is the value, unquoted; ``value``, with it, only good for comparing.
+    siblings repeat; the line number in text. ``layer`` and ``line`` (from 1) say where it came from, None where a merge
+    left no mark. ``text`` is the value, unquoted; ``value`` is only for comparing.
     """
 
     path: Path
@@ -37,50 +37,50 @@ class Leaf(NamedTuple):
 
 
 Marked = Any
-"""A tree of a family with marks in place of its values, or within them: the family's functions take it, and nothing but
-this module looks into it."""
+"""A tree of a family with marks in place of its values, or within them: the family's functions accept it, and only this
+module reads the marks."""
 
 
 class Marking(Protocol):
-    """What a family's marking can do."""
+    """The marking of a family."""
 
     def mark(self, source: str, layer: int) -> Marked:
-        """The tree of a text without control keys, every value marked. Raises `ParseError`."""
+        """Return the tree of a text without control keys, every value marked. Raises `ParseError`."""
 
     def leaves(self, tree: Marked) -> Iterator[Leaf]:
-        """The leaves of a marked tree, merged or not, in their order."""
+        """Yield the leaves of a marked tree, merged or not, in their order."""
 
-    def standing(self, answer: str) -> Lines:
-        """The line of each leaf of an answer. Raises `ParseError` for one that is not of its format."""
+    def lines_of(self, answer: str) -> Lines:
+        """Return the line of each leaf of an answer. Raises `ParseError` for an answer that is not of its format."""
 
-    def says(self, answer: str) -> object:
-        """What an answer says, comments aside, to compare two. Raises `ParseError`."""
+    def meaning(self, answer: str) -> object:
+        """Return the content of an answer without its comments, to compare two. Raises `ParseError`."""
 
 
 class _Structured:
-    """What the families have in common whose text is a tree of values."""
+    """The common part of families whose text is a tree of values."""
 
     def mark(self, source: str, layer: int) -> Marked:
-        """The family's own."""
+        """Mark the tree; each family has its own way."""
         raise NotImplementedError
 
     def leaves(self, tree: Marked) -> Iterator[Leaf]:
-        """The family's own."""
+        """Yield the leaves; each family has its own way."""
         raise NotImplementedError
 
-    def standing(self, answer: str) -> Lines:
-        """By parsing it."""
+    def lines_of(self, answer: str) -> Lines:
+        """Return the lines, found by parsing the answer."""
         return {leaf.path: leaf.line for leaf in self.leaves(self.mark(answer, 0)) if leaf.line is not None}
 
-    def says(self, answer: str) -> object:
-        """The paths and values."""
+    def meaning(self, answer: str) -> object:
+        """Return the paths and values."""
         return [(leaf.path, leaf.text, leaf.value) for leaf in self.leaves(self.mark(answer, 0))]
 
 
 class _Mark(NamedTuple):
-    """In place of a plain value that is no map: it is replaced whole, or is an element of an array.
+    """Replaces a plain value that is no map: it is replaced whole in a merge, or is an element of an array.
 
-    ``path`` is where it is in its layer; in a merged tree an element that was appended has another one.
+    ``path`` is its path in its layer; in a merged tree an appended element has another path.
     """
 
     value: Any
@@ -90,24 +90,25 @@ class _Mark(NamedTuple):
 
 
 class _Plain(_Structured):
-    """TOML and JSON: `answerd.formats.plain` replaces what is neither dict nor list, so a mark stands for it."""
+    """TOML and JSON: `answerd.formats.plain` replaces what is neither dict nor list, so a mark can represent it."""
 
     def __init__(self, family: Any, lines: Callable[[str], Lines]) -> None:
         self.family = family
         self.lines = lines
 
     def mark(self, source: str, layer: int) -> Marked:
-        """The tree with a `_Mark` for every value that is no map and for every element of an array."""
+        """Return the tree with a `_Mark` for every value that is no map and for every element of an array."""
         _, tree = self.family.control(self.family.parse(source))
         return _marked_plain(tree, layer, self.lines(source), ())
 
     def leaves(self, tree: Marked) -> Iterator[Leaf]:
-        """A map or an array that merged from several has no mark of its own, its values have."""
+        """Yield the leaves. A map or an array that was merged from several has no mark of its own, but its values
+        have."""
         return _plain_leaves(tree, ())
 
 
 class _Map(plain.Map):
-    """A map as one layer has it; a merge makes a plain one of it."""
+    """A map of a single layer; a merge makes a plain map of it."""
 
     def __init__(self, values: plain.Map, layer: int, lines: Lines) -> None:
         super().__init__(values)
@@ -115,7 +116,7 @@ class _Map(plain.Map):
 
 
 class _List(list[Any]):
-    """An array as one layer has it; where it is appended to another, a plain one is made of both."""
+    """An array of a single layer; where it is appended to another, the result is a plain list."""
 
     def __init__(self, elements: list[Any], layer: int, lines: Lines) -> None:
         super().__init__(elements)
@@ -149,7 +150,7 @@ def _kind(empty: plain.Map | list[Any]) -> str:
 
 
 def _expanded(mark: _Mark, value: Any, path: Path, source: Path) -> Iterator[Leaf]:
-    """The leaves of a marked value; ``source`` is its path in its layer."""
+    """Yield the leaves of a marked value; ``source`` is its path in its layer."""
     if isinstance(value, dict) and value:
         for key, below in value.items():
             yield from _expanded(mark, below, (*path, key), (*source, key))
@@ -163,7 +164,7 @@ def _expanded(mark: _Mark, value: Any, path: Path, source: Path) -> Iterator[Lea
 
 
 def line_of(path: Path, lines: Lines) -> int | None:
-    """The line of a path, or of the nearest of its parents that has one."""
+    """Return the line of a path, or of its nearest parent that has a line."""
     for length in range(len(path), -1, -1):
         line = lines.get(path[:length])
         if line is not None:
@@ -172,7 +173,7 @@ def line_of(path: Path, lines: Lines) -> int | None:
 
 
 class _Line(int):
-    """A line number that knows its layer: it goes where its node goes."""
+    """A line number with its layer: it moves with its node."""
 
     layer: int
 
@@ -184,10 +185,10 @@ class _Line(int):
 
 
 class _Yaml(_Structured):
-    """YAML: nodes know their lines already, and merges never edit a node."""
+    """YAML: nodes have their lines, and merges never modify a node."""
 
     def mark(self, source: str, layer: int) -> Marked:
-        """The document, each node's line a `_Line`."""
+        """Return the document with a `_Line` as the line of each node."""
         _, tree = yaml_family.control(yaml_family.parse(source))
         if isinstance(tree, yaml_family.Stream):
             roots = tuple(root and _marked_node(root, layer) for root in tree.roots)
@@ -195,7 +196,8 @@ class _Yaml(_Structured):
         return tree if tree.root is None else tree._replace(root=_marked_node(tree.root, layer))
 
     def leaves(self, tree: Marked) -> Iterator[Leaf]:
-        """The scalars and the empty collections. The documents of a stream are counted like the items of a list."""
+        """Yield the scalars and the empty collections. The documents of a stream are counted like the items of a
+        list."""
         if isinstance(tree, yaml_family.Stream):
             return (
                 leaf
@@ -236,7 +238,7 @@ def _layer(line: int) -> int | None:
 
 
 class _Word(str):
-    """A text or an attribute's value that knows where it came from."""
+    """A text or an attribute's value with the place it came from."""
 
     layer: int
     line: int
@@ -249,15 +251,15 @@ class _Word(str):
 
 
 class _Xml(_Structured):
-    """XML: an element may be of several layers, its texts and attributes each are of one."""
+    """XML: an element may come from several layers, each of its texts and attributes comes from one."""
 
     def mark(self, source: str, layer: int) -> Marked:
-        """The document, its texts and attributes `_Word`, its lines `_Line`."""
+        """Return the document with each text and attribute as a `_Word`, each line as a `_Line`."""
         _, tree = xml_family.control(xml_family.parse(source))
         return replace(tree, root=_marked_element(tree.root, layer))
 
     def leaves(self, tree: Marked) -> Iterator[Leaf]:
-        """Attributes, texts, and elements that hold neither those nor others."""
+        """Yield attributes, texts, and elements without either and without children."""
         return _element_leaves(tree.root, (tree.root.name,))
 
 
@@ -300,10 +302,10 @@ def _word_leaf(path: Path, word: object, value: str) -> Leaf:
 
 
 class _Text:
-    """Text: the end of each line is marked, so that whatever becomes of the lines, their marks are on them."""
+    """Text: the end of each line is marked, so that the marks move with the lines."""
 
     def mark(self, source: str, layer: int) -> Marked:
-        """The layer with a mark at the end of each line."""
+        """Return the layer with a mark at the end of each line."""
         lines = source.split("\n")
         for at, line in enumerate(lines):
             if line or at < len(lines) - 1:
@@ -312,7 +314,7 @@ class _Text:
         return text_family.control("\n".join(lines))[1]
 
     def leaves(self, tree: Marked) -> Iterator[Leaf]:
-        """The lines of the text that the layers make."""
+        """Yield the lines of the text that the layers make."""
         static = text_family.prepare(tree).static or b""
         lines = static.decode().split("\n")
         for number, line in enumerate(lines, 1):
@@ -321,17 +323,18 @@ class _Text:
                 layer, _, at = mark.partition(":")
                 yield Leaf((str(number),), int(layer), int(at), said)
 
-    def standing(self, answer: str) -> Lines:
-        """Each line stands on its own."""
+    def lines_of(self, answer: str) -> Lines:
+        """Return the lines: each line is a leaf."""
         return {(str(number),): number for number in range(1, answer.count("\n") + 2)}
 
-    def says(self, answer: str) -> object:
-        """Nobody can tell a comment in a script of any language: what is added at the end of a line counts as one."""
+    def meaning(self, answer: str) -> object:
+        """Return the text itself: comments cannot be recognised in a script of any language, so an added comment is a
+        change."""
         return answer.count("\n")
 
 
 def json_lines(source: str) -> Lines:
-    """The lines of every value of a JSON text that has been found to be one."""
+    """Return the lines of every value of a valid JSON text."""
     found: Lines = {}
     path: list[str | int] = []
     line, counted = 1, 0
@@ -366,5 +369,5 @@ MARKINGS: dict[str, Marking] = {
 """The marking of each family, by its name."""
 
 TRAILING_COMMENT: dict[str, str] = {"toml": "#", "yaml": "#", "yml": "#", "ks": "#"}
-"""What opens a comment at the end of a line, by extension, in formats that have such comments. In preseed and iPXE it
+"""What begins a comment at the end of a line, by extension, in formats that have such comments. In preseed and iPXE it
 would be part of the value."""

@@ -29,28 +29,29 @@ _ONE_FILTER = re.compile(rf"\|[ \t]*(?P<name>[A-Za-z_]\w*)(?:[ \t]*\((?P<texts>(
 _ONE_TEXT = re.compile(_STRING)
 _LINE_END = re.compile(r"[\r\n]")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode category Cc, all of it
-_NOT_IN_A_SECRET = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # the same, but for line ends and tabs
+_NOT_IN_A_SECRET = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # the same without line ends and tabs
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _LONGEST_SPELLING = 200
-"""Characters by which a faulty placeholder is looked for in its document."""
+"""Characters by which a faulty placeholder is searched for in its document."""
 _SPELLINGS: tuple[tuple[str, str], ...] = (("", ""), ('"', '\\"'), ("'", "''"), ('"', "&quot;"))
-"""How a document may spell the quotes in a value, by what they are replaced with."""
+"""How a document may spell the quotes in a value: what is replaced, and by what."""
 
 MOST_FILTERS = 32
-"""Filters of one placeholder. Each goes over the whole value, so many of them would multiply what a request costs."""
+"""The most filters of a placeholder. Each processes the whole value, so many filters would multiply the cost of a
+request."""
 
 LONGEST_REMEMBERED = 200
-"""Characters of a placeholder that is read once for all documents that have it."""
+"""Characters of a placeholder up to which it is read once for all documents that have it."""
 
 
 SECRETS = "secret."
-"""What the labels of secrets begin with; what follows is compared exactly."""
+"""The prefix of the labels of secrets; what follows is compared exactly."""
 
 _SECRET_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 class Lookup(Protocol):
-    """The values of labels (case-folded, but for the name of a secret) while one answer is filled."""
+    """The values of labels (case-folded, except for the name of a secret) while an answer is filled."""
 
     def first(self, label: str) -> str | None:
         """Return the first value of a label, None where there is none. Raises `CannotFill`."""
@@ -61,11 +62,11 @@ class Lookup(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """One label and the filters its value goes through.
+    """A label and the filters that its value goes through.
 
-    ``label`` is case-folded, but for the name of a secret; ``written`` is how the document spells it. ``is_secret``:
-    its value comes from the service's secrets, may hold line ends and tabs, and is missing for good where it is
-    missing. ``gathers``: a filter wants all values of the label, else the first one counts.
+    ``label`` is case-folded, except for the name of a secret; ``written`` is how the document spells it. ``is_secret``:
+    its value comes from the service's secrets, and may contain line ends and tabs; no default replaces a missing value.
+    ``gathers``: a filter needs all values of the label; otherwise the first value is used.
     """
 
     label: str
@@ -75,11 +76,11 @@ class Placeholder:
     gathers: bool = False
 
     def __str__(self) -> str:
-        """As a document may write it."""
+        """Return it as a document may write it."""
         return "{{ " + " | ".join([self.label, *(_spelled(name, texts) for name, texts in self.filters)]) + " }}"
 
     def value(self, lookup: Lookup) -> str:
-        """What the request puts here. Raises `CannotFill` when it has no such fact or the fact cannot be used."""
+        """Return the value for a request. Raises `CannotFill` when it has no such fact or the fact cannot be used."""
         if self.gathers:
             return self.values(lookup)[0]
         value = lookup.first(self.label)
@@ -98,7 +99,7 @@ class Placeholder:
         return value
 
     def values(self, lookup: Lookup) -> Sequence[str]:
-        """All values that the request puts here, at least one. Raises `CannotFill` as `value` does."""
+        """Return all values for a request, at least one. Raises `CannotFill` as `value` does."""
         values = lookup.values(self.label)
         for value in values:
             if not value.isprintable():
@@ -124,7 +125,7 @@ class Placeholder:
         return CannotFill(reason, self._shown, missing=False)
 
     def _refuse_unusable(self, value: str) -> None:
-        """Raise `CannotFill` for a value that no answer may take. Before any filter, which could hide it."""
+        """Raise `CannotFill` for a value that no answer may contain. Called before any filter, which could hide it."""
         if (_NOT_IN_A_SECRET if self.is_secret else _CONTROL_CHARACTER).search(value):
             reason = f"the value of {self._shown!r} holds a control character, which no answer may take"
             raise CannotFill(reason, self._shown, missing=False)
@@ -134,12 +135,12 @@ class Placeholder:
 
     @property
     def type(self) -> str | None:
-        """``number``, ``bool`` or ``list``: what replaces the string that the placeholder is; None for a string."""
+        """``number``, ``bool`` or ``list``: the type that replaces the placeholder's string; None for a string."""
         last = self.filters[-1][0] if self.filters else None
         return last if last in filters.TYPES else None
 
     def size(self) -> int:
-        """Its characters."""
+        """The number of its characters."""
         return len(self.label) + sum([len(text) for _, texts in self.filters for text in texts])
 
     @property
@@ -159,7 +160,7 @@ class Template:
     parts: tuple[str | Placeholder, ...]
 
     def fill(self, lookup: Lookup) -> str:
-        """The text for one request. Raises `CannotFill`."""
+        """Return the text for a request. Raises `CannotFill`."""
         parts = self.parts
         if len(parts) == 1 and not isinstance(parts[0], str):
             return parts[0].value(lookup)
@@ -173,12 +174,12 @@ class Template:
 
 
 class TemplateReader:
-    """Reads the placeholders of one document and collects what is wrong with them.
+    """Reads the placeholders of a document and collects what is wrong with them.
 
-    ``problems`` holds the first sentences, ``unlisted`` counts those that came after them. A sentence tells the line
-    and the column in ``source``, the document's text, where it can be found there. It never quotes what stands between
-    the braces: that may be a password. ``found`` tells whether any placeholder, a literal one included, was seen;
-    ``labels`` are those of the placeholders.
+    ``problems`` holds the first sentences, ``unlisted`` counts the others. A sentence has the line and the column in
+    ``source``, the document's text, where they can be found there. It never quotes what is between the braces: that may
+    be a password. ``found``: whether any placeholder, including literal braces, was seen; ``labels`` are those of the
+    placeholders.
     """
 
     def __init__(self, source: str = "") -> None:
@@ -190,10 +191,10 @@ class TemplateReader:
         self._looked_at: dict[str, int] = {}
 
     def __call__(self, text: str, *, open_is_text: bool = False, has_types: bool = False) -> str | Template:
-        """``text`` as a template, or as the text that it stands for when no part of it depends on the request.
+        """Return ``text`` as a template, or as plain text when no part of it depends on the request.
 
-        ``open_is_text``: whether ``{{`` that its line never closes is text, as in the text family, or a problem.
-        ``has_types``: whether a placeholder that is the whole text may become a number, a boolean or a list.
+        ``open_is_text``: whether an unclosed ``{{`` is text, as in the text family, or a problem. ``has_types``:
+        whether a placeholder that is the whole text may become a number, a boolean or a list.
         """
         start = text.find("{{")
         if start < 0:
@@ -217,7 +218,7 @@ class TemplateReader:
         return _joined(parts)
 
     def _note_fault(self, text: str, start: int, end: int | None, open_is_text: bool) -> None:
-        """Note what is wrong with the ``{{`` at ``start``, whose ``}}`` ends at ``end``, None where it has none."""
+        """Record what is wrong with the ``{{`` at ``start``, whose ``}}`` ends at ``end``, None where it has none."""
         if end is None and open_is_text:
             return
         self._note(
@@ -248,8 +249,8 @@ class TemplateReader:
         self.problems.append(f"{'{{ … }}' if closed else '{{'}{self._place(text, start)} {problem}")
 
     def _place(self, text: str, start: int) -> str:
-        """Where in the document the placeholder is that begins at ``start`` of one of its values; empty where it is
-        not found as it is spelled."""
+        """Return where in the document the placeholder is that begins at ``start`` of a value; empty where it is not
+        found as it is spelled."""
         spelled = re.split(r"[\r\n]|(?<=\}\})", text[start : start + _LONGEST_SPELLING], maxsplit=1)[0]
         for old, new in _SPELLINGS:
             spelling = spelled.replace(old, new) if old else spelled
@@ -262,14 +263,14 @@ class TemplateReader:
 
 
 class _Closings:
-    """Where the ``{{`` of a text are closed on their lines, asked in their order: no part of it is searched twice."""
+    """Where the ``{{`` of a text are closed on their lines. Queried in order: no part of the text is searched twice."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._closing = self._line_end = -1
 
     def after(self, start: int) -> int | None:
-        """The end of the ``}}`` that closes what opens at ``start``; None where its line has none."""
+        """Return the end of the ``}}`` that closes the ``{{`` at ``start``; None where its line has none."""
         if self._closing < start:
             closing = self._text.find("}}", start)
             self._closing = len(self._text) if closing < 0 else closing
@@ -281,7 +282,8 @@ class _Closings:
 
 @remembered(1_024, len, LONGEST_REMEMBERED)
 def _read(written: str) -> tuple[str | Placeholder, str]:
-    """What stands between the braces, and what is wrong with it. A fleet's documents share their few placeholders."""
+    """Return what is between the braces, and what is wrong with it. The documents of a fleet share a few
+    placeholders."""
     found = _PLACEHOLDER.fullmatch(written)
     assert found is not None  # noqa: S101 - the caller matched it
     subject, written_filters = found["subject"], found["filters"]
@@ -316,7 +318,8 @@ def _of_label(subject: str, read: tuple[Filter, ...]) -> tuple[str | Placeholder
 
 
 def _filtered(literal: str, read: list[Filter]) -> str:
-    """A literal after its filters, among which ``default`` never acts. Raises ValueError where one refuses it."""
+    """Return a literal after its filters, among which ``default`` has no effect. Raises ValueError where a filter
+    refuses it."""
     values: Sequence[str] = [literal]
     for name, texts in read:
         if name in filters.TYPES:
@@ -328,7 +331,7 @@ def _filtered(literal: str, read: list[Filter]) -> str:
 
 
 def _joined(parts: list[str | Placeholder]) -> str | Template:
-    """The parts with neighbouring texts made one; plain text when there is no placeholder among them."""
+    """Return the parts with adjoining texts joined; plain text when there is no placeholder among them."""
     joined: list[str | Placeholder] = []
     texts: list[str] = []
     for part in parts:

@@ -1,7 +1,7 @@
 """The text family: layers are concatenated; ``# answer:`` lines are the control keys (kickstart, preseed, iPXE, cfg).
 
-A tree is the layers of a text, lowest first. Nothing but directives is ever removed, and nothing is escaped: the
-formats of this family share no syntax beyond the line.
+A tree is the layers of a text, lowest first. Only directives are removed, and nothing is escaped: the formats of this
+family have only lines in common.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INTERPRETER = re.compile(r"#![^\n]*(?:\n|\Z)")
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One document's text without its directives; the ``#!`` line that opened it stands apart."""
+    """The text of a document without its directives; its first line is separate where it begins with ``#!``."""
 
     interpreter: str | Template
     body: str | Template
@@ -42,12 +42,12 @@ Layers = tuple[Layer, ...]
 
 
 def parse(text: str) -> str:
-    """The text itself: any text is of this family."""
+    """Return the text itself: every text is valid in this family."""
     return text
 
 
 def control(tree: str) -> tuple[RawControl, Layers]:
-    """The directives and the layer without their lines."""
+    """Return the directives and the layer without their lines."""
     text = tree
     reading = _Directives()
     kept: list[str] = []
@@ -66,8 +66,8 @@ def control(tree: str) -> tuple[RawControl, Layers]:
 
 
 def _directives(text: str) -> Iterator[re.Match[str]]:
-    """The lines of a text that are directives, in their order."""
-    # A regular expression that looks at every character of a text of 16 MB would hold up the service meanwhile.
+    """Yield the lines of a text that are directives, in their order."""
+    # A regular expression that looks at every character of a text of 16 MB would block the service meanwhile.
     at = text.find(_OPENS)
     while at >= 0:
         found = _DIRECTIVE.match(text, text.rfind("\n", 0, at) + 1)
@@ -78,18 +78,18 @@ def _directives(text: str) -> Iterator[re.Match[str]]:
 
 
 class _Directives:
-    """The directives of one text, collected into control keys."""
+    """The directives of a text, collected into control keys."""
 
     def __init__(self) -> None:
         self.values: dict[str, Written] = {}
         self.faults: list[ControlFault] = []
 
     def read(self, directive: str, line: int) -> None:
-        """Take one directive, the text after ``answer:``. What is wrong with it becomes a fault with its line."""
+        """Read a directive, the text after ``answer:``. What is wrong with it becomes a fault with its line."""
         verb, rest = (*directive.split(None, 1), "", "")[:2]
         key = _KEY_OF_VERB.get(verb)
         if key is None:
-            known = [verb for verb in _KEY_OF_VERB if verb not in _WITHOUT_MEANING]
+            known = [verb for verb in _KEY_OF_VERB if verb not in _NOT_LISTED]
             hint = did_you_mean(verb, known)
             reason = f"unknown directive after 'answer:' (line {line}); there are {', '.join(known)}{hint}"
             self.faults.append(ControlFault("", reason, hides_claims=True))
@@ -100,11 +100,11 @@ class _Directives:
             self.faults.append(ControlFault(key, f"{error} (line {line})"))
 
     def written(self) -> RawControl:
-        """What was collected."""
+        """Return what was collected."""
         return RawControl(self.values, tuple(self.faults))
 
     def take_extends(self, rest: str, place: str) -> None:
-        """``extends base``: one group, once."""
+        """Read ``extends base``: one group, at most once."""
         if "extends" in self.values:
             raise ValueError("a document extends one group only, this is the second")
         names = shell_words(rest)
@@ -113,7 +113,7 @@ class _Directives:
         self.values["extends"] = Written(names[0], place)
 
     def take_members(self, rest: str, place: str) -> None:
-        """``member A, B``: with commas or blanks between; several lines add up."""
+        """Read ``member A, B``: separated by commas or blanks; several lines add up."""
         if not rest.strip(" ,\t"):
             raise ValueError("is empty: name a machine, or leave the line out")
         members = self.values.setdefault("members", Written([], place)).value
@@ -121,7 +121,8 @@ class _Directives:
         members += [member for member in re.split(r"[\s,]+", rest) if member]
 
     def take_match(self, rest: str, place: str) -> None:
-        """``match label=pattern …`` with shell quoting; several lines add up, a label twice means any of them."""
+        """Read ``match label=pattern …`` with shell quoting; several lines add up, a repeated label means any of its
+        patterns."""
         if not rest:
             raise ValueError("is empty: name a label and a pattern, or leave the line out")
         criteria: list[tuple[str, str]] = []
@@ -136,13 +137,13 @@ class _Directives:
             together.setdefault(label, []).append(pattern)
 
     def take_template(self, rest: str, place: str) -> None:
-        """``template off`` (or ``on``)."""
+        """Read ``template off`` (or ``on``)."""
         if rest not in ("off", "on"):
             raise ValueError("is 'off' or 'on'")
         self.values["template"] = Written(rest == "on", place)
 
     def take_once(self, rest: str, place: str) -> None:
-        """``once``, ``once armed``, ``once loader`` or ``once off``; one line."""
+        """Read ``once``, ``once armed``, ``once loader`` or ``once off``; at most one line."""
         if rest not in _ONCE:
             raise ValueError("is 'once', 'once armed', 'once loader' or 'once off'")
         if "once" in self.values:
@@ -150,7 +151,7 @@ class _Directives:
         self.values["once"] = Written(_ONCE[rest], place)
 
     def refuse(self, _rest: str, _place: str) -> None:
-        """Nothing can be taken out of concatenated text, and it holds no arrays."""
+        """Refuse a directive: nothing can be removed from concatenated text, and it has no arrays."""
         raise ValueError("has no meaning in a text document")
 
 
@@ -163,7 +164,7 @@ _ESCAPED_IN_QUOTES = re.compile(r"""\\(["\\])""")
 
 
 def shell_words(text: str) -> list[str]:
-    """The words of a text by a shell's rules, as ``shlex.split`` tells them, which takes the square of a word's length.
+    """Split a text by a shell's rules, like ``shlex.split``, whose time grows with the square of a word's length.
 
     Raises ValueError for a quotation that does not end.
     """
@@ -197,7 +198,9 @@ _KEY_OF_VERB = {
     "append": "append",
     "unset": "unset",
 }
-_WITHOUT_MEANING = ("append", "unset")
+_NOT_LISTED = ("members", "append", "unset")
+"""What a list of directives leaves out: another spelling of one, and those that mean nothing in a text."""
+
 _TAKE: dict[str, Callable[[_Directives, str, str], None]] = {
     "extends": _Directives.take_extends,
     "members": _Directives.take_members,
@@ -210,7 +213,7 @@ _TAKE: dict[str, Callable[[_Directives, str, str], None]] = {
 
 
 def placeholders(tree: Layers, reader: TemplateReader) -> Layers:
-    """Templates anywhere in the text."""
+    """Replace texts that have placeholders by templates, anywhere in the text."""
     return tuple(Layer(_read(layer.interpreter, reader), _read(layer.body, reader)) for layer in tree)
 
 
@@ -219,22 +222,23 @@ def _read(text: str | Template, reader: TemplateReader) -> str | Template:
 
 
 def unset(tree: Layers, _paths: Collection[Path]) -> Layers:
-    """The same text: `control` has refused the directive already."""
+    """Return the same text: `control` has refused the directive already."""
     return tree
 
 
 def not_arrays(_tree: Layers, _paths: Collection[Path]) -> Collection[Path]:
-    """Nothing: `control` has refused the directive already."""
+    """Return nothing: `control` has refused the directive already."""
     return ()
 
 
 def merge(lower: Layers, upper: Layers, _append: Collection[Path] = ()) -> Layers:
-    """The layers of both, in order."""
+    """Return the layers of both, in order."""
     return lower + upper
 
 
 def prepare(tree: Layers) -> Prepared:
-    """The highest ``#!`` line, then the layers; a newline between two where the lower one does not end in one."""
+    """Return the highest ``#!`` line, then the layers; a newline between two where the lower one does not end in a
+    newline."""
     interpreters = [layer.interpreter for layer in tree if layer.interpreter]
     answer: list[str | Slot] = []
     for text in [*interpreters[-1:], *(layer.body for layer in tree if layer.body)]:
@@ -245,7 +249,7 @@ def prepare(tree: Layers) -> Prepared:
 
 
 def _ends_line(fragment: str | Slot) -> bool:
-    """A filled value never ends a line: control characters are refused."""
+    """Return whether a fragment ends its line. A filled value never does: control characters are refused."""
     return isinstance(fragment, str) and fragment.endswith("\n")
 
 

@@ -1,8 +1,8 @@
 """The TOML family: tomli reads, a writer of plain trees writes (Proxmox ``answer.toml``).
 
 tomli is the standard library's tomllib, compiled: a third of the time. Its releases from 2.4 on read TOML 1.1, and a
-document that only 1.1 allows, served as it was written, would stop an installer: so 2.3. tomlkit would keep every
-comment of a merged answer but costs 1.5 ms a parse and as much a dump (measured).
+document that only 1.1 allows would stop an installer when it is served as it was written: so 2.3. tomlkit would keep
+every comment of a merged answer but needs 1.5 ms to parse it and as much to write it (measured).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import tomli
 
 from answerd.formats import plain
-from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, fragments, typed_hole
+from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, fragments, typed_slot_of
 from answerd.formats.template import Template, TemplateReader
 from answerd.memo import remembered
 
@@ -25,21 +25,22 @@ merge = plain.merge
 unset = plain.unset
 not_arrays = plain.not_arrays
 
-_LONGEST_KEY = 200  # characters of a key, or of a dotted path, that is spelled once for all documents
+_LONGEST_KEY = 200  # characters of a key, or of a dotted path, whose spelling is shared by all documents
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 _TO_ESCAPE = re.compile(r'["\\\x00-\x1f\x7f]')
 _LARGE = 32_768
-"""Characters up to which compiled code reads a text: 15 ms in which no other thread of the process can go on."""
+"""Characters up to which compiled code reads a text: 15 ms in which no other thread of the process can run."""
 
 
 def _parser_in_python() -> Any:
-    """tomli's parser as Python code, which other threads can interrupt; the compiled one where there is no other."""
+    """Return tomli's parser as Python code, which other threads can interrupt; the compiled parser where there is no
+    other."""
     compiled = find_spec("tomli._parser")
     folder = (compiled.origin or "").rpartition("/")[0] if compiled else ""
     source = FileFinder(folder, (SourceFileLoader, [".py"])).find_spec("_parser") if folder else None
     if source is None or source.origin is None:
         return tomli
-    # A name of its own, so that it does not take the place of the compiled one.
+    # Under a different name, so that it does not replace the compiled parser.
     spec = spec_from_loader("tomli._parser_in_python", SourceFileLoader("tomli._parser_in_python", source.origin))
     if spec is None or spec.loader is None:
         return tomli
@@ -55,13 +56,13 @@ _MOST_BITS = 12_000
 """Bits of an integer: Python writes no decimal number of more than 4,300 digits."""
 
 _LONGEST_HEADER = 256
-"""Characters of a header. It is written again for each table below it, so what has a longer one is written inline."""
+"""Characters of a header. It is repeated for each table below it, so a table with a longer header is written inline."""
 
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
 def parse(text: str) -> plain.Map:
-    """A plain tree. Raises `ParseError` with line and column, also for what only a hostile text holds."""
+    """Return a plain tree. Raises `ParseError` with line and column, also for what only hostile texts contain."""
     try:
         tree = tomli.loads(text) if len(text) <= _LARGE else _in_python.loads(text)
     except (tomli.TOMLDecodeError, _in_python.TOMLDecodeError) as error:
@@ -91,43 +92,44 @@ _FIXED_SENTENCES: tuple[tuple[str, str], ...] = (
 
 
 def fixed_sentence(message: str) -> str:
-    """tomli's (and tomllib's) message without what it quotes: in a document that does not parse, what looks like a key
-    may be a value whose quotes are wrong."""
+    """Return tomli's (and tomllib's) message without what it quotes: in a document that does not parse, what looks like
+    a key may be a value whose quotes are wrong."""
     known = next((sentence for beginning, sentence in _FIXED_SENTENCES if message.startswith(beginning)), None)
     return known or (message if message.replace(" ", "").isalpha() else "not TOML")
 
 
 def _has_long_integer(value: object) -> bool:
-    """Whether some integer, written in another base, has more digits than can be written again."""
+    """Return whether an integer, written in another base, has more digits than can be written again."""
     if isinstance(value, dict | list):
         return any(map(_has_long_integer, value.values() if isinstance(value, dict) else value))
     return isinstance(value, int) and value.bit_length() > _MOST_BITS
 
 
 def control(tree: plain.Map) -> tuple[RawControl, plain.Map]:
-    """The control keys at the top of the document."""
+    """Return the control keys at the top of the document, and the document without them."""
     return plain.take_control(tree)
 
 
 def placeholders(tree: plain.Map, reader: TemplateReader) -> plain.Map:
-    """Templates in string values, in arrays and inline tables too."""
+    """Replace string values that have placeholders by templates, in arrays and inline tables too."""
     read: plain.Map = plain.placeholders(tree, reader)
     return read
 
 
 def prepare(tree: plain.Map) -> Prepared:
-    """The document as TOML: of each table the values first, then its tables, in the tree's order."""
+    """Return the document as TOML: of each table the values first, then its tables, in the tree's order."""
     written: _Written = []
     _write_table(tree, "", written)
     return Prepared(written)
 
 
 _Written = list[str | Slot]
-"""Filled by appending: generators within generators cost twice as much, and every answer goes through here."""
+"""A list to append to: nested generators cost twice as much, and every answer is written here."""
 
 
 def _write_table(table: plain.Map, header: str, written: _Written, *, headed: bool = True) -> None:
-    """A table below its header, which is empty for the root; ``headed``: it has to be written, or stands there."""
+    """Write a table below its header, which is empty for the root; ``headed``: the header has to be written, or is
+    written already."""
     sections = [(key, value) for key, value in table.items() if _is_section(value) and _is_short(header, key)]
     has_values = len(sections) < len(table)
     if header and headed and (has_values or not sections):
@@ -153,7 +155,7 @@ def _write_table(table: plain.Map, header: str, written: _Written, *, headed: bo
 
 
 def _is_section(value: object) -> bool:
-    """Whether a value is written under a header of its own: a table, or an array of nothing but tables."""
+    """Return whether a value is written under a header of its own: a table, or an array of only tables."""
     return isinstance(value, dict) or (
         isinstance(value, list) and bool(value) and all(isinstance(element, dict) for element in value)
     )
@@ -167,7 +169,7 @@ def _write_value(value: object, written: _Written) -> None:
     if isinstance(value, str):
         written.append(_string(value))
     elif isinstance(value, Template) and value.typed:
-        written.append(typed_hole(value.typed, _string))
+        written.append(typed_slot_of(value.typed, _string))
     elif isinstance(value, Template):
         written.append('"')
         written += fragments(value, escape)
@@ -203,7 +205,7 @@ def _string(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """A text as it stands between the quotes of a TOML basic string."""
+    """Return a text as it is written between the quotes of a TOML basic string."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return text
     return _TO_ESCAPE.sub(lambda found: _SHORT_ESCAPES.get(found[0], f"\\u{ord(found[0]):04x}"), text)

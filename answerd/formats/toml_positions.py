@@ -1,7 +1,7 @@
-"""On which lines of a TOML text its keys, tables and the elements of long arrays stand.
+"""The lines of the keys, the tables and the elements of long arrays in a TOML text.
 
-tomli tells no places. The text has been found to be TOML by it, so that a few tokens are enough here: where strings
-and comments end, brackets, commas, the first ``=`` of a statement. What a key is called is left to tomli. One pass.
+tomli reports no positions. It has already accepted the text, so a few tokens are enough here: where strings and
+comments end, brackets, commas, the first ``=`` of a statement. tomli reads the names of keys. One pass.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import tomli
 from answerd.formats.family import Path
 
 Lines = dict[Path, int]
-"""The line, from 1, on which the value of a path begins. A value without a line of its own stands with its parent."""
+"""The line, from 1, on which the value of a path begins. A value without a line of its own is on the line of its
+parent."""
 
 _TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"{1,2}(?!"))*+"{3,5}'
@@ -32,7 +33,7 @@ _BARE = re.compile(r"[ \t]*([A-Za-z0-9_-]+)[ \t]*\Z")
 
 
 def toml_lines(source: str) -> Lines:
-    """The lines of a TOML text's keys and tables and, where an array takes several lines, of its elements."""
+    """Return the lines of a TOML text's keys and tables and, where an array takes several lines, of its elements."""
     source = source.replace("\r\n", "\n")
     found: Lines = {}
     arrays: dict[Path, int] = {}
@@ -53,9 +54,9 @@ def toml_lines(source: str) -> Lines:
 
 @dataclass(slots=True)
 class _Statement:
-    """A header, or a key with its value. ``elements`` are the lines on which those of an array begin.
+    """A header, or a key with its value. ``elements`` are the lines on which the elements of an array begin.
 
-    ``key`` is what stands before the ``=``, or the whole header.
+    ``key`` is the text before the ``=``, or the whole header.
     """
 
     line: int
@@ -70,7 +71,7 @@ class _Statement:
     elements: list[int] = field(default_factory=list)
 
     def take(self, sign: str | None, line: int) -> None:
-        """A token of the value; ``sign`` is None for one that is no sign."""
+        """Take a token of the value; ``sign`` is None for a token that is no sign."""
         if self.at_element and self.depth == 1 and sign not in ("]", ","):
             self.elements.append(line)
             self.at_element = False
@@ -85,7 +86,7 @@ class _Statement:
 
 
 def _statements(source: str) -> Iterator[_Statement]:
-    """The statements of a text in their order."""
+    """Yield the statements of a text in their order."""
     line = 1
     now: _Statement | None = None
     for token in _TOKEN.finditer(source):
@@ -114,7 +115,7 @@ def _ended(statement: _Statement, text: str, line: int) -> _Statement:
 
 
 def _keys(written: str) -> Path:
-    """The path that a header, or what stands before an ``=``, names."""
+    """Return the path that a header, or the text before an ``=``, names."""
     bare = _BARE.match(written)
     if bare:
         return (bare[1],)
@@ -127,7 +128,7 @@ def _keys(written: str) -> Path:
 
 
 def _opened_table(path: Path, is_element: bool, arrays: dict[Path, int]) -> Path:
-    """The path of a table with the positions of the elements it stands in."""
+    """Return the path of a table with the positions of the elements that contain it."""
     opened: Path = ()
     for depth, key in enumerate(path, 1):
         opened = (*opened, key)

@@ -33,7 +33,7 @@ _Test = tuple[str, str]
 
 
 def read_meta(metas: list[Element]) -> RawControl:
-    """The control keys of the ``answer-meta`` elements of a root, of which there may be one."""
+    """Return the control keys of the ``answer-meta`` elements of a root, of which there may be only one."""
     reading = _Reading()
     for position, meta in enumerate(metas):
         if position:
@@ -50,11 +50,11 @@ class _Reading:
         self.faults: list[ControlFault] = []
 
     def fault(self, key: str, reason: str, element: Element) -> None:
-        """Note what is wrong with a control key, or with the whole element."""
+        """Record what is wrong with a control key, or with the whole element."""
         self.faults.append(ControlFault(key, f"{reason} (line {element.line})"))
 
     def fault_in_name(self, what: str, name: str, known: Iterable[str], element: Element) -> None:
-        """Note the name of an element or attribute that has no meaning there: it may be a misspelled control key."""
+        """Record the name of an element or attribute that has no meaning there: it may be a misspelled control key."""
         reason = f"<{META}> has no such {what} (line {element.line}); there are {', '.join(known)}"
         hides_claims = what == "element" or bool(did_you_mean(name, _CLAIMING))
         key = name if name in CONTROL_KEYS else ""
@@ -79,12 +79,12 @@ class _Reading:
                 self.fault_in_name("element", child.name, _TAKE, child)
 
     def take_member(self, child: Element) -> None:
-        """``<member>52:54:00:11:22:33</member>``: one identifier; several elements add up."""
+        """Read ``<member>52:54:00:11:22:33</member>``: one identifier; several elements add up."""
         if self.is_only_text("members", child):
             self.add("members", child.text(), child)
 
     def take_path(self, child: Element) -> None:
-        """``<unset>general/mode</unset>``, ``<append>…</append>``: one path; several elements add up."""
+        """Read ``<unset>general/mode</unset>``, ``<append>…</append>``: one path; several elements add up."""
         key = child.name
         if not self.is_only_text(key, child):
             return
@@ -96,7 +96,7 @@ class _Reading:
             self.add(key, path, child)
 
     def take_match(self, child: Element) -> None:
-        """``<match label="pattern" …/>``; several elements add up, a label in two of them means any of its patterns."""
+        """Read ``<match label="pattern" …/>``; several elements add up, a repeated label means any of its patterns."""
         criteria = _attributes(child)
         if child.elements() or child.text():
             self.fault("match", "<match> takes attributes only", child)
@@ -109,13 +109,13 @@ class _Reading:
             together.setdefault(label, []).append(pattern)
 
     def add(self, key: str, value: object, child: Element) -> None:
-        """One more value of a key that is a list."""
+        """Add a value to a key that is a list."""
         values = self.values.setdefault(key, Written([], f"line {child.line}")).value
         assert isinstance(values, list)  # noqa: S101 - made here
         values.append(value)
 
     def is_only_text(self, key: str, child: Element) -> bool:
-        """Whether the element holds nothing but text; notes a fault where it does not."""
+        """Return whether the element contains only text; record a fault where it does not."""
         if child.elements() or _attributes(child):
             self.fault(key, f"<{child.name}> holds one text, no attributes and no elements", child)
             return False
@@ -136,7 +136,7 @@ _CLAIMING = ("member", "members", "match")
 
 
 def _attributes(element: Element) -> dict[str, str]:
-    """The attributes that say something: a namespace declaration does not."""
+    """Return the attributes without namespace declarations."""
     return {
         label: str(value)
         for label, value in element.attributes.items()
@@ -145,7 +145,7 @@ def _attributes(element: Element) -> dict[str, str]:
 
 
 def read_path(text: str) -> Path | None:
-    """The steps of ``a/b[@name="c"]/d`` or ``a/@b``, below the root; None where the text is no path."""
+    """Return the steps of ``a/b[@name="c"]/d`` or ``a/@b``, below the root; None where the text is no path."""
     steps: list[str] = []
     at = 0
     while True:
@@ -162,15 +162,17 @@ def read_path(text: str) -> Path | None:
 
 
 def without(element: Element, paths: Iterable[Path]) -> Element:
-    """The element without what ``paths`` name below it: every sibling of a name. Itself where there is none.
+    """Return the element without what ``paths`` name below it: every sibling of a name. The same element where there is
+    none.
 
-    Every path is about the element as it is, whatever the other paths take away.
+    Every path applies to the original element, whatever the other paths remove.
     """
     return _without(element, _Steps([branches(paths)]))
 
 
 def named(element: Element, paths: Iterable[Path]) -> dict[Path, list[Element]]:
-    """The elements that each path names below an element, every sibling of a name; nothing where one names none."""
+    """Return the elements that each path names below an element, every sibling of a name. Paths that name none are not
+    in it."""
     found: dict[Path, list[Element]] = {path: [] for path in paths}
     ends: dict[int, Path] = {}
     root: Branches = {}
@@ -199,7 +201,7 @@ def _collect(element: Element, steps: _Steps, ends: dict[int, Path], found: dict
 class _Steps:
     """The steps of many paths at one level, filed by what an element needs for them, and what follows each.
 
-    A step that tests attributes is filed under one of its tests, that which fewest steps have.
+    A step that tests attributes is filed under the test that the fewest steps have.
     """
 
     def __init__(self, levels: list[Branches]) -> None:
@@ -225,7 +227,7 @@ class _Steps:
             self.testing.setdefault((name, *needed), []).append((tests, below))
 
     def after(self, element: Element) -> list[Branches | None]:
-        """What follows the steps that select an element; None where it is to go."""
+        """Return what follows the steps that select an element; None where the element is to be removed."""
         name, attributes = element.name, element.attributes
         followed = list(self.plain.get(name, ()))
         if self.testing:
@@ -236,7 +238,7 @@ class _Steps:
         return followed
 
     def below(self, followed: list[Branches]) -> _Steps:
-        """The steps at the next level, filed once for all elements that the same steps select."""
+        """Return the steps at the next level, filed once for all elements that the same steps select."""
         which = tuple(map(id, followed))
         steps = self._known.get(which)
         if steps is None:
@@ -262,6 +264,6 @@ def _without(element: Element, steps: _Steps) -> Element:
 
 
 def holding(element: Element, content: list[Element | Text | Instruction]) -> Element:
-    """The element after some of its children were taken out: the white space between them goes with the last."""
+    """Return the element after some of its children were removed: the white space between them goes with the last."""
     left = replace(element, content=tuple(content))
     return replace(left, content=()) if shape(left) is Shape.EMPTY else left

@@ -1,8 +1,7 @@
-"""The XML family: AutoYaST profiles, unattend.xml and their like, merged element by element (docs/xml.md).
+"""The XML family: AutoYaST profiles, unattend.xml and similar documents, merged element by element (docs/xml.md).
 
-What an element is and how a text becomes one is `answerd.formats.xml_tree`; what a layer means, `xml_merge`; how
-control keys are spelled, `xml_control`. Here they are one family, and a tree becomes an answer.
-``docs/xml.md`` says what is kept and what is not.
+`answerd.formats.xml_tree` reads a text into elements; `xml_merge` merges layers; `xml_control` reads the control keys.
+This module makes a family of them, and writes answers. ``docs/xml.md`` says what is kept and what is not.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ _NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 
 def parse(text: str) -> Document:
-    """A `Document`. Raises `ParseError` with line and column."""
+    """Return a `Document`. Raises `ParseError` with line and column."""
     return read(text)
 
 
 def control(tree: Document) -> tuple[RawControl, Document]:
-    """What ``<answer-meta>`` below the root says, and the document without it."""
+    """Return the content of ``<answer-meta>`` below the root, and the document without it."""
     root: Element = tree.root
     metas = [child for child in root.elements() if child.name == META]
     if not metas:
@@ -47,7 +46,8 @@ def control(tree: Document) -> tuple[RawControl, Document]:
 
 
 def placeholders(tree: Document, reader: TemplateReader) -> Document:
-    """Templates in texts and attribute values; never in names, nor before the root."""
+    """Replace texts and attribute values that have placeholders by templates; never names, nor anything before the
+    root."""
     return replace(tree, root=_read_placeholders(tree.root, reader))
 
 
@@ -67,20 +67,20 @@ def _template(value: str | Template, reader: TemplateReader) -> str | Template:
 
 
 def unset(tree: Document, paths: Collection[Path]) -> Document:
-    """The document without what ``paths`` name below its root: all siblings of a name."""
+    """Return the document without what ``paths`` name below its root: all siblings of a name."""
     root = without(tree.root, paths)
     return tree if root is tree.root else replace(tree, root=root)
 
 
 def not_arrays(tree: Document, paths: Collection[Path]) -> Collection[Path]:
-    """Those of ``paths`` that name no element, or one that is no list."""
+    """Return the ``paths`` that name no element, or an element that is no list."""
     found = named(tree.root, paths)
     return [path for path in paths if not (found[path] and all(is_list(one.attributes) for one in found[path]))]
 
 
 def merge(lower: Document, upper: Document, append: Collection[Path] = ()) -> Document:
-    """Root over root; of declaration, doctype and each instruction the upper one where it has one. The content of a
-    list that ``append`` names follows that of the list below it."""
+    """Merge the roots; the upper declaration, doctype and instructions replace the lower ones. The content of a list at
+    a path in ``append`` is appended to that of the list below it."""
     if lower.root.name != upper.root.name:
         above, below = brief(upper.root.name), brief(lower.root.name)
         raise MergeError(f"the root elements differ: <{above}> cannot be laid over <{below}>")
@@ -89,8 +89,8 @@ def merge(lower: Document, upper: Document, append: Collection[Path] = ()) -> Do
 
 
 def prepare(tree: Document) -> Prepared:
-    """The document: elements on lines of their own, texts exactly as they are."""
-    around = sorted(tree.around.items(), key=lambda item: item[0] != "xml")  # the declaration can only be first
+    """Return the document: elements on lines of their own, texts exactly as they are."""
+    around = sorted(tree.around.items(), key=lambda item: item[0] != "xml")  # the declaration must be first
     return Prepared(
         [
             *(f"{source}\n" for kind, sources in around if kind[0] != ">" for source in sources),
@@ -102,9 +102,9 @@ def prepare(tree: Document) -> Prepared:
 
 
 def _element(element: Element, line: str, *, verbatim: bool) -> Iterator[str | Slot]:
-    """An element whose further lines begin with ``line``: a newline and the indentation.
+    """Yield an element whose further lines begin with ``line``: a newline and the indentation.
 
-    ``verbatim``: every white space inside counts, because it stands in mixed content or under ``xml:space``.
+    ``verbatim``: all white space inside is significant, because it is in mixed content or under ``xml:space``.
     """
     yield f"<{element.name}"
     for label, value in element.attributes.items():

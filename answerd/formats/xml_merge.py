@@ -1,4 +1,4 @@
-"""One XML element laid over another: which children are the same one, what a list is (docs/xml.md).
+"""Merge two XML elements: which children correspond, what a list is (docs/xml.md).
 
 Knows nothing of control keys or of how a tree is written.
 """
@@ -16,19 +16,19 @@ from answerd.formats.xml_tree import Element, Instruction, Shape, Text, shape
 from answerd.identity import brief, first_of
 
 TELLING = ("name", "id", "key", "alias", "pass", "processorArchitecture")
-"""The attributes that tell siblings of one name apart."""
+"""The attributes that distinguish siblings with the same name."""
 
 _MOST_NAMED = 5
 """Elements that a sentence names."""
 
 _LIST_ATTRIBUTE = "type"
-"""AutoYaST's ``config:type="list"``, in whatever prefix: the content is a list."""
+"""AutoYaST's ``config:type="list"``, with any prefix: the content is a list."""
 
 Attributes = Mapping[str, str | Template]
 
 
 class Place(NamedTuple):
-    """Where an element stands: itself, and the place of its parent. Told only when something is wrong there."""
+    """The position of an element: itself, and the place of its parent. Formatted only for an error."""
 
     parent: Place | None
     element: Element
@@ -43,9 +43,9 @@ class Place(NamedTuple):
 
 
 def merged(lower: Element, upper: Element, parent: Place | None = None, *, appended: Collection[int] = ()) -> Element:
-    """``upper`` laid over ``lower``, the same element; ``parent`` is where it is. Raises `MergeError`.
+    """Merge ``upper`` over ``lower``, the same element; ``parent`` is its place. Raises `MergeError`.
 
-    ``appended`` are the ``id()`` of elements in ``upper`` whose content follows that of the list below them.
+    ``appended`` are the ``id()`` of elements in ``upper`` whose content is appended to that of the list below them.
     """
     attributes = {**lower.attributes, **upper.attributes}
     content = _content(lower, upper, attributes, Place(parent, lower), appended)
@@ -72,14 +72,15 @@ def _content(
 
 
 def is_list(attributes: Attributes) -> bool:
-    """``type="list"`` in any prefix, or ``t="list"``, which is how AutoYaST of SLE 15 SP3 and newer writes it."""
+    """Return whether the content is a list: ``type="list"`` with any prefix, or ``t="list"``, as AutoYaST of SLE 15 SP3
+    and newer writes it."""
     return attributes.get("t") == "list" or any(
         value == "list" and label.rpartition(":")[2] == _LIST_ATTRIBUTE for label, value in attributes.items()
     )
 
 
 class _Children:
-    """The children of two elements, brought together name by name. Positions count elements only."""
+    """The children of two elements, paired name by name. Positions count elements only."""
 
     def __init__(self, lower: Element, upper: Element, place: Place, appended: Collection[int]) -> None:
         self.lower, self.upper, self.place, self.appended = lower, upper, place, appended
@@ -89,7 +90,7 @@ class _Children:
         self.lists: list[tuple[Element, list[Element], list[int]]] = []
 
     def merged(self) -> tuple[Element | Text | Instruction, ...]:
-        """The lower content with what pairs merged in its place, then what is new in the upper one's order."""
+        """Return the lower content with pairs merged in its place, then what is new in the upper one's order."""
         below_by_name, above_by_name = _by_name(self.below), _by_name(self.above)
         for name, above in above_by_name.items():
             below = below_by_name.get(name, [])
@@ -119,7 +120,7 @@ class _Children:
         self.paired.add(above)
 
     def pair_told(self, below: list[int], above: list[int]) -> None:
-        """Pair siblings that carry telling attributes; one without a partner stays to be added."""
+        """Pair siblings that have distinguishing attributes; a sibling without a partner is added later."""
         partners: dict[int, int] = {}
         siblings = _Told(self.below, below)
         for at in above:
@@ -136,7 +137,8 @@ class _Children:
                 self.pair(found[0], at)
 
     def replace_list(self, below: list[int], above: list[int]) -> None:
-        """Siblings that nothing tells apart are a list: the upper one stands where the lower one began."""
+        """Replace a list, which is siblings without distinguishing attributes: the upper list starts where the lower
+        one started."""
         self.lists += [(self.upper, self.above, above)] if above else []
         if not below or not above:
             return
@@ -149,7 +151,8 @@ class _Children:
         self.replaced[below[0]] = tuple(self.above[at] for at in above)
 
     def refuse_interleaved(self) -> None:
-        """A list that others stand in the midst of loses its order, unless all of them are added together."""
+        """Refuse a list with other elements between its items, which would lose its order, unless all of them are added
+        together."""
         paired = sorted(self.paired)
         for parent, children, list_of in self.lists:
             first, last = list_of[0], list_of[-1]
@@ -174,7 +177,7 @@ def _by_name(elements: list[Element]) -> dict[str, list[int]]:
 
 
 def _by_telling(elements: list[Element], positions: list[int]) -> tuple[list[int], list[int]]:
-    """Those that carry a telling attribute, and those that carry none."""
+    """Split elements into those with distinguishing attributes, and those without."""
     told: list[int] = []
     untold: list[int] = []
     for at in positions:
@@ -183,7 +186,7 @@ def _by_telling(elements: list[Element], positions: list[int]) -> tuple[list[int
 
 
 def _telling(element: Element) -> tuple[str, ...]:
-    """The telling attributes that an element carries."""
+    """Return the distinguishing attributes of an element."""
     return tuple([label for label in TELLING if label in element.attributes])
 
 
@@ -191,10 +194,10 @@ _Values = tuple[str | Template, ...]
 
 
 class _Told:
-    """Siblings of one name that carry telling attributes, filed so that nobody has to compare all with all.
+    """Siblings of one name with distinguishing attributes, indexed so that not every pair is compared.
 
-    Two are the same when they share a telling attribute and all that they share are equal. Which attributes an element
-    carries is one of 63 sets, so the siblings of each set are filed by the values of whatever is asked for.
+    Two correspond when they share such an attribute and all that they share are equal. An element has one of 63 sets of
+    attributes, so the siblings of each set are indexed by the values of the attributes that are asked for.
     """
 
     def __init__(self, elements: list[Element], positions: list[int]) -> None:
@@ -205,7 +208,7 @@ class _Told:
         self._filed: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[_Values, list[int]]] = {}
 
     def same(self, element: Element) -> list[int]:
-        """The positions of the siblings that an element is the same as, in their order."""
+        """Return the positions of the siblings that correspond to an element, in their order."""
         found: list[int] = []
         carries = _telling(element)
         for labels in self._carrying:
@@ -216,7 +219,7 @@ class _Told:
         return sorted(found)
 
     def _by_values(self, labels: tuple[str, ...], shared: tuple[str, ...]) -> dict[_Values, list[int]]:
-        """The siblings that carry exactly ``labels`` by their values of some of these."""
+        """Return the siblings that have exactly ``labels``, by their values of some of these."""
         filed = self._filed.get((labels, shared))
         if filed is None:
             filed = self._filed[labels, shared] = {}
@@ -227,7 +230,7 @@ class _Told:
 
 
 def _differ(lower: Element, upper: Element) -> bool:
-    """Whether a telling attribute that both carry has two values."""
+    """Return whether a distinguishing attribute that both have differs."""
     return any(lower.attributes[label] != upper.attributes[label] for label in _shared(lower, upper))
 
 
@@ -236,5 +239,5 @@ def _shared(lower: Element, upper: Element) -> list[str]:
 
 
 def _shown(element: Element) -> str:
-    """The element's name and line: ``<component> of line 12``. An attribute's text may be a password."""
+    """Return the element's name and line: ``<component> of line 12``. The text of an attribute may be a password."""
     return f"<{brief(element.name)}> of line {element.line}"

@@ -2,10 +2,10 @@
 
 Knows XML's grammar; knows nothing of layers, control keys or answers.
 
-The tree is read with expat itself, the parser under xmltodict, not with xmltodict. xmltodict puts children into a
-dict by name: it loses the order of differently named siblings (``a b a`` becomes ``a a b``), puts the text of mixed
-content into one string, strips white space that an AutoYaST script needs, tells neither CDATA nor places, and lets an
-undefined ``&entity;`` vanish where a doctype names a DTD. What it would lose had to be refused; this tree keeps it.
+The tree is read with expat, the parser that xmltodict uses, and not with xmltodict. xmltodict puts children into a dict
+by name: it loses the order of differently named siblings (``a b a`` becomes ``a a b``), puts the text of mixed content
+into one string, strips white space that an AutoYaST script needs, reports neither CDATA nor positions, and drops an
+undefined ``&entity;`` where a doctype names a DTD. What it would lose had to be refused; this tree keeps it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WHITE = " \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A run of text; ``cdata`` where it stands in a CDATA section. A filled value may be a `Template`."""
+    """A run of text; ``cdata`` where it is in a CDATA section. A `Template` may replace the text."""
 
     value: str | Template
     cdata: bool = False
@@ -50,18 +50,18 @@ class Element:
     line: int = field(default=0, compare=False)
 
     def elements(self) -> list[Element]:
-        """The child elements."""
+        """Return the child elements."""
         return [item for item in self.content if isinstance(item, Element)]
 
     def text(self) -> str:
-        """The plain text, templates and children left out, without white space around it."""
+        """The plain text, without templates and children, and without white space around it."""
         runs = [item.value for item in self.content if isinstance(item, Text) and isinstance(item.value, str)]
         return "".join(runs).strip(WHITE)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A root element and what stands around it.
+    """A root element and what is around it.
 
     ``around`` maps a kind to its texts as written: ``xml`` (the declaration), ``doctype``, ``?target`` and a comment's
     own text before the root, ``>target`` for a processing instruction after it.
@@ -72,7 +72,7 @@ class Document:
 
 
 class Shape(Enum):
-    """What an element holds. White space alone is nothing, unless it is CDATA or ``xml:space="preserve"``."""
+    """What an element contains. White space alone is nothing, unless it is CDATA or ``xml:space="preserve"``."""
 
     EMPTY = "nothing"
     TEXT = "text"
@@ -81,7 +81,8 @@ class Shape(Enum):
 
 
 def shape(element: Element) -> Shape:
-    """The shape of an element's content. A processing instruction among it counts as mixed: it has a place to keep."""
+    """Return the shape of an element's content. A processing instruction counts as mixed content: its position is
+    kept."""
     has_elements = has_text = False
     for item in element.content:
         if isinstance(item, Element):
@@ -112,23 +113,23 @@ _BEFORE_ROOT = re.compile(
 
 
 def read(text: str) -> Document:
-    """The tree of a text. Raises `ParseError` with line and column.
+    """Return the tree of a text. Raises `ParseError` with line and column.
 
-    No entity is ever expanded but XML's own five, and nothing is fetched.
+    Only XML's own five entities are expanded, and nothing is fetched.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     reader = _Reader(text)
     document = reader.read()
     if reader.leads_elsewhere:
-        # Where a doctype points to declarations elsewhere, expat lets references to them vanish without a word.
-        # Read without the doctype they are what they are here: undefined.
+        # Where a doctype points to external declarations, expat drops references to them silently. Without the doctype
+        # they are undefined, as they are here.
         start, end = reader.doctype_span
         _Reader(text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]).read()
     return document
 
 
 class _Reader:
-    """One text on its way through expat."""
+    """Reads a text with expat."""
 
     def __init__(self, text: str) -> None:
         self.source = text
@@ -155,7 +156,7 @@ class _Reader:
         parser.ProcessingInstructionHandler = self.instruction
 
     def read(self) -> Document:
-        """The document; to be called once. Raises `ParseError`."""
+        """Return the document; to be called once. Raises `ParseError`."""
         try:
             if not self.source.strip(WHITE):
                 raise ParseError("it is empty", 1, 1)
@@ -166,13 +167,13 @@ class _Reader:
             place = line_and_column(self.source, error.start)
             raise ParseError("it holds a lone surrogate, which is no character", *place) from None
         finally:
-            del self.parser  # its handlers refer to this reader: a cycle that only the garbage collector would free
+            del self.parser  # its handlers refer to this reader: only the garbage collector would free that cycle
         assert self.root is not None  # noqa: S101 - expat finds a root, or it has raised
         return Document({kind: tuple(sources) for kind, sources in self.around.items()}, self.root)
 
     def fault(self, error: expat.ExpatError) -> ParseError:
-        """What expat found. Never with a name but one of HTML's entities: what looks like a tag or an entity may be the
-        text of a value."""
+        """Return the `ParseError` for expat's error. Names nothing but HTML's entities: what looks like a tag or an
+        entity may be the text of a value."""
         reason = expat.ErrorString(error.code) or "not well-formed"
         if error.code == expat.errors.codes[expat.errors.XML_ERROR_UNDEFINED_ENTITY]:
             rest = "\n".join(self.source.split("\n")[error.lineno - 1 :])[error.offset :]
@@ -184,11 +185,12 @@ class _Reader:
         return ParseError(reason, error.lineno, error.offset + 1)
 
     def refuse(self, reason: str) -> NoReturn:
-        """Stop at the place where the parser is."""
+        """Stop at the parser's position."""
         raise ParseError(reason, self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1)
 
     def declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
-        """Documents are UTF-8 and answers too: another name in the declaration would be a lie in both.
+        """Refuse another encoding: documents and answers are UTF-8, so another name in the declaration would be wrong
+        in both.
 
         Rules: docs/formats.md.
         """
@@ -196,21 +198,21 @@ class _Reader:
             self.refuse("it declares another encoding, but documents are UTF-8: save it as UTF-8 and say so")
 
     def doctype(self, _name: str, system: str | None, _public: str | None, has_subset: bool) -> None:
-        """A doctype is kept as written; what it points to, or declares itself, is not read."""
+        """Keep a doctype as written; its external and internal declarations are not read."""
         self.leads_elsewhere = bool(system or has_subset)
 
     def entity(self, *_declared: object) -> NoReturn:
-        """Its own entities a document cannot keep: a merge would have to expand them."""
+        """Refuse a document's own entities: a merge would have to expand them."""
         self.refuse("the doctype declares an entity, and none is ever expanded: write its text out")
 
     def attribute_declaration(self, *_declared: object) -> None:
-        """Of what a doctype declares only a little: expat compares each attribute with all before it."""
+        """Limit the attributes that a doctype declares: expat compares each with all before it."""
         self.declared += 1
         if self.declared > MOST_DECLARED:
             self.refuse(f"the doctype declares more than {MOST_DECLARED} attributes")
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """An element opens."""
+        """Open an element."""
         if self.open:
             self.close_run()
         elif self.root is None:
@@ -220,7 +222,7 @@ class _Reader:
         self.open.append((name, attributes, [], self.parser.CurrentLineNumber))
 
     def end(self, _name: str) -> None:
-        """An element closes."""
+        """Close an element."""
         self.close_run()
         name, attributes, content, line = self.open.pop()
         element = Element(name, attributes, tuple(content), line)
@@ -230,18 +232,18 @@ class _Reader:
             self.root = element
 
     def switch_cdata(self, inside: bool) -> None:
-        """A CDATA section begins or ends."""
+        """Begin or end a CDATA section."""
         self.close_run()
         self.in_cdata = inside
 
     def close_run(self) -> None:
-        """The text that has come in becomes one `Text`: comments and expat's own pieces do not divide it."""
+        """Make one `Text` of the text since the last element: comments and expat's own pieces do not divide it."""
         if self.runs:
             self.open[-1][2].append(Text("".join(self.runs), self.in_cdata))
             self.runs.clear()
 
     def instruction(self, target: str, data: str) -> None:
-        """A processing instruction inside or after the root; those before it stand in the prolog."""
+        """Keep a processing instruction inside or after the root; those before it are part of the prolog."""
         source = f"<?{target} {data}?>" if data else f"<?{target}?>"
         if self.open:
             self.close_run()
@@ -250,7 +252,7 @@ class _Reader:
             self.around.setdefault(f">{target}", []).append(source)
 
     def read_prolog(self, prolog: str) -> None:
-        """What stands before the root, by kind."""
+        """Read what is before the root, by kind."""
         for part in _BEFORE_ROOT.finditer(prolog):
             if part["target"]:
                 kind = "xml" if part["target"] == "xml" else f"?{part['target']}"

@@ -1,8 +1,8 @@
-"""The YAML family: cloud-init, autoinstall and whatever else reads YAML. Layers merge as nodes, never as values.
+"""The YAML family: cloud-init, autoinstall and other YAML documents. Layers merge as nodes, never as values.
 
-What a scalar means is the consumer's affair, under YAML 1.1 or 1.2: ``0644``, ``yes`` and ``1.10`` leave as they came.
-`yaml_reading` and `yaml_writing` know the syntax; this module what the rest asks of a tree. Of the comments only those
-that open the document outlive a merge; anchors and directives (``%YAML``) do not.
+The consumer decides what a scalar means, under YAML 1.1 or 1.2: ``0644``, ``yes`` and ``1.10`` are written as they were
+read. `yaml_reading` and `yaml_writing` know the syntax; this module has the functions of a family. Only the comments at
+the top of the document are kept in a merge; anchors and directives (``%YAML``) are not.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _OPENING_COMMENTS = re.compile(r"(?:#[^\r\n]*(?:\r\n|\r|\n|\Z))+")
 _TELLING_COMMENT = re.compile(r"^(?:#cloud-config|##[ \t]*template:)", re.MULTILINE)
 _TRUE = ("true", "yes", "on")
 _BOOLEANS = frozenset({"template", "once"})
-"""Control keys whose value may be true or false. Where another one is, its text counts."""
+"""Control keys whose value may be true or false. For other keys the text of true or false counts."""
 
 
 class Document(NamedTuple):
-    """One layer, or several merged: the comment lines that open it (each with its newline), and what it holds.
+    """A layer, or several merged: the comment lines at its top (each with its newline), and its content.
 
-    ``root`` is None where nothing but comments stands in the text.
+    ``root`` is None where the text has nothing but comments.
     """
 
     opening: str
@@ -62,7 +62,7 @@ YamlTree = Document | Stream
 
 
 def parse(text: str) -> YamlTree:
-    """The nodes of a text and the comment lines from its very first line on; a `Stream` where it holds several
+    """Return the nodes of a text and the comment lines from its very first line on; a `Stream` where it has several
     documents. Raises `ParseError`."""
     opening = _OPENING_COMMENTS.match(text)
     lines = opening[0].splitlines() if opening else ()
@@ -71,7 +71,7 @@ def parse(text: str) -> YamlTree:
         return _stream(text, roots)
     root = roots[0] if roots else None
     if isinstance(root, Scalar) and not (root.text or root.style or root.tag):
-        root = None  # a mere "---"
+        root = None  # only "---"
     return Document("".join(f"{line}\n" for line in lines), root)
 
 
@@ -89,7 +89,7 @@ def _stream(text: str, roots: list[Node | None]) -> Stream:
 
 
 def control(tree: YamlTree) -> tuple[RawControl, YamlTree]:
-    """The control keys at the top of the document, numbers and dates by their text."""
+    """Return the control keys at the top of the document, numbers and dates by their text."""
     if isinstance(tree, Stream) or not isinstance(tree.root, Mapping):
         return RawControl(), tree
     root = tree.root
@@ -111,7 +111,8 @@ def _truth(value: Node) -> object:
 
 
 def _texts(node: Node) -> object:
-    """A control key's value: texts, lists and maps of texts, None for null. A key that is a collection is none."""
+    """Return a control key's value: texts, lists and maps of texts, None for null. A key that is a collection is left
+    out."""
     if isinstance(node, Sequence):
         return [_texts(item) for item in node.items]
     if isinstance(node, Mapping):
@@ -120,7 +121,8 @@ def _texts(node: Node) -> object:
 
 
 def placeholders(tree: YamlTree, reader: TemplateReader) -> YamlTree:
-    """Templates in string values: quoted, block or plain ones that YAML reads as text. Keys are left alone."""
+    """Replace string values that have placeholders by templates: quoted, block, and plain values that YAML reads as
+    text. Keys are unchanged."""
     if isinstance(tree, Stream):
         return tree._replace(pieces=cut("".join(map(str, tree.pieces)), reader))
     return tree if tree.root is None else tree._replace(root=_placeholders(tree.root, reader))
@@ -139,12 +141,13 @@ def _placeholders(node: Node, reader: TemplateReader) -> Node:
         return node
     if isinstance(text, Template) and text.typed:
         return node._replace(text=text, style="", tag=None)
-    tag = None if node.tag == NON_SPECIFIC else node.tag  # PyYAML would take a quoted number after "!" for a number
+    tag = None if node.tag == NON_SPECIFIC else node.tag  # PyYAML would read a quoted number after "!" as a number
     return node._replace(text=text, style=node.style or '"', tag=tag)
 
 
 def unset(tree: YamlTree, paths: Collection[Path]) -> YamlTree:
-    """The document without what ``paths`` name, keys by their text; the same document where they name nothing."""
+    """Return the document without what ``paths`` name, keys by their text; the same document where they name
+    nothing."""
     if isinstance(tree, Stream) or not isinstance(tree.root, Mapping):
         return tree
     root = _unset(tree.root, branches(paths))
@@ -166,13 +169,13 @@ def _unset(node: Mapping, gone: Branches) -> Mapping:
 
 
 def not_arrays(tree: YamlTree, paths: Collection[Path]) -> Collection[Path]:
-    """Those of ``paths`` at which no list is; keys are found by their text."""
+    """Return the ``paths`` that have no list; keys are found by their text."""
     root = None if isinstance(tree, Stream) else tree.root
     return [path for path in paths if not any(isinstance(node, Sequence) for node in _at(root, path))]
 
 
 def _at(root: Node | None, path: Path) -> list[Node]:
-    """The nodes at a path: several where keys of two types have one text."""
+    """Return the nodes at a path: several where keys of two types have one text."""
     nodes = [] if root is None else [root]
     for step in path:
         nodes = [
@@ -186,8 +189,8 @@ def _at(root: Node | None, path: Path) -> list[Node]:
 
 
 def merge(lower: YamlTree, upper: YamlTree, append: Collection[Path] = ()) -> YamlTree:
-    """Maps merge key by key; any other value is replaced whole, style and all, but the lists that ``append`` names
-    follow those below them. A document of comments is nothing.
+    """Merge maps key by key; any other value is replaced whole, including its style, except that a list at a path in
+    ``append`` is appended to the list below it. A document with only comments changes nothing.
 
     Raises `MergeError` where one of the two is a stream.
     """
@@ -202,7 +205,7 @@ def merge(lower: YamlTree, upper: YamlTree, append: Collection[Path] = ()) -> Ya
 
 
 def _merge(lower: Node, upper: Node, append: Branches | None) -> Node:
-    """``append`` are the paths of lists below this one; None where it is itself one of them."""
+    """Merge two nodes. ``append`` are the paths of lists below this node; None where the node itself is appended."""
     if isinstance(lower, Sequence) and isinstance(upper, Sequence) and append is None:
         flow = (lower.flow or not lower.items) and (upper.flow or not upper.items)  # no block fits between brackets
         return upper._replace(items=lower.items + upper.items, flow=flow, tag=upper.tag or lower.tag)
@@ -223,8 +226,8 @@ def _merge(lower: Node, upper: Node, append: Branches | None) -> Node:
 
 
 def prepare(tree: YamlTree) -> Prepared:
-    """The opening comments and the document in block style, with what stood between brackets still there; a stream as
-    it is written."""
+    """Return the comments at the top and the document in block style, with flow collections kept; a stream as it is
+    written."""
     if isinstance(tree, Stream):
         return Prepared(list(tree.pieces))
     return Prepared([tree.opening, *(write(tree.root) if tree.root is not None else ())])

@@ -16,14 +16,14 @@ from answerd.memo import remembered
 STANDARD = "tag:yaml.org,2002:"
 STRING, BOOLEAN, NULL = STANDARD + "str", STANDARD + "bool", STANDARD + "null"
 NON_SPECIFIC = "!"
-"""The tag ``!``: it stands for "no tag", and PyYAML and YAML 1.2 differ about what follows from it, so it is kept."""
+"""The tag ``!``: it means "no tag", and PyYAML and YAML 1.2 draw different conclusions from it, so it is kept."""
 
 _LONGEST_SCALAR = 100  # characters of a plain scalar whose type is worked out once for all documents
 _RESOLVER: Any = yaml.resolver.Resolver()
 
 
 class Scalar(NamedTuple):
-    """One scalar. ``style`` is YAML's indicator, ``'``, ``"``, ``|`` or ``>``, and empty for a plain one."""
+    """A scalar. ``style`` is YAML's indicator, ``'``, ``"``, ``|`` or ``>``, and empty for a plain scalar."""
 
     text: str | Template
     style: str
@@ -33,7 +33,7 @@ class Scalar(NamedTuple):
 
 
 class Sequence(NamedTuple):
-    """A list. ``flow`` is whether it stands in brackets; then all that it holds can stand there too."""
+    """A list. ``flow``: whether it is written in brackets; then everything in it can be written in brackets too."""
 
     items: tuple[Node, ...]
     flow: bool
@@ -54,7 +54,7 @@ class Mapping(NamedTuple):
 
 Node = Scalar | Sequence | Mapping
 Identity = tuple[Any, ...]
-"""What makes two keys one: tag and text, so that ``1`` and ``"1"`` are two."""
+"""What makes two keys equal: tag and text, so that ``1`` and ``"1"`` differ."""
 
 
 @remembered(4_096, len, _LONGEST_SCALAR)
@@ -63,14 +63,14 @@ def _resolved(plain: str) -> str:
 
 
 def scalar_tag(scalar: Scalar) -> str:
-    """The tag of a scalar: as written, else by the rules of YAML 1.1 for a plain one."""
+    """Return the tag of a scalar: as written, else by the rules of YAML 1.1 for a plain scalar."""
     if scalar.tag not in (None, NON_SPECIFIC):
         return str(scalar.tag)
     return STRING if scalar.style or scalar.tag or isinstance(scalar.text, Template) else _resolved(scalar.text)
 
 
 def identity(key: Node) -> Identity:
-    """What makes two keys one, whatever their style. The order of a map that is a key means nothing."""
+    """Return what makes two keys equal, whatever their style. The order of a map that is a key does not matter."""
     if isinstance(key, Scalar):
         return (scalar_tag(key), key.text)
     if isinstance(key, Sequence):

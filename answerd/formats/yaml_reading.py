@@ -1,8 +1,8 @@
 """YAML text to a tree of nodes.
 
 Built from libyaml's events, not from ``yaml.compose``: that ends the process on a hundred thousand ``[``, expands
-nothing itself, and forgets whether a tag was written or worked out. Aliases and ``<<`` are resolved here. Knows nothing
-of control keys, layers or how a node is written again.
+nothing itself, and does not report whether a tag was written or resolved. Aliases and ``<<`` are resolved here. Knows
+nothing of control keys, layers or how a node is written again.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from answerd.formats.family import DEEPEST, ParseError, line_and_column
 from answerd.formats.yaml_nodes import STANDARD, Identity, Mapping, Node, Scalar, Sequence, identity
 
 MOST_ALIASED = 10_000
-"""Nodes that all aliases of a document together may stand for."""
+"""The most nodes that all aliases of a document together may represent."""
 _CHARACTERS_A_NODE = 100
-"""A long text counts as a node for each of these and for each of its lines: an alias to one is as good a bomb."""
+"""A long text counts as a node for each of these and for each of its lines: aliases to it multiply it just as well."""
 
 MOST_TAG_DIRECTIVES = 100
-"""``%TAG`` lines of a document: libyaml compares each with all before it."""
+"""The most ``%TAG`` lines of a document: libyaml compares each with all before it."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same events without libyaml, ten times as slow
 _MERGE: Identity = (STANDARD + "merge", "<<")
@@ -33,32 +33,32 @@ _QUOTE_IT = "write a value with a placeholder in quotes: '{{ label }}'"
 
 
 def events(text: str) -> Iterator[Any]:
-    """What libyaml finds in a text, one thing after the other."""
+    """Yield libyaml's events of a text."""
     return iter(yaml.parse(text, Loader=_LOADER))
 
 
 def is_scalar(event: Any) -> bool:
-    """Whether an event is a scalar."""
+    """Return whether an event is a scalar."""
     return isinstance(event, yaml.ScalarEvent)
 
 
 def starts_mapping(event: Any) -> bool:
-    """Whether a map begins."""
+    """Return whether an event begins a map."""
     return isinstance(event, yaml.MappingStartEvent)
 
 
 def starts_sequence(event: Any) -> bool:
-    """Whether a list begins."""
+    """Return whether an event begins a list."""
     return isinstance(event, yaml.SequenceStartEvent)
 
 
 def ends_collection(event: Any) -> bool:
-    """Whether a map or a list ends."""
+    """Return whether an event ends a map or a list."""
     return isinstance(event, yaml.CollectionEndEvent)
 
 
 def read(text: str) -> list[Node | None]:
-    """The roots of a text's documents, None for a document with nothing in it. Raises `ParseError`."""
+    """Return the roots of a text's documents, None for an empty document. Raises `ParseError`."""
     if text.startswith("%TAG") + text.count("\n%TAG") > MOST_TAG_DIRECTIVES:
         raise ParseError(f"it has more than {MOST_TAG_DIRECTIVES} %TAG directives")
     composer = _Composer(text)
@@ -100,12 +100,13 @@ def _syntax_error(text: str, error: yaml.MarkedYAMLError) -> ParseError:
 
 
 def fixed_sentence(error: yaml.MarkedYAMLError) -> str:
-    """libyaml's problem: one of its fixed sentences. PyYAML's own parser quotes the document in some of its."""
+    """Return libyaml's problem, one of its fixed sentences. PyYAML's own parser quotes the document in some of its
+    messages."""
     return str(error.problem) if yaml.__with_libyaml__ else "not well-formed"
 
 
 class _Open:
-    """A collection whose end has not come yet."""
+    """A collection whose end has not been read yet."""
 
     __slots__ = ("began", "children", "flow", "height", "start")
 
@@ -117,7 +118,7 @@ class _Open:
 
 
 class _Anchored(NamedTuple):
-    """A node with an anchor: how many nodes it stands for, and how deep it is."""
+    """A node with an anchor: how many nodes it represents, and how deep it is."""
 
     node: Node
     size: int
@@ -125,7 +126,8 @@ class _Anchored(NamedTuple):
 
 
 class _Composer:
-    """Takes the events of a text. Nodes that aliases name are shared, so that counting them costs nothing."""
+    """Builds nodes from the events of a text. Nodes that aliases name are shared, so that counting them costs
+    nothing."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -135,7 +137,7 @@ class _Composer:
         self.size = self.aliased = 0
 
     def take(self, event: Any) -> None:
-        """The next event."""
+        """Take the next event."""
         take = _TAKE.get(type(event))
         if take is not None:
             take(self, event)
@@ -230,7 +232,7 @@ def _pairs(keys: list[Node], values: list[Node]) -> dict[Identity, tuple[Node, N
 
 
 def _spread_merge_key(pairs: dict[Identity, tuple[Node, Node]]) -> dict[Identity, tuple[Node, Node]]:
-    """What ``<<`` brings stands where it stood; the map's own keys win over it, and of several maps the first."""
+    """Insert what ``<<`` brings at its position; the map's own keys win over it, and of several maps the first."""
     if _MERGE not in pairs:
         return pairs
     spread: dict[Identity, tuple[Node, Node]] = {}
@@ -253,12 +255,12 @@ def _merged_maps(value: Node) -> Iterator[Mapping]:
 
 
 def _is_bare_placeholder(keys: list[Node], values: list[Node]) -> bool:
-    """Whether a flow map is what ``{{ label }}`` without quotes reads as: a map for a key, and no value."""
+    """Return whether a flow map is what ``{{ label }}`` without quotes reads as: a map as a key, without a value."""
     return len(keys) == 1 and isinstance(keys[0], Mapping) and isinstance(values[0], Scalar) and not values[0].text
 
 
 def _fits_flow(node: Node) -> bool:
-    """Whether an aliased node can surely be written between brackets as it stands."""
+    """Return whether an aliased node can certainly be written in brackets without changes."""
     if not isinstance(node, Scalar):
         return node.flow
     return node.style in ("'", '"') or (not node.style and bool(_PLAIN_ANYWHERE.match(str(node.text))))

@@ -1,7 +1,7 @@
 """A YAML text of several documents (Talos, Kubernetes manifests), cut at its placeholders.
 
-Such a text is served as it is written, with comments and directives: only the scalars that hold placeholders are
-written again, each in its place. Knows nothing of layers: a stream is never merged.
+Such a text is served as it is written, with comments and directives: only the scalars with placeholders are written
+again, each in its place. Knows nothing of layers: a stream is never merged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FIRST_LINE = re.compile(r"(?:[ \t]*\r?\n)*(?P<margin> *)[^ \r\n]")
 
 
 def cut(text: str, reader: TemplateReader) -> tuple[str | Slot, ...]:
-    """The text of a stream that can be read, cut at its placeholders. Keys are left alone."""
+    """Return the text of a valid stream, cut at its placeholders. Keys are unchanged."""
     pieces: list[str | Slot] = []
     done = 0
     for event in _values(text):
@@ -37,7 +37,7 @@ def cut(text: str, reader: TemplateReader) -> tuple[str | Slot, ...]:
         start, end = event.start_mark.index, event.end_mark.index
         margin = None
         if style in ("|", ">"):
-            # What follows the last line of a block, up to the next token, belongs to the indentation of that token.
+            # The text from the end of a block to the next token is the indentation of that token.
             end = text.rfind("\n", start, end) + 1 or end
             margin = _margin(text[start:end])
         tag = None if event.tag == NON_SPECIFIC else event.tag
@@ -50,7 +50,7 @@ def cut(text: str, reader: TemplateReader) -> tuple[str | Slot, ...]:
 
 
 def _values(text: str) -> Iterator[Any]:
-    """The events of the scalars that are neither keys nor within one."""
+    """Yield the events of the scalars that are neither keys nor within a key."""
     # Of each open collection: whether the next node in it is a key, None for a list or within a key.
     next_is_key: list[bool | None] = []
     within_key: list[bool] = []
@@ -74,7 +74,8 @@ def _values(text: str) -> Iterator[Any]:
 
 
 def _margin(block: str) -> int | None:
-    """The column in which the lines of a block scalar begin; None where the block states it by a number."""
+    """Return the column in which the lines of a block scalar begin; None where the block has an indentation
+    indicator."""
     header = _BLOCK_HEADER.search(block)
     if header is None or header["indicator"]:
         return None

@@ -1,8 +1,8 @@
-"""A tree of YAML nodes to text, so that every consumer reads what it would have read in the layers themselves.
+"""A tree of YAML nodes to text, so that every consumer reads the same values as in the layers themselves.
 
-A plain scalar is written again letter for letter: libyaml's emitter would put quotes around ``12:30`` between brackets
-and so make a text of it, and PyYAML's serializer asks YAML 1.1 what a consumer under YAML 1.2 should see. Knows nothing
-of events, layers or control keys.
+A plain scalar is written again letter for letter: libyaml's emitter would put quotes around ``12:30`` in brackets and
+so make a text of it, and PyYAML's serializer resolves by YAML 1.1 what a consumer may read under YAML 1.2. Knows
+nothing of events, layers or control keys.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import re
 from typing import TypeGuard
 from urllib.parse import quote
 
-from answerd.formats.family import Slot, fragments, typed_hole
+from answerd.formats.family import Slot, fragments, typed_slot_of
 from answerd.formats.template import Template
 from answerd.formats.yaml_nodes import Mapping, Node, Scalar, Sequence
 
 _STEP = 2
-"""Columns by which what a block holds is indented."""
+"""Columns by which the content of a block is indented."""
 _LONGEST_SIMPLE_KEY = 1000
 """Characters of a key without ``?``. YAML's own limit is 1024, and parsers count differently."""
 
 _UNSAFE = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff"
-"""Controls, what some YAML takes for a line break or a byte order mark, and what is no character."""
+"""Control characters, what some YAML parsers take for a line break or a byte order mark, and noncharacters."""
 _UNSAFE_IN_LINE = re.compile(f"[\n{_UNSAFE}]")
 _UNSAFE_IN_BLOCK = re.compile(f"[{_UNSAFE}]")
 _TO_ESCAPE = re.compile(f'["\\\\\t\n{_UNSAFE}]')
@@ -32,7 +32,8 @@ _LOCAL_TAG = re.compile(r"![\w./:-]*\Z", re.ASCII)
 
 
 def write(root: Node) -> list[str | Slot]:
-    """The text of a document that ends in a newline, cut at its templated scalars. An empty block map is no text."""
+    """Return the text of a document that ends in a newline, cut at its templated scalars. An empty block map gives no
+    text."""
     if isinstance(root, Mapping) and not (root.pairs or root.flow or root.tag):
         return []
     writer = _Writer()
@@ -47,13 +48,13 @@ def write(root: Node) -> list[str | Slot]:
 
 
 def write_in_place(scalar: Scalar, margin: int | None) -> list[str | Slot]:
-    """A scalar that is written again where it was in a text, without the end of its last line.
+    """Return a scalar that is written again in its place in a text, without the end of its last line.
 
-    ``margin`` is the column in which the lines of a block begin, None where it is no block or nobody can say.
+    ``margin`` is the column in which the lines of a block begin, None where it is no block or the column is not known.
     """
     tag = _tag(scalar) + " " if scalar.tag else ""
     if isinstance(scalar.text, Template) and scalar.text.typed:
-        return [typed_hole(scalar.text.typed, _double_quoted)]
+        return [typed_slot_of(scalar.text.typed, _double_quoted)]
     if scalar.style in _BLOCK_STYLES:
         spell = functools.partial(_block_in_place, style=scalar.style, margin=margin)
         return [tag, spell(scalar.text) if isinstance(scalar.text, str) else Slot(scalar.text, spell)]
@@ -61,22 +62,23 @@ def write_in_place(scalar: Scalar, margin: int | None) -> list[str | Slot]:
 
 
 def _block_in_place(text: str, style: str, margin: int | None) -> str:
-    """A block in the column that it had. Where its first line begins with a blank, a number would have to say how far
-    that is from the column of its parent, which is not known here: double quotes say the same."""
+    """Return a block in its original column. Where its first line begins with a blank, an indicator would have to state
+    the distance from the column of its parent, which is not known here: it is written in double quotes instead."""
     if margin is None or text[:1] in ("", " ", "\t", "\n"):
         return _double_quoted(text)
     return _scalar(text, style, margin - _STEP)
 
 
 class _Writer:
-    """Writes nodes in order. ``indent`` is the column of the entry in which a node stands."""
+    """Writes nodes in order. ``indent`` is the column of the entry that contains a node."""
 
     def __init__(self) -> None:
         self.fragments: list[str | Slot] = []
         self.put = self.fragments.append
 
     def entries(self, node: Sequence | Mapping, indent: int, *, begun: bool) -> None:
-        """The entries of a block collection, a line or more each. ``begun``: the first one's indentation is written."""
+        """Write the entries of a block collection, each on its own lines. ``begun``: the first entry's indentation is
+        written."""
         margin = " " * indent
         if isinstance(node, Sequence):
             for item in node.items:
@@ -103,7 +105,7 @@ class _Writer:
             self._after_indicator(value, indent)
 
     def _after_indicator(self, node: Node, indent: int) -> None:
-        """What follows ``key:``, ``-`` or ``?``, to the end of its last line."""
+        """Write what follows ``key:``, ``-`` or ``?``, to the end of its last line."""
         if _is_block(node):
             self.put(f" {_tag(node)}\n" if node.tag else "\n")
             self.entries(node, indent + _STEP, begun=False)
@@ -114,7 +116,7 @@ class _Writer:
         self.put("\n")
 
     def inline(self, node: Node, indent: int) -> None:
-        """A scalar or a flow collection."""
+        """Write a scalar or a flow collection."""
         if node.tag:
             self.put(_tag(node) + " ")
         if not isinstance(node, Scalar):
@@ -122,7 +124,7 @@ class _Writer:
         elif isinstance(node.text, str):
             self.put(_scalar(node.text, node.style, indent))
         elif node.text.typed:
-            self.put(typed_hole(node.text.typed, _double_quoted))
+            self.put(typed_slot_of(node.text.typed, _double_quoted))
         elif node.style in _BLOCK_STYLES:
             self.put(Slot(node.text, functools.partial(_scalar, style=node.style, indent=indent)))
         else:
@@ -155,14 +157,15 @@ class _Writer:
 
 
 def _is_block(node: Node) -> TypeGuard[Sequence | Mapping]:
-    """Whether a node is written as lines of their own; an empty collection never is."""
+    """Return whether a node is written on lines of its own; an empty collection never is."""
     if isinstance(node, Scalar) or node.flow:
         return False
     return bool(node.items if isinstance(node, Sequence) else node.pairs)
 
 
 def _simple_key(key: Node) -> str | None:
-    """A key as it stands before its colon; None where YAML wants it after ``?``. Keys are never templates."""
+    """Return a key as it is written before its colon; None where YAML wants it after ``?``. Keys are never
+    templates."""
     if not isinstance(key, Scalar) or not isinstance(key.text, str) or key.style in _BLOCK_STYLES:
         return None
     if not (key.style or key.text):
@@ -172,7 +175,7 @@ def _simple_key(key: Node) -> str | None:
 
 
 def _empty(scalar: Scalar) -> str:
-    """An empty plain scalar where it cannot stand as nothing; what its tag says stays true."""
+    """Return an empty plain scalar for a place that cannot be empty; its tag still holds."""
     return f'{_tag(scalar)} ""' if scalar.tag else "null"
 
 
@@ -185,18 +188,18 @@ def _tag(node: Node) -> str:
 
 
 def _scalar(text: str, style: str, indent: int) -> str:
-    """A text in its style, or in double quotes where that style cannot hold it."""
+    """Return a text in its style, or in double quotes where that style cannot represent it."""
     if style in _BLOCK_STYLES:
         return _double_quoted(text) if not text or _UNSAFE_IN_BLOCK.search(text) else _block(text, style, indent)
     if style == '"' or _UNSAFE_IN_LINE.search(text):
         return _double_quoted(text)
-    if style == "'" or text.startswith(("---", "...")):  # a plain one could end the document
+    if style == "'" or text.startswith(("---", "...")):  # a plain scalar could end the document
         return "'" + text.replace("'", "''") + "'"
     return text
 
 
 def escape(text: str) -> str:
-    """A text as it stands between double quotes, under YAML 1.1 and 1.2."""
+    """Return a text as it is written between double quotes, under YAML 1.1 and 1.2."""
     return _TO_ESCAPE.sub(_escaped, text)
 
 
@@ -210,7 +213,7 @@ def _double_quoted(text: str) -> str:
 
 
 def _block(text: str, style: str, indent: int) -> str:
-    """A literal or folded block: header and lines, without the last line's end."""
+    """Return a literal or folded block: header and lines, without the last line's end."""
     body, newline = (text[:-1], True) if text.endswith("\n") else (text, False)
     chomping = "" if newline else "-"
     if newline and (not body or body.endswith("\n")):
@@ -222,7 +225,8 @@ def _block(text: str, style: str, indent: int) -> str:
 
 
 def _folded_lines(body: str) -> list[str]:
-    """The lines of a folded block. One more break between two lines that a reader would join with a blank."""
+    """Return the lines of a folded block, with an additional break between lines that a reader would join with a
+    blank."""
     lines: list[str] = []
     joins = False
     for line in body.split("\n"):

@@ -113,7 +113,7 @@ class Memory:
         else:
             self._by_identity.pop(one, None)
 
-    def among(self, identities: Collection[str]) -> set[str]:
+    def intersection(self, identities: Collection[str]) -> set[str]:
         """Return those of some identities that any record has."""
         return {one for one in identities if one in self._by_identity}
 

@@ -95,7 +95,7 @@ class Connection(Channel):
         self._response: Response | None = None
         self._answering = self._is_late = False  # the app runs; the deadline came while it ran
         self._shedding = False  # it only gets a 503
-        self._takeover: Callable[[Sink], None] | None = None
+        self._takeover: Callable[[Sink], object] | None = None
         self._outcome = ""
         self._body_size = self._discarded = 0
 
@@ -346,7 +346,7 @@ class Connection(Channel):
 
     # --- going on after the response -------------------------------------------------------------------------------
 
-    def _begin_stream(self, takeover: Callable[[Sink], None]) -> None:
+    def _begin_stream(self, takeover: Callable[[Sink], object]) -> None:
         self._host.reacquire_permit(self)
         self._host.stream(self)
         if not self.closed:

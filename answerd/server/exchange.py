@@ -39,7 +39,7 @@ class Exchange:
     token_name: str | None = None
     role: int = 0
     is_session: bool = False
-    takeover: Callable[[Sink], None] | None = None
+    takeover: Callable[[Sink], object] | None = None
 
 
 def exchange_of(environ: Mapping[str, Any]) -> Exchange:

@@ -51,7 +51,7 @@ def _remember() -> bytes:
     return b"hello\n"
 
 
-def _stream(pieces: int) -> Callable[[Any], None]:
+def _stream(pieces: int) -> Callable[[Any], object]:
     """Go on sending so many pieces of 64 KB."""
     from gevent import sleep, spawn
 

@@ -82,7 +82,7 @@ def test_after_a_change_of_a_group_all_that_stand_on_it_are_prepared_again() -> 
     for raw in machines:
         kept = after.documents[raw].prepared
         assert kept is not None
-        assert kept[1].pieces[0] == b'y = 2\nx = "'
+        assert kept[1].parts[0] == b'y = 2\nx = "'
 
 
 @pytest.mark.parametrize("text", ["z = 1\n", "z = "], ids=["readable", "broken"])
@@ -130,10 +130,10 @@ def test_answers_that_share_a_block_are_what_they_were() -> None:
     catalogue = Catalogue().changed([machine(number, text) for number, text in enumerate(texts)])
     warm_up(catalogue, no_pause)
     answers += [kept[1] for document in catalogue.documents.values() if (kept := document.prepared)]
-    before = [(one.fill(Said(str.upper)), one.static, one.pieces) for one in answers]
+    before = [(one.fill(Said(str.upper)), one.static, one.parts) for one in answers]
     Prepared.pack(answers[:3])
     Prepared.pack(answers)
-    assert [(one.fill(Said(str.upper)), one.static, one.pieces) for one in answers] == before
+    assert [(one.fill(Said(str.upper)), one.static, one.parts) for one in answers] == before
 
 
 def test_what_is_made_while_it_is_held_back_is_no_business_of_the_collector(frozen: int) -> None:

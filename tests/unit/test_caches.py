@@ -131,11 +131,14 @@ def test_a_call_with_a_large_argument_is_not_kept() -> None:
 LARGE = "x" * 5_000
 FILLED: dict[str, tuple[Any, Callable[[], object]]] = {
     "a placeholder": (template._read, lambda: template._read(f'{{{{ a | default("{LARGE}") }}}}')),
-    "a hole": (family.hole, lambda: family.hole(Placeholder("a", (("default", (LARGE,)),)), str)),
-    "a typed hole": (family.typed_hole, lambda: family.typed_hole(Placeholder("a", (("default", (LARGE,)),)), str)),
-    "cuts at a large placeholder": (
-        family._alike,
-        lambda: family._alike((family.hole(Placeholder("a", (("default", (LARGE,)),)), str),), (1, 1)),
+    "a slot": (family.slot_of, lambda: family.slot_of(Placeholder("a", (("default", (LARGE,)),)), str)),
+    "a typed slot": (
+        family.typed_slot_of,
+        lambda: family.typed_slot_of(Placeholder("a", (("default", (LARGE,)),)), str),
+    ),
+    "lengths at a large placeholder": (
+        family._shared_layout,
+        lambda: family._shared_layout((family.slot_of(Placeholder("a", (("default", (LARGE,)),)), str),), (1, 1)),
     ),
     "a key": (toml_family._key, lambda: toml_family._key(LARGE)),
     "a scalar": (yaml_nodes._resolved, lambda: yaml_nodes._resolved(LARGE)),

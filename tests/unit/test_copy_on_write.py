@@ -40,7 +40,7 @@ def test_it_is_a_mapping_and_so_are_the_copies_before(
     for made, wanted in [*before, (current, expected)]:
         assert dict(made.items()) == wanted
         assert len(made) == len(wanted)
-        assert made.among(range(32)) == wanted.keys() & range(32)
+        assert made.intersection(range(32)) == wanted.keys() & range(32)
 
 
 def test_a_walk_with_pauses_sees_what_was_there_when_the_next_copies_are_put_together() -> None:
@@ -57,7 +57,7 @@ def test_a_walk_with_pauses_sees_what_was_there_when_the_next_copies_are_put_tog
         seen.append((key, value))
     assert dict(seen) == dict.fromkeys(range(1_500, 3_000), "first") | dict.fromkeys(range(5_000, 6_500), "second")
     assert following[2_000] == "third"
-    assert following.among([0, 1_499, 2_000, 5_000, 7_000]) == {2_000, 5_000}
+    assert following.intersection([0, 1_499, 2_000, 5_000, 7_000]) == {2_000, 5_000}
 
 
 def test_keys_that_another_has_not() -> None:

@@ -204,7 +204,7 @@ def test_records_are_found_by_any_identity_and_never_joined() -> None:
     memory = Memory(
         [Remembered(Record("a"), {"a": "a", "mac1": "mac1"}), Remembered(Record("b"), {"b": "b", "x": "x"})]
     )
-    assert memory.among(["mac1", "zz"]) == {"mac1"}
+    assert memory.intersection(["mac1", "zz"]) == {"mac1"}
     assert [one.record.name for one in memory.found_by(["x", "mac1"])] == ["b", "a"]
     assert [one.record.name for one in memory.found_by(["x", "mac1"], "a")] == ["a", "b"]
     memory.put(Remembered(Record("a"), {"a": "a"}))

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.server.request_feed import MOST_LINE_BYTES, RING_BYTES, RequestFeed
+from answerd.server import request_feed
+from answerd.server.request_feed import MOST_LINE_BYTES, RING_BYTES, SECONDS, RequestFeed
+from answerd.server.request_log import MAX_JSON_OUTCOME
+
+
+class Clock:
+    now = 1_000_000.0
+
+    def time(self) -> float:
+        return self.now
 
 
 def targets(feed: RequestFeed, most: int = 10_000) -> list[str]:
@@ -60,9 +70,30 @@ def test_no_token_of_a_report_is_kept() -> None:
     assert "secret-token" not in targets(feed)[0]
 
 
-def test_requests_of_a_second_are_counted_once_it_is_over() -> None:
+def test_requests_are_counted_by_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(request_feed, "time", clock)
+    feed = RequestFeed(2)
+    for slot in (0, 1, 1):
+        feed.attach(slot)
+        feed.add("192.0.2.1:1", "GET", "/", 200, "-")
+    assert sum(feed.rate()) == 0  # the present second is not over
+    clock.now += 1
+    assert feed.rate()[-1] == 3
+    clock.now += SECONDS - 1
+    assert feed.rate() == [3] + [0] * (SECONDS - 1)
+    clock.now += 1
+    assert sum(feed.rate()) == 0
+
+
+@pytest.mark.parametrize("text", ["\ud800", '"' * 5_000, "\U0001f600" * 5_000, "\x00\n\x1b[31m" * 1_000])
+def test_whatever_a_client_sends_fits_and_stays_on_its_line(text: str) -> None:
     feed = RequestFeed(1)
-    assert feed.rate() == [0] * 60
+    for _ in range(3 * RING_BYTES // 5_000):
+        feed.add("192.0.2.1:1", text, text, None, text)
+    line = feed.last(10)[9]
+    assert line.outcome.isprintable()
+    assert len(line.outcome) <= MAX_JSON_OUTCOME
 
 
 @settings(deadline=None, max_examples=30)

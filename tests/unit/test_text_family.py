@@ -111,7 +111,7 @@ def test_match_is_read_with_shell_quoting(directive: str, criteria: dict[str, li
     [
         ("extend base", "'extends'", False),
         ("Extends base", "did you mean 'extends'?", False),
-        ("members A", "did you mean 'member'?", False),
+        ("membres A", "did you mean 'member'?", False),
         ("", "unknown directive", False),
         (
             "s3cret",

@@ -98,7 +98,7 @@ def test_a_value_can_never_change_the_structure(value: str) -> None:
     )
     tree = toml_family.placeholders(document, TemplateReader())
     answer = b"".join(
-        piece if isinstance(piece, bytes) else piece.write(value).encode() for piece in toml_family.prepare(tree).pieces
+        part if isinstance(part, bytes) else part.write(value).encode() for part in toml_family.prepare(tree).parts
     )
     assert tomllib.loads(answer.decode()) == {
         "a": f"x{value}y",

@@ -458,6 +458,6 @@ def test_a_plain_scalar_of_a_literal_placeholder_is_quoted() -> None:
 
 def test_holes_are_only_where_placeholders_stand() -> None:
     prepared = templated("a: 1\nb: 'x{{ serial }}y{{ mac | bare }}'\nc: 2\n")
-    assert prepared.pieces[0] == b'a: 1\nb: "x'
-    assert prepared.pieces[2::2] == (b"y", b'"\nc: 2\n')
-    assert len(prepared.holes) == 2
+    assert prepared.parts[0] == b'a: 1\nb: "x'
+    assert prepared.parts[2::2] == (b"y", b'"\nc: 2\n')
+    assert len(prepared.slots) == 2
