@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerd.formats import text_family
-from answerd.formats.control import Control, Forms, read_control
+from answerd.formats.control import Control, read_control
+from answerd.formats.forms import Forms
 from answerd.identity import Kind
 
 
