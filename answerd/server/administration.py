@@ -21,6 +21,7 @@ from answerd.server.admission import Admission
 from answerd.server.answer_set import AnswerSet, CooperativeYield
 from answerd.server.bearer import FailureBlock
 from answerd.server.console_parts import ConsoleParts
+from answerd.server.event_streams import EventStreams
 from answerd.server.exposition import Exposition
 from answerd.server.http_parser import LargerBody
 from answerd.server.installs import LiveInstalls
@@ -72,6 +73,7 @@ class Administration:
             exposition=self._exposition(),
             sources=service.sources,
             installs=self._installs,
+            events=EventStreams(service.feed, self._installs),
         )
         app: WSGIApplication = api
         gate = admin_app.make_gate(api, service.admin_tokens, block)
