@@ -1,4 +1,4 @@
-"""What can refuse to start, tried before anything else is done, and what all processes then have in common.
+"""Everything that can prevent a start, tried first, and what all processes then have in common.
 
 Rules: docs/configuration.md. Knows addresses, descriptors, the certificate and the store. Must not know how many
 processes there are, nor what they do.
@@ -79,7 +79,7 @@ class Service:
         )
 
     def announce(self) -> None:
-        """Say where requests are accepted from now on."""
+        """Log where requests are accepted from now on."""
         if self.admin_socket is not None:
             self.log.service(f"admin API listening on {_bound(self.admin_socket)}")
         if self.console_socket is not None:
@@ -90,9 +90,10 @@ class Service:
         systemd.notify(systemd.READY, f"STATUS={self.announcement}")
 
     def reload(self, *, says: bool) -> None:
-        """SIGHUP: the log file, the tokens and the certificate, anew; what cannot be read leaves the old in use.
+        """Handle SIGHUP: open the log file, the tokens and the certificate again; what cannot be read leaves the old in
+        use.
 
-        ``says``: of several processes, one logs what changed and what is wrong.
+        ``says``: whether this process logs what changed and what is wrong; one of several does.
         """
         log_reopened(self.log)
         warnings = list(self._read_settings_again())
@@ -104,7 +105,7 @@ class Service:
             self.log.service(f"warning: {warning}")
 
     def _read_settings_again(self) -> Iterator[str]:
-        """Put the settings in force that can change while the service runs; yield what an operator should know."""
+        """Apply the settings that can change while the service runs; yield what an operator should know."""
         try:
             config = read_config(os.environ)
         except ConfigError as error:
@@ -131,13 +132,13 @@ class Service:
         self.admin_tokens.replace(config.admin_tokens, named)
 
     def say_fingerprint(self) -> None:
-        """What an installer is told to trust."""
+        """Log the fingerprint that an installer has to trust."""
         if self.certificate is not None:
             self.log.service(f"TLS certificate fingerprint (SHA-256): {self.certificate.fingerprint}")
 
 
 def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None = None) -> Service:
-    """Do everything that can refuse to start. Raises `StartupError` and `answerd.store.StoreError`."""
+    """Do everything that can prevent a start. Raises `StartupError` and `answerd.store.StoreError`."""
     long_work = LongWork()
     loader = Loader(open_store(config, to_serve=True), long_work, has_states=config.has_states)
     _catch_up(loader.store, log)
@@ -172,7 +173,7 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         log,
         loader,
         descriptors,
-        Admission(descriptors.answers, config.workers + 1),  # the last is the interim worker's
+        Admission(descriptors.answers, config.workers + 1),  # the last is for the interim worker
         sockets,
         certificate,
         admin_socket,
@@ -237,7 +238,7 @@ def _one(given: list[socket.socket] | None, setting: str, address: Address | Non
 
 
 def _bind(setting: str, address: Address, count: int) -> list[socket.socket]:
-    """``count`` listening sockets on one address. Raises `StartupError`.
+    """Return ``count`` listening sockets on one address. Raises `StartupError`.
 
     The first is bound by itself, so that an address that another program holds is an error even where several sockets
     are to share it.
@@ -259,7 +260,7 @@ def _bound(listening: socket.socket) -> str:
 
 
 def _certificate(config: Config) -> Certificate | None:
-    """The configured certificate with its key, None without. Raises `CertificateError`."""
+    """Return the configured certificate with its key, None without. Raises `CertificateError`."""
     if config.tls_cert is None or config.tls_key is None:
         return None
     return load_certificate(config.tls_cert, config.tls_key)
