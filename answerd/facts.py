@@ -2,6 +2,8 @@
 
 Reads a request's parts, given as text and bytes; knows no socket and no document. What a request is asked for is
 worked out when it is first asked, and only then: most answers need an identity and two labels.
+
+More than 400 lines, because one class computes all facts of a request and keeps what it has computed.
 """
 
 from __future__ import annotations

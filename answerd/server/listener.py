@@ -6,6 +6,8 @@ one connection is `connection.py`. Must not know what a request asks for: an app
 
 Connections are accepted until none is left; each waits as a watcher and a buffer; above the limit a ready-made 503 is
 written at once.
+
+`Listener.__init__` has more than 50 lines: it names every argument and puts the parts together, without a branch.
 """
 
 from __future__ import annotations

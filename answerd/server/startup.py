@@ -29,7 +29,7 @@ from answerd.server.metrics import make_counters
 from answerd.server.peer import with_port
 from answerd.server.processes import Heartbeats, log_reopened
 from answerd.server.request_log import RequestLog
-from answerd.server.roles import AdminTokens, TokensError, read_tokens
+from answerd.server.roles import AdminTokens, NamedToken, TokensError, read_tokens
 from answerd.server.sockets import bind, local_addresses
 from answerd.store import ReplicatingStore, Store, StoreError
 from answerd.store.loader import Loader
@@ -145,14 +145,7 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
     states, state_warnings = open_states(config)
     has_admin = config.admin is not None or config.console is not None
     descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
-    try:
-        certificate = _certificate(config)
-    except CertificateError as error:
-        raise StartupError(str(error)) from None
-    try:
-        named = read_tokens(config.tokens_file) if config.tokens_file else ()
-    except TokensError as error:
-        raise StartupError(f"SERVICE_TOKENS_FILE: {error}") from None
+    certificate, named = _credentials(config)
     given = _given_sockets()
     sockets = _shared(given.get(systemd.ANSWERS), config.workers)
     sockets = sockets or _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
@@ -193,6 +186,18 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         service.installs = SharedInstalls(states, config)
     service.say_fingerprint()
     return service
+
+
+def _credentials(config: Config) -> tuple[Certificate | None, tuple[NamedToken, ...]]:
+    """Return the certificate, None without, and the named tokens. Raises `StartupError`."""
+    try:
+        certificate = _certificate(config)
+    except CertificateError as error:
+        raise StartupError(str(error)) from None
+    try:
+        return certificate, read_tokens(config.tokens_file) if config.tokens_file else ()
+    except TokensError as error:
+        raise StartupError(f"SERVICE_TOKENS_FILE: {error}") from None
 
 
 def _exposure(config: Config, listening: socket.socket) -> Iterator[str]:
