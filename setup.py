@@ -5,8 +5,11 @@ requirements.txt pins the exact releases of the last run. RUNTIME and EXTRAS sta
 running this file.
 """
 
+import os
 import re
+import sys
 from pathlib import Path
+from typing import Any
 
 from setuptools import find_packages, setup
 
@@ -72,6 +75,40 @@ EXTRAS = {
     ],
 }
 
+COMPILED = [
+    "answerd/answers/catalogue.py",
+    "answerd/answers/compose.py",
+    "answerd/answers/copy_on_write.py",
+    "answerd/answers/ranking.py",
+    "answerd/answers/resolve.py",
+    "answerd/answers/row_facts.py",
+    "answerd/answers/rows.py",
+    "answerd/answers/select.py",
+    "answerd/answers/selectors.py",
+    "answerd/answers/sources.py",
+    "answerd/errors.py",
+    "answerd/facts.py",
+    "answerd/formats/control.py",
+    "answerd/formats/family.py",
+    "answerd/formats/filters.py",
+    "answerd/formats/template.py",
+    "answerd/identity.py",
+    "answerd/inventory/rows.py",
+    "answerd/json_body.py",
+    "answerd/memo.py",
+    "answerd/server/access.py",
+    "answerd/server/answer_app.py",
+    "answerd/server/channel.py",
+    "answerd/server/connection.py",
+    "answerd/server/exchange.py",
+    "answerd/server/header_block.py",
+    "answerd/server/http_parser.py",
+    "answerd/server/peer.py",
+    "answerd/server/probes.py",
+    "answerd/server/wsgi.py",
+]
+"""What a request runs through: compiled where ANSWERD_COMPILE=1 (docs/performance.md#the-compiled-build)."""
+
 HERE = Path(__file__).resolve().parent
 
 
@@ -87,6 +124,17 @@ def readme() -> str:
     """The text for the package's page; a source tree without a README still installs."""
     path = HERE / "README.md"
     return path.read_text("utf-8") if path.exists() else ""
+
+
+def extensions() -> list[Any]:
+    """The compiled modules of a build that is to have them. The settings of mypy are not the checkout's: a build knows
+    nothing of the packages that the service runs with."""
+    if os.environ.get("ANSWERD_COMPILE") != "1" or "bdist_wheel" not in sys.argv:
+        return []
+    from mypyc.build import mypycify  # noqa: PLC0415 - only such a build has it
+
+    built: list[Any] = mypycify(["--config-file=", "--ignore-missing-imports", *COMPILED], debug_level="0")
+    return built
 
 
 setup(
@@ -106,6 +154,7 @@ setup(
         "answerd.server.admin": ["openapi.yaml"],
         "answerd.console": ["templates/*", "static/*", "static/vendor/*"],
     },
+    ext_modules=extensions(),
     install_requires=RUNTIME,
     extras_require=EXTRAS,
     data_files=[

@@ -10,7 +10,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from answerd import __version__
+from answerd import __version__, identity
 from answerd.captures import CaptureError
 from answerd.commands import FAILED, NAMES, WRONG_USAGE, CommandError, command, did_you_mean
 from answerd.config import ConfigError
@@ -48,13 +48,18 @@ def main(arguments: list[str] | None = None) -> int:
         return FAILED
 
 
+def _is_compiled() -> bool:
+    """Return whether the modules of the request path run compiled (docs/performance.md#the-compiled-build)."""
+    return not (identity.__file__ or "").endswith(".py")
+
+
 def _run(arguments: Sequence[str]) -> int:
     try:
         if arguments and arguments[0] in HELP_OPTIONS:
             print(overview(), end="")
             return 0
         if list(arguments) == ["--version"]:
-            print(f"answerd {__version__}")
+            print(f"answerd {__version__}{' (compiled)' if _is_compiled() else ''}")
             return 0
         name, rest = _named(arguments)
         if any(argument in HELP_OPTIONS for argument in _before_dashes(rest)):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from answerd.formats import ALIASES, ALL_EXTENSIONS, formats_of_name, split_extension
-from answerd.formats.control import Forms
+from answerd.formats.forms import Forms
 from answerd.formats.template import SECRETS
 from answerd.identity import (
     LONGEST_VALUE,

@@ -115,7 +115,7 @@ def identities_of(texts: Sequence[str]) -> list[str]:
         while place >= 0:
             at += separators.count(b"\n", counted, place)
             counted, end = place, place + len(wanted)
-            if separators[place - 1 : place] in (b"", b"\n") and separators[end : end + 1] in (b"", b"\n"):
+            if separators[max(0, place - 1) : place] in (b"", b"\n") and separators[end : end + 1] in (b"", b"\n"):
                 address = _canonical_address(texts[at])
                 found[at] = found[at] if address is None else address
             place = separators.find(wanted, end)
@@ -271,17 +271,17 @@ def find_macs(data: bytes, *, but_quoted: bool = False) -> Iterator[str]:
                 run = spelling.run.match(shape, start)
                 end = run.end() if run else end
                 if not shape.startswith(_UUID_BEFORE, max(0, start - len(_UUID_BEFORE))):
-                    for at in _addresses_in_run(data, shape, range(start, end), spelling):
+                    for at in _addresses_in_run(data, shape, start, end, spelling):
                         yield data[at : at + spelling.length].decode("ascii")
             start = shape.find(wanted, end)
 
 
-def _addresses_in_run(data: bytes, shape: bytes, run: range, spelling: _Spelling) -> tuple[int, ...]:
+def _addresses_in_run(data: bytes, shape: bytes, start: int, end: int, spelling: _Spelling) -> tuple[int, ...]:
     """Return where addresses begin in a run of groups, which may have a group more at its beginning and at its end.
 
     Such a group is no hex group where other letters or digits adjoin it.
     """
-    start, end, separator = run.start, run.stop, spelling.separator
+    separator = spelling.separator
     step = spelling.width + len(separator)
     surplus, rest = divmod(end - start - spelling.length, step)
     if rest or not 0 <= surplus <= spelling.most:

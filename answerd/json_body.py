@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from answerd.identity import LONGEST_VALUE
+from answerd.json_spelling import NumberText, RepeatedKey
 
 LONGEST_LABEL = 1_024
 """Characters of the longest label. Without a bound, 1 MB of JSON (one long name over many short values) asks for
@@ -27,40 +28,22 @@ _MOST_SEARCHES = 20
 """Searches of a small body for single labels before all labels are made, which takes as long."""
 
 _UNKNOWN = object()
-_NONE: frozenset[str] = frozenset()
 _LONGEST_INDEX = 8
 _FEW = 2
-
-
-class NumberText(str):
-    """A JSON number as the request spelled it."""
-
-    __slots__ = ()
-
-
-class _RepeatedKey(str):
-    """A key of a map that has it twice: equal only to itself, so that a dict keeps both values."""
-
-    __slots__ = ()
-    __hash__ = object.__hash__
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
 
 
 class _Walked(NamedTuple):
     """What one walk over a value finds.
 
     ``texts``: its scalars as text, in order of arrival, without nulls; ``names``: for each of them the last key above
-    it, empty where there is none; ``booleans``: the positions of those that are true or false. ``keys``: all keys of
-    maps. ``strings`` and ``commas``: how many the value takes to write, at most so many commas more where a map or list
-    is empty. ``has_zero``: whether a number is 0.
+    it, empty where there is none; ``booleans``: the positions of those that are true or false. ``strings`` and
+    ``commas``: how many the value takes to write, at most so many commas more where a map or list is empty.
+    ``has_zero``: whether a number is 0.
     """
 
     texts: list[str]
     names: list[str]
     booleans: list[int]
-    keys: list[str]
     strings: int
     commas: int
     has_zero: bool
@@ -75,7 +58,7 @@ class JsonBody:
 
     # Computed when first asked for.
     _labels: dict[str, list[str]] | None = None
-    _spellings: dict[str, set[str]] | None = None
+    _spellings: dict[str, Collection[str]] | None = None
     _visible: Any = _UNKNOWN
     _most: int | None = None
     _searches = 0
@@ -98,7 +81,7 @@ class JsonBody:
 
     def all_texts(self) -> list[str]:
         """Return every string, number and key as text, keys last."""
-        return _strings_and_numbers(self._walked) + self._walked.keys
+        return _strings_and_numbers(self._walked) + _keys(self.value)
 
     def ignores_any(self, ignored: frozenset[str]) -> bool:
         """Return whether the body is a map with one of these case-folded names."""
@@ -110,7 +93,15 @@ class JsonBody:
             return next(iter(self.values(label)), None)
         self._searches += 1
         spelled = self._spelled(label)
-        for name, text in zip(self._walked.names, self._walked.texts, strict=True) if spelled else ():
+        if not spelled:
+            return None
+        texts, names = self._walked.texts, self._walked.names
+        if len(spelled) == 1:
+            (name,) = spelled
+            text = texts[names.index(name)]
+            if 0 < len(text) <= LONGEST_VALUE:
+                return text
+        for name, text in zip(names, texts, strict=True):
             if name in spelled and 0 < len(text) <= LONGEST_VALUE:
                 return text
         return None
@@ -143,10 +134,14 @@ class JsonBody:
     def _spelled(self, label: str) -> Collection[str]:
         """Return the names in the body that are ``label`` when case-folded: a body has a dozen names."""
         if self._spellings is None:
-            self._spellings = {}
-            for name in set(self._walked.names):
-                self._spellings.setdefault(name.casefold(), set()).add(name)
-        return self._spellings.get(label, _NONE)
+            names = set(self._walked.names)
+            self._spellings = {name.casefold(): (name,) for name in names}
+            if len(self._spellings) < len(names):
+                several: dict[str, set[str]] = {}
+                for name in names:
+                    several.setdefault(name.casefold(), set()).add(name)
+                self._spellings.update(several)
+        return self._spellings.get(label, ())
 
     def _without(self, ignored: frozenset[str]) -> Any:
         """Return the value without the scalars at the top under an ``ignored`` name: always the same set of names."""
@@ -220,7 +215,7 @@ class _LostSpelling(Exception):
 def _with_each_pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a map of all pairs, also those of a key that occurs twice."""
     read = dict(pairs)
-    return read if len(read) == len(pairs) else {_RepeatedKey(key): value for key, value in pairs}
+    return read if len(read) == len(pairs) else {RepeatedKey(key): value for key, value in pairs}
 
 
 def _number(text: str) -> NumberText:
@@ -240,8 +235,7 @@ def _walk(value: Any) -> _Walked:
     texts: list[str] = []
     names: list[str] = []
     booleans: list[int] = []
-    keys: list[str] = []
-    containers = elements = numbers = 0
+    keys = containers = elements = numbers = 0
     has_zero = False
     open_parts: list[Iterator[tuple[str, Any]]] = []
     parts: Iterator[tuple[str, Any]] = iter([("", value)])
@@ -253,7 +247,7 @@ def _walk(value: Any) -> _Walked:
                 texts.append(one)
             elif kind is dict:
                 containers += 1
-                keys += one
+                keys += len(one)
                 open_parts.append(parts)
                 parts = iter(one.items())
                 break
@@ -262,8 +256,8 @@ def _walk(value: Any) -> _Walked:
                 elements += len(one)
                 if len(one) > _FEW and (flat := _flat_texts(one)):
                     containers += len(one)
-                    names += (above := list(chain.from_iterable(one)))
-                    keys += above
+                    keys += len(flat)
+                    names += chain.from_iterable(one)
                     texts += flat
                     continue
                 open_parts.append(parts)
@@ -282,9 +276,22 @@ def _walk(value: Any) -> _Walked:
                 has_zero = has_zero or not one
         else:
             if not open_parts:
-                strings = len(keys) + len(texts) - len(booleans) - numbers
-                return _Walked(texts, names, booleans, keys, strings, len(keys) + elements - containers, has_zero)
+                strings = keys + len(texts) - len(booleans) - numbers
+                return _Walked(texts, names, booleans, strings, keys + elements - containers, has_zero)
             parts = open_parts.pop()
+
+
+def _keys(value: Any) -> list[str]:
+    """Return all keys of the maps of a value."""
+    keys: list[str] = []
+    parts: list[Any] = [value]
+    for part in parts:  # which grows
+        if type(part) is dict:
+            keys += part
+            parts += part.values()
+        elif type(part) is list:
+            parts += part
+    return keys
 
 
 def _flat_texts(maps: list[Any]) -> list[str]:

@@ -53,7 +53,9 @@ def make_build_environment(where: Path) -> Path:
 
 def _run_backend(python: Path, hook: str, source: Path, target: Path) -> Path:
     """Call a hook of the build backend in `source`. Return the path of what it made in `target`."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SETUPTOOLS"))}
+    clean = {
+        name: value for name, value in os.environ.items() if not name.startswith(("ANSWERD_", "PYTHON", "SETUPTOOLS"))
+    }
     done = subprocess.run(
         [python, "-W", "ignore", "-c", _BUILD, hook, target],
         cwd=source,

@@ -13,6 +13,7 @@ from hypothesis import settings
 
 pytest.register_assert_rewrite("tests.support")
 
+from answerd import identity  # noqa: E402
 from tests.support.fleet import STORES, Fleet  # noqa: E402
 from tests.support.service import Service, write_tree  # noqa: E402
 
@@ -21,6 +22,14 @@ settings.register_profile("ci", deadline=None, derandomize=True, database=None, 
 settings.load_profile("ci" if os.environ.get("CI") else "by hand")
 """Property tests have no deadline: it would measure the machine. Continuous integration draws the same examples each
 time, so that a change is judged by what it changes; by hand each run draws others, and keeps those that failed."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what cannot be tested in compiled modules."""
+    if not str(identity.__file__).endswith(".py"):
+        for item in items:
+            if item.get_closest_marker("patches"):
+                item.add_marker(pytest.mark.skip(reason="patches a module that is compiled"))
 
 
 IN_MEMORY = Path("/dev/shm")

@@ -14,18 +14,18 @@ from answerd.answers.differences import compare
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError, Help
 from answerd.commands.remote import AdminApi
 from answerd.commands.terminal import coloured, counted, plain, print_json, progress, show_lines
-from answerd.config import Config, read_config
+from answerd.config import read_config
 from answerd.documents import RawDocument
+from answerd.identity import printable
 from answerd.store import Author, StoreError, WritableStore, no_progress
-from answerd.store.opening import open_store
-from answerd.store.sqlite import SqliteStore
+from answerd.store.opening import open_database
 from answerd.store.transfer import Directory, read_directory
 
 HELP = Help(
     summary="Make the documents those of a directory, as one change.",
     usage=("apply [--to URL] [--ca FILE] [--dry-run] [--prune] [--yes] [--note TEXT] [--json] DIR",),
     details="""
-        Stores the documents of a directory in the database (SERVICE_DB_PATH), or through the admin API of a service, in
+        Stores the documents of a directory in the database of the settings, or through the admin API of a service, in
         one change that is judged as a whole: what would break the set is refused, and nothing is changed. On a terminal
         it shows first whose answers would change, and asks.
         """,
@@ -90,6 +90,11 @@ def run(arguments: Arguments) -> int:
         for source, why in found.unreadable:
             print(plain(f"cannot be applied: {source}: {why}"), file=sys.stderr)
         raise CommandError(f"nothing was applied: {counted(len(found.unreadable), 'document')} cannot be read")
+    if arguments["--prune"] and not found.documents:
+        raise CommandError(
+            f"nothing was applied: {printable(name)} has no document, so --prune would remove all documents; is its "
+            "file system mounted?"
+        )
     try:
         return _apply(arguments, _target(arguments, found))
     except Refused as refused:
@@ -140,15 +145,7 @@ def _target(arguments: Arguments, found: Directory) -> Target:
         return through_the_api
     if arguments["--ca"]:
         raise CommandError("--ca is for --to", WRONG_USAGE)
-    return _in_the_database(writable_store(read_config(os.environ, to_serve=False)), found, prune, note)
-
-
-def writable_store(config: Config) -> WritableStore:
-    """Open the database of the settings, and create it where it may be created. Raises `StoreError`."""
-    if config.store in ("files", "sqlite"):
-        return SqliteStore(config.db_path)
-    store: Any = open_store(config)
-    return store  # type: ignore[no-any-return]
+    return _in_the_database(open_database(read_config(os.environ, to_serve=False)), found, prune, note)
 
 
 def _in_the_database(store: WritableStore, found: Directory, prune: bool, note: str | None) -> Target:

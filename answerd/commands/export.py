@@ -11,15 +11,14 @@ from answerd.commands.terminal import counted, plain, progress
 from answerd.config import read_config
 from answerd.identity import printable
 from answerd.store import StoreError, no_progress
-from answerd.store.opening import require_database
-from answerd.store.sqlite import SqliteStore
+from answerd.store.opening import open_existing_database
 from answerd.store.transfer import export_directory
 
 HELP = Help(
     summary="Write the database's documents into a directory.",
     usage=("export [--force] DIR",),
     details="""
-        Writes every document of the database (SERVICE_DB_PATH) as a file of the flat layout. DIR is created where it is
+        Writes every document of the database as a file of the flat layout. DIR is created where it is
         missing; one that is not empty is refused, unless --force is given.
         """,
     options=(("--force", "Export into a directory that is not empty; files of the same names are replaced."),),
@@ -32,12 +31,10 @@ HELP = Help(
 
 def run(arguments: Arguments) -> int:
     """Write the database's documents as files of the flat layout."""
-    path = read_config(os.environ, to_serve=False).db_path
     try:
-        require_database(path)
+        store = open_existing_database(read_config(os.environ, to_serve=False))
     except StoreError as error:
         raise CommandError(f"{error}{unread_env_file()}") from None
-    store = SqliteStore(path)
     stored = len(store.keys())
     print(f"# store: {plain(store.described)}, {counted(stored, 'document')}", file=sys.stderr)
     summary = export_directory(

@@ -18,7 +18,10 @@ HELP = Help(
         ID is a name of a record, a row, a document or a member, any identity of the machine, or a MAC address.
         """,
     options=(("--json", "For programs; with the beginning of what came with each report."),),
-    examples=(("answerd install web-01", "Show what a machine was given, and what it reported."),),
+    examples=(
+        ("answerd install web-01", "Show what a machine was given, and what it reported."),
+        ("answerd install 98:fa:9b:50:d8:10", "Name it by any of its addresses."),
+    ),
     exits=((0, "the machine is known"), (1, "nothing has this name"), (2, "the command line is wrong")),
 )
 

@@ -40,7 +40,10 @@ def run(arguments: Arguments) -> int:
         print(f"{counted(summary.written, 'document')} restored to {printable(config.answers_dir)}")
         return 0
     if config.store != "sqlite":
-        raise CommandError(f"SERVICE_STORE={config.store} is restored with the tools of its database")
+        raise CommandError(
+            f"SERVICE_STORE={config.store} is restored with the tools of its database; answerd import --from-db {file} "
+            "stores the documents of this backup in it"
+        )
     count = restore_database(file, config.db_path, force=force)
     print(f"{counted(count, 'document')} restored to {printable(config.db_path)}")
     return 0

@@ -30,7 +30,10 @@ HELP = Help(
         ("--group G", "The machines of a group."),
         ("--timeout T", "How long to wait: 90, 90s, 30m, 2h or 1d. Without it, for ever."),
     ),
-    examples=(("answerd wait --group rack-a --timeout 2h", "Go on when a rack is installed, or after two hours."),),
+    examples=(
+        ("answerd wait --group rack-a --timeout 2h", "Go on when a rack is installed, or after two hours."),
+        ("answerd wait web-01 web-02 && ./configure-cluster", "Do something once two machines are installed."),
+    ),
     exits=(
         (0, "all are installed"),
         (1, "one has failed or is exhausted"),

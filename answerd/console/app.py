@@ -57,6 +57,7 @@ class Console:
             ("GET", "/console/machines"): pages.machines,
             ("POST", "/console/machines"): pages.change_states,
             ("GET", "/console/machine"): pages.machine,
+            ("GET", "/console/adopt"): pages.adopt,
             ("GET", "/console/documents"): pages.documents,
             ("GET", "/console/document"): pages.document,
             ("GET", "/console/document/new"): pages.new_document,

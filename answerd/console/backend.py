@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import Sources
+from answerd.console.machines import States
 from answerd.documents import Key
 from answerd.identity import Kind
 
@@ -96,32 +97,29 @@ class NotSaved(Exception):
 
 
 class Installs(Protocol):
-    """States of installs, as the admin API's JSON has them."""
+    """States of installs, as the admin API has them."""
 
-    def counts(self) -> Mapping[str, int]:
-        """Return how many machines are in each state."""
+    def now(self) -> States:
+        """Return the installs of this moment."""
 
-    def records(self) -> Iterable[Mapping[str, Any]]:
-        """Return every record."""
-
-    def unknown(self) -> Iterable[Mapping[str, Any]]:
-        """Return the machines that asked and were claimed by nothing, the latest first."""
+    def unknown(self, name: str) -> Mapping[str, Any] | None:
+        """Return a machine that asked and was claimed by nothing, as the admin API's JSON."""
 
     def record(self, name: str) -> Mapping[str, Any] | None:
-        """Return one record with its events; None where there is none."""
+        """Return one record as the admin API's JSON, its events the latest first; None where there is none."""
 
-    def change(self, verb: str, names: Iterable[str], who: str) -> None:
+    def change(self, verb: str, names: Iterable[str], who: str, peer: str) -> None:
         """Arm, disarm or forget machines. Raises `NotSaved`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLine:
-    """One answered request. ``time`` as the log has it."""
+    """One answered request. ``at`` is in seconds since 1970; ``status`` is 0 where no response got through."""
 
-    time: str
+    at: float
     peer: str
     request: str
-    status: str
+    status: int
     outcome: str
 
 
@@ -152,8 +150,6 @@ class Backend:
     installs: Installs | None = None
     feed: Feed | None = None
     captures: Path | None = None
-    has_events: bool = False
-    """Whether the API has ``/events``, which tells pages when to look again."""
 
 
 KINDS = tuple(kind.value for kind in Kind)

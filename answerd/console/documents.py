@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.line_diff import unified
+from answerd.console.adopting import cells_of, with_machine
 from answerd.console.asked import Asked, Reply, redirect
 from answerd.console.backend import KINDS, Backend, By, Consequences, Editing, NotSaved, Stored
 from answerd.console.listing import Listing, Listings, document_at, inventories_of, problems_of
@@ -16,6 +17,7 @@ from answerd.documents import Document, Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, first_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
+from answerd.inventory import file_of
 
 DOCUMENTS_SHOWN = 500
 NAMES_SHOWN = 20
@@ -72,8 +74,12 @@ class DocumentPages:
         """Return one document with its editor."""
         key = _key(asked.get("kind"), asked.get("name"), asked.get("format"))
         stored = self._stored(key) if key else None
+        if stored is None and key and key.kind is Kind.INVENTORY and asked.get("adopt") and self._backend.editing:
+            stored = Stored(key, "", "")
         if stored is None:
             return self._missing(asked)
+        if asked.get("adopt") and stored.key.kind is Kind.INVENTORY:
+            return self._adopting(asked, stored)
         return self._editor(asked, stored.key, stored.text, stored.etag)
 
     def new_document(self, asked: Asked) -> Reply:
@@ -132,6 +138,15 @@ class DocumentPages:
         if verb == "save":
             return editing.save(key, text, etag, by)
         raise NotSaved("that is not something a document can be asked for")
+
+    def _adopting(self, asked: Asked, stored: Stored) -> Reply:
+        """Return the editor of an inventory with a row for a machine that nothing claims, not yet stored."""
+        installs, name = self._backend.installs, asked.get("adopt")
+        told = installs.unknown(name) if installs is not None else None
+        cells = cells_of(told["facts"]) if told is not None else {}
+        text = with_machine(file_of(stored.key.identifier), stored.text, cells)
+        message = f"A row for {name} is at the end, and not saved yet. Fill in the rest, preview, then save."
+        return self._editor(asked, stored.key, text, stored.etag, message=message, is_new=not stored.etag)
 
     def _stored(self, key: Key) -> Stored | None:
         if self._backend.editing is not None:

@@ -1,38 +1,91 @@
-"""The table of machines: all that have a name, found once for each answer set, then searched and cut into pages."""
+"""The table of machines: all that have a name, found once for each answer set, then searched and cut into pages.
+
+What an answer set says of machines changes when somebody writes a document; their states change all the time. So the
+table is kept for a set, and states are looked up in memory while it is walked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import Protocol
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.rows import Inventory
+from answerd.documents import Document
 from answerd.identity import Kind, identity
+from answerd.inventory.rows import identities_of_sound
 
 ON_A_PAGE = 100
 """Machines that one page of the table shows."""
 
+GROUPS_SUGGESTED = 500
+"""Groups that the field for a group suggests."""
+
 SORTS = ("name", "state", "group", "since")
 """The columns that the table can be sorted by."""
+
+UNKNOWN = "unknown"
+SILENT = "silent"
 
 
 @dataclass(slots=True)
 class Machine:
-    """One line of the table. ``since`` is in seconds since 1970, None where no state is known.
-
-    ``known_from`` says where the name stands: ``document``, ``member``, ``inventory``, ``install``, ``unknown``.
-    """
+    """What has a name. ``known_from`` says where: ``document``, ``member``, ``inventory``, ``install``, ``unknown``."""
 
     name: str
     identity: str
     formats: tuple[str, ...] = ()
     group: str = ""
     known_from: str = "document"
-    state: str = ""
-    silent: bool = False
-    since: float | None = None
-    message: str = ""
     searched: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Install:
+    """How far a machine is. ``since`` is in seconds since 1970; ``shown`` is what it is counted as."""
+
+    state: str
+    since: float | None = None
+    silent: bool = False
+    group: str = ""
+    message: str = ""
+    percent: float | None = None
+
+    @property
+    def shown(self) -> str:
+        """The word that it is counted and filtered by."""
+        return SILENT if self.silent else self.state
+
+
+NEW = Install("new")
+"""A machine without a record."""
+
+
+class States(Protocol):
+    """The installs of one moment."""
+
+    def names(self) -> Mapping[str, object]:
+        """Return something for each record, by the identity of its name."""
+
+    def of(self, one: str) -> Install:
+        """Return the install of the machine that is called so, by its identity."""
+
+    def word(self, one: str) -> str:
+        """Return `Install.shown` of that install, for a fraction of what `of` costs."""
+
+    def since(self, one: str) -> float:
+        """Return since when it is in its state; 0 where nothing is known."""
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many records are in each state, by `Install.shown`."""
+
+    def name(self, one: str) -> str:
+        """Return a record's name as written."""
+
+    def unknown(self) -> Iterable[tuple[str, float]]:
+        """Return the machines that nothing claimed, with when they asked last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,101 +103,178 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One page of the table, with how many machines the view has in all."""
+    """One page of the table, with how many machines the view has in all, and how many there are. ``machines`` come with
+    their install, None where there is no place for states."""
 
-    machines: Sequence[Machine]
+    machines: Sequence[tuple[Machine, Install | None]]
     found: int
+    total: int
     pages: int
     page: int
+    groups: Sequence[str] = ()
 
 
-def named_in(catalogue: Catalogue) -> dict[str, Machine]:
-    """Return the machines that have a name, by identity: machine documents, members of groups, rows of inventories."""
+class MachineTable:
+    """The machines of one answer set, sorted by name. Kept for as long as that set is in force."""
+
+    def __init__(self) -> None:
+        self._catalogue: Catalogue | None = None
+        self._named: Mapping[str, Machine] = {}
+        self._sorted: Sequence[Machine] = ()
+        self._groups: Sequence[str] = ()
+        self._rows: tuple[Inventory | None, Sequence[Machine]] = (None, ())
+        self._others: dict[str, Machine] = {}
+
+    def update(self, catalogue: Catalogue) -> None:
+        """Bring the table to this set. Costs a look at every document where the set has changed."""
+        if self._catalogue is catalogue:
+            return
+        inventory = catalogue.inventory
+        if self._rows[0] is not inventory:
+            self._rows = inventory, [*_of_rows(inventory)] if inventory is not None else ()
+        named = named_in(catalogue, self._rows[1])
+        for machine in named.values():
+            machine.searched = f"{machine.name}\n{machine.group}\n{machine.searched or machine.identity}".casefold()
+        self._sorted = sorted(named.values(), key=attrgetter("name"))
+        self._groups = sorted({machine.group for machine in self._sorted if machine.group})[:GROUPS_SUGGESTED]
+        self._named, self._catalogue = named, catalogue
+
+    def count(self, states: States | None) -> int:
+        """Return how many machines there are."""
+        return len(self._named) + len(self._more(states))
+
+    def shown(self, view: View, states: States | None) -> Shown:
+        """Return the page of a view. One pass over all, one sort of what is found."""
+        more = self._more(states)
+        machines = self._sorted if not more else sorted((*self._sorted, *more), key=attrgetter("name"))
+        seen = {identity(name): last for name, last in states.unknown()} if states is not None else {}
+        found = [*_found(machines, view)]
+        if view.state and states is not None:
+            found = [machine for machine in found if _word(machine, states) == view.state]
+        key = _sort_key(view.sort, states, seen)
+        if key is not None:
+            found.sort(key=key, reverse=view.descending)
+        elif view.descending:
+            found.reverse()
+        pages = max(1, -(-len(found) // ON_A_PAGE))
+        page = min(max(view.page, 1), pages)
+        cut = found[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
+        lines = [(machine, _install(machine, states, seen)) for machine in cut]
+        return Shown(lines, len(found), len(machines), pages, page, self._groups)
+
+    def counts(self, states: States) -> dict[str, int]:
+        """Return how many machines are in each state, those that are only known by name as new."""
+        counted = dict(states.counts())
+        more = self._more(states)
+        unknown = sum(machine.known_from == UNKNOWN for machine in more)
+        without = len(self._named) + len(more) - unknown - sum(counted.values())
+        for word, number in (("new", without), (UNKNOWN, unknown)):
+            counted[word] = counted.get(word, 0) + max(0, number)
+        return counted
+
+    def _more(self, states: States | None) -> Sequence[Machine]:
+        """The machines that only their installs or their requests made known, each the same object every time."""
+        if states is None:
+            return ()
+        others = dict.fromkeys(states.names().keys() - self._named.keys(), "")
+        for name, _ in states.unknown():
+            one = identity(name)
+            if one not in self._named and one not in others:
+                others[one] = name
+        found: dict[str, Machine] = {}
+        for one, name in others.items():
+            kept, known_from = self._others.get(one), UNKNOWN if name else "install"
+            if kept is None or kept.known_from != known_from:
+                called = name or states.name(one)
+                kept = Machine(called, one, known_from=known_from, searched=f"{called}\n{one}".casefold())
+            found[one] = kept
+        self._others = found
+        return [*found.values()]
+
+
+def named_in(catalogue: Catalogue, rows: Iterable[Machine] = ()) -> dict[str, Machine]:
+    """Return the machines that have a name, by identity: machine documents, members of groups, and ``rows``."""
     machines: dict[str, Machine] = {}
-    for document in catalogue.documents.values():
+    documents = list(catalogue.documents.values())
+    for document in documents:
         key = document.key
         if key.kind is Kind.MACHINE:
             known = machines.get(document.identity)
-            group = document.content.control.extends or ""
+            group = document.control.extends or ""
             if known is None:
                 machines[document.identity] = Machine(key.identifier, document.identity, (key.format,), group)
             else:
                 known.formats = (*known.formats, key.format)
                 known.group = known.group or group
-    for document in catalogue.documents.values():
+    for document in documents:
         if document.key.kind is Kind.GROUP:
-            for member in document.content.control.members:
-                name = identity(member)
-                known = machines.get(name)
-                if known is None:
-                    machines[name] = Machine(member, name, (document.key.format,), document.key.identifier, "member")
-                else:
-                    known.group = known.group or document.key.identifier
-                    if document.key.format not in known.formats:
-                        known.formats = (*known.formats, document.key.format)
-    for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
-        name = row.name
-        identities = [*row.identities()]
-        if name and identities and not any(one in machines for one in identities):
-            machines[identities[0]] = Machine(
-                name, identities[0], known_from="inventory", searched=" ".join(identities)
-            )
+            _add_members(machines, document)
+    for row in rows:
+        identities = row.searched.split("\n")
+        named = next((one for one in identities if one in machines), None)
+        if named is None:
+            machines[row.identity] = Machine(row.name, row.identity, known_from="inventory", searched=row.searched)
+        else:
+            machines[named].searched = row.searched
     return machines
 
 
-class MachineTable:
-    """The machines of one answer set. Kept for as long as that set is in force."""
-
-    def __init__(self) -> None:
-        self._catalogue: Catalogue | None = None
-        self._named: Mapping[str, Machine] = {}
-
-    def of(self, catalogue: Catalogue) -> Mapping[str, Machine]:
-        """Return the machines by identity. Costs a look at every document where the set has changed."""
-        if self._catalogue is not catalogue:
-            named = catalogue.elsewhere(lambda: named_in(catalogue))
-            for machine in named.values():
-                machine.searched = f"{machine.name}\n{machine.identity}\n{machine.group}\n{machine.searched}".casefold()
-            self._named, self._catalogue = named, catalogue
-        return self._named
+def _add_members(machines: dict[str, Machine], group: Document) -> None:
+    key, control = group.key, group.control
+    for member in control.members:
+        one = identity(member)
+        known = machines.get(one)
+        if known is None:
+            machines[one] = Machine(control.spelled(one), one, (key.format,), key.identifier, "member")
+            continue
+        known.group = known.group or key.identifier
+        if key.format not in known.formats:
+            known.formats = (*known.formats, key.format)
 
 
-def with_states(named: Mapping[str, Machine], records: Iterable[Machine]) -> list[Machine]:
-    """Return the machines with what is known of their installs. ``records`` are lines of their own, by identity."""
-    known = dict(named)
-    for record in records:
-        machine = known.get(record.identity)
-        if machine is None:
-            known[record.identity] = record
-        else:
-            known[record.identity] = replace(
-                machine, state=record.state, silent=record.silent, since=record.since, message=record.message
-            )
-    return [*known.values()]
+def _of_rows(inventory: Inventory) -> Iterator[Machine]:
+    """A machine for each row, with all identities of the row as what a search looks in."""
+    for row in inventory.rows():
+        cells = row.cells()
+        identities = [*identities_of_sound(row.layout, cells)]
+        if identities:
+            at = row.layout.labels.get("id")
+            name = (cells[at] if at is not None else "") or identities[0]
+            yield Machine(name, identity(name), known_from="inventory", searched="\n".join(identities))
 
 
-def shown(machines: Iterable[Machine], view: View) -> Shown:
-    """Return the page of a view. One pass over all, one sort of what is found."""
-    wanted, bare = view.search.casefold(), identity(view.search) if view.search else ""
-    found = [
-        machine
-        for machine in machines
-        if (not view.state or view.state == ("silent" if machine.silent else machine.state or "new"))
-        and (not view.group or view.group == machine.group)
-        and (not view.format or view.format in machine.formats)
-        and (not wanted or wanted in machine.searched or (len(bare) > 1 and bare in machine.identity))
-    ]
-    found.sort(key=attrgetter("name"))
-    if view.sort != "name":
-        found.sort(key=_sort_key(view.sort), reverse=view.descending)
-    elif view.descending:
-        found.reverse()
-    pages = max(1, -(-len(found) // ON_A_PAGE))
-    page = min(max(view.page, 1), pages)
-    return Shown(found[(page - 1) * ON_A_PAGE : page * ON_A_PAGE], len(found), pages, page)
+def _found(machines: Iterable[Machine], view: View) -> Iterable[Machine]:
+    """The machines that a view's search, group and format leave."""
+    if view.group:
+        machines = [machine for machine in machines if machine.group == view.group]
+    if view.format:
+        machines = [machine for machine in machines if view.format in machine.formats]
+    if view.search:
+        text, bare = view.search.casefold(), identity(view.search)
+        if len(bare) > 1 and bare != text:
+            return [one for one in machines if text in one.searched or bare in one.searched]
+        return [one for one in machines if text in one.searched]
+    return machines
 
 
-def _sort_key(column: str) -> Callable[[Machine], str | float]:
+def _word(machine: Machine, states: States) -> str:
+    return UNKNOWN if machine.known_from == UNKNOWN else states.word(machine.identity)
+
+
+def _install(machine: Machine, states: States | None, seen: Mapping[str, float]) -> Install | None:
+    if states is None:
+        return None
+    if machine.known_from == UNKNOWN:
+        return Install(UNKNOWN, seen.get(machine.identity))
+    return states.of(machine.identity)
+
+
+def _sort_key(column: str, states: States | None, seen: Mapping[str, float]) -> Callable[[Machine], str | float] | None:
+    """What the table is sorted by; None for the name, by which it is sorted already."""
+    if column == "group":
+        return attrgetter("group")
+    if states is None or column == "name":
+        return None
     if column == "since":
-        return lambda machine: machine.since or 0.0
-    return attrgetter(column)
+        return lambda machine: seen.get(machine.identity) or states.since(machine.identity)
+    return lambda machine: _word(machine, states)

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
-from typing import Any
 
 from answerd import captures
 from answerd.answers.catalogue import Catalogue
 from answerd.captures import CaptureError
+from answerd.console.adopting import cells_of, with_machine
 from answerd.console.answers import Answering
 from answerd.console.asked import Asked, Reply, redirect
 from answerd.console.backend import Backend, NotSaved
 from answerd.console.documents import DocumentPages
-from answerd.console.machines import SORTS, Machine, MachineTable, View, shown, with_states
+from answerd.console.listing import inventories_of
+from answerd.console.machines import SILENT, SORTS, UNKNOWN, MachineTable, Shown, States, View
 from answerd.console.rendering import page
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request, facts_of
 from answerd.formats import FORMATS
 from answerd.identity import identity
+from answerd.installs.states import State
+from answerd.inventory import DEFAULT_NAME, file_of
 
 REQUESTS_SHOWN = 30
 PROBLEMS_SHOWN = 1_000
 CAPTURES_SEARCHED = 1_000
 CAPTURES_SHOWN = 20
 VERBS = ("arm", "disarm", "forget")
-STATES = ("new", "armed", "installing", "copied", "installed", "failed", "exhausted", "silent", "unknown")
-"""What the table of machines can be filtered by."""
+STATES = (*(state.value for state in State), SILENT, UNKNOWN)
+"""What the table of machines can be filtered by, in the order of the tiles."""
 
 
 class Pages(DocumentPages):
@@ -41,8 +43,7 @@ class Pages(DocumentPages):
     def now(self, asked: Asked) -> Reply:
         """Return the first page: states, problems, and what asks at this moment."""
         values = self._overview() | self._requests()
-        backend = self._backend
-        return _html(asked, "now", version=backend.version, store=backend.store, events=backend.has_events, **values)
+        return _html(asked, "now", version=self._backend.version, store=self._backend.store, **values)
 
     def overview(self, asked: Asked) -> Reply:
         """Return the tiles and problems of the first page, again."""
@@ -63,15 +64,13 @@ class Pages(DocumentPages):
             asked.get("desc") == "1",
             int(asked.get("page")) if asked.get("page").isdecimal() and len(asked.get("page")) < 8 else 1,  # noqa: PLR2004
         )
-        everything = self._machines()
+        shown = self._shown(view)
         return _html(
             asked,
             "machines",
             view=view,
-            shown=shown(everything, view),
-            total=len(everything),
+            shown=shown,
             states=STATES if self._backend.installs else (),
-            groups=sorted({machine.group for machine in everything if machine.group}),
             formats=tuple(FORMATS),
             has_states=self._backend.installs is not None,
         )
@@ -82,7 +81,8 @@ class Pages(DocumentPages):
         if installs is None or verb not in VERBS:
             return _failed(asked, 400, "That cannot be done here.")
         try:
-            installs.change(verb, asked.form.get("machine", ()), asked.session.who if asked.session else "")
+            who = asked.session.who if asked.session else ""
+            installs.change(verb, asked.form.get("machine", ()), who, asked.peer)
         except NotSaved as error:
             return _failed(asked, 409, error.reason)
         back = asked.field("back")
@@ -143,12 +143,39 @@ class Pages(DocumentPages):
         """Return the settings, secrets masked."""
         return _html(asked, "settings", settings=self._backend.settings, warnings=self._backend.warnings)
 
+    def adopt(self, asked: Asked) -> Reply:
+        """Return what a machine said that nothing claims, and the ways to make it known."""
+        installs, name = self._backend.installs, asked.get("id")
+        told = installs.unknown(name) if installs is not None else None
+        if told is None:
+            return _failed(asked, 404, "No machine of that name has asked without being claimed.")
+        catalogue = self._backend.catalogue()
+        inventories = [raw.key.identifier for raw in inventories_of(catalogue)] or [DEFAULT_NAME]
+        path = "".join(cells_of(told["facts"]).get("path", "")).strip("/").partition("/")[0].lower()
+        return _html(
+            asked,
+            "adopt",
+            name=name,
+            told=told,
+            facts=[(label, ", ".join(values)) for label, values in told["facts"].items()],
+            inventories=[(one, file_of(one)) for one in inventories],
+            row=with_machine("", "", cells_of(told["facts"])),
+            format=path if path in FORMATS else "toml",
+            writable=self._backend.editing is not None,
+        )
+
     def _overview(self) -> dict[str, object]:
-        installs = self._backend.installs
+        catalogue, states = self._backend.catalogue(), self._states()
+
+        def counted() -> tuple[int, dict[str, int]]:
+            self._table.update(catalogue)
+            return self._table.count(states), self._table.counts(states) if states is not None else {}
+
+        machines, counts = catalogue.elsewhere(counted)
         return {
-            "states": list(installs.counts().items()) if installs else [],
-            "machines": len(self._machines()),
-            "documents": len(self._backend.catalogue().documents),
+            "states": [(word, counts[word]) for word in STATES if counts.get(word)],
+            "machines": machines,
+            "documents": catalogue.size,
             "problems": list(self._backend.problems())[:PROBLEMS_SHOWN],
         }
 
@@ -156,14 +183,18 @@ class Pages(DocumentPages):
         feed = self._backend.feed
         return {"lines": feed.last(REQUESTS_SHOWN) if feed else (), "rate": feed.rate() if feed else ()}
 
-    def _machines(self) -> list[Machine]:
-        named = self._table.of(self._backend.catalogue())
-        installs = self._backend.installs
-        if installs is None:
-            return [*named.values()]
-        records = [_line_of(record, "install") for record in installs.records()]
-        unknown = [_line_of({**record, "state": "unknown"}, "unknown") for record in installs.unknown()]
-        return with_states(named, [*records, *(one for one in unknown if one.identity not in named)])
+    def _states(self) -> States | None:
+        return self._backend.installs.now() if self._backend.installs is not None else None
+
+    def _shown(self, view: View) -> Shown:
+        """Return a page of the table. In a thread: there may be a million machines."""
+        catalogue, states = self._backend.catalogue(), self._states()
+
+        def show() -> Shown:
+            self._table.update(catalogue)
+            return self._table.shown(view, states)
+
+        return catalogue.elsewhere(show)
 
     def _try(self, asked: Asked, given: dict[str, str], *, is_asked: bool, show_secrets: bool) -> Reply:
         answering = Answering(self._backend.catalogue(), self._backend.sources, show_secrets=show_secrets)
@@ -229,22 +260,6 @@ def _row_of(catalogue: Catalogue, facts: Facts) -> tuple[list[tuple[str, str]], 
     if row is None:
         return [], ""
     return [*row.by_column().items()], catalogue.inventory.place(row)
-
-
-def _line_of(told: Mapping[str, Any], known_from: str) -> Machine:
-    """Return a line of the table from a record of the API."""
-    name, since = str(told["machine"]), told.get("since") or told.get("last")
-    return Machine(
-        name,
-        identity(name),
-        group=str(told.get("group") or ""),
-        known_from=known_from,
-        state=str(told.get("state") or ""),
-        silent=bool(told.get("silent")),
-        since=datetime.fromisoformat(since).timestamp() if isinstance(since, str) else since,
-        message=str(told.get("message") or ""),
-        searched=f"{name}\n{identity(name)}".casefold(),
-    )
 
 
 def _request_of(given: dict[str, str]) -> Request:

@@ -82,11 +82,11 @@ def document_link(kind: object, identifier: str, extension: str) -> str:
     return link("/console/document", kind=str(kind), name=identifier, format=extension)
 
 
-def ago(when: datetime | float | None, now: datetime | None = None) -> str:
+def ago(when: datetime | float | str | None, now: datetime | None = None) -> str:
     """Return how long ago a moment was: ``3 min ago``, ``just now``; empty for None. Seconds count from 1970 in UTC."""
-    if when is None:
+    then = _moment(when)
+    if then is None:
         return ""
-    then = datetime.fromtimestamp(when, UTC) if isinstance(when, int | float) else when
     seconds = int(((now or datetime.now(UTC)) - then).total_seconds())
     for unit, word in _UNITS:
         if abs(seconds) >= unit:
@@ -94,12 +94,23 @@ def ago(when: datetime | float | None, now: datetime | None = None) -> str:
     return "just now"
 
 
-def exact(when: datetime | float | None) -> str:
+def exact(when: datetime | float | str | None) -> str:
     """Return a moment in UTC for a title: ``2026-11-20 21:00:00 UTC``; empty for None."""
-    if when is None:
-        return ""
-    then = datetime.fromtimestamp(when, UTC) if isinstance(when, int | float) else when
+    then = _moment(when)
+    if then is None:
+        return "" if when is None else str(when)
     return f"{then.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _moment(when: datetime | float | str | None) -> datetime | None:
+    """The moment that a page is given; None for none, and for a text that is no time in ISO 8601."""
+    if isinstance(when, str):
+        try:
+            then = datetime.fromisoformat(when)
+        except ValueError:
+            return None
+        return then if then.tzinfo is not None else then.replace(tzinfo=UTC)
+    return datetime.fromtimestamp(when, UTC) if isinstance(when, int | float) else when
 
 
 def counted(count: int, word: str, plural: str = "") -> str:

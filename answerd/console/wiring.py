@@ -16,6 +16,8 @@ from answerd.console.app import Access, Console
 from answerd.console.asked import cookie_of
 from answerd.console.backend import Backend
 from answerd.console.editing import GuardedEditing
+from answerd.console.feed import LiveFeed
+from answerd.console.installs import LiveStates
 from answerd.console.pages import Pages
 from answerd.console.session import Sessions
 from answerd.server.console_parts import ConsoleParts
@@ -42,6 +44,8 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
         settings=[(name, value, SETTINGS_BY_NAME[name].meaning) for name, value, _ in describe(config)],
         warnings=config.warnings,
         editing=GuardedEditing(parts.guard) if parts.guard is not None else None,
+        installs=LiveStates(parts.installs, parts.follower.current) if parts.installs is not None else None,
+        feed=LiveFeed(parts.feed) if parts.feed is not None else None,
         captures=captures,
     )
     console = Console(Pages(backend), access, parts.api, api_writes=config.shares_console)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from numbers import Number
 
 from answerd.formats.family import Path, RawControl, Written
+from answerd.formats.forms import Forms
 from answerd.formats.once import Once
 from answerd.identity import Kind, brief, identity, normalize
 
@@ -32,21 +33,6 @@ CLAIMING_KEYS = frozenset({"members", "match"})
 
 Rules: docs/selection.md#broken-documents.
 """
-
-
-class Forms(list[str]):
-    """The values of one label as patterns compare them (`answerd.identity.normalize`)."""
-
-    __slots__ = ("_joined",)
-
-    @property
-    def joined(self) -> str:
-        """All of them, each between two line ends. Computed once."""
-        try:
-            return self._joined
-        except AttributeError:
-            self._joined: str = "\n".join(["", *self, ""])
-            return self._joined
 
 
 _A_FEW = 8

@@ -65,7 +65,7 @@ class Written:
     A value of another type (a number in TOML) stays as it is, for the reader to refuse.
     """
 
-    value: object
+    value: Any
     place: str = ""
 
 

@@ -89,7 +89,7 @@ class _Directives:
         verb, rest = (*directive.split(None, 1), "", "")[:2]
         key = _KEY_OF_VERB.get(verb)
         if key is None:
-            known = [verb for verb in _KEY_OF_VERB if verb not in _WITHOUT_MEANING]
+            known = [verb for verb in _KEY_OF_VERB if verb not in _NOT_LISTED]
             hint = did_you_mean(verb, known)
             reason = f"unknown directive after 'answer:' (line {line}); there are {', '.join(known)}{hint}"
             self.faults.append(ControlFault("", reason, hides_claims=True))
@@ -198,7 +198,9 @@ _KEY_OF_VERB = {
     "append": "append",
     "unset": "unset",
 }
-_WITHOUT_MEANING = ("append", "unset")
+_NOT_LISTED = ("members", "append", "unset")
+"""What a list of directives leaves out: another spelling of one, and those that mean nothing in a text."""
+
 _TAKE: dict[str, Callable[[_Directives, str, str], None]] = {
     "extends": _Directives.take_extends,
     "members": _Directives.take_members,

@@ -103,6 +103,8 @@ class Administration:
             problems=self._problems,
             api=api,
             api_gate=api_gate,
+            installs=self._installs,
+            feed=service.feed,
         )
 
     def _problems(self) -> Sequence[str]:

@@ -308,8 +308,8 @@ class Connection(Channel):
         (self.close if is_read else self._linger)()
 
     def _log(self, status: int | None, outcome: str, sent: int) -> None:
-        log = self._serving.log
-        if not log.keeps(status):
+        log, feed = self._serving.log, self._serving.feed
+        if feed is None and not log.keeps(status):
             return
         reader = self._reader
         request = reader.request if reader is not None else None
@@ -319,6 +319,8 @@ class Connection(Channel):
             outcome = self._response.reason
         peer = with_port(self._peer(request), self._address[1])
         log.request(peer, method, target, body=body, status=status, outcome=outcome, sent=sent)
+        if feed is not None:
+            feed.add(peer, method, target, status, outcome)
 
     def _peer(self, request: HttpRequest | None) -> str:
         """Return the address that counts; without a header to read, the connection's own."""

@@ -13,7 +13,9 @@ from wsgiref.types import WSGIApplication
 from answerd.answers.sources import Sources
 from answerd.config import Config
 from answerd.server.bearer import FailureBlock
+from answerd.server.installs import LiveInstalls
 from answerd.server.live_set import LiveAnswerSet
+from answerd.server.request_feed import RequestFeed
 from answerd.server.roles import AdminTokens
 from answerd.server.serving import Gate
 from answerd.server.write_guard import WriteGuard
@@ -24,8 +26,14 @@ from answerd.store import Store
 class ConsoleParts:
     """The parts of a running service. ``guard`` is None for a store of files.
 
+<<<<<<< HEAD
     ``problems`` returns those of the set in force. ``config`` returns the settings, which a signal may have changed.
     ``api`` is the admin API, and ``api_gate`` its gate.
+=======
+    ``problems`` gives those of the set in force. ``config`` gives the settings, which a signal may have changed.
+    ``api`` is the admin API, and ``api_gate`` its gate. ``installs`` is None where there is no place for states;
+    ``feed`` has the last requests of all workers.
+>>>>>>> main
     """
 
     config: Callable[[], Config]
@@ -39,6 +47,8 @@ class ConsoleParts:
     problems: Callable[[], Sequence[str]]
     api: WSGIApplication
     api_gate: Gate
+    installs: LiveInstalls | None = None
+    feed: RequestFeed | None = None
 
 
 class ConsoleFactory(Protocol):

@@ -32,6 +32,7 @@ from answerd.server.draining import Draining
 from answerd.server.http_parser import HttpRequest
 from answerd.server.memory import Memory
 from answerd.server.overload import Overload
+from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
 from answerd.server.serving import Counts, ErrorForm, Gate, Limits, NoCounts, Serving
 from answerd.server.sockets import refuse_new
@@ -66,6 +67,7 @@ class Listener:
         wants_body: Gate = _always,
         error: ErrorForm = plain_text,
         counts: Counts = NoCounts(),  # noqa: B008 (it has no state)
+        feed: RequestFeed | None = None,
     ) -> None:
         """``sock`` is what `answerd.server.sockets.bind` returned. ``tls`` makes the listener speak TLS. ``wants_body``
         is asked before a body is waited for; where it says no, ``application`` is called without one and must refuse
@@ -81,6 +83,7 @@ class Listener:
             wants_body,
             error,
             counts,
+            feed,
         )
         self.admission = admission
         self.memory = Memory(admission)

@@ -13,6 +13,7 @@ from wsgiref.types import WSGIApplication
 from answerd.addresses import Network
 from answerd.server.admission import LINGERING
 from answerd.server.http_parser import HttpRequest, LargerBody
+from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
 from answerd.server.statuses import SERVICE_UNAVAILABLE
 from answerd.server.wsgi import Response
@@ -84,7 +85,7 @@ class Serving:
     """What each connection of a listener is given.
 
     ``environ``: what is the same in the environ of every request. ``busy``, ``out_of_memory``: the responses of a
-    listener that is at its limit of connections, or of memory.
+    listener that is at its limit of connections, or of memory. ``feed``: where requests are noted for the console.
     """
 
     application: WSGIApplication
@@ -95,6 +96,7 @@ class Serving:
     wants_body: Gate
     error: ErrorForm
     counts: Counts
+    feed: RequestFeed | None = None
     busy: Response = field(init=False)
     out_of_memory: Response = field(init=False)
 

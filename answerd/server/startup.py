@@ -28,6 +28,7 @@ from answerd.server.long_work import LongWork
 from answerd.server.metrics import make_counters
 from answerd.server.peer import with_port
 from answerd.server.processes import Heartbeats, log_reopened
+from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens, NamedToken, TokensError, read_tokens
 from answerd.server.sockets import bind, local_addresses
@@ -65,6 +66,7 @@ class Service:
     counters: Counters
     make_console: ConsoleFactory | None = None
     installs: SharedInstalls | None = None
+    feed: RequestFeed | None = None
     generation: WriteCounter = field(default_factory=WriteCounter)
     digest: Preparation = field(default_factory=Preparation)
 
@@ -184,6 +186,8 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
     )
     if states is not None:
         service.installs = SharedInstalls(states, config)
+    if config.console is not None:
+        service.feed = RequestFeed(config.workers + 1)  # the last is the interim worker's
     service.say_fingerprint()
     return service
 

@@ -84,6 +84,8 @@ class Worker:
         if not self.is_interim:
             self._beating = worker
         service.counters.attach(slot)
+        if service.feed is not None:
+            service.feed.attach(slot)
         if service.installs is not None:
             service.installs.commits.attach(config.workers + 1 if self.is_interim else worker)
         self.listeners.append(
@@ -104,6 +106,7 @@ class Worker:
                 trusted_proxies=config.trusted_proxies,
                 tls=service.certificate.context if service.certificate is not None else None,
                 counts=RequestCounts(service.counters),
+                feed=service.feed,
             )
         )
 

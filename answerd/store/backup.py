@@ -12,14 +12,23 @@ import os
 import sqlite3
 import tempfile
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from answerd.identity import printable
-from answerd.store import WRITER_WAIT_SECONDS, StoreError, WritableStore
+from answerd.store import WRITER_WAIT_SECONDS, Progress, StoreError, WritableStore, no_progress
 from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import SqliteFile
-from answerd.store.transfer import ExportSummary, ImportSummary, export_directory, import_directory
+from answerd.store.transfer import (
+    Directory,
+    ExportSummary,
+    ImportSummary,
+    export_directory,
+    import_directory,
+    import_found,
+)
+from answerd.store.writing import make_directories
 
 _DOCUMENT_TABLES = {"documents", "changes"}
 """The tables of a database that are no states of installs."""
@@ -56,13 +65,27 @@ def restore_database(path: str | Path, database: str | Path, *, force: bool = Fa
     In one transaction, while a service may use the database: it goes on with the new content. Return how many documents
     there are. Raises `StoreError`: the file is no backup, or the database is not empty and ``force`` is not given.
     """
-    target = SqliteStore(database)
-    if not force and not is_empty(target.path):
-        raise StoreError(f"the database {printable(str(database))} is not empty: --force replaces all that it holds")
-    with tempfile.TemporaryDirectory(prefix=".answerd-restore-", dir=target.path.parent) as scratch:
-        copy = checked_copy(path, scratch)
+    place = Path(database)
+    if not force and place.exists():
+        _refuse_full(SqliteStore(place))
+    try:
+        make_directories(place.absolute().parent)
+    except OSError as error:
+        shown = printable(str(error.filename or place))
+        raise StoreError(f"{shown} cannot be created: {error.strerror or error}") from None
+    with tempfile.TemporaryDirectory(prefix=".answerd-restore-", dir=place.absolute().parent) as scratch:
+        copy = checked_copy(path, scratch)  # first: what is no backup leaves no database behind
+        target = SqliteStore(place)
+        if not force:
+            _refuse_full(target)
         target.restore(copy.path)
         return len(copy.keys())
+
+
+def _refuse_full(target: SqliteStore) -> None:
+    if not is_empty(target.path):
+        shown = printable(str(target.path))
+        raise StoreError(f"the database {shown} is not empty: --force replaces all that it holds")
 
 
 def restore_directory(
@@ -80,6 +103,35 @@ def restore_directory(
         if states is not None:
             copy_states(copy.path, states)
         return summary
+
+
+def import_file(
+    path: str | Path, store: WritableStore, progress: Progress = no_progress, *, prune: bool = False
+) -> ImportSummary:
+    """Copy the documents and inventories of a database file or a backup into a database, in one transaction.
+
+    As `answerd.store.transfer.import_directory` does; history and states of installs are not copied. Raises
+    `StoreError`.
+    """
+    with tempfile.TemporaryDirectory(prefix="answerd-import-") as scratch:
+        copy = checked_copy(path, scratch)
+        changes = copy.changes()
+        installs = _count_of_installs(copy.path)
+        copy.close()
+    documents = sorted(changes.added if changes else (), key=lambda raw: raw.key)
+    faults = [(raw, raw.key.fault or raw.fault) for raw in documents]
+    found = Directory(
+        tuple(raw for raw, fault in faults if fault is None),
+        (),
+        tuple((str(raw.key), fault) for raw, fault in faults if fault is not None),
+        frozenset(raw.key.name for raw in documents),
+    )
+    return replace(import_found(found, str(path), store, progress, prune=prune), installs=installs)
+
+
+def _count_of_installs(database: Path) -> int:
+    with closing(sqlite3.connect(database)) as connection:
+        return int(connection.execute(f"SELECT count(*) FROM {_STATES}").fetchone()[0])  # noqa: S608
 
 
 def copy_states(source: str | Path, target: str | Path) -> None:

@@ -272,6 +272,25 @@ def migrate_postgres(
         _migrate_postgres(database, described, migrations)
 
 
+def require_postgres(
+    database: peewee.PostgresqlDatabase, described: str, migrations: Sequence[Migration] = MIGRATIONS
+) -> None:
+    """Raise `StoreError` where a PostgreSQL database has not the schema that this version reads. Changes nothing."""
+    if "schema_version" not in set(database.get_tables()):
+        raise StoreError(
+            f"the database {described} has no tables of answerd: SERVICE_DB_URL names it; serve, import and apply make "
+            "them"
+        )
+    version: int = _run(database, "SELECT version FROM schema_version").fetchone()[0]
+    if version > len(migrations):
+        raise StoreError(_newer(described, version, len(migrations)))
+    if version < len(migrations):
+        raise StoreError(
+            f"the database {described} has schema version {version}, this version of answerd reads {len(migrations)}: "
+            "serve, import and apply bring it up to date"
+        )
+
+
 def _migrate_postgres(database: peewee.PostgresqlDatabase, described: str, migrations: Sequence[Migration]) -> None:
     with database.atomic():
         tables = set(database.get_tables())  # one question: another process may be making them

@@ -8,7 +8,7 @@ from pathlib import Path
 from answerd.config import Config
 from answerd.identity import printable
 from answerd.installs.states import Rules
-from answerd.store import Store, StoreError
+from answerd.store import Store, StoreError, WritableStore
 from answerd.store.files import FileStore
 from answerd.store.installs import InstallStore, open_state_file
 from answerd.store.sqlite import SqliteStore
@@ -109,10 +109,45 @@ def open_existing(config: Config) -> Store:
     """
     if config.store == "sqlite":
         require_database(config.db_path)
+    elif config.store == "postgres":
+        return _existing_postgres(config)
     store = open_store(config)
     fault = store.fault() if isinstance(store, FileStore) else None
     if fault:
         raise StoreError(f"{fault}: SERVICE_ANSWERS_DIR names it")
+    return store
+
+
+def open_existing_database(config: Config) -> WritableStore:
+    """Open the database of the settings, for a command that reads it: ``SERVICE_DB_PATH`` also with the file store.
+
+    Raises `answerd.store.StoreError` when it is not there or cannot be read.
+    """
+    if config.store == "postgres":
+        return _existing_postgres(config)
+    require_database(config.db_path)
+    return SqliteStore(config.db_path)
+
+
+def open_database(config: Config) -> WritableStore:
+    """Open the database of the settings, for a command that writes it: ``SERVICE_DB_PATH`` also with the file store.
+
+    A missing file or missing tables are made. Raises `answerd.store.StoreError`.
+    """
+    if config.store != "postgres":
+        return SqliteStore(config.db_path)
+    from answerd.store.postgres import PostgresStore  # noqa: PLC0415
+
+    store = PostgresStore(_url(config))
+    store.prepare()
+    return store
+
+
+def _existing_postgres(config: Config) -> WritableStore:
+    from answerd.store.postgres import PostgresStore  # noqa: PLC0415
+
+    store = PostgresStore(_url(config))
+    store.require_prepared()
     return store
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -24,18 +24,20 @@ from answerd.store import (
     Author,
     Changes,
     NoSetYet,
+    StoredDocument,
     StoreError,
     Version,
     Written,
 )
 from answerd.store.database_store import DatabaseStore, unknown_formats
-from answerd.store.migrations import migrate_postgres
+from answerd.store.migrations import migrate_postgres, require_postgres
+from answerd.store.postgres_backup import copy_to_file
 from answerd.store.postgres_connection import LOOK_SECONDS, WRITE_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import PostgresTransaction
 from answerd.store.replica import ROWS_AT_ONCE, Replica
 from answerd.store.replicator import Replicator
 from answerd.store.sqlite_changes import ChangeReader, difference_from
-from answerd.store.tables import DocumentRow, rows
+from answerd.store.tables import DocumentRow, Row, rows
 
 
 class PostgresStore(DatabaseStore):
@@ -70,6 +72,11 @@ class PostgresStore(DatabaseStore):
         with self.server.connected(WRITE_SECONDS) as database, self.server.faults("opened"):
             migrate_postgres(database, self.described)
 
+    def require_prepared(self) -> None:
+        """Raise `StoreError` where the database has not this version's schema: no tables are no empty set."""
+        with self.server.connected() as database, self.server.faults("read"):
+            require_postgres(database, self.described)
+
     def look_at_everything(self) -> None:
         """Do nothing: every look compares all."""
 
@@ -78,15 +85,7 @@ class PostgresStore(DatabaseStore):
 
         For a command that looks once; a service follows its replica.
         """
-        found: dict[Key, RawDocument] = {}
-        with self.server.connected() as database, self.server.faults("read"), database.atomic("REPEATABLE READ"):
-            last = 0
-            while True:
-                part = list(rows(database, DocumentRow.id > last, DocumentRow.id, ROWS_AT_ONCE))
-                found |= {row.key: row.raw() for row in part}
-                if len(part) < ROWS_AT_ONCE:
-                    break
-                last = part[-1].id
+        found = {row.key: row.raw() for row in self._every_row()}
         self._asked = time.monotonic()
         before = self._documents or {}
         added = tuple(raw for key, raw in found.items() if key not in before or before[key].text != raw.text)
@@ -97,6 +96,25 @@ class PostgresStore(DatabaseStore):
             key: raw for key, raw in before.items() if key in found and found[key].text == raw.text
         }
         return Changes(added, removed) if added or removed or is_first else None
+
+    def all(self) -> list[StoredDocument]:
+        """Return every document, sorted by key, without tokens. Raises `StoreError`."""
+        found = [StoredDocument(row.key, row.body, row.revision) for row in self._every_row()]
+        return sorted(found, key=lambda stored: stored.key)
+
+    def _every_row(self) -> Iterator[Row]:
+        """Yield all documents of one snapshot, some at a time: each statement has its own bound of time."""
+        with self.server.connected() as database, self.server.faults("read"), database.atomic("REPEATABLE READ"):
+            last = 0
+            while part := list(rows(database, DocumentRow.id > last, DocumentRow.id, ROWS_AT_ONCE)):
+                yield from part
+                last = part[-1].id
+
+    def backup(self, path: str) -> None:
+        """Write documents, inventories and their history, of one snapshot, to a new SQLite database. Raises
+        `StoreError`."""
+        with self.server.connected() as database, self.server.faults("read"), database.atomic("REPEATABLE READ"):
+            copy_to_file(database, Path(path))
 
     def wake_up_descriptor(self) -> int | None:
         """Return None: the replicator listens, not the store."""
@@ -124,11 +142,23 @@ class PostgresStore(DatabaseStore):
 
 
 class _ReplicatedTransaction(PostgresTransaction):
-    """A write after which this node's workers find it in the replica at their next request."""
+    """A write that is judged by the newest set, and after which this node's workers find it in the replica at their
+    next request."""
 
     def __init__(self, replica: Replica, server: PostgresServer, author: Author, wait: float) -> None:
+        """Take the lock, then bring the replica up to date. Raises `StoreError`.
+
+        What another node has committed may not be in the replica yet. Judged by the replica as it is, two nodes could
+        store together what each alone would have been refused.
+        """
         super().__init__(server, author, wait)
         self._replica = replica
+        try:
+            with self.faults("read"), replica.file.faults("written"):
+                replica.bring_up_to_date(self._database, has_lock=True)
+        except BaseException:
+            self.close()
+            raise
 
     def commit(self) -> None:
         """Make it durable in the database, then bring the replica up to date.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,14 +68,16 @@ class Replica:
         with self.file.faults("read"), self.file.connected() as local:
             return _position(local)
 
-    def bring_up_to_date(self, database: peewee.Database) -> bool:
+    def bring_up_to_date(self, database: peewee.Database, *, has_lock: bool = False) -> bool:
         """Copy what changed in the database since the replica's position; return whether anything did.
 
-        Reads in one snapshot, and puts all of it in force in one transaction. Raises what the engines raise.
+        Reads in one snapshot, and puts all of it in force in one transaction. ``has_lock``: the connection is in a
+        transaction that holds the lock of the counter, so nothing can change meanwhile; it is to be called before that
+        transaction writes. Raises what the engines raise.
         """
         with self._exclusively() as local:
             known = _position(local)
-            with database.atomic("REPEATABLE READ"):
+            with nullcontext() if has_lock else database.atomic("REPEATABLE READ"):
                 newest: int = execute(database, "SELECT revision FROM counter").fetchone()[0]
                 token = (token_of(database, newest) or "") if newest else ""
                 if (newest, token) == (known.revision, known.token):

@@ -53,6 +53,7 @@ class Replicator:
         self._changed = changed
         self._stop = stop
         self._is_away = False
+        self._is_prepared = False
 
     def run(self) -> None:
         """Follow the database until it is told to stop."""
@@ -72,8 +73,11 @@ class Replicator:
         """Bring the replica up to date for as long as the connection holds. Returns when told to stop."""
         database = self._server.connect(LOOK_SECONDS)
         try:
-            with self._server.faults("opened"):
-                migrate_postgres(database, self._server.described)
+            if not self._is_prepared:
+                # Once in a process: during an upgrade a newer node may have added to the schema meanwhile.
+                with self._server.faults("opened"):
+                    migrate_postgres(database, self._server.described)
+                self._is_prepared = True
             listens = self._listen(database)
             while True:
                 with self._server.faults("read"):

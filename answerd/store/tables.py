@@ -163,8 +163,12 @@ def rows(database: peewee.Database, condition: Any, order: Any = None, limit: in
 def as_bytes(database: peewee.Database, text: peewee.TextField) -> Any:
     """Return a column of texts as bytes in UTF-8, as each engine spells it."""
     if isinstance(database, peewee.PostgresqlDatabase):
-        return peewee.fn.convert_to(text, "UTF8")
+        return peewee.fn.convert_to(text, "UTF8").python_value(_unchanged)  # else peewee makes a text of it again
     return text.cast("BLOB")
+
+
+def _unchanged(value: Any) -> Any:
+    return value
 
 
 def is_known(table: type[DocumentRow] | type[ChangeRow] = DocumentRow) -> Any:

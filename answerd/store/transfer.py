@@ -37,7 +37,7 @@ class ImportSummary:
     stored under their identity and format. ``removed`` counts those that the directory does not have, and that were
     removed because pruning was asked for. ``skipped`` are files that are no documents, ``unreadable`` documents whose
     text cannot be stored; both with their name below the directory and why. ``problems`` are those of the answer set
-    as it is now.
+    as it is now. ``installs`` is how many states of installs the source has: those are not copied.
     """
 
     new: int
@@ -47,6 +47,7 @@ class ImportSummary:
     skipped: tuple[tuple[str, str], ...]
     unreadable: tuple[tuple[str, str], ...]
     problems: tuple[str, ...]
+    installs: int = 0
 
     @property
     def taken(self) -> int:
@@ -112,10 +113,22 @@ def import_directory(
     that cannot be read keeps the one that is stored. Raises `StoreError`, and then nothing was imported: the directory
     cannot be read (`read_directory`), has no document although ``prune`` is given, or the database cannot be written.
     """
-    found = read_directory(directory)
+    return import_found(read_directory(directory), str(directory), store, progress, prune=prune, author=author)
+
+
+def import_found(
+    found: Directory,
+    source: str,
+    store: WritableStore,
+    progress: Progress = no_progress,
+    *,
+    prune: bool = False,
+    author: Author = NOBODY,
+) -> ImportSummary:
+    """Store documents that were found in ``source`` (`import_directory`). Raises `StoreError`."""
     if prune and not found.named:
         raise StoreError(
-            f"nothing was imported: {printable(str(directory))} has no document, so pruning would remove all those of "
+            f"nothing was imported: {printable(source)} has no document, so pruning would remove all those of "
             "the database; is its file system mounted?"
         )
     with store.writing(author) as transaction:  # it has the lock: what is listed here stays as it is until the commit

@@ -20,7 +20,7 @@ _answerd() {
         disarm) options='--group --state -h --help' ;;
         forget) options='--group --state -h --help' ;;
         wait) options='--group --timeout -h --help' ;;
-        import) options='--prune -h --help' ;;
+        import) options='--prune --from-db -h --help' ;;
         export) options='--force -h --help' ;;
         apply) options='--to --ca --dry-run --prune --yes --note --json -h --help' ;;
         history) options='--since --limit --show-secrets --json --no-pager -h --help' ;;

@@ -234,7 +234,7 @@ def test_a_text_group_with_a_match_that_is_none_is_unreadable(fleet: Fleet) -> N
 
 
 MISSPELLED = {
-    "a verb": ("ks", "# answer: members A\nlang\n", "did you mean 'member'?"),
+    "a verb": ("ks", "# answer: membres A\nlang\n", "did you mean 'member'?"),
     "a verb like no other": ("ipxe", "// answer: xyz\n#!ipxe\n", "there are extends, member, match, once, template"),
     "a verb beside one that claims": ("cfg", "# answer: member B\n# answer: mach rack=1\n", "did you mean 'match'?"),
     "an element": ("xml", "<r><answer-meta><mebmer>A</mebmer></answer-meta></r>", "did you mean 'member'?"),
@@ -329,7 +329,7 @@ def test_claims_are_kept_over_looks_that_find_no_such_group(fleet: Fleet) -> Non
 def test_a_group_of_another_format_does_not_inherit_claims(fleet: Fleet) -> None:
     fleet.write({"groups/a.toml": 'members = ["old"]\n', "default.ks": "default\n"})
     fleet.remove("groups/a.toml")
-    fleet.write({"groups/a.ks": "# answer: members old\n"})
+    fleet.write({"groups/a.ks": "# answer: membres old\n"})
     with pytest.raises(BrokenDocument, match='"a"'):
         fleet.ask("/ks?h=other")
 

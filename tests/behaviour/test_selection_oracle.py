@@ -317,7 +317,7 @@ def directives_of(doc: Doc) -> str:
     lines = [f"# answer: extends {doc.extends}"] if doc.extends else []
     lines += [f"# answer: member {', '.join(doc.members)}"] if doc.members else []
     lines += [f'# answer: match {label}="{pattern}"' for label, of in doc.match for pattern in of]
-    lines += {"parse": ["# answer: match x"], "verb": ["# answer: members a"], "other": ["{{ a b }}"], "": []}[
+    lines += {"parse": ["# answer: match x"], "verb": ["# answer: membres a"], "other": ["{{ a b }}"], "": []}[
         doc.fault
     ]
     return "\n".join([*lines, "text", ""])

@@ -5,6 +5,7 @@ The browser tests and the pictures of docs/console.md use it.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,9 +27,25 @@ keyboard = "de"
 root-password = "swordfish1"
 """
 
+NODES = tuple(f"node-{number:02}" for number in range(1, 51))
+
+ONCE = (
+    "".join(f"# answer: member {name}\n" for name in NODES)
+    + """\
+# answer: once
+# answer: template on
+text
+%post
+curl -fsS {{ report }}/installed
+%end
+"""
+)
+"""A kickstart that its machines get until they report that they are done."""
+
 DOCUMENTS: Mapping[str, str] = {
     "groups/rack-a.toml": RACK,
     "groups/rack-b.ks": "# answer: member db-primary\nlang en_US\n",
+    "groups/nodes.ks": ONCE,
     "aabbccddee01.toml": 'extends = "rack-a"\n[global]\nfqdn = "pve-31.example.com"\n',
 }
 
@@ -64,6 +81,8 @@ class Lab:
             "SERVICE_SECRETS_DIR": secrets,
             "SERVICE_CAPTURE_DIR": home / "captures",
         }
+        if store == "files":
+            given["SERVICE_STATE_PATH"] = home / "states.db"
         if store == "sqlite":
             done = run("import", str(answers), **given)
             assert done.returncode == 0, done.stderr.decode()
@@ -84,6 +103,13 @@ class Lab:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.service.__exit__(kind, error, trace)
+
+    def install(self, name: str) -> str:
+        """Ask as an installer does; return the path of its reports."""
+        answer = self.service.get(f"/ks?id={name}")
+        found = re.search(r"http://[^/]+(/report/[^/\s]+)", answer.text)
+        assert found, answer
+        return found[1]
 
     def session(self) -> str:
         """Log in without a browser; return the session's identifier."""

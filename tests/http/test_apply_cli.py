@@ -63,6 +63,30 @@ def test_a_directory_is_applied_as_one_change(
     assert [entry.author.note for entry in SqliteStore(database).history(HistoryFilter())] == ["first", "first"]
 
 
+@pytest.mark.parametrize("more", [[], ["--dry-run"], ["--to", "http://127.0.0.1:1"]], ids=["change", "dry run", "API"])
+def test_an_empty_directory_prunes_nothing(
+    more: list[str], directory: Path, database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["apply", str(directory)])
+    (tmp_path / "unmounted").mkdir()
+
+    assert main(["apply", "--prune", "--yes", *more, str(tmp_path / "unmounted")]) == 1
+
+    assert "unmounted has no document" in capsys.readouterr().err
+    assert len(texts(database)) == 2
+
+
+def test_a_file_that_is_no_backup_leaves_no_database_behind(
+    database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes").write_text("bread\n")
+
+    assert main(["restore", str(tmp_path / "notes")]) == 1
+
+    assert "no backup" in capsys.readouterr().err
+    assert not database.exists()
+
+
 def test_a_dry_run_shows_whose_answers_would_change_and_changes_nothing(
     directory: Path, database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

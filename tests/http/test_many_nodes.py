@@ -113,9 +113,8 @@ def test_a_node_that_starts_without_the_database_answers_from_its_replica(
 
 def test_a_node_without_database_and_replica_is_not_ready_and_says_so(node: Callable[..., Service]) -> None:
     service = node("new", AWAY)
-    ready = service.get("/ready")
-    assert ready.status == 503
-    assert b"was never read" in ready.body
+    wait_until(lambda: b"was never read" in service.get("/ready").body, 5)
+    assert service.get("/ready").status == 503
     assert answer(service, "aabbccddee01")[0] == 503
     assert service.get("/health").status == 200
 

@@ -193,6 +193,24 @@ def test_problems_that_are_there_already_hinder_nothing_and_are_told(admin: Admi
             "twice",
             id="a list twice",
         ),
+        pytest.param(b'{"put": [], "pu\\u0074": []}', "twice", id="an empty list twice"),
+        pytest.param(b'{"put": [], "prune": false, "prune": true}', "twice", id="prune twice"),
+        pytest.param(b'{"put": [], "dry_run": true, "dry_run": false}', "twice", id="dry_run twice"),
+        pytest.param(
+            b'{"put": [{"kind": "group", "identifier": "a", "identifier": "b", "text": ""}]}',
+            "a key of put[0] is there twice",
+            id="a field twice",
+        ),
+        pytest.param(b'{"put": [[]]}', "no list of objects", id="a list in the list"),
+        pytest.param(b'{"put": [{"kind": ["group"]}]}', "no text", id="a list in an element"),
+        pytest.param(b'{"prune": []}', "neither true nor false", id="prune is a list"),
+        pytest.param(b'{"put": []} {}', "no JSON", id="more after the object"),
+        pytest.param(b"]]", "no JSON", id="only closing brackets"),
+        pytest.param(
+            b'{"put": [{"kind": "group", "identifier": "' + b"a" * 201 + b'", "text": ""}]}',
+            "more than 200 characters",
+            id="a long identifier",
+        ),
         pytest.param(
             b'{"put": [{"kind": "group", "identifier": "A", "text": ""}, {"kind":"group","identifier":"a","text":""}]}',
             "named twice",
@@ -218,6 +236,46 @@ def test_a_body_that_is_no_change_is_400(admin: Admin, body: bytes, reason: str)
     assert reply.status == 400
     assert reason in reply.error
     assert texts(admin) == {}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"[" * 3_000_000, id="nested lists"),
+        pytest.param(b'{"put":' + b"[" * 3_000_000, id="lists nested in put"),
+        pytest.param(b'{"put":[' + b'{"a":' * 1_000_000, id="nested objects"),
+        pytest.param(b'{"put":[' + b'{"a":[' * 1_000_000, id="nested lists and objects"),
+        pytest.param(b"{" + b'"put":[],' * 1_000_000, id="a key again and again"),
+        pytest.param(b"{" + b'"x":0,' * 1_000_000, id="unknown keys"),
+        pytest.param(b'{"put":[' + b'"x",' * 1_000_000, id="strings in put"),
+        pytest.param(b'{"put":[],' + b" " * 3_000_000, id="blanks"),
+        pytest.param(b"]" * 3_000_000, id="closing brackets"),
+    ],
+)
+def test_a_hopeless_body_is_refused_before_it_is_read_to_its_end(body: bytes) -> None:
+    pauses = 0
+
+    def pause() -> None:
+        nonlocal pauses
+        pauses += 1
+
+    with pytest.raises(InvalidRequest):
+        read_change(body, pause)
+
+    assert pauses < 2_000  # a pause for at most 256 tokens, so half a million of them
+
+
+@pytest.mark.parametrize("piece", [b"x", b"\\\\", b"\\u0041", b'\\"', b"\\\\\\n"])
+@pytest.mark.parametrize("shift", range(4))
+def test_a_long_string_is_read_in_parts(piece: bytes, shift: int) -> None:
+    text = b" " * shift + piece * (600_000 // len(piece))
+    element = b'{"kind": "inventory", "identifier": "a", "text": "' + text + b'"}'
+    pauses: list[None] = []
+
+    asked = read_change(b'{"put": [' + element + b"]}", lambda: pauses.append(None))
+
+    assert [raw.text for raw in asked.changes.puts] == [json.loads(b'"' + text + b'"')]
+    assert len(pauses) >= 3
 
 
 VALUES = st.text(max_size=20)

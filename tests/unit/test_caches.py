@@ -56,7 +56,8 @@ def kept_by_functions(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 def source_of(module: ModuleType) -> str:
     assert module.__file__
-    return Path(module.__file__).read_text("utf-8")
+    path = Path(module.__file__)  # a compiled module has its source beside it
+    return (path.parent / f"{path.name.partition('.')[0]}.py").read_text("utf-8")
 
 
 def filled_later(module: ModuleType) -> Iterator[str]:

@@ -210,6 +210,7 @@ def test_the_pause_is_called_between_slices() -> None:
     assert 2 <= len(pauses) <= 20
 
 
+@pytest.mark.patches
 def test_a_change_of_one_group_files_one_selector(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = [raw(f"g{number}", f'match.serial = "*x{number}"\n', Kind.GROUP) for number in range(200)]
     catalogue = Catalogue().changed(groups)

@@ -13,6 +13,8 @@ import pytest
 
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
+from answerd.server.live_set import LiveAnswerSet, WriteCounter
+from answerd.server.write_guard import BreaksTheSet, NoSuchDocument, WriteGuard
 from answerd.store import Author, NoSetYet, StoreError
 from answerd.store.loader import Loader, loaded
 from answerd.store.postgres import PostgresStore, ReplicatedStore
@@ -20,6 +22,7 @@ from answerd.store.postgres_connection import described, url_fault
 from answerd.store.replica import Replica
 from answerd.store.replicator import Replicator
 from answerd.store.tables import execute
+from tests.support.admin import directly
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.waiting import wait_until
 
@@ -292,6 +295,92 @@ def test_two_processes_may_bring_one_replica_up_to_date(node: ReplicatedStore, s
     copied(node)
     assert faults == []
     assert texts(node) == texts(store)
+
+
+# --- the write guard of two nodes ----------------------------------------------------------------------------------
+
+
+def guard_of(url: str, replica: Path) -> WriteGuard:
+    """A node's guard. Nothing follows the database: what another node writes is not in the replica yet."""
+    store = ReplicatedStore(url, replica)
+    guard = WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter(), run=directly), run=directly)
+    with store.server.connected() as database:
+        store.replica.bring_up_to_date(database)
+    guard.follower.refresh()
+    guard.warm_up()
+    return guard
+
+
+BASE, LEFT, RIGHT = (Key(Kind.GROUP, name, "toml") for name in ("base", "left", "right"))
+MACHINE = Key(Kind.MACHINE, "m1", "toml")
+
+SKEWS: dict[str, tuple[list[tuple[Key, str]], tuple[Key, str | None], tuple[Key, str | None]]] = {
+    "two groups that extend one another": (
+        [(LEFT, "x = 1\n"), (RIGHT, "x = 1\n")],
+        (LEFT, 'extends = "right"\n'),
+        (RIGHT, 'extends = "left"\n'),
+    ),
+    "a base that is removed, and a machine that is put on it": (
+        [(BASE, "x = 1\n")],
+        (BASE, None),
+        (MACHINE, 'extends = "base"\n'),
+    ),
+    "a machine that is put on a base, and the base removed": (
+        [(BASE, "x = 1\n")],
+        (MACHINE, 'extends = "base"\n'),
+        (BASE, None),
+    ),
+}
+"""What is there before, and two writes of which each alone is fine, and both together are not."""
+
+
+@pytest.mark.parametrize("skew", SKEWS)
+def test_two_nodes_never_store_together_what_each_alone_would_refuse(
+    store: PostgresStore, url: str, tmp_path: Path, skew: str
+) -> None:
+    before, first, second = SKEWS[skew]
+    for key, text in before:
+        written(store, key, text)
+    nodes = [guard_of(url, tmp_path / f"{number}.db") for number in range(2)]
+
+    def write(guard: WriteGuard, key: Key, text: str | None) -> None:
+        if text is None:
+            guard.delete(key)
+        else:
+            guard.put(key, text)
+
+    write(nodes[0], *first)
+    stored = {one.key: one.body for one in store.all()}
+    with pytest.raises(BreaksTheSet):
+        write(nodes[1], *second)
+    assert {one.key: one.body for one in store.all()} == stored
+    # What the second node was shown by its refusal, it answers from.
+    assert {raw.key for raw in nodes[1].follower.current().documents} == set(stored)
+
+
+def test_a_node_changes_what_another_node_has_just_written(store: PostgresStore, url: str, tmp_path: Path) -> None:
+    first, second = (guard_of(url, tmp_path / f"{number}.db") for number in range(2))
+    for number in range(6):
+        guard = (first, second)[number % 2]
+        guard.put(MACHINE, f"n = {number}\n")
+        assert [raw.text for raw in guard.follower.current().documents] == [f"n = {number}\n"]
+    second.delete(MACHINE)
+    with pytest.raises(NoSuchDocument):
+        first.delete(MACHINE)
+    assert len(first.follower.current().documents) == 0
+
+
+def test_a_replica_that_cannot_be_written_refuses_the_write_and_frees_the_lock(
+    store: PostgresStore, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = guard_of(url, tmp_path / "node.db")
+    with node.store.replica.file.connected() as local, local.atomic("IMMEDIATE"):  # type: ignore[attr-defined]
+        monkeypatch.setattr("answerd.store.replica.WRITER_WAIT_SECONDS", 0.05)
+        with pytest.raises(StoreError, match=r"node\.db cannot be written"):
+            node.put(MACHINE, "x = 1\n")
+    assert store.keys() == []
+    node.put(MACHINE, "x = 1\n")
+    assert store.keys() == [MACHINE]
 
 
 # --- the replicator ---------------------------------------------------------------------------------------------------

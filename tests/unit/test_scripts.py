@@ -24,6 +24,14 @@ case "$*" in
     "-c import sys; sys.exit(sys.version_info < (3, 11))") exit "${TOO_OLD:-0}" ;;
     "-c import ensurepip"*) exit "${NO_ENSUREPIP:-0}" ;;
     "-c import pip"*) exit "${NO_PIP:-0}" ;;
+    "-c import os, sys, sysconfig"*) exit "${NO_HEADERS:-0}" ;;
+    "-m pip install"*--target*)
+        if [[ ${COMPILER:-} == fails ]]; then exit 1; fi
+        echo "compiles $ANSWERD_COMPILE" >>"$NOTES"
+        all="$*"
+        target=${all##*--target }
+        mkdir -p "${target% .}/answerd"
+        ;;
     --version) echo "Python ${VERSION:-3.11.2}" ;;
     "-m venv"*) mkdir -p "${!#}/bin" "${!#}/lib/python3.11/site-packages" && cp "$0" "${!#}/bin/python" ;;
     "-m pip install"*)
@@ -110,6 +118,73 @@ def test_the_first_run_installs_and_the_second_does_not(sandbox: Sandbox) -> Non
     assert sandbox.run("serve").returncode == 0
     assert (sandbox.environments, sandbox.installs) == (1, 1)
     assert sum(note.startswith("answerd serve") for note in sandbox.notes) == 2
+
+
+@pytest.fixture
+def compiling(sandbox: Sandbox) -> Sandbox:
+    """A sandbox with a C compiler and with sources."""
+    for tool in ["cc", "cat", "find", "sort", "xargs", "mv", "mktemp"]:
+        path = sandbox.root / "bin" / tool
+        if not path.exists():
+            path.symlink_to(shutil.which(tool) or "/bin/true")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(CHECKOUT / name, sandbox.checkout)
+    write_tree(
+        sandbox.checkout, {"answerd/__init__.py": "", "backend/one.py": "", "etc/man/a": "", "etc/completions/a": ""}
+    )
+    return sandbox
+
+
+def compilations(sandbox: Sandbox) -> int:
+    return sandbox.notes.count("compiles 1")
+
+
+def test_the_service_is_compiled_once_for_its_sources(compiling: Sandbox) -> None:
+    first = compiling.run("serve")
+    assert (first.returncode, compilations(compiling)) == (0, 1)
+    assert "compiling the request path" in first.stderr
+    assert "compil" not in compiling.run("serve").stderr
+    assert compilations(compiling) == 1
+    (compiling.checkout / "answerd" / "__init__.py").write_text("changed = True\n")
+    assert compiling.run("serve").returncode == 0
+    assert compilations(compiling) == 2
+    assert len([*(compiling.checkout / ".venv" / "compiled").glob("*/answerd")]) == 1  # the older one is gone
+    assert not [*compiling.checkout.glob("answerd/*.so")]
+
+
+def test_the_compiled_package_comes_first(compiling: Sandbox) -> None:
+    answerd = '#!/bin/bash\necho "path $PYTHONPATH" >>"$NOTES"\n'
+    compiling.run("serve", ANSWERD_COMPILE="0")
+    (compiling.checkout / ".venv" / "bin" / "answerd").write_text(answerd)
+    compiling.run("serve", ANSWERD_COMPILE="0")
+    compiling.run("serve", PYTHONPATH="/elsewhere")
+    (package,) = (path.parent for path in compiling.checkout.glob(".venv/compiled/*/answerd"))
+    assert [note for note in compiling.notes if note.startswith("path")] == ["path ", f"path {package}:/elsewhere"]
+
+
+@pytest.mark.parametrize(
+    ("environ", "said"),
+    [
+        ({"ANSWERD_COMPILE": "0"}, ""),
+        ({"NO_HEADERS": "1"}, "Python's headers"),
+        ({"COMPILER": "fails"}, "could not compile, going on without"),
+    ],
+)
+def test_what_cannot_be_compiled_is_served_all_the_same(compiling: Sandbox, environ: dict[str, str], said: str) -> None:
+    ran = compiling.run("serve", **environ)
+    assert (ran.returncode, compilations(compiling)) == (0, 0)
+    assert said in ran.stderr
+    assert any(note.startswith("answerd serve") for note in compiling.notes)
+
+
+def test_what_failed_to_compile_is_not_tried_again(compiling: Sandbox) -> None:
+    compiling.run("serve", COMPILER="fails")
+    assert "compil" not in compiling.run("serve", COMPILER="fails").stderr
+
+
+def test_without_a_compiler_it_says_so(sandbox: Sandbox) -> None:
+    ran = sandbox.run("serve")
+    assert (ran.returncode, "takes a C compiler" in ran.stderr) == (0, True)
 
 
 def test_the_service_takes_the_place_of_the_script(sandbox: Sandbox) -> None:

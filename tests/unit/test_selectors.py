@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from answerd.answers import selectors as module
 from answerd.answers.selectors import Selector, SelectorIndex, holds
 from answerd.facts import Facts, Request
-from answerd.formats.control import Criterion, Forms, Pattern
+from answerd.formats.control import Criterion, Pattern
+from answerd.formats.forms import Forms
 
 labels = st.sampled_from(["serial", "product", "vendor"])
 words = st.text(alphabet="aB1-", min_size=1, max_size=3).filter(lambda word: word.strip("-"))

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerd.formats import text_family
-from answerd.formats.control import Control, Forms, read_control
+from answerd.formats.control import Control, read_control
+from answerd.formats.forms import Forms
 from answerd.identity import Kind
 
 
@@ -111,7 +112,7 @@ def test_match_is_read_with_shell_quoting(directive: str, criteria: dict[str, li
     [
         ("extend base", "'extends'", False),
         ("Extends base", "did you mean 'extends'?", False),
-        ("members A", "did you mean 'member'?", False),
+        ("membres A", "did you mean 'member'?", False),
         ("", "unknown directive", False),
         (
             "s3cret",

@@ -160,8 +160,8 @@ def test_an_answers_directory_below_dev_may_hold_links_to_its_own_files(tmp_path
 
 
 @pytest.mark.parametrize("name", ["inventory.csv", "inventory/x.csv"])
-def test_an_inventory_is_passed_over_quietly(root: Path, name: str) -> None:
-    write_tree(root, {name: "x", "a.ks": "a"})
+def test_an_inventory_is_no_document_of_a_machine(root: Path, name: str) -> None:
+    write_tree(root, {name: "id\nweb-01\n", "a.ks": "a"})
     loader = Loader(FileStore(root))
     assert settled(loader) == {"a.ks": None}
     assert load_problems(loader.catalogue) == []

@@ -240,9 +240,9 @@ def test_a_write_parses_only_what_it_touches(admin: Admin, monkeypatch: pytest.M
     parsed: list[str] = []
     read_content = documents.read_content
 
-    def spy(kind: Kind, family: AnyFamily, text: str, *rest: Any, **options: Any) -> tuple[documents.Content, Tree]:
+    def spy(kind: Kind, family: AnyFamily, text: str, *rest: Any, **named: Any) -> tuple[documents.Content, Tree]:
         parsed.append(text)
-        return read_content(kind, family, text, *rest, **options)
+        return read_content(kind, family, text, *rest, **named)
 
     monkeypatch.setattr(documents, "read_content", spy)
 

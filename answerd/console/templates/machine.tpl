@@ -41,7 +41,7 @@
     % if record:
     <dl>
       <dt>State</dt><dd><span class="state {{record['state']}}">{{record['state']}}</span></dd>
-      <dt>Since</dt><dd>{{record['since'] or '–'}}</dd>
+      <dt>Since</dt><dd><span title="{{exact(record['since'])}}">{{ago(record['since']) or '–'}}</span></dd>
       <dt>Starts</dt><dd>{{record['starts']}}</dd>
       % if record.get('message'):
       <dt>Message</dt><dd>{{record['message']}}</dd>
@@ -90,7 +90,17 @@
 <section class="card" aria-labelledby="history"><h2 id="history">History</h2>
 <ul class="list">
 % for event in events:
-<li><span class="muted" title="{{exact(event['when'])}}">{{ago(event['when'])}}</span> {{event['text']}}</li>
+<li{{!'' if event['counts'] else ' class="muted"'}}><span class="muted" title="{{exact(event['at'])}}">{{ago(event['at'])}}</span> <strong>{{event['event']}}</strong> {{event['detail']}}
+% if event['from']:
+<span class="muted">from {{event['from']}}</span>
+% end
+% if not event['counts']:
+<span class="muted">(changed nothing)</span>
+% end
+% if event['body']:
+<details><summary class="muted">what came with it</summary><pre tabindex="0" role="region" aria-label="Body of the report">{{event['body']}}</pre></details>
+% end
+</li>
 % end
 </ul></section>
 % end
@@ -98,7 +108,7 @@
 <section class="card" aria-labelledby="captured"><h2 id="captured">Recorded requests</h2>
 <ul class="list">
 % for one in captured:
-<li><span class="mono">{{one.request_line}}</span> <span class="muted">{{one.time}} {{one.outcome}}</span> <a href="{{link('/console/try', replay=one.name)}}">Replay</a></li>
+<li><span class="mono">{{one.request_line}}</span> <span class="muted" title="{{exact(one.time)}}">{{ago(one.time)}}</span> <span class="muted">{{one.outcome}}</span> <a href="{{link('/console/try', replay=one.name)}}">Replay</a></li>
 % end
 </ul></section>
 % end

@@ -13,21 +13,23 @@ end
 %>
 <div class="head">
   <h1>Machines</h1>
-  <span class="sub">{{counted(shown.found, 'machine')}}{{' of ' + format(total, ',') if shown.found != total else ''}}</span>
+  <span class="sub">{{counted(shown.found, 'machine')}}{{' of ' + format(shown.total, ',') if shown.found != shown.total else ''}}</span>
 </div>
 <form class="card" method="get" action="/console/machines" role="search">
   <div class="row">
     <div class="field wide"><label for="q">Search</label><input id="q" name="q" value="{{view.search}}" placeholder="Name, MAC address, serial number, group"></div>
+    % if has_states:
     <div class="field"><label for="state">State</label>
       <select id="state" name="state"><option value="">Any</option>
       % for one in states:
         <option{{!' selected' if one == view.state else ''}}>{{one}}</option>
       % end
       </select></div>
+    % end
     <div class="field"><label for="group">Group</label>
       <input id="group" name="group" value="{{view.group}}" list="groups">
       <datalist id="groups">
-      % for one in groups:
+      % for one in shown.groups:
         <option value="{{one}}">
       % end
       </datalist></div>
@@ -42,9 +44,9 @@ end
 </form>
 % if not shown.machines:
 <div class="card empty">
-  % if total:
+  % if shown.total:
   <h2>No machine matches</h2>
-  <p>Change the search, or <a href="/console/machines">show all {{counted(total, 'machine')}}</a>.</p>
+  <p>Change the search, or <a href="/console/machines">show all {{counted(shown.total, 'machine')}}</a>.</p>
   % else:
   <h2>No machine is known yet</h2>
   <p>Add a document for a machine or a group with members under <a href="/console/documents">Documents</a>, or power on a machine: one that asks and is claimed by nothing appears here.</p>
@@ -61,30 +63,40 @@ end
       <th class="fit"><input type="checkbox" data-all="machine" aria-label="Select all machines of this page"></th>
     % end
       <th aria-sort="{{direction('name') or 'none'}}"><a href="{{sorted_by('name')}}">Machine</a></th>
+    % if has_states:
       <th aria-sort="{{direction('state') or 'none'}}"><a href="{{sorted_by('state')}}">State</a></th>
       <th aria-sort="{{direction('since') or 'none'}}"><a href="{{sorted_by('since')}}">Since</a></th>
+    % end
       <th aria-sort="{{direction('group') or 'none'}}"><a href="{{sorted_by('group')}}">Group</a></th>
       <th>Formats</th><th>Known from</th>
     </tr></thead>
     <tbody>
-    % for machine in shown.machines:
+    % for machine, install in shown.machines:
     <tr>
     % if has_states:
       <td class="fit"><input type="checkbox" name="machine" value="{{machine.name}}" aria-label="Select {{machine.name}}"></td>
     % end
       <td><a href="{{machine_link(machine.name)}}">{{machine.name}}</a></td>
-      <td>
-      % if machine.state:
-        <span class="state {{machine.state}}">{{machine.state}}</span>
-        % if machine.silent:
+    % if has_states:
+      <td class="fit"><span class="state {{install.state}}">{{install.state}}</span>
+      % if install.silent:
         <span class="state silent">silent</span>
-        % end
+      % end
+      % if install.state == 'installing' and install.percent is not None:
+        <progress max="100" value="{{install.percent}}" aria-label="Progress of {{machine.name}}">{{install.percent}} %</progress>
       % end
       </td>
-      <td class="fit"><span title="{{exact(machine.since)}}">{{ago(machine.since)}}</span></td>
-      <td>{{machine.group}}</td>
+      <td class="fit"><span title="{{exact(install.since)}}">{{ago(install.since)}}</span></td>
+    % end
+      <td>{{machine.group or (install.group if install else '')}}</td>
       <td>{{', '.join(machine.formats)}}</td>
-      <td>{{machine.known_from}}</td>
+      <td>
+      % if machine.known_from == 'unknown':
+      <a href="{{link('/console/adopt', id=machine.name)}}" aria-label="Adopt {{machine.name}}">Adopt</a>
+      % else:
+      {{machine.known_from}}
+      % end
+      </td>
     </tr>
     % end
     </tbody>

@@ -7,7 +7,7 @@
 % else:
 <div class="scroll" tabindex="0" role="region" aria-label="Last requests"><table><thead><tr><th>When</th><th>From</th><th>Request</th><th>Status</th><th>Answer</th></tr></thead><tbody>
 % for line in lines:
-<tr><td class="fit"><span title="{{line.time}}">{{line.time[11:19]}}</span></td><td class="fit mono">{{line.peer}}</td><td class="mono">{{line.request}}</td><td><span class="state {{'ok' if line.status == '200' else 'problem'}}">{{line.status}}</span></td><td>{{line.outcome}}</td></tr>
+<tr><td class="fit"><span title="{{exact(line.at)}}">{{ago(line.at)}}</span></td><td class="fit mono">{{line.peer}}</td><td class="mono">{{line.request}}</td><td><span class="state {{'ok' if 200 <= line.status < 400 else 'problem'}}">{{line.status or 'none'}}</span></td><td>{{line.outcome}}</td></tr>
 % end
 </tbody></table></div>
 % end

@@ -18,7 +18,7 @@ import orjson
 
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
-from answerd.identity import Kind
+from answerd.identity import IDENTIFIER_LENGTH, Kind
 from answerd.server.admin.requests import DEFAULT_FORMAT, InvalidRequest
 from answerd.server.admin.routes import DOCUMENT_LIMIT, INVENTORY_LIMIT
 from answerd.server.spool import Content
@@ -34,8 +34,25 @@ SKELETON_LIMIT = 1_048_576
 _SEPARATOR_BYTES = 64
 """Bytes between two elements that are not counted: a comma, and the indentation of a person's JSON."""
 
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
-"""A string, to the end of the body where it is not closed, or a bracket."""
+_WINDOW = 262_144
+"""Bytes of a body that one look of the scan covers: a few milliseconds."""
+
+_PAUSE_EVERY = 256
+"""Tokens of one look after which the scan pauses."""
+
+_NAME_BYTES = 64
+"""Bytes of the longest key that can be one of the known ones, however it is escaped."""
+
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+("|\\?\Z)|[{}\[\]]', re.DOTALL)
+"""A string, to the end of what is looked at where it is not closed there, or a bracket."""
+
+_REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+("|\\?\Z)', re.DOTALL)
+"""What is left of a string, to the end of what is looked at where it is not closed there."""
+
+_QUOTE, _BRACKET = b'"['
+_OPENING = b"{["
+_IN_ARRAY, _IN_ELEMENT = 2, 3
+"""How deep the elements of an array are, and what they hold."""
 
 _ARRAYS = ("put", "delete")
 _FLAGS = ("prune", "dry_run")
@@ -52,11 +69,14 @@ class ChangeRequest:
 
 def read_change(body: Content, pause: Callable[[], None]) -> ChangeRequest:
     """Return what a body asks for. Raises `InvalidRequest`."""
-    scan = _Scan()
+    scan = _Scan(body, pause)
     documents: dict[str, list[RawDocument]] = {name: [] for name in _ARRAYS}
-    for name, start, end in scan.elements(body):
+    for name, start, end, strings in scan.elements():
         place = f"{name}[{len(documents[name])}]"
-        documents[name].append(_document(name, place, _parsed(bytes(body[start:end]), place)))
+        element = _parsed(bytes(body[start:end]), place)
+        documents[name].append(_document(name, place, element))
+        if strings != 2 * len(element):  # every key and every value is a string
+            raise InvalidRequest(f"a key of {place} is there twice")
         pause()
     told = _parsed(bytes(scan.skeleton), "the body")
     if not isinstance(told, dict):
@@ -66,7 +86,7 @@ def read_change(body: Content, pause: Callable[[], None]) -> ChangeRequest:
         raise InvalidRequest(f"the body has an unknown key: it may have {', '.join((*_ARRAYS, *_FLAGS))}")
     for name in _ARRAYS:
         if not isinstance(told.get(name, []), list) or told.get(name, []) != [{}] * len(documents[name]):
-            raise InvalidRequest(f'"{name}" is no list of objects, or is there twice')
+            raise InvalidRequest(f'"{name}" is no list of objects')
     for name in _FLAGS:
         if not isinstance(told.get(name, False), bool):
             raise InvalidRequest(f'"{name}" is neither true nor false')
@@ -78,44 +98,116 @@ def read_change(body: Content, pause: Callable[[], None]) -> ChangeRequest:
 
 @dataclass(slots=True)
 class _Scan:
-    """The walk over a body's strings and brackets."""
+    """The walk over a body's strings and brackets, in looks of a few milliseconds with ``pause`` in between."""
 
+    body: Content
+    pause: Callable[[], None]
     skeleton: bytearray = field(default_factory=bytearray)
+    _names: set[str] = field(default_factory=set)
+    _kept: int = 0
+    _elements: int = 0
+    _open: bool = False
 
-    def elements(self, body: Content) -> Iterator[tuple[str, int, int]]:
-        """Yield the array, start and end of each object in one of the arrays; the rest becomes the skeleton."""
-        depth, array, key, start, kept = 0, "", b"", 0, 0
-        for count, token in enumerate(_TOKEN.finditer(body)):
-            character = token[0][:1]
-            if character == b'"':
+    def elements(self) -> Iterator[tuple[str, int, int, int]]:
+        """Yield the array, start, end and number of strings of each object in one of the arrays.
+
+        The rest becomes the skeleton. Raises `InvalidRequest`: the body is nested deeper than a change is, or names a
+        key twice.
+        """
+        depth, name, array, start, strings = 0, "", "", 0, 0
+        for bracket, at, end in self._tokens():
+            if bracket == _QUOTE:
+                strings += 1
                 if depth == 1:
-                    key = token[0]
+                    name = self._named(at, end)
                 continue
-            if character in b"{[":
+            if bracket in _OPENING:
+                if depth == 0 and bracket == _BRACKET:
+                    raise InvalidRequest("the body is no JSON object")
                 if depth == 1:
-                    array = _name(key) if character == b"[" else ""
-                elif depth == 2 and character == b"{" and array:  # noqa: PLR2004 - inside the object and its array
-                    start = token.start()
-                    self._keep(body, kept, start, count)
+                    array = name if bracket == _BRACKET and name in _ARRAYS else ""
+                    if not array:
+                        raise InvalidRequest(_fault_of_value(name))
+                elif depth == _IN_ARRAY:
+                    if bracket == _BRACKET:
+                        raise InvalidRequest(_fault_of_value(array))
+                    start, strings, self._open = at, 0, True
+                    self._keep(start)
+                elif depth == _IN_ELEMENT:
+                    raise InvalidRequest(f'a value in an object of "{array}" is no text')
                 depth += 1
                 continue
             depth -= 1
-            if depth == 2 and character == b"}" and array:  # noqa: PLR2004
-                kept = token.end()
+            if depth <= 0:
+                break  # whatever follows is no part of the object
+            if depth == _IN_ARRAY:
+                self._kept, self._open = end, False
+                self._elements += 1
                 self.skeleton += b"{}"
-                yield array, start, kept
-        self._keep(body, kept, len(body), len(self.skeleton))
+                yield array, start, end, strings
+        self._keep(len(self.body))
 
-    def _keep(self, body: Content, start: int, end: int, elements: int) -> None:
-        if len(self.skeleton) + end - start > SKELETON_LIMIT + _SEPARATOR_BYTES * elements:
+    def _tokens(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the first byte, start and end of each string and bracket. A string that is not closed ends the walk."""
+        body, at = self.body, 0
+        while at < len(body):
+            look = min(at + _WINDOW, len(body))
+            self.pause()
+            for count, token in enumerate(_TOKEN.finditer(body, at, look), 1):
+                start, at = token.span()
+                if body[start] == _QUOTE and token[1] != b'"':
+                    at = self._end_of_string(at - len(token[1]))
+                    yield _QUOTE, start, at
+                    break
+                yield body[start], start, at
+                if not count % _PAUSE_EVERY:
+                    self.pause()
+            else:
+                at = look
+            if not self._open:
+                self._bound(at - self._kept)
+
+    def _end_of_string(self, at: int) -> int:
+        """Return the end of a string that is open at ``at``, in as many looks as it needs."""
+        body = self.body
+        while True:
+            self.pause()
+            look = min(at + _WINDOW, len(body))
+            rest = _REST.match(body, at, look)
+            if rest and rest[1] == b'"':
+                return rest.end()
+            if not rest or look == len(body):
+                return len(body)
+            at = look - len(rest[1])
+
+    def _named(self, start: int, end: int) -> str:
+        """Return the known key that a string is, else nothing. Raises `InvalidRequest`: it is there twice."""
+        if end - start > _NAME_BYTES:
+            return ""
+        name = _parsed(bytes(self.body[start:end]), "a key of the body")
+        if name not in (*_ARRAYS, *_FLAGS):
+            return ""
+        if name in self._names:
+            raise InvalidRequest(f'"{name}" is there twice')
+        self._names.add(name)
+        return str(name)
+
+    def _keep(self, end: int) -> None:
+        self._bound(end - self._kept)
+        self.skeleton += self.body[self._kept : end]
+
+    def _bound(self, more: int) -> None:
+        if len(self.skeleton) + more > SKELETON_LIMIT + _SEPARATOR_BYTES * self._elements:
             raise InvalidRequest(f"the body has more than {SKELETON_LIMIT} bytes that are no document")
-        self.skeleton += body[start:end]
 
 
-def _name(key: bytes) -> str:
-    """Return the array that a key names, empty for any other key."""
-    name = _parsed(key, "a key of the body")
-    return name if name in _ARRAYS else ""
+def _fault_of_value(name: str) -> str:
+    """Return what is wrong where a key of the body has an array or an object that it cannot have."""
+    if name in _ARRAYS:
+        return f'"{name}" is no list of objects'
+    if name in _FLAGS:
+        return f'"{name}" is neither true nor false'
+    return f"the body has an unknown key: it may have {', '.join((*_ARRAYS, *_FLAGS))}"
 
 
 def _parsed(text: bytes, place: str) -> Any:
@@ -152,7 +244,10 @@ def _key(place: str, told: dict[str, Any]) -> Key:
     extension = told.get("format", default).lower()
     if kind is not Kind.INVENTORY and extension not in FORMATS:
         raise InvalidRequest(f"the format of {place} is none of {', '.join(FORMATS)}")
-    key = Key(kind, told.get("identifier", ""), extension)
+    identifier = told.get("identifier", "")
+    if len(identifier) > IDENTIFIER_LENGTH:
+        raise InvalidRequest(f"the identifier of {place} has more than {IDENTIFIER_LENGTH} characters")
+    key = Key(kind, identifier, extension)
     fault = key_fault(key)
     if fault:
         raise InvalidRequest(f"{place}, {key}: {fault}")

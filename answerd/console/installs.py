@@ -1,0 +1,142 @@
+"""States of installs for pages: what the admin API's ``/installs`` and ``/unknown`` are made of."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.machines import machine_named
+from answerd.console.backend import NotSaved
+from answerd.console.machines import NEW, SILENT, Install
+from answerd.errors import StatesUnknown
+from answerd.installs.memory import Memory, Remembered
+from answerd.installs.sentences import shown
+from answerd.installs.shown import UnknownMachine, as_json, event_as_json, unknown_as_json
+from answerd.installs.states import UNDER_WAY, Order, Ordered, Record, State, is_silent
+from answerd.server.installs import LiveInstalls
+from answerd.server.live_set import in_thread
+from answerd.store import StoreError
+from answerd.store.install_batch import Entry
+
+UNKNOWN_SECONDS = 1.0
+"""How long the unknown machines that were read are shown."""
+
+
+class LiveStates:
+    """The installs of the service: an `answerd.console.backend.Installs`."""
+
+    def __init__(self, installs: LiveInstalls, catalogue: Callable[[], Catalogue]) -> None:
+        self._installs = installs
+        self._catalogue = catalogue
+        self._unknown: Sequence[UnknownMachine] = ()
+        self._read = -UNKNOWN_SECONDS
+
+    def now(self) -> States:
+        """Return the installs of this moment."""
+        if time.monotonic() - self._read >= UNKNOWN_SECONDS:
+            try:
+                self._unknown = in_thread(self._installs.store.unknown)
+            except StoreError:
+                pass  # what was read last is shown; the log says what is wrong
+            self._read = time.monotonic()
+        return States(self._installs, self._memory(), self._unknown)
+
+    def unknown(self, name: str) -> Mapping[str, Any] | None:
+        """Return a machine that nothing claimed, with what it said."""
+        return next((unknown_as_json(one) for one in self.now().sightings if one.machine == name), None)
+
+    def record(self, name: str) -> Mapping[str, Any] | None:
+        """Return one record with its events; None where there is none."""
+        machine = machine_named(self._catalogue(), self._memory(), name)
+        if machine is None or not machine.records:
+            return None
+        remembered = machine.records[0]
+        try:
+            events = in_thread(self._installs.store.history, remembered.record.name)
+        except StoreError:
+            events = []
+        told = as_json(remembered, self._installs.now(), self._installs.rules)
+        return {**told, "events": [event_as_json(event) for event in reversed(events)]}
+
+    def change(self, verb: str, names: Iterable[str], who: str, peer: str) -> None:
+        """Arm, disarm or forget machines, all or none. Raises `NotSaved`."""
+        order, now, origin = Order(verb), self._installs.now(), f"console, {who}, {peer}"
+        memory, catalogue = self._memory(), self._catalogue()
+        entries: list[Entry] = []
+        for name in names:
+            machine = machine_named(catalogue, memory, name)
+            if machine is None:
+                raise NotSaved(f'no record, row, document or member is called "{shown(name)}"')
+            named = [one.record.name for one in machine.records] or [machine.name]
+            entries += [Entry(one, Ordered(order, now), machine.identities, origin=origin) for one in named]
+        if not entries:
+            raise NotSaved("no machine was selected")
+        try:
+            self._installs.write(entries)
+        except StoreError as error:
+            raise NotSaved(str(error)) from None
+
+    def _memory(self) -> Memory:
+        try:
+            return self._installs.current()
+        except StatesUnknown:
+            return Memory()
+
+
+class States:
+    """The installs of one moment: an `answerd.console.machines.States`."""
+
+    def __init__(self, installs: LiveInstalls, memory: Memory, sightings: Sequence[UnknownMachine]) -> None:
+        self.sightings = sightings
+        self._names = memory.by_name
+        self._now = installs.now()
+        self._rules = installs.rules
+
+    def names(self) -> Mapping[str, Remembered]:
+        """Return the records by the identity of their names."""
+        return self._names
+
+    def of(self, one: str) -> Install:
+        """Return the install of the machine that is called so, by its identity."""
+        remembered = self._names.get(one)
+        if remembered is None:
+            return NEW
+        record = remembered.record
+        return Install(
+            record.state.value,
+            record.since if record.state is not State.NEW else None,
+            is_silent(record, self._now, self._rules),
+            remembered.group or "",
+            record.message or "",
+            record.percent,
+        )
+
+    def word(self, one: str) -> str:
+        """Return `Install.shown` of that install, for a fraction of what `of` costs."""
+        remembered = self._names.get(one)
+        return self._word(remembered.record) if remembered is not None else NEW.state
+
+    def since(self, one: str) -> float:
+        """Return since when it is in its state; 0 where nothing is known."""
+        remembered = self._names.get(one)
+        return remembered.record.since if remembered is not None else 0.0
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many records are in each state, by `Install.shown`."""
+        return Counter([self._word(one.record) for one in list(self._names.values())])
+
+    def _word(self, record: Record) -> str:
+        state = record.state
+        return SILENT if state in UNDER_WAY and is_silent(record, self._now, self._rules) else state
+
+    def name(self, one: str) -> str:
+        """Return a record's name as written."""
+        remembered = self._names.get(one)
+        return remembered.record.name if remembered is not None else one
+
+    def unknown(self) -> Iterable[tuple[str, float]]:
+        """Return the machines that nothing claimed, with when they asked last."""
+        return [(one.machine, one.last) for one in self.sightings]

@@ -1,0 +1,66 @@
+"""A backup of a PostgreSQL database as a file of the SQLite store.
+
+Rules: docs/many-nodes.md#commands. The file can be restored into a service on SQLite, and be imported into any store.
+Knows the tables of documents. Must not know connections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import peewee
+
+from answerd.store.migrations import migrate
+from answerd.store.sqlite_file import SqliteFile
+from answerd.store.tables import ChangeRow, DocumentRow, execute
+
+ROWS_AT_ONCE = 200
+"""Rows that are read by one statement."""
+
+_CONNECT_SECONDS = 5.0
+
+_TRIGGERS = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY rowid"
+
+
+def copy_to_file(database: peewee.Database, path: Path) -> None:
+    """Copy documents, inventories and their history to a new database file. Raises `StoreError` and what the engine of
+    ``database`` raises.
+
+    Numbers and tokens of changes stay what they are: the triggers, which would count anew, are away meanwhile.
+    """
+    file = SqliteFile(path)
+    with file.faults("written"):
+        file.create()
+        with file.connected(_CONNECT_SECONDS) as copy:
+            migrate(copy, file.path)
+            with copy.atomic("IMMEDIATE"):
+                triggers = list(execute(copy, _TRIGGERS).fetchall())
+                for name, _ in triggers:
+                    execute(copy, f"DROP TRIGGER {name}")
+                for part in _parts(database, DocumentRow):
+                    DocumentRow.insert_many(part).bind(copy).execute()
+                for part in _parts(database, ChangeRow):
+                    ChangeRow.insert_many(part).bind(copy).execute()
+                for _, statement in triggers:
+                    execute(copy, statement)
+        _into_one_file(file)
+
+
+def _parts(database: peewee.Database, table: type[DocumentRow] | type[ChangeRow]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of a table, some at a time."""
+    last = 0
+    while True:
+        query = table.select().where(table.id > last).order_by(table.id).limit(ROWS_AT_ONCE)
+        part = list(query.dicts().execute(database))
+        if not part:
+            return
+        yield part
+        last = part[-1]["id"]
+
+
+def _into_one_file(file: SqliteFile) -> None:
+    """Bring everything into the file itself: in WAL mode a part of it is in files beside it."""
+    with file.connected(_CONNECT_SECONDS) as copy:
+        execute(copy, "PRAGMA journal_mode = DELETE").fetchall()

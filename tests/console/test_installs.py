@@ -1,0 +1,88 @@
+"""Installs in a browser: fifty machines watched to their end, orders, history, and machines that nothing claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.console.browsing import window
+from tests.console.lab import NODES, Lab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+
+@pytest.fixture(scope="module", params=["sqlite", "files"])
+def installing(
+    browser: Browser, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Lab]:
+    with Lab(tmp_path_factory.mktemp("installing"), request.param, SERVICE_WORKERS=2) as lab:
+        yield lab
+
+
+@pytest.fixture
+def operator(browser: Browser, installing: Lab) -> Iterator[Page]:
+    with window(browser, installing, session=installing.session()) as page:
+        yield page
+
+
+def tile(page: Page, word: str, count: int) -> None:
+    """Wait until the first page counts so many machines in a state, without being loaded again."""
+    page.locator(".tile", has_text=word).locator("b", has_text=f"{count}").wait_for()
+
+
+def test_fifty_machines_are_watched_to_their_end(operator: Page, installing: Lab) -> None:
+    operator.goto("/console/")
+    reports = {name: installing.install(name) for name in NODES}
+    tile(operator, "installing", 50)
+    assert operator.locator("#requests tbody tr").count() == 30
+    for name, path in reports.items():
+        if name != NODES[-1]:
+            assert installing.service.get(f"{path}/installed").status == 200
+    installing.service.get(f"{reports[NODES[-1]]}/failed?message=no+disk")
+    tile(operator, "installed", 49)
+    tile(operator, "failed", 1)
+    token = reports[NODES[0]].rpartition("/")[2]
+    assert token not in operator.content()
+    operator.locator(".tile", has_text="failed").click()
+    assert operator.locator("tbody a").first.inner_text() == NODES[-1]
+    operator.get_by_role("link", name=NODES[-1]).click()
+    assert "no disk" in operator.get_by_role("region", name="History").inner_text()
+
+
+def test_machines_are_armed_disarmed_and_forgotten(operator: Page) -> None:
+    operator.goto("/console/machines?q=node-0")
+    operator.get_by_label("Select all machines of this page").check()
+    operator.get_by_role("button", name="Arm", exact=True).click()
+    assert "q=node-0" in operator.url
+    assert operator.locator("td .state.armed").count() == 9
+    operator.get_by_role("link", name="node-02").click()
+    operator.get_by_role("button", name="Disarm").click()
+    assert operator.locator("h1 .state").inner_text() == "installed"
+    assert "console, admin" in operator.get_by_role("region", name="History").inner_text()
+    operator.once("dialog", lambda dialog: dialog.accept())
+    operator.get_by_role("button", name="Forget").click()
+    operator.get_by_text("it is new").wait_for()
+
+
+def test_a_machine_that_nothing_claims_is_adopted(operator: Page, installing: Lab) -> None:
+    name = "00:00:5e:00:53:ee"
+    installing.service.get(f"/ks?mac={name}&serial=SN-4711")
+    operator.goto("/console/machines?state=unknown")
+    for _ in range(20):  # it is written behind the request
+        if operator.get_by_role("link", name="Adopt").count():
+            break
+        operator.reload()
+    operator.get_by_role("link", name="Adopt").first.click()
+    assert "SN-4711" in operator.get_by_role("region", name="What it said").inner_text()
+    if operator.get_by_role("link", name="Row in inventory.csv").count() == 0:  # files: it is written elsewhere
+        assert f"{name},SN-4711" in operator.get_by_role("region", name="Row", exact=True).inner_text()
+        return
+    operator.get_by_role("link", name="Row in inventory.csv").click()
+    text = operator.locator("textarea").input_value()
+    assert text.rstrip("\n").endswith(f",{name},SN-4711,,,,")
+    operator.get_by_role("button", name="Save").click()
+    operator.goto("/console/machines?q=5e0053ee")
+    assert operator.locator("tbody").inner_text().endswith("inventory")

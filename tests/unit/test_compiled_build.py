@@ -1,0 +1,83 @@
+"""The compiled build: what is compiled, when mypy is needed, and that the modules can be compiled at all.
+
+That the compiled modules behave alike is tested by running the other tests with them: scripts/test --compiled.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import answerd
+from tests.unit.test_packaging import DECLARED
+
+CHECKOUT = Path(__file__).parents[2]
+SETUP = ast.parse((CHECKOUT / "setup.py").read_text("utf-8"))
+COMPILED: list[str] = next(
+    ast.literal_eval(node.value)
+    for node in SETUP.body
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "COMPILED"
+)
+MODULES = {path.removesuffix(".py").replace("/", ".") for path in COMPILED}
+
+
+def needed_for_a_wheel(**environ: str) -> set[str]:
+    """What the backend's hook for a wheel asks for, as pip would call it, with setup.py left out."""
+    code = (
+        "import answerd_build as one; one.build_meta.get_requires_for_build_wheel = lambda settings: [];"
+        "print(*one.get_requires_for_build_wheel(), sep='\\n')"
+    )
+    path = str(CHECKOUT / "backend")
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONPATH": path, **environ}, capture_output=True, text=True, check=True
+    )
+    return set(ran.stdout.split())
+
+
+@pytest.mark.parametrize("path", COMPILED)
+def test_what_is_compiled_is_there(path: str) -> None:
+    assert (CHECKOUT / path).is_file()
+
+
+def test_no_interpreted_class_extends_a_compiled_one() -> None:
+    names = [found.name for found in pkgutil.walk_packages(answerd.__path__, "answerd.")]
+    found = [
+        f"{name}.{value.__name__} extends {base.__module__}.{base.__name__}"
+        for name in names
+        if name not in MODULES and name != "answerd.__main__"
+        for value in vars(importlib.import_module(name)).values()
+        if isinstance(value, type) and value.__module__ == name
+        for base in value.__bases__
+        if base.__module__ in MODULES
+        and not getattr(base, "_is_protocol", False)
+        and not issubclass(base, BaseException)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_no_compiled_class_extends_a_builtin_container(module: str) -> None:
+    found = [
+        value.__name__
+        for value in vars(importlib.import_module(module)).values()
+        if isinstance(value, type)
+        and value.__module__ == module
+        and {str, bytes, list, dict, set} & set(value.__bases__)
+    ]
+    assert found == []
+
+
+@pytest.mark.skipif(importlib.util.find_spec("setuptools") is None, reason="the backend extends setuptools")
+def test_only_a_compiled_wheel_needs_mypy() -> None:
+    mypy = next(str(one) for one in DECLARED["test"] if one.name == "mypy")
+    assert needed_for_a_wheel() == set()
+    assert needed_for_a_wheel(ANSWERD_COMPILE="0") == set()
+    (needed,) = needed_for_a_wheel(ANSWERD_COMPILE="1")
+    assert sorted(needed.removeprefix("mypy").split(",")) == sorted(mypy.removeprefix("mypy").split(","))
