@@ -6,6 +6,8 @@ connections are accepted or counted; its listener keeps the deadlines. The bytes
 A connection waits as a watcher on its socket and a buffer. It reads the request, runs the app, sends the response, and
 lingers where the client may still be sending: closing a socket with unread bytes resets the connection and loses the
 response. So the sending side is closed first and what arrives is thrown away, for a bounded time and amount.
+
+More than 400 lines, because the stages of a connection share its state, and a second object costs memory for each.
 """
 
 from __future__ import annotations

@@ -26,14 +26,9 @@ from answerd.store import Store
 class ConsoleParts:
     """The parts of a running service. ``guard`` is None for a store of files.
 
-<<<<<<< HEAD
     ``problems`` returns those of the set in force. ``config`` returns the settings, which a signal may have changed.
-    ``api`` is the admin API, and ``api_gate`` its gate.
-=======
-    ``problems`` gives those of the set in force. ``config`` gives the settings, which a signal may have changed.
-    ``api`` is the admin API, and ``api_gate`` its gate. ``installs`` is None where there is no place for states;
+    ``api`` is the admin API, and ``api_gate`` its gate. ``installs`` is None where the service keeps no states;
     ``feed`` has the last requests of all workers.
->>>>>>> main
     """
 
     config: Callable[[], Config]

@@ -155,11 +155,9 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
     console_address = None if config.shares_console else config.console
     console_socket = _one(given.get(systemd.CONSOLE), "SERVICE_CONSOLE_ADDR", console_address)
     metrics_socket = _one(given.get(systemd.METRICS), "SERVICE_METRICS_ADDR", config.metrics)
-    if descriptors.warning:
-        log.service(f"warning: {descriptors.warning}")
     secrets = SecretFiles(config.secrets_dir)
-    exposure = _exposure(config, sockets[0])
-    for warning in (*config.warnings, *exposure, *loader.store.warnings(), *state_warnings, *secrets.warnings()):
+    warnings = (descriptors.warning, *config.warnings, *_exposure(config, sockets[0]), *loader.store.warnings())
+    for warning in filter(None, (*warnings, *state_warnings, *secrets.warnings())):
         log.service(f"warning: {warning}")
     for problem in secrets.problems():
         log.service(f"problem: {problem}")

@@ -41,6 +41,7 @@ def test_an_index_brought_up_to_date_equals_one_made_anew(
     with (
         mock.patch("answerd.answers.problems.MOST_GROUPS", most_groups),
         mock.patch("answerd.answers.catalogue.MOST_GROUPS", most_groups),
+        mock.patch("answerd.answers.problem_sentences.MOST_GROUPS", most_groups),
     ):
         check_against_one_made_anew(steps, told)
 
