@@ -29,6 +29,7 @@ from answerd.server.admin.responses import JSON, error_response, json_bytes, jso
 from answerd.server.admin.routes import Handlers, Route
 from answerd.server.bearer import FAILURES, FailureBlock, is_guess
 from answerd.server.bottle_locals import hold_in_context
+from answerd.server.event_streams import EventStreams
 from answerd.server.exchange import Exchange, exchange_of
 from answerd.server.http_parser import HttpRequest
 from answerd.server.installs import LiveInstalls
@@ -92,9 +93,10 @@ def make_admin_app(
     sources: Sources = NO_SOURCES,
     installs: LiveInstalls | None = None,
     exposition: Callable[[], bytes] = bytes,
+    events: EventStreams | None = None,
 ) -> bottle.Bottle:
     """Return the application. ``log`` takes a line about the service; ``sources`` fill answers beside the facts.
-    ``installs`` are the states of installs, None where there is no place for them."""
+    ``installs`` are the states of installs, None where there is no place for them; ``events`` serve ``/events``."""
     hold_in_context()
     app = bottle.Bottle()
     app.catchall = False
@@ -110,7 +112,7 @@ def make_admin_app(
         Changes(guard),
         Answers(guard, sources),
         *(() if installs is None else (Installs(installs, guard.follower.current),)),
-        Observation(exposition),
+        Observation(exposition, events),
     )
     for group in groups:
         for route in group.routes():

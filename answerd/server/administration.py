@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import cast
 from wsgiref.types import WSGIApplication
 
+from answerd.errors import StatesUnknown
+from answerd.installs.states import State
 from answerd.server import admin_app
 from answerd.server.admin.routes import DOCUMENT_LIMIT
 from answerd.server.admin_app import make_admin_app
@@ -19,6 +21,7 @@ from answerd.server.admission import Admission
 from answerd.server.answer_set import AnswerSet, CooperativeYield
 from answerd.server.bearer import FailureBlock
 from answerd.server.console_parts import ConsoleParts
+from answerd.server.event_streams import EventStreams
 from answerd.server.exposition import Exposition
 from answerd.server.http_parser import LargerBody
 from answerd.server.installs import LiveInstalls
@@ -72,6 +75,7 @@ class Administration:
             exposition=self._exposition(),
             sources=service.sources,
             installs=self._installs,
+            events=EventStreams(service.feed, self._installs),
         )
         app: WSGIApplication = api
         gate = admin_app.make_gate(api, service.admin_tokens, block)
@@ -116,7 +120,15 @@ class Administration:
         def expiry() -> float | None:
             return service.certificate.expiry if service.certificate is not None else None
 
-        return Exposition(service.counters, service.admission, self._answers, service.config.workers, expiry)
+        return Exposition(
+            service.counters, service.admission, self._answers, service.config.workers, expiry, installs=self._states
+        )
+
+    def _states(self) -> Mapping[State, int] | None:
+        try:
+            return self._installs.current().by_state if self._installs is not None else None
+        except StatesUnknown:
+            return None
 
     def _metrics(self, listening: socket.socket) -> Listener:
         return Listener(

@@ -31,7 +31,7 @@ from answerd.server.exchange import Exchange, exchange_of
 from answerd.server.http_parser import HttpRequest
 from answerd.server.installs import LiveInstalls
 from answerd.server.long_work import TooLate, waiting_client
-from answerd.server.metrics import PROBE
+from answerd.server.metrics import PROBE, REPORT
 from answerd.server.probes import Readiness, is_probe, probe
 from answerd.server.report_app import is_report, refusal_of_report, take_report
 from answerd.server.statuses import (
@@ -137,6 +137,7 @@ def _report(exchange: Exchange, installs: LiveInstalls) -> bytes:
     exchange.outcome = reply.outcome
     if reply.status >= FIRST_PROBLEM:
         return _refuse(exchange, reply.status, reply.outcome)
+    exchange.extension, exchange.kind = reply.word, REPORT
     bottle.response.content_type = PLAIN_TEXT
     return reply.text.encode()
 

@@ -97,6 +97,13 @@ class Channel:
             self._unsent = memoryview(self._encrypted(piece, is_last=not rest))
             self._plaintext = rest or None
 
+    def _send_more(self, data: bytes) -> bool:
+        """Send what the socket takes of what is unsent and of this; whether that was all. Raises OSError."""
+        if self._tls is not None:
+            data = self._encrypted(data, is_last=False)
+        self._unsent = memoryview(data if self._unsent is None else bytes(self._unsent) + data)
+        return self._push()
+
     def _encrypted(self, plaintext: bytes | memoryview, *, is_last: bool) -> bytes:
         tls = self._tls
         if tls is None:  # pragma: no cover: called under TLS only

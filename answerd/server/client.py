@@ -22,6 +22,18 @@ class Client(Protocol):
         """Return whether it has closed its connection. A client that has only finished sending looks the same."""
 
 
+class Sink(Protocol):
+    """A connection that an app has taken over, to go on sending after its response's head."""
+
+    closed: bool
+
+    def push(self, data: bytes, /) -> bool:
+        """Send more, and return at once; False where the connection has ended. A client that does not read is cut."""
+
+    def close(self) -> None:
+        """End the connection."""
+
+
 @dataclass(frozen=True, slots=True)
 class PatientClient:
     """A client that waits as long as it takes."""

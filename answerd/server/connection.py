@@ -1,6 +1,7 @@
 """One connection: from its accept over one request and one response to its close.
 
-Knows when a greenlet is needed (only while an app runs) and how a response is made to arrive. Must not know how
+Knows when a greenlet is needed (only while an app runs), how a response is made to arrive, and how an app goes on
+sending after it (`answerd.server.exchange.Exchange.takeover`). Must not know how
 connections are accepted or counted; its listener keeps the deadlines. The bytes are `channel.py`.
 
 A connection waits as a watcher on its socket and a buffer. It reads the request, runs the app, sends the response, and
@@ -15,10 +16,12 @@ from __future__ import annotations
 import ssl
 from _socket import MSG_DONTWAIT, SHUT_WR
 from _socket import socket as Socket
+from collections.abc import Callable
 from time import monotonic
 from typing import Any, Protocol
 
 from answerd.server.channel import READ, SMALL_ANSWER, WRITE, Channel
+from answerd.server.client import Sink
 from answerd.server.exchange import Exchange
 from answerd.server.header_block import BadRequest
 from answerd.server.http_parser import HttpRequest, Progress, RequestReader
@@ -27,10 +30,11 @@ from answerd.server.peer import forwarded_for, peer_address, with_port
 from answerd.server.request_log import describe_error, without_token
 from answerd.server.serving import Serving
 from answerd.server.statuses import INTERNAL_ERROR
-from answerd.server.wsgi import Response, environ_of, respond
+from answerd.server.wsgi import Response, environ_of, respond, without_length
 
 READ_SIZE = 65_536
 UNCOUNTED_BODY = 8_192  # bytes of a body that came with its header; real ones have up to 4 KB
+STREAM_BACKLOG = 262_144  # bytes of a stream that wait for its client; one that lags further is cut
 _TO_RESPOND_SECONDS = 1.0  # before the deadline, an app stops waiting
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -57,6 +61,9 @@ class Host(Protocol):
     def linger(self, connection: Connection) -> None:
         """Keep a connection that has been answered, to listen to its client."""
 
+    def stream(self, connection: Connection) -> None:
+        """Keep a connection that an app goes on sending on: it has no deadline."""
+
     def forget(self, connection: Connection) -> None:
         """Forget a connection that is being closed."""
 
@@ -72,7 +79,7 @@ class Connection(Channel):
 
     __slots__ = (
         "_address", "_answering", "_body_size", "_discarded", "_host", "_is_late", "_outcome", "_reader", "_response",
-        "_serving", "_shedding", "answer_held", "body_held", "closed", "deadline", "has_permit",
+        "_serving", "_shedding", "_takeover", "answer_held", "body_held", "closed", "deadline", "has_permit",
     )  # fmt: skip
 
     def __init__(self, host: Host, serving: Serving, socket: Socket, address: tuple[Any, ...], deadline: float) -> None:
@@ -90,6 +97,7 @@ class Connection(Channel):
         self._response: Response | None = None
         self._answering = self._is_late = False  # the app runs; the deadline came while it ran
         self._shedding = False  # it only gets a 503
+        self._takeover: Callable[[Sink], object] | None = None
         self._outcome = ""
         self._body_size = self._discarded = 0
 
@@ -247,6 +255,8 @@ class Connection(Channel):
             self._host.memory.release_body(self)
         if not self.closed and not self._is_late:  # aborted while the app ran
             self._outcome = outcome
+            if exchange.takeover is not None:
+                self._takeover, response = exchange.takeover, without_length(response)
             self._response = response
             self._host.answered(self)
 
@@ -275,7 +285,10 @@ class Connection(Channel):
         # Release the permit before the client can know that it was answered: its next connection could get a 503.
         held = host.release_permit(self)
         try:
-            is_sent = self._start_sending(response.head, body)
+            if self._takeover is not None and self._tls is not None:  # the TLS connection goes on, too
+                is_sent = self._send_more(response.head)
+            else:
+                is_sent = self._start_sending(response.head, body)
         except OSError:
             self.cut("the client went away")
             return
@@ -304,6 +317,9 @@ class Connection(Channel):
         response = self._response
         if response is not None and not self._shedding:
             self._log(response.status, self._outcome, len(response.body))
+        if self._takeover is not None and not self._shedding:
+            self._begin_stream(self._takeover)
+            return
         # Under TLS the client still sends its close notification.
         reader = self._reader
         is_read = reader is not None and not reader.sent_more and self._tls is None and not self._has_unread()
@@ -322,13 +338,51 @@ class Connection(Channel):
         peer = with_port(self._peer(request), self._address[1])
         log.request(peer, method, target, body=body, status=status, outcome=outcome, sent=sent)
         if feed is not None:
-            feed.add(peer, method, target, status, outcome)
+            feed.add(peer, method, target, status, outcome, body=body, sent=sent)
 
     def _peer(self, request: HttpRequest | None) -> str:
         """Return the address that counts; without a header to read, the connection's own."""
         trusted = self._serving.trusted_proxies
         forwarded = forwarded_for(request.headers) if trusted and request is not None else ()
         return peer_address(self._address[0], forwarded, trusted)
+
+    # --- going on after the response -------------------------------------------------------------------------------
+
+    def _begin_stream(self, takeover: Callable[[Sink], object]) -> None:
+        self._host.reacquire_permit(self)
+        self._host.stream(self)
+        if not self.closed:
+            self._watch(READ, self._moved)
+            takeover(self)
+
+    def push(self, data: bytes) -> bool:
+        """Send more of what an app goes on sending. A client that does not read is cut; False where it has ended."""
+        if self.closed:
+            return False
+        try:
+            is_sent = self._send_more(data)
+        except OSError:
+            self.close()
+            return False
+        if self._bytes_unsent() > STREAM_BACKLOG:
+            self.cut("the client does not read what it asked for")
+            return False
+        self._watch(READ if is_sent else READ | WRITE, self._moved)
+        return True
+
+    def _moved(self) -> None:
+        """The client of a stream reads on, sends what nobody asked for, or has gone."""
+        try:
+            if self._discard() == 0:
+                self.close()
+                return
+        except BlockingIOError:
+            pass
+        try:
+            if self._unsent is not None and self._push():
+                self._watch(READ, self._moved)
+        except OSError:
+            self.close()
 
     # --- the end ---------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ SILENT_SECONDS = 1.0  # that a connection without a byte is still waited for whi
 
 
 class Deadlines:
-    """The open connections of one listener: those in flight, and those that linger after their response."""
+    """The open connections of one listener: those in flight, those that linger after their response, and streams."""
 
     def __init__(self, loop: Any, limits: Limits, housekeep: Callable[[float], bool]) -> None:
         """``housekeep`` is called with the time in every sweep; sweeps go on as long as it returns True."""
@@ -29,6 +29,7 @@ class Deadlines:
         self._sweeper: Any = None
         self.in_flight: dict[Connection, None] = {}  # in order of their deadlines
         self.lingering: dict[Connection, None] = {}
+        self.streams: dict[Connection, None] = {}  # without a deadline
         self.is_draining = False
 
     def watch(self) -> None:
@@ -52,6 +53,19 @@ class Deadlines:
             self.close_oldest_lingering()
         self.lingering[connection] = None
 
+    def stream(self, connection: Connection) -> None:
+        """Move a connection to those without a deadline; while draining, close it."""
+        self.remove(connection)
+        if self.is_draining:
+            connection.close()
+        else:
+            self.streams[connection] = None
+
+    def end_streams(self) -> None:
+        """Close the connections without a deadline: their clients come back to whoever answers then."""
+        for connection in list(self.streams):
+            connection.close()
+
     def close_oldest_lingering(self) -> bool:
         """Close the oldest connection that lingers; return False where there is none."""
         oldest = next(iter(self.lingering), None)
@@ -63,6 +77,7 @@ class Deadlines:
         """Forget a connection that is being closed."""
         self.in_flight.pop(connection, None)
         self.lingering.pop(connection, None)
+        self.streams.pop(connection, None)
 
     def cut_all(self, reason: str) -> int:
         """Close every connection; return how many there were."""

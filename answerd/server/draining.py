@@ -33,6 +33,7 @@ class Draining:
         not sent a byte is waited for `answerd.server.deadlines.SILENT_SECONDS`.
         """
         self.has_begun = self._deadlines.is_draining = True
+        self._deadlines.end_streams()
         self._acceptor.end()
         last = self._loop.timer(HANDSHAKE_SECONDS)
         last.start(self._take_last)

@@ -125,7 +125,7 @@ class LiveInstalls:
         self.rules = shared.rules
         self.key = store.key
         self.shared = shared
-        self.on_change: list[Callable[[Sequence[Remembered]], None]] = []
+        self.on_change: list[Callable[[Remembered], None]] = []
         self._commits = shared.commits
         self._log = log
         self._memory = Memory()
@@ -210,7 +210,23 @@ class LiveInstalls:
         before = self._memory.by_name.get(name)
         applied = apply(before, self._memory.forgotten.get(name, 0), entry.happened, self.rules)
         if applied.after is not None and applied.after is not before:
-            self._memory.put(applied.after)
+            self._put(applied.after)
+
+    def _put(self, remembered: Remembered) -> None:
+        """Have a record count, and tell those who want to know that its state has changed."""
+        before = self._memory.by_name.get(identity(remembered.record.name)) if self.on_change else None
+        self._memory.put(remembered)
+        if self.on_change and (before is None or before.record.state is not remembered.record.state):
+            for listen in self.on_change:
+                listen(remembered)
+
+    def _forget(self, name: str, attempt: int) -> None:
+        """Have a record count no more; its machine is new."""
+        before = self._memory.by_name.get(name)
+        self._memory.forget(name, attempt)
+        if before is not None:
+            for listen in self.on_change:
+                listen(Remembered(self._memory.new(before.record.name), before.identities))
 
     def _enqueue(self, waiting: _Waiting) -> None:
         if len(self._queue) >= MOST_WAITING:
@@ -245,12 +261,10 @@ class LiveInstalls:
     def _take(self, changes: Changes) -> None:
         if not changes.whole:
             for name, attempt in changes.forgotten.items():
-                self._memory.forget(name, attempt)
+                self._forget(name, attempt)
             for remembered in changes.remembered:
-                self._memory.put(remembered)
+                self._put(remembered)
             self._replay({identity(one.record.name) for one in changes.remembered} | changes.forgotten.keys())
-            for listen in self.on_change:
-                listen(changes.remembered)
         self._revision = changes.revision
 
     def _replay(self, names: set[str] | None) -> None:

@@ -204,6 +204,10 @@ class Listener:
         """Keep a connection that has been answered, to listen to its client."""
         self.deadlines.linger(connection)
 
+    def stream(self, connection: Connection) -> None:
+        """Keep a connection that an app goes on sending on: it has no deadline, and ends when the listener drains."""
+        self.deadlines.stream(connection)
+
     def forget(self, connection: Connection) -> None:
         """Forget a connection that is being closed."""
         self.release_permit(connection)

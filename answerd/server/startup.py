@@ -184,7 +184,7 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
     )
     if states is not None:
         service.installs = SharedInstalls(states, config)
-    if config.console is not None:
+    if has_admin:
         service.feed = RequestFeed(config.workers + 1)  # the last is the interim worker's
     service.say_fingerprint()
     return service

@@ -201,7 +201,7 @@ class WriteGuard:
         where the write had to wait until ``client`` must have its response, or is gone. It is not made then."""
         raw = RawDocument(key, text)
         if key.kind is not Kind.INVENTORY:  # an inventory is read once, with the others of the set
-            self._refuse_faulty(Document(raw))
+            self._refuse_faulty(Document(raw, has_states=self.follower.loader.catalogue.has_states))
 
         def check(transaction: Transaction) -> None:
             found = self.run(transaction.find, key)

@@ -178,6 +178,12 @@ def respond(application: WSGIApplication, environ: dict[str, Any]) -> Response:
     return Response(int(started.status[:3]), head, b"" if head_only else body)
 
 
+def without_length(response: Response) -> Response:
+    """Return the head of a response whose body an app goes on sending until the connection ends."""
+    head = response.head[: response.head.rindex(b"Content-Length: ")] + b"Connection: close\r\n\r\n"
+    return Response(response.status, head, b"")
+
+
 def reason_line(reason: str) -> str:
     """Return the line that says why there is no answer: lines joined, control characters escaped, and cut, so that it
     has at most `MAX_REASON` characters with its line end (not included here)."""

@@ -9,6 +9,8 @@ import pytest
 from answerd import captures, errors, identity
 from answerd.answers import problem_sentences
 from answerd.formats import family, filters, template, xml_tree, yaml_reading
+from answerd.inventory import records
+from answerd.inventory import rows as inventory_rows
 from answerd.server import capture, request_log
 from answerd.server.admin import change_body, routes
 from answerd.store import reading, secret_files
@@ -25,6 +27,9 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ("document through the admin API", f"{routes.DOCUMENT_LIMIT:,} bytes"),
         ("inventory through the admin API", f"{routes.INVENTORY_LIMIT:,} bytes"),
         ("problems of one inventory's rows that are listed", f"{errors.MOST_PROBLEMS} rows"),
+        ("a row of an inventory", f"{records.LONGEST_ROW:,} characters"),
+        ("columns of an inventory", f"{records.MOST_COLUMNS:,} columns"),
+        ("addresses of one `mac` cell", f"{inventory_rows.MOST_ADDRESSES:,} addresses"),
         ("body of `POST /apply`", f"{change_body.BODY_LIMIT:,} bytes"),
         ("identifier", f"{identity.IDENTIFIER_LENGTH} characters"),
         ("nesting (TOML, YAML, JSON, XML)", f"{family.DEEPEST} levels"),
@@ -58,4 +63,4 @@ def test_a_limit_is_that_of_the_code(what: str, limit: str) -> None:
 
 
 def test_every_row_is_tested() -> None:
-    assert len(TABLE) - 1 == 24, "the heads of the tables are alike: 'what'"
+    assert len(TABLE) - 1 == 27, "the heads of the tables are alike: 'what'"
