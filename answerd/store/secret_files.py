@@ -2,6 +2,8 @@
 
 Knows names, sizes, times and bytes. What fills an answer asks `SecretFiles.secret`, which opens nothing; `look` finds
 out what changed, in a thread. A value is never part of a message.
+
+More than 400 lines, because a look and what it puts in force check the same links, modes and limits.
 """
 
 from __future__ import annotations

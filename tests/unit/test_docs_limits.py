@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from answerd import captures, errors, identity
-from answerd.answers import catalogue
+from answerd.answers import problem_sentences
 from answerd.formats import family, filters, template, xml_tree, yaml_reading
 from answerd.inventory import records
 from answerd.inventory import rows as inventory_rows
@@ -36,7 +36,10 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ("what the aliases of a YAML document stand for, together", f"{yaml_reading.MOST_ALIASED:,} nodes"),
         ("`%TAG` directives of a YAML document", f"{yaml_reading.MOST_TAG_DIRECTIVES} directives"),
         ("attributes that a doctype declares", f"{xml_tree.MOST_DECLARED} attributes"),
-        ("groups of one answer: the group that applies and those that it extends", f"{catalogue.MOST_GROUPS} groups"),
+        (
+            "groups of one answer: the group that applies and those that it extends",
+            f"{problem_sentences.MOST_GROUPS} groups",
+        ),
         ("filters of a placeholder", f"{template.MOST_FILTERS} filters"),
         ("a secret", f"{secret_files.LARGEST_SECRET:,} bytes"),
         ("text that the filter `slug` makes", f"{len(filters.FILTERS['slug']('x' * 999))} characters"),
