@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from wsgiref.types import WSGIApplication
 
 from answerd import __version__
+from answerd.answers.assumed import assumed_gates
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import Sources
 from answerd.check import check
@@ -34,11 +36,14 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
     sessions = Sessions(time.monotonic, parts.tokens)
     access = Access(sessions, parts.block, frozenset(config.console_hosts), parts.log)
     captures = Path(config.capture_dir) if config.capture_dir else None
+    sources = parts.sources
+    if parts.installs is not None:  # what is shown here is given to no machine: every machine counts as armed
+        sources = replace(sources, gates=assumed_gates(parts.installs.shared.own_url, now=parts.installs.now()))
     backend = Backend(
         catalogue=parts.follower.current,
         problems=parts.problems,
-        sources=parts.sources,
-        check=_Checked(parts.follower.current, parts.sources),
+        sources=sources,
+        check=_Checked(parts.follower.current, sources),
         store=parts.store.described,
         version=f"answerd {__version__}",
         settings=[(name, value, SETTINGS_BY_NAME[name].meaning) for name, value, _ in describe(config)],

@@ -58,6 +58,9 @@ def test_fifty_machines_are_watched_to_their_end(operator: Page, installing: Lab
     assert operator.locator("tbody a").first.inner_text() == NODES[-1]
     operator.get_by_role("link", name=NODES[-1]).click()
     assert "no disk" in operator.get_by_role("region", name="History").inner_text()
+    answer = operator.locator(".answer").inner_text()  # as an armed machine would get it; the URL is worth nothing
+    assert "/report/" in answer
+    assert token not in answer
 
 
 def test_machines_are_armed_disarmed_and_forgotten(operator: Page) -> None:
