@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
-@pytest.fixture(scope="module", params=["sqlite", "files"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "installing" in metafunc.fixturenames:
+        stores = ["sqlite", "files"] if metafunc.config.getoption("--thorough", default=False) else ["files"]
+        metafunc.parametrize("installing", stores, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
 def installing(
     browser: Browser, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Lab]:
