@@ -13,6 +13,7 @@ Groups (all of them when none is named):
   load       load time, reload after one change, memory, idling, in both stores
   workers    two workers against one by CPU time
   write      PUT through the admin API, small and large set
+  nodes      a node on PostgreSQL: answers against SQLite, changes, loading, catching up; needs PostgreSQL
   publish    measures nothing: writes the figures of the JSON file into docs/performance.md, draws docs/performance.svg
 
 Options:
@@ -41,7 +42,7 @@ from typing import Any
 
 from docopt import docopt
 
-from loadtest.bench import inventory, loading, report, storm, throughput, writing
+from loadtest.bench import inventory, loading, nodes, report, storm, throughput, writing
 from loadtest.bench.against import against
 from loadtest.bench.figures import FULL, QUICK, Effort, Figure
 from loadtest.bench.load import WrongAnswers, generator_name
@@ -57,6 +58,7 @@ GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
     "load": loading.load,
     "workers": throughput.workers,
     "write": writing.write,
+    "nodes": nodes.nodes,
 }
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
