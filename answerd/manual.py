@@ -37,6 +37,9 @@ def files() -> Mapping[str, str]:
 
 def main(checkout: str) -> int:
     """Write the files below a checkout."""
+    if not (Path(checkout) / "setup.py").is_file():
+        print(f"{checkout} is no checkout of answerd", file=sys.stderr)
+        return 2
     for name, text in files().items():
         path = Path(checkout) / name
         path.parent.mkdir(parents=True, exist_ok=True)

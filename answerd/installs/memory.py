@@ -6,6 +6,7 @@ decided here changes it at once, before it is written down.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -78,6 +79,7 @@ class Memory:
         machine without a record begins with, its name apart; without it that is a new one."""
         self._assumed = assumed
         self.by_name: dict[str, Remembered] = {}
+        self.by_state: Counter[State] = Counter()
         self._by_identity: dict[str, tuple[str, ...]] = {}
         self.forgotten: dict[str, int] = dict(forgotten or {})
         for one in remembered:
@@ -91,6 +93,9 @@ class Memory:
         name = identity(remembered.record.name)
         before = self.by_name.get(name)
         self.by_name[name] = remembered
+        self.by_state[remembered.record.state] += 1
+        if before:
+            self.by_state[before.record.state] -= 1
         gone = before.identities.keys() - remembered.identities.keys() if before else ()
         for one in gone:
             self._drop(one, name)
@@ -103,6 +108,8 @@ class Memory:
         """Remove the record of a name's identity, whose last attempt was ``attempt``."""
         self.forgotten[name] = attempt
         before = self.by_name.pop(name, None)
+        if before:
+            self.by_state[before.record.state] -= 1
         for one in before.identities if before else ():
             self._drop(one, name)
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import cast
 from wsgiref.types import WSGIApplication
 
+from answerd.errors import StatesUnknown
+from answerd.installs.states import State
 from answerd.server import admin_app
 from answerd.server.admin.routes import DOCUMENT_LIMIT
 from answerd.server.admin_app import make_admin_app
@@ -19,6 +21,7 @@ from answerd.server.admission import Admission
 from answerd.server.answer_set import AnswerSet, CooperativeYield
 from answerd.server.bearer import FailureBlock
 from answerd.server.console_parts import ConsoleParts
+from answerd.server.event_streams import EventStreams
 from answerd.server.exposition import Exposition
 from answerd.server.http_parser import LargerBody
 from answerd.server.installs import LiveInstalls
@@ -32,14 +35,16 @@ from answerd.store import WritableStore
 from answerd.store.read_only import ReadOnlyStore
 
 ADMIN_ACCEPTS_AT_ONCE = 32
-"""No more than are read from at once: a connection that has sent its request is not idle when the next ones come."""
+"""Connections accepted at a time: a connection that has sent its request is not idle when the next connections
+arrive."""
 
 METRICS_CONNECTIONS = 32
 """Connections for metrics at a time: each scraper has one."""
 
 
 class Administration:
-    """What administers one service. ``guard`` is None where documents are files, which are changed by other means."""
+    """The parts of the administration of a service. ``guard`` is None where documents are files, which are changed by
+    other means."""
 
     def __init__(self, service: Service, answers: AnswerSet, installs: LiveInstalls | None = None) -> None:
         self._service = service
@@ -70,6 +75,7 @@ class Administration:
             exposition=self._exposition(),
             sources=service.sources,
             installs=self._installs,
+            events=EventStreams(service.feed, self._installs),
         )
         app: WSGIApplication = api
         gate = admin_app.make_gate(api, service.admin_tokens, block)
@@ -83,7 +89,7 @@ class Administration:
             yield self._listener(service.admin_socket, app, gate, admin_app.make_larger_body(api))
 
     def _reading_guard(self) -> WriteGuard:
-        """Return a guard of documents that can only be read."""
+        """Return a guard of documents that are read only."""
         follower = self._answers.follower
         return WriteGuard(ReadOnlyStore(self._service.loader.store, follower.current), follower)
 
@@ -114,7 +120,15 @@ class Administration:
         def expiry() -> float | None:
             return service.certificate.expiry if service.certificate is not None else None
 
-        return Exposition(service.counters, service.admission, self._answers, service.config.workers, expiry)
+        return Exposition(
+            service.counters, service.admission, self._answers, service.config.workers, expiry, installs=self._states
+        )
+
+    def _states(self) -> Mapping[State, int] | None:
+        try:
+            return self._installs.current().by_state if self._installs is not None else None
+        except StatesUnknown:
+            return None
 
     def _metrics(self, listening: socket.socket) -> Listener:
         return Listener(

@@ -1,11 +1,14 @@
 """One connection: from its accept over one request and one response to its close.
 
-Knows when a greenlet is needed (only while an app runs) and how a response is made to arrive. Must not know how
+Knows when a greenlet is needed (only while an app runs), how a response is made to arrive, and how an app goes on
+sending after it (`answerd.server.exchange.Exchange.takeover`). Must not know how
 connections are accepted or counted; its listener keeps the deadlines. The bytes are `channel.py`.
 
 A connection waits as a watcher on its socket and a buffer. It reads the request, runs the app, sends the response, and
 lingers where the client may still be sending: closing a socket with unread bytes resets the connection and loses the
 response. So the sending side is closed first and what arrives is thrown away, for a bounded time and amount.
+
+More than 400 lines, because the stages of a connection share its state, and a second object costs memory for each.
 """
 
 from __future__ import annotations
@@ -13,10 +16,12 @@ from __future__ import annotations
 import ssl
 from _socket import MSG_DONTWAIT, SHUT_WR
 from _socket import socket as Socket
+from collections.abc import Callable
 from time import monotonic
 from typing import Any, Protocol
 
 from answerd.server.channel import READ, SMALL_ANSWER, WRITE, Channel
+from answerd.server.client import Sink
 from answerd.server.exchange import Exchange
 from answerd.server.header_block import BadRequest
 from answerd.server.http_parser import HttpRequest, Progress, RequestReader
@@ -25,16 +30,17 @@ from answerd.server.peer import forwarded_for, peer_address, with_port
 from answerd.server.request_log import describe_error, without_token
 from answerd.server.serving import Serving
 from answerd.server.statuses import INTERNAL_ERROR
-from answerd.server.wsgi import Response, environ_of, respond
+from answerd.server.wsgi import Response, environ_of, respond, without_length
 
 READ_SIZE = 65_536
 UNCOUNTED_BODY = 8_192  # bytes of a body that came with its header; real ones have up to 4 KB
+STREAM_BACKLOG = 262_144  # bytes of a stream that wait for its client; one that lags further is cut
 _TO_RESPOND_SECONDS = 1.0  # before the deadline, an app stops waiting
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Host(Protocol):
-    """What a connection needs of the listener that it belongs to."""
+    """What a connection needs of its listener."""
 
     loop: Any
     memory: Memory
@@ -47,13 +53,16 @@ class Host(Protocol):
         """Call `Connection.send` soon: the response is there."""
 
     def release_permit(self, connection: Connection) -> bool:
-        """Let another connection have the place of this one; False if it held none."""
+        """Release the permit of a connection for another; return False if it had none."""
 
     def reacquire_permit(self, connection: Connection) -> None:
-        """Take the place again: the connection is not done yet after all."""
+        """Take the permit again: the connection is not finished yet."""
 
     def linger(self, connection: Connection) -> None:
         """Keep a connection that has been answered, to listen to its client."""
+
+    def stream(self, connection: Connection) -> None:
+        """Keep a connection that an app goes on sending on: it has no deadline."""
 
     def forget(self, connection: Connection) -> None:
         """Forget a connection that is being closed."""
@@ -70,7 +79,7 @@ class Connection(Channel):
 
     __slots__ = (
         "_address", "_answering", "_body_size", "_discarded", "_host", "_is_late", "_outcome", "_reader", "_response",
-        "_serving", "_shedding", "answer_held", "body_held", "closed", "deadline", "has_permit",
+        "_serving", "_shedding", "_takeover", "answer_held", "body_held", "closed", "deadline", "has_permit",
     )  # fmt: skip
 
     def __init__(self, host: Host, serving: Serving, socket: Socket, address: tuple[Any, ...], deadline: float) -> None:
@@ -88,12 +97,13 @@ class Connection(Channel):
         self._response: Response | None = None
         self._answering = self._is_late = False  # the app runs; the deadline came while it ran
         self._shedding = False  # it only gets a 503
+        self._takeover: Callable[[Sink], object] | None = None
         self._outcome = ""
         self._body_size = self._discarded = 0
 
     @property
     def waits_for_first_byte(self) -> bool:
-        """Whether the client has connected and said nothing."""
+        """Whether the client has connected and not sent a byte."""
         return self._reader is None and self._tls is None
 
     @property
@@ -108,9 +118,9 @@ class Connection(Channel):
         return self.deadline - min(_TO_RESPOND_SECONDS, self._serving.limits.timeout / 4)
 
     def is_gone(self) -> bool:
-        """Whether the client has closed its connection, as far as can be known without writing to it.
+        """Return whether the client has closed its connection, as far as can be known without writing to it.
 
-        A client that has only finished sending looks the same: ask this of one that has been waiting.
+        A client that has only finished sending looks the same: use this for a client that has been waiting.
         """
         return self.closed or self._is_late or self._is_closed_by_client()
 
@@ -161,7 +171,7 @@ class Connection(Channel):
             self._watch(READ, self.read)
 
     def _hold_complete_body(self, size: int) -> bool:
-        """Count a body; False if the memory is full, and its client has got a 503."""
+        """Count a body; return False if the memory is full, in which case a 503 has been sent."""
         if self._host.memory.hold_body(self, size):
             self._host.memory.keep_body(self, size)
             return True
@@ -201,7 +211,7 @@ class Connection(Channel):
             self._watch(READ, self.read)
 
     def _ended(self) -> None:
-        """The client sends nothing more."""
+        """Handle the end of what the client sends."""
         if self._reader is not None:
             try:
                 self._reader.end()
@@ -222,9 +232,9 @@ class Connection(Channel):
         self._send(self._serving.error(refusal.status, refusal.reason))
 
     def answer(self) -> None:
-        """Run the app; in a greenlet, where it may wait for whatever it needs."""
+        """Run the app; in a greenlet, where it may wait."""
         serving, reader = self._serving, self._reader
-        if reader is None or reader.request is None:  # cut off while it waited for its turn
+        if reader is None or reader.request is None:  # aborted while it waited for its turn
             return
         request = reader.request
         self._answering = True
@@ -243,8 +253,10 @@ class Connection(Channel):
         request.body, request.spooled = b"", None
         if self.body_held:
             self._host.memory.release_body(self)
-        if not self.closed and not self._is_late:  # cut off while the app ran
+        if not self.closed and not self._is_late:  # aborted while the app ran
             self._outcome = outcome
+            if exchange.takeover is not None:
+                self._takeover, response = exchange.takeover, without_length(response)
             self._response = response
             self._host.answered(self)
 
@@ -270,10 +282,13 @@ class Connection(Channel):
             self._send(self._serving.out_of_memory)
             return
         self._response = response
-        # The place is free before the client can know that it was answered, or it would come back to a 503.
+        # Release the permit before the client can know that it was answered: its next connection could get a 503.
         held = host.release_permit(self)
         try:
-            is_sent = self._start_sending(response.head, body)
+            if self._takeover is not None and self._tls is not None:  # the TLS connection goes on, too
+                is_sent = self._send_more(response.head)
+            else:
+                is_sent = self._start_sending(response.head, body)
         except OSError:
             self.cut("the client went away")
             return
@@ -302,7 +317,10 @@ class Connection(Channel):
         response = self._response
         if response is not None and not self._shedding:
             self._log(response.status, self._outcome, len(response.body))
-        # Under TLS the client still sends its own goodbye.
+        if self._takeover is not None and not self._shedding:
+            self._begin_stream(self._takeover)
+            return
+        # Under TLS the client still sends its close notification.
         reader = self._reader
         is_read = reader is not None and not reader.sent_more and self._tls is None and not self._has_unread()
         (self.close if is_read else self._linger)()
@@ -320,7 +338,7 @@ class Connection(Channel):
         peer = with_port(self._peer(request), self._address[1])
         log.request(peer, method, target, body=body, status=status, outcome=outcome, sent=sent)
         if feed is not None:
-            feed.add(peer, method, target, status, outcome)
+            feed.add(peer, method, target, status, outcome, body=body, sent=sent)
 
     def _peer(self, request: HttpRequest | None) -> str:
         """Return the address that counts; without a header to read, the connection's own."""
@@ -328,10 +346,48 @@ class Connection(Channel):
         forwarded = forwarded_for(request.headers) if trusted and request is not None else ()
         return peer_address(self._address[0], forwarded, trusted)
 
+    # --- going on after the response -------------------------------------------------------------------------------
+
+    def _begin_stream(self, takeover: Callable[[Sink], object]) -> None:
+        self._host.reacquire_permit(self)
+        self._host.stream(self)
+        if not self.closed:
+            self._watch(READ, self._moved)
+            takeover(self)
+
+    def push(self, data: bytes) -> bool:
+        """Send more of what an app goes on sending. A client that does not read is cut; False where it has ended."""
+        if self.closed:
+            return False
+        try:
+            is_sent = self._send_more(data)
+        except OSError:
+            self.close()
+            return False
+        if self._bytes_unsent() > STREAM_BACKLOG:
+            self.cut("the client does not read what it asked for")
+            return False
+        self._watch(READ if is_sent else READ | WRITE, self._moved)
+        return True
+
+    def _moved(self) -> None:
+        """The client of a stream reads on, sends what nobody asked for, or has gone."""
+        try:
+            if self._discard() == 0:
+                self.close()
+                return
+        except BlockingIOError:
+            pass
+        try:
+            if self._unsent is not None and self._push():
+                self._watch(READ, self._moved)
+        except OSError:
+            self.close()
+
     # --- the end ---------------------------------------------------------------------------------------------------
 
     def shed(self) -> None:
-        """Send a 503 at once and without a place; under TLS after the handshake."""
+        """Send a 503 at once and without a permit; under TLS after the handshake."""
         self._shedding = True
         if self._host.tls is None:
             self._send(self._serving.busy)
@@ -362,7 +418,7 @@ class Connection(Channel):
             self._watch(READ, self._drain)
 
     def overdue(self) -> None:
-        """Act on the deadline: a client that is slow is cut off; one whose app is slow gets a 500."""
+        """Handle the deadline: abort a slow client; send a 500 where the app is slow."""
         if not self._answering or self._is_late:
             self.cut("deadline")
             return
@@ -396,7 +452,7 @@ class Connection(Channel):
         self._host.forget(self)
         if self.answer_held is not None:
             self._host.memory.release_answer(self)
-        if self.body_held and not self._answering:  # else the app still has it
+        if self.body_held and not self._answering:  # else the app still uses it
             self._host.memory.release_body(self)
         self._close_channel()
         self._reader = self._response = None

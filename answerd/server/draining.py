@@ -13,7 +13,7 @@ from gevent.event import Event
 from answerd.server.accepting import Acceptor
 from answerd.server.deadlines import Deadlines
 
-HANDSHAKE_SECONDS = 0.05  # that handshakes which have begun get before the listening socket is closed
+HANDSHAKE_SECONDS = 0.05  # for handshakes in progress, before the listening socket is closed
 
 
 class Draining:
@@ -33,6 +33,7 @@ class Draining:
         not sent a byte is waited for `answerd.server.deadlines.SILENT_SECONDS`.
         """
         self.has_begun = self._deadlines.is_draining = True
+        self._deadlines.end_streams()
         self._acceptor.end()
         last = self._loop.timer(HANDSHAKE_SECONDS)
         last.start(self._take_last)

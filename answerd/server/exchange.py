@@ -5,11 +5,11 @@ An app finds it in its environ (`exchange_of`). Must not know WSGI's own keys, s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from answerd.server.client import Client
+from answerd.server.client import Client, Sink
 from answerd.server.http_parser import HttpRequest
 
 KEY = "answerd.exchange"
@@ -18,7 +18,7 @@ KEY = "answerd.exchange"
 
 @dataclass(slots=True)
 class Exchange:
-    """A request and its surroundings. An app reads all of it, and writes the last three.
+    """A request and its surroundings. An app reads all of it, and writes what follows ``client``.
 
     ``request`` holds the request as it was sent: its headers include those that no ``HTTP_`` key can hold; its body is
     empty where the app's gate did not want it. ``peer`` is the address the request came from
@@ -26,6 +26,8 @@ class Exchange:
     and ``kind``: the format of the answer and what answered, for the metrics (`answerd.server.metrics.OUTCOMES`).
     ``token_name``: the name of the token that it presented, where it has one, ``role`` what it may do
     (`answerd.server.roles.Role`). ``is_session``: it presented no token, but comes with a session of the console.
+    ``takeover``: what an app sets that goes on sending after its response: it is called with the connection once the
+    head is sent, whose body it is to send; the connection has no deadline from then on.
     """
 
     request: HttpRequest
@@ -37,6 +39,7 @@ class Exchange:
     token_name: str | None = None
     role: int = 0
     is_session: bool = False
+    takeover: Callable[[Sink], object] | None = None
 
 
 def exchange_of(environ: Mapping[str, Any]) -> Exchange:

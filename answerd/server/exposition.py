@@ -6,13 +6,14 @@ Knows where each number of the table in `answerd.server.metrics` comes from. Mus
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from answerd import __version__
 from answerd.answers.catalogue import Catalogue
+from answerd.installs.states import State
 from answerd.server import metrics
 from answerd.server.admission import Admission
 from answerd.server.answer_set import AnswerSet, CooperativeYield
@@ -36,13 +37,17 @@ class Exposition:
         answers: AnswerSet,
         workers: int,
         certificate_expiry: Callable[[], float | None],
+        *,
+        installs: Callable[[], Mapping[State, int] | None] = lambda: None,
     ) -> None:
-        """``certificate_expiry``: seconds since 1970, None without a certificate."""
+        """``certificate_expiry``: seconds since 1970, None without a certificate. ``installs``: how many machines there
+        are in each state, None where that is not known."""
         self._counters = counters
         self._admission = admission
         self._answers = answers
         self._workers = workers
         self._certificate_expiry = certificate_expiry
+        self._installs = installs
         self._census: tuple[Catalogue, Counter[tuple[str, ...]]] | None = None
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -108,6 +113,11 @@ class Exposition:
         if expiry is not None:
             yield (), expiry
 
+    def _installs_by_state(self) -> Iterator[Value]:
+        by_state = self._installs()
+        if by_state is not None:
+            yield from (((state.value,), float(by_state.get(state, 0))) for state in State if state is not State.NEW)
+
     def _one(self, number: float) -> Iterator[Value]:
         yield (), number
 
@@ -119,6 +129,7 @@ _GAUGES: dict[str, Callable[[Exposition], Iterator[Value]]] = {
     "answerd_documents": Exposition._documents,
     "answerd_problems": lambda its: its._one(its._counters.total("answerd_problems")),
     "answerd_set_age_seconds": lambda its: its._one(its._answers.follower.loader.store.age_seconds()),
+    "answerd_installs": Exposition._installs_by_state,
     "answerd_workers": lambda its: its._one(its._workers),
     "answerd_certificate_expiry_timestamp_seconds": Exposition._expiry,
     "answerd_info": lambda _: iter([((__version__,), 1.0)]),

@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from answerd.formats import FORMATS
 from answerd.identity import Kind
+from answerd.installs.states import State, Word
 from answerd.server.counters import Cell, Counters
 from answerd.server.statuses import (
     ADMIN_STATUSES,
@@ -38,7 +39,8 @@ ANSWERED: Final = ("machine", "group", "default", "side_file")
 """What answered: the top layer of the answer, or a made-up file of NoCloud."""
 
 PROBE: Final = "probe"
-OUTCOMES: Final = (*ANSWERED, PROBE, "unclaimed", "refused", "failed", "busy")
+REPORT: Final = "report"
+OUTCOMES: Final = (*ANSWERED, PROBE, REPORT, "unclaimed", "refused", "failed", "busy")
 BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds in seconds of the histogram."""
 
@@ -87,6 +89,18 @@ METRICS: Final = (
         "requests that were recorded, that came faster than they are written, and that could not be written",
         (("result", ("written", "lost", "failed")),),
     ),
+    Metric(
+        "answerd_installs",
+        "gauge",
+        "machines by the state of their install; absent without states",
+        (("state", tuple(state.value for state in State)),),
+    ),
+    Metric(
+        "answerd_reports_total",
+        "counter",
+        "reports of machines that were taken",
+        (("report", tuple(word.value for word in Word)),),
+    ),
     Metric("answerd_workers", "gauge", "processes that answer, as configured"),
     Metric("answerd_workers_replaced_total", "counter", "processes that died and were replaced"),
     Metric(
@@ -99,6 +113,7 @@ METRICS: Final = (
 
 REQUESTS: Final = "answerd_requests_total"
 SECONDS: Final = "answerd_request_seconds"
+REPORTS: Final = "answerd_reports_total"
 _SUM: Final = "sum of microseconds"
 
 
@@ -117,6 +132,7 @@ def request_cells() -> Iterator[Cell]:
         for outcome in ANSWERED:
             yield REQUESTS, str(OK), extension, outcome
     yield REQUESTS, str(OK), "", PROBE
+    yield REQUESTS, str(OK), "", REPORT
     yield REQUESTS, str(SERVICE_UNAVAILABLE), "", PROBE
     for status in sorted(ANSWER_STATUSES - {OK}):
         yield REQUESTS, str(status), "", outcome_of(status)
@@ -156,11 +172,14 @@ class RequestCounts:
         self._sum = counters.index[sum_cell()]
 
     def answered(self, status: int, extension: str, outcome: str, seconds: float) -> None:
-        """Count a response. ``extension`` and ``outcome`` are empty where there is no answer."""
+        """Count a response. ``extension`` and ``outcome`` are empty where there is no answer; of a report the
+        ``extension`` is what it said."""
         own = self._own
         cell = self._cells.get((status, extension, outcome))
         if cell is None:
-            cell = self._cells.get((status, "", outcome_of(status)))
+            if outcome == REPORT and extension:  # not of HEAD, which reports nothing
+                self._counters.add(REPORTS, extension)
+            cell = self._cells.get((status, "", outcome if outcome == REPORT else outcome_of(status)))
         if cell is not None:
             own[cell] += 1
         own[self._first_bucket + bisect_left(BUCKETS, seconds)] += 1

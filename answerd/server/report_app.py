@@ -29,11 +29,13 @@ _MOST_SEGMENTS = 3
 
 
 class Reply(NamedTuple):
-    """What a report gets: ``text`` is the whole body; ``outcome`` is for the log, the reason where it was refused."""
+    """What a report gets: ``text`` is the whole body; ``outcome`` is for the log, the reason where it was refused.
+    ``word`` is what was reported, for the metrics."""
 
     status: int
     text: str
     outcome: str
+    word: str = ""
 
 
 class _Path(NamedTuple):
@@ -78,7 +80,7 @@ def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> Repl
     except StoreError as error:
         return _refused(INTERNAL_ERROR, f"the report could not be stored: {error}")
     noted = "" if applied.outcome.counts else ", which changes nothing"
-    return Reply(OK, _DONE, f"reported {report.word} for {printable(speaker.name)}{noted}")
+    return Reply(OK, _DONE, f"reported {report.word} for {printable(speaker.name)}{noted}", report.word.value)
 
 
 def _refused(status: int, reason: str) -> Reply:

@@ -1,7 +1,7 @@
-"""The last requests of all workers, for the console: a ring of lines for each process, in memory that they share.
+"""The last requests of all workers, for the console and the event stream: a ring for each process, in shared memory.
 
-Each process writes its own ring and never waits; a reader copies what is there. Lines that nobody reads are
-overwritten, so a slow browser costs the workers nothing. Must not know who reads.
+Each process writes its own ring and never waits; a reader copies what is there. Lines that nobody has read are
+overwritten, so a slow reader costs the workers nothing, and learns how many it missed. Must not know who reads.
 """
 
 from __future__ import annotations
@@ -9,30 +9,37 @@ from __future__ import annotations
 import mmap
 import struct
 import time
-from typing import NamedTuple
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 import orjson
 
-from answerd.server.request_log import escape, without_token
+from answerd.server.request_log import MAX_JSON_OUTCOME, MAX_JSON_TARGET, escape, without_token
 
-LINES = 64
-"""Lines of one process that are kept."""
-
-SECONDS = 60
+SECONDS: Final = 60
 """Seconds for which requests are counted."""
 
-MOST_TEXT = 160
-"""Characters of a target and of an outcome that are kept: what a line of a page can show."""
+RING_BYTES: Final = 262_144
+"""Bytes of one process's ring: some 1,200 lines of a usual length."""
 
-_LINE_BYTES = 1_536
-_HEAD = struct.Struct("qdH")  # the line's number, or 0 while it is written; when; its bytes
+MOST_LINE_BYTES: Final = 8_192
+"""Bytes of one line; the target and the outcome of a longer one are cut."""
+
+MOST_CUT: Final = 160
+"""Characters that are left of a target and of an outcome whose line is too long."""
+
+_STATUS = struct.Struct("qqq")  # lines written; where the last one begins; bytes ever taken of the ring
+_LINE = struct.Struct("qqdq")  # its number; where the line before it begins; when; its bytes
 _COUNT = struct.Struct("qq")  # a second, and the requests in it
 _BUCKETS = SECONDS + 4
-_SLOT_BYTES = 8 + _BUCKETS * _COUNT.size + LINES * _LINE_BYTES
+_RING_AT = _STATUS.size + _BUCKETS * _COUNT.size
+_SLOT_BYTES = _RING_AT + RING_BYTES
 
 
 class FedLine(NamedTuple):
-    """One request at its end. ``at`` is in seconds since 1970; ``status`` is 0 where no response got through."""
+    """One request at its end. ``at`` is in seconds since 1970; ``status`` is 0 where no response got through; ``body``
+    and ``sent`` are bytes of the request's and of the response's body."""
 
     at: float
     peer: str
@@ -40,10 +47,12 @@ class FedLine(NamedTuple):
     target: str
     status: int
     outcome: str
+    body: int = 0
+    sent: int = 0
 
 
 class RequestFeed:
-    """The rings of all processes: some 100 KB for each. Made once, before forking."""
+    """The rings of all processes: 260 KB for each. Made once, before forking."""
 
     def __init__(self, slots: int) -> None:
         """The calling process writes slot 0 until `attach`."""
@@ -54,35 +63,57 @@ class RequestFeed:
     def attach(self, slot: int) -> None:
         """Write this slot from now on, and go on where its last process stopped."""
         self._start = slot * _SLOT_BYTES
-        (self._number,) = struct.unpack_from("q", self._memory, self._start)
+        self._number, self._last, self._taken = _STATUS.unpack_from(self._memory, self._start)
 
-    def add(self, peer: str, method: str, target: str, status: int | None, outcome: str) -> None:
-        """Note a request: 3 µs."""
-        memory, now = self._memory, time.time()
+    def add(
+        self, peer: str, method: str, target: str, status: int | None, outcome: str, *, body: int = 0, sent: int = 0
+    ) -> None:
+        """Note a request at its end: 4 µs. ``status`` is None where no response got through."""
+        memory, start, now = self._memory, self._start, time.time()
         second = int(now)
-        bucket = self._start + 8 + second % _BUCKETS * _COUNT.size
+        bucket = start + _STATUS.size + second % _BUCKETS * _COUNT.size
         counted, count = _COUNT.unpack_from(memory, bucket)
         _COUNT.pack_into(memory, bucket, second, count + 1 if counted == second else 1)
-        self._number = number = self._number + 1
-        target = escape(without_token(target))[:MOST_TEXT]
-        text = orjson.dumps((peer[:80], escape(method)[:40], target, status or 0, escape(outcome)[:MOST_TEXT]))
-        at = _line_at(self._start, number)
-        _HEAD.pack_into(memory, at, 0, now, 0)
-        memory[at + _HEAD.size : at + _HEAD.size + len(text)] = text
-        _HEAD.pack_into(memory, at, number, now, len(text))
-        struct.pack_into("q", memory, self._start, number)
+        target, outcome = escape(without_token(target))[:MAX_JSON_TARGET], escape(outcome)[:MAX_JSON_OUTCOME]
+        line = (peer[:80], escape(method)[:40], target, status or 0, outcome, body, sent)
+        text = orjson.dumps(line)
+        if len(text) > MOST_LINE_BYTES:
+            text = orjson.dumps((*line[:2], target[:MOST_CUT], line[3], outcome[:MOST_CUT], body, sent))
+        begin = self._taken
+        size = _LINE.size + len(text)
+        room = RING_BYTES - begin % RING_BYTES
+        if room < size:  # a line does not go round the end
+            begin += room
+        # Taken before it is written: a reader that finds its line in here afterwards knows that it may be torn.
+        _STATUS.pack_into(memory, start, self._number, self._last, begin + size)
+        at = start + _RING_AT + begin % RING_BYTES
+        _LINE.pack_into(memory, at, self._number + 1, self._last, now, len(text))
+        memory[at + _LINE.size : at + size] = text
+        self._number, self._last, self._taken = self._number + 1, begin, begin + size
+        _STATUS.pack_into(memory, start, self._number, begin, begin + size)
+
+    def numbers(self) -> list[int]:
+        """Return how many lines each process has written."""
+        return [_STATUS.unpack_from(self._memory, slot * _SLOT_BYTES)[0] for slot in range(self._slots)]
+
+    def since(self, seen: list[int], most: int) -> tuple[list[FedLine], list[int], int]:
+        """Return the requests after those that were ``seen`` (of `numbers`), in order of their time, at most ``most``
+        of each process; the numbers to ask with next; and how many are lost."""
+        found: list[FedLine] = []
+        numbers, lost = list(seen), 0
+        for slot, known in enumerate(seen):
+            new = list(self._latest(slot, known, most))
+            number = new[0][0] if new else known
+            numbers[slot] = number
+            lost += max(0, number - known - len(new))
+            found += [line for _, line in new]
+        found.sort(key=attrgetter("at"))
+        return found, numbers, lost
 
     def last(self, most: int) -> list[FedLine]:
         """Return the last requests of all processes, the latest first."""
-        found: list[FedLine] = []
-        for slot in range(self._slots):
-            start = slot * _SLOT_BYTES
-            (number,) = struct.unpack_from("q", self._memory, start)
-            for one in range(number, max(0, number - min(most, LINES - 1)), -1):
-                line = self._line(start, one)
-                if line is not None:
-                    found.append(line)
-        found.sort(key=lambda line: -line.at)
+        found = [line for slot in range(self._slots) for _, line in self._latest(slot, 0, most)]
+        found.sort(key=attrgetter("at"), reverse=True)
         return found[:most]
 
     def rate(self) -> list[int]:
@@ -91,25 +122,26 @@ class RequestFeed:
         counts = [0] * SECONDS
         for slot in range(self._slots):
             for bucket in range(_BUCKETS):
-                at = slot * _SLOT_BYTES + 8 + bucket * _COUNT.size
+                at = slot * _SLOT_BYTES + _STATUS.size + bucket * _COUNT.size
                 second, count = _COUNT.unpack_from(self._memory, at)
                 age = now - second
                 if 0 < age <= SECONDS:
                     counts[SECONDS - age] += count
         return counts
 
-    def _line(self, start: int, number: int) -> FedLine | None:
-        """The line of this number; None where it is being overwritten."""
-        at = _line_at(start, number)
-        before, when, length = _HEAD.unpack_from(self._memory, at)
-        text = self._memory[at + _HEAD.size : at + _HEAD.size + length]
-        if before != number or _HEAD.unpack_from(self._memory, at)[0] != number:
-            return None
-        try:
-            return FedLine(when, *orjson.loads(text))
-        except (orjson.JSONDecodeError, TypeError):
-            return None
-
-
-def _line_at(start: int, number: int) -> int:
-    return start + 8 + _BUCKETS * _COUNT.size + number % LINES * _LINE_BYTES
+    def _latest(self, slot: int, known: int, most: int) -> Iterator[tuple[int, FedLine]]:
+        """Yield the lines of a process above a number, the latest first, with their numbers."""
+        start = slot * _SLOT_BYTES
+        number, begin, _ = _STATUS.unpack_from(self._memory, start)
+        for expected in range(number, max(known, number - most), -1):
+            at = start + _RING_AT + begin % RING_BYTES
+            found, before, when, length = _LINE.unpack_from(self._memory, at)
+            text = self._memory[at + _LINE.size : at + _LINE.size + max(0, min(length, MOST_LINE_BYTES))]
+            taken = _STATUS.unpack_from(self._memory, start)[2]
+            if found != expected or begin < taken - RING_BYTES:  # overwritten by now
+                return
+            try:
+                yield found, FedLine(when, *orjson.loads(text))
+            except (orjson.JSONDecodeError, TypeError):
+                return
+            begin = before

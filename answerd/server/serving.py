@@ -85,7 +85,8 @@ class Serving:
     """What each connection of a listener is given.
 
     ``environ``: what is the same in the environ of every request. ``busy``, ``out_of_memory``: the responses of a
-    listener that is at its limit of connections, or of memory. ``feed``: where requests are noted for the console.
+    listener that is at its limit of connections, or of memory. ``feed``: where requests are noted for the console and
+    the events.
     """
 
     application: WSGIApplication

@@ -51,6 +51,20 @@ def _remember() -> bytes:
     return b"hello\n"
 
 
+def _stream(pieces: int) -> Callable[[Any], object]:
+    """Go on sending so many pieces of 64 KB."""
+    from gevent import sleep, spawn
+
+    def send(sink: Any) -> None:
+        for _ in range(pieces):
+            if not sink.push(b"x" * 65_536):
+                return
+            sleep(0.002)
+        sink.close()
+
+    return lambda sink: spawn(send, sink)
+
+
 _LOOKS: dict[str, Callable[[], bytes]] = {
     "/cycles": _cycles,
     "/remember": _remember,
@@ -92,6 +106,8 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
         body = str(resident_bytes(os.getpid())).encode()
     elif path in _LOOKS:
         body = _LOOKS[path]()
+    elif path == "/stream":
+        exchange.takeover, body = _stream(int(query)), b""
     elif path == "/echo":
         body = request.body
     else:

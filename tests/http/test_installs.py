@@ -8,7 +8,10 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+from prometheus_client.parser import text_string_to_metric_families
+
 from answerd.installs.tokens import fingerprint
+from tests.support.replies import exchange
 from tests.support.service import Service, run
 
 IPXE = "#!ipxe\n# answer: once\nkernel vmlinuz {{ report }}\n"
@@ -26,6 +29,18 @@ def sent(method: str, path: str, *headers: str, body: str = "") -> bytes:
     """A request as a client writes it."""
     lines = [f"{method} {path} HTTP/1.1", "Host: answers.example.com:8000", *headers, "", body]
     return "\r\n".join(lines).encode()
+
+
+def scraped(service: Service) -> dict[tuple[str, ...], float]:
+    """What the metrics say: by name and the values of the labels, in the order of the labels' names."""
+    found = re.search(r"metrics at (\S+):(\d+)", service.wait_for_log("metrics at "))
+    assert found is not None
+    text = exchange((found[1], int(found[2])), sent("GET", "/metrics")).text
+    return {
+        (sample.name, *(sample.labels[name] for name in sorted(sample.labels))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
 
 
 def test_a_report_is_in_force_in_every_worker_and_survives_kill_9(
@@ -52,6 +67,7 @@ def test_no_token_is_shown_and_the_statuses_of_reports(serving: Callable[..., Se
         SERVICE_STATE_PATH=tmp_path / "state.db",
         SERVICE_CAPTURE_DIR=tmp_path / "captures",
         SERVICE_ALLOW="127.0.0.1/32",
+        SERVICE_METRICS_ADDR="127.0.0.1:0",
     )
     service.wait_for_log("was made new")
     report = url_in(service.send(sent("GET", "/ipxe/node1")).text)
@@ -68,6 +84,10 @@ def test_no_token_is_shown_and_the_statuses_of_reports(serving: Callable[..., Se
     assert service.send(sent("GET", "/report/abc/installed")).status == 404
     assert service.send(sent("GET", f"/%72EPORT/{token}/INSTALLED")).text == "OK\n"
     service.wait_for_log(f"/{fingerprint(token)}/INSTALLED .* 200 reported installed for node1")
+    metrics = scraped(service)
+    assert metrics["answerd_installs", "installed"] == 1
+    assert (metrics["answerd_reports_total", "installed"], metrics["answerd_reports_total", "failed"]) == (1, 0)
+    assert metrics["answerd_requests_total", "", "report", "200"] == 2  # HEAD too
     assert not any(token in line for line in service.log)
     captured = b"".join(path.read_bytes() for path in (tmp_path / "captures").iterdir())
     assert token.encode() not in captured

@@ -223,3 +223,19 @@ def test_what_is_refused_to_one_record_is_refused_to_the_request() -> None:
     assert judged.outcomes == ()
     assert state_of(found) is State.INSTALLED
     assert state_of([]) is State.NEW
+
+
+def test_machines_are_counted_by_state() -> None:
+    def one(name: str, state: State) -> Remembered:
+        return Remembered(Record(name, state=state), {name: name})
+
+    memory = Memory([one("a", State.INSTALLED), one("b", State.ARMED)])
+    memory.put(one("B", State.INSTALLING))
+    memory.put(one("c", State.INSTALLED))
+    memory.forget("a", 1)
+    memory.forget("a", 1)
+
+    assert {state: number for state, number in memory.by_state.items() if number} == {
+        State.INSTALLED: 1,
+        State.INSTALLING: 1,
+    }

@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from answerd.answers.catalogue import Catalogue
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
+from answerd.installs.states import State
 from answerd.server import metrics
 from answerd.server.admission import Admission
 from answerd.server.answer_set import AnswerSet, Preparation
@@ -118,7 +119,10 @@ def exposition(tmp_path: Path) -> Exposition:
     AdminCounts(counters).answered(409, "", "", 1.0)
     counters.attach(1)
     RequestCounts(counters).answered(200, "ks", "machine", 20.0)
-    return Exposition(counters, Admission(50), answers, 2, lambda: 1_900_000_000.0)
+    RequestCounts(counters).answered(200, "installed", "report", 6.0)
+    RequestCounts(counters).answered(200, "", "report", 6.0)
+    states = {State.INSTALLED: 7}
+    return Exposition(counters, Admission(50), answers, 2, lambda: 1_900_000_000.0, installs=lambda: states)
 
 
 def test_a_scrape_has_every_metric_of_the_table_and_no_other(exposition: Exposition) -> None:
@@ -131,10 +135,13 @@ def test_a_scrape_has_every_metric_of_the_table_and_no_other(exposition: Exposit
         metric.name.removesuffix("_total"): metric.meaning for metric in METRICS
     }
     assert values["answerd_requests_total", "200", "ks", "machine"] == 2
-    assert values["answerd_request_seconds_count",] == 3
+    assert values["answerd_requests_total", "", "200", "report"] == 2
+    assert (values["answerd_reports_total", "installed"], values["answerd_reports_total", "failed"]) == (1, 0)
+    assert (values["answerd_installs", "installed"], values["answerd_installs", "armed"]) == (7, 0)
+    assert values["answerd_request_seconds_count",] == 5
     assert values["answerd_request_seconds_bucket", "0.0025"] == 2
-    assert values["answerd_request_seconds_bucket", "10.0"] == 2
-    assert values["answerd_request_seconds_sum",] == pytest.approx(20.0021)
+    assert values["answerd_request_seconds_bucket", "10.0"] == 4
+    assert values["answerd_request_seconds_sum",] == pytest.approx(32.0021)
     assert values["answerd_shed_total", "connections"] == 1
     assert values["answerd_admin_requests_total", "409"] == 1
     assert values["answerd_authentication_failures_total", "answers"] == 1
@@ -148,6 +155,11 @@ def test_a_scrape_has_every_metric_of_the_table_and_no_other(exposition: Exposit
 def test_without_a_certificate_there_is_no_expiry(exposition: Exposition) -> None:
     exposition._certificate_expiry = lambda: None
     assert b"certificate" not in exposition()
+
+
+def test_without_states_there_are_no_installs(exposition: Exposition) -> None:
+    exposition._installs = lambda: None
+    assert b"answerd_installs" not in exposition()
 
 
 def test_a_text_that_is_no_certificate_has_no_expiry() -> None:

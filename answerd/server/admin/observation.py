@@ -1,28 +1,51 @@
-"""Handlers of ``/metrics``: what the service counts (docs/metrics.md)."""
+"""Handlers of ``/metrics`` and ``/events``: what the service counts (docs/metrics.md), and what happens
+(docs/admin-api.md#events)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import bottle
 
-from answerd.server.admin.responses import note_outcome
+from answerd.server.admin.requests import environ
+from answerd.server.admin.responses import error_response, note_outcome
 from answerd.server.admin.routes import Route
+from answerd.server.event_streams import MOST_STREAMS, EventStreams
+from answerd.server.exchange import exchange_of
 from answerd.server.exposition import CONTENT_TYPE
-from answerd.server.statuses import OK
+from answerd.server.statuses import OK, SERVICE_UNAVAILABLE
+
+EVENT_STREAM = "text/event-stream"
+RETRY_SECONDS = 5
+"""After which a client may try again to listen."""
 
 
 class Observation:
-    """Hands out the metrics."""
+    """Hands out the metrics and the events."""
 
-    def __init__(self, exposition: Callable[[], bytes]) -> None:
+    def __init__(self, exposition: Callable[[], bytes], events: EventStreams | None = None) -> None:
         self._exposition = exposition
+        self._events = events or EventStreams()
 
     def routes(self) -> Iterable[Route]:
         """Return the requests that this group answers."""
         yield Route("GET", "/metrics", self.metrics)
+        yield Route("GET", "/events", self.events)
 
     def metrics(self) -> bottle.HTTPResponse:
         """Return the metrics in Prometheus' text format."""
         note_outcome("metrics")
         return bottle.HTTPResponse(self._exposition(), OK, {"Content-Type": CONTENT_TYPE})
+
+    def events(self) -> bottle.HTTPResponse:
+        """Go on telling the client what happens."""
+        if self._events.is_full:
+            reason = f"{MOST_STREAMS} clients listen to the events, which is the most"
+            return error_response(SERVICE_UNAVAILABLE, reason, headers={"Retry-After": RETRY_SECONDS})
+        exchange = exchange_of(environ())
+        note_outcome("events")
+        if exchange.request.method == "GET":
+            last = environ().get("HTTP_LAST_EVENT_ID", "").strip()
+            exchange.takeover = partial(self._events.begin, last_identifier=last)
+        return bottle.HTTPResponse(b"", OK, {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"})

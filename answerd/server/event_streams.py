@@ -1,0 +1,162 @@
+"""Event streams: what happens, told at once to those who listen (docs/admin-api.md#events).
+
+In the process of the admin API. States come from `answerd.server.installs.LiveInstalls`, requests from the ring that
+the workers write (`answerd.server.request_feed`); neither ever waits for a listener. What was told last is kept, for a
+client that comes back.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import deque
+from typing import Any, Final
+
+import gevent
+import orjson
+
+from answerd.installs.memory import Remembered
+from answerd.installs.shown import as_json, timestamp
+from answerd.server.client import Sink
+from answerd.server.installs import LiveInstalls
+from answerd.server.request_feed import FedLine, RequestFeed
+
+MOST_STREAMS: Final = 32
+"""Streams at a time; one more client gets 503."""
+
+KEPT: Final = 2_000
+"""Events that are kept for clients that come back."""
+
+LOOK_SECONDS: Final = 0.1
+"""How often the requests of the workers are looked at."""
+
+MOST_AT_ONCE: Final = 500
+"""Requests of one worker that are told in one look; the others are counted as lost."""
+
+HEARTBEAT_SECONDS: Final = 15.0
+"""How often a quiet stream says that it lives."""
+
+STREAM_SECONDS: Final = 3_600.0
+"""After which a stream ends. Its client comes back by itself and shows its token or session again."""
+
+_BEGIN: Final = b"retry: 2000\n: answerd\n\n"
+_HEARTBEAT: Final = b": answerd\n\n"
+
+
+class EventStreams:
+    """All streams of one process, and the last events."""
+
+    def __init__(self, feed: RequestFeed | None = None, installs: LiveInstalls | None = None) -> None:
+        """``feed``: the requests, None where they are not noted; ``installs``: None where there are no states."""
+        self._feed = feed
+        self._installs = installs
+        self._seen = feed.numbers() if feed is not None else []
+        self._run = secrets.token_hex(4)  # in an identifier: numbers begin anew with each process
+        self._number = 0
+        self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT)
+        self._streams: dict[Sink, float] = {}  # and when each ends
+        self._told: list[bytes] = []  # not sent yet
+        self._overflowed = 0
+        self._is_telling = False
+        self._last_sent = 0.0
+        if installs is not None:
+            installs.on_change.append(self._state_changed)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are as many streams as there may be."""
+        return len(self._streams) >= MOST_STREAMS
+
+    def begin(self, sink: Sink, last_identifier: str) -> None:
+        """Tell a client what happens from now on, and first what it missed. ``last_identifier``: that of the last event
+        that it has, empty for a client that comes for the first time."""
+        if self.is_full:
+            sink.close()
+            return
+        self._tell()
+        if sink.push(_BEGIN + self._missed(last_identifier)):
+            self._streams[sink] = time.monotonic() + STREAM_SECONDS
+        if not self._is_telling:
+            self._is_telling = True
+            gevent.spawn(self._tell_while_heard)
+
+    def _missed(self, last_identifier: str) -> bytes:
+        if not last_identifier:
+            return b""
+        run, _, number = last_identifier.partition("-")
+        oldest = self._kept[0][0] if self._kept else self._number + 1
+        if run != self._run or not (number.isascii() and number.isdigit() and len(number) < 20):  # noqa: PLR2004
+            return _event("lost", None, {"events": None})
+        lost = max(0, oldest - 1 - int(number))
+        told = _event("lost", None, {"events": lost}) if lost else b""
+        return told + b"".join(event for one, event in self._kept if one > int(number))
+
+    def _tell_while_heard(self) -> None:
+        try:
+            while self._streams:
+                self._tell()
+                gevent.sleep(LOOK_SECONDS)
+        finally:
+            self._is_telling = False
+
+    def _tell(self) -> None:
+        """Send what happened since the last time."""
+        self._look_at_requests()
+        now = time.monotonic()
+        if self._overflowed:
+            self._told.append(_event("lost", None, {"events": self._overflowed}))
+            self._overflowed = 0
+        told, self._told = b"".join(self._told), []
+        if not told and now - self._last_sent >= HEARTBEAT_SECONDS:
+            told = _HEARTBEAT
+        if told:
+            self._last_sent = now
+        for sink, until in list(self._streams.items()):
+            if sink.closed or (told and not sink.push(told)):
+                del self._streams[sink]
+            elif now >= until:
+                del self._streams[sink]
+                sink.close()
+
+    def _look_at_requests(self) -> None:
+        if self._feed is None:
+            return
+        lines, self._seen, lost = self._feed.since(self._seen, MOST_AT_ONCE)
+        if lost:
+            self._add("lost", {"requests": lost})
+        for line in lines:
+            self._add("request", _request_as_json(line))
+
+    def _state_changed(self, remembered: Remembered) -> None:
+        if self._installs is not None:
+            self._add("state", as_json(remembered, self._installs.now(), self._installs.rules))
+
+    def _add(self, name: str, value: dict[str, Any]) -> None:
+        self._number += 1
+        event = _event(name, f"{self._run}-{self._number}", value)
+        self._kept.append((self._number, event))
+        if not self._streams:  # it is kept for those who come back
+            return
+        if len(self._told) < KEPT:
+            self._told.append(event)
+        else:
+            self._overflowed += 1
+
+
+def _event(name: str, identifier: str | None, value: dict[str, Any]) -> bytes:
+    line = f"id: {identifier}\n" if identifier is not None else ""
+    return f"event: {name}\n{line}data: ".encode() + orjson.dumps(value) + b"\n\n"
+
+
+def _request_as_json(line: FedLine) -> dict[str, Any]:
+    """Return a request as the log has it in JSON (docs/running.md#the-log)."""
+    return {
+        "time": timestamp(line.at),
+        "peer": line.peer,
+        "method": line.method,
+        "target": line.target,
+        "body": line.body,
+        "status": line.status or None,
+        "outcome": line.outcome,
+        "bytes": line.sent,
+    }

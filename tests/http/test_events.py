@@ -1,0 +1,112 @@
+"""`GET /events` over a real socket: what happens in every worker is told, and no client holds anybody up."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.support.service import Service
+
+TOKEN = "events-admin-token-0123456789"
+IPXE = "#!ipxe\n# answer: once\nkernel vmlinuz {{ report }}\n"
+
+
+class Stream:
+    """A client of the event stream."""
+
+    def __init__(self, service: Service, *, last: str = "", small: bool = False) -> None:
+        assert service.admin
+        self.socket = socket.socket()
+        if small:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        self.socket.connect(service.admin)
+        self.socket.settimeout(5)
+        header = f"GET /events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+        self.socket.sendall((header + (f"Last-Event-ID: {last}\r\n" if last else "") + "\r\n").encode())
+        self._file = self.socket.makefile("rb")
+        self.head = b"".join(iter(self._file.readline, b"\r\n")).decode()
+        self.last = last
+
+    def events(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Name and data of each event, as it comes."""
+        name = ""
+        for line in self._file:
+            field, _, value = line.decode().rstrip("\n").partition(": ")
+            if field == "event":
+                name = value
+            elif field == "id":
+                self.last = value
+            elif field == "data":
+                yield name, json.loads(value)
+
+
+@contextmanager
+def listening(service: Service, *, last: str = "", small: bool = False) -> Iterator[Stream]:
+    stream = Stream(service, last=last, small=small)
+    try:
+        yield stream
+    finally:
+        stream.socket.close()
+
+
+def find(events: Iterator[tuple[str, dict[str, Any]]], name: str, **wanted: object) -> dict[str, Any]:
+    """The first event of this name that has these values."""
+    return next(data for one, data in events if one == name and wanted.items() <= data.items())
+
+
+def report_in(text: str) -> str:
+    found = re.search(r"http://[^/]+(/report/[\w.-]+)", text)
+    assert found is not None, text
+    return found[1]
+
+
+def test_what_happens_in_any_worker_is_told_until_the_service_ends(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    service = serving(
+        SERVICE_STORE="sqlite",
+        SERVICE_DB_PATH=tmp_path / "answers.db",
+        SERVICE_ADMIN_ADDR="127.0.0.1:0",
+        SERVICE_ADMIN_TOKEN=TOKEN,
+        SERVICE_WORKERS=2,
+        SERVICE_LOG="problems",
+        SERVICE_TIMEOUT_SECS=1,
+    )
+    token: dict[str, Any] = {"Authorization": f"Bearer {TOKEN}"}
+    assert service.ask_admin("GET", "/events").status == 401
+    assert service.ask_admin("HEAD", "/events", **token).status == 200
+    assert service.ask_admin("PUT", "/machines/node1?format=ipxe", IPXE.encode(), **token).status == 200
+    with listening(service) as stream, listening(service, small=True) as silent:
+        assert stream.head.startswith("HTTP/1.1 200 OK\r\n")
+        assert "Content-Type: text/event-stream\r\n" in stream.head
+        assert "Content-Length" not in stream.head
+        events = stream.events()
+        opened = time.monotonic()
+        url = report_in(service.get("/ipxe/node1").text)
+        asked = find(events, "request", target="/ipxe/node1")
+        assert (asked["status"], asked["method"], asked["bytes"] > 0) == (200, "GET", True)
+        assert find(events, "state", machine="node1")["state"] == "installing"
+        assert service.post(f"{url}/installed", b"").status == 200
+        assert find(events, "state", machine="node1")["state"] == "installed"
+
+        # Each is told of some worker; with 40 of them both have answered.
+        for number in range(40):
+            service.get(f"/ks/none{number}")
+        assert find(events, "request", target="/ks/none39")["status"] == 404
+
+        before = stream.last
+        while time.monotonic() < opened + 1.5:  # longer than SERVICE_TIMEOUT_SECS
+            service.get("/ks/none")
+            assert find(events, "request")["method"] == "GET"
+        with listening(service, last=before) as again:
+            assert find(again.events(), "request", target="/ks/none")["status"] == 404
+        assert not any(url.split("/")[2] in line for line in service.log)
+        assert service.stop() == 0
+        list(events)  # which ends
+        assert b"event: request" in b"".join(iter(lambda: silent.socket.recv(65_536), b""))

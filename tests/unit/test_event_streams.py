@@ -1,0 +1,146 @@
+"""Event streams in one process: who is told what, who comes back, and who does not read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from answerd.config import Config
+from answerd.installs.states import Order, Ordered
+from answerd.server.event_streams import KEPT, MOST_STREAMS, EventStreams
+from answerd.server.installs import LiveInstalls, SharedInstalls
+from answerd.server.request_feed import RequestFeed
+from answerd.server.request_log import RequestLog
+from answerd.store.install_batch import Entry
+from answerd.store.installs import open_state_file
+
+
+class Listener:
+    """A client of a stream."""
+
+    def __init__(self, *, reads: bool = True) -> None:
+        self.closed = False
+        self.reads = reads
+        self.text = ""
+
+    def push(self, data: bytes) -> bool:
+        if not self.reads:
+            self.closed = True
+        self.text += data.decode()
+        return not self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+    @property
+    def events(self) -> list[tuple[str, str, dict[str, object]]]:
+        """Name, identifier and data of each event."""
+        found = []
+        for block in self.text.split("\n\n"):
+            fields = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+            if "event" in fields:
+                found.append((fields["event"], fields.get("id", ""), json.loads(fields["data"])))
+        return found
+
+
+def tell(streams: EventStreams) -> None:
+    streams._tell()  # what its greenlet does ten times a second
+
+
+def note(feed: RequestFeed, target: str) -> None:
+    feed.add("192.0.2.1:1", "GET", target, 404, "nothing claims it", body=1, sent=2)
+
+
+def test_a_request_is_told_to_all_with_the_fields_of_the_log() -> None:
+    feed = RequestFeed(1)
+    note(feed, "/before")
+    streams = EventStreams(feed)
+    one, other = Listener(), Listener()
+    streams.begin(one, "")
+    streams.begin(other, "")
+    note(feed, "/ks")
+    tell(streams)
+
+    assert one.text.startswith("retry: 2000\n")
+    [(name, identifier, data)] = one.events
+    assert (name, bool(identifier)) == ("request", True)
+    assert {**data, "time": ""} == {
+        "time": "", "peer": "192.0.2.1:1", "method": "GET", "target": "/ks", "body": 1, "status": 404,
+        "outcome": "nothing claims it", "bytes": 2,
+    }  # fmt: skip
+    assert other.events == one.events
+
+
+def test_who_comes_back_is_told_what_it_missed_once() -> None:
+    feed = RequestFeed(1)
+    streams = EventStreams(feed)
+    first = Listener()
+    streams.begin(first, "")
+    for target in ("/1", "/2"):
+        note(feed, target)
+    tell(streams)
+    first.close()
+    note(feed, "/3")
+    again = Listener()
+    streams.begin(again, first.events[0][1])
+    note(feed, "/4")
+    tell(streams)
+
+    assert [data["target"] for _, _, data in again.events] == ["/2", "/3", "/4"]
+    identifiers = [identifier for _, identifier, _ in again.events]
+    assert len(set(identifiers)) == len(identifiers)
+
+
+def test_who_comes_too_late_or_to_another_process_is_told_that_something_is_lost() -> None:
+    feed = RequestFeed(1)
+    streams = EventStreams(feed)
+    first = Listener()
+    streams.begin(first, "")
+    for number in range(KEPT + 100):
+        note(feed, f"/{number}")
+        if number % 100 == 0:
+            tell(streams)
+    tell(streams)
+    late, stranger, odd = Listener(), Listener(), Listener()
+    streams.begin(late, first.events[0][1])
+    streams.begin(stranger, "00000000-5")
+    streams.begin(odd, first.events[0][1].partition("-")[0] + "-²")
+
+    assert late.events[0][::2] == ("lost", {"events": 99})
+    assert len(late.events) == KEPT + 1
+    assert [event[0] for event in stranger.events] == ["lost"]
+    assert [event[0] for event in odd.events] == ["lost"]
+
+
+def test_who_does_not_read_is_forgotten_and_there_is_a_most() -> None:
+    feed = RequestFeed(1)
+    streams = EventStreams(feed)
+    listeners = [Listener() for _ in range(MOST_STREAMS)]
+    for listener in listeners:
+        streams.begin(listener, "")
+    assert streams.is_full
+    beyond = Listener()
+    streams.begin(beyond, "")
+    assert beyond.closed
+    listeners[0].reads = False
+    note(feed, "/ks")
+    tell(streams)
+    assert not streams.is_full
+    assert listeners[1].events
+
+
+def test_a_change_of_a_state_is_told_once_with_the_record(tmp_path: Path) -> None:
+    store, _ = open_state_file(str(tmp_path / "state.db"))
+    installs = LiveInstalls(SharedInstalls(store, Config()), RequestLog("stderr", "off"))
+    installs.refresh()
+    streams = EventStreams(None, installs)
+    listener = Listener()
+    streams.begin(listener, "")
+    now = installs.now()
+    for order in (Order.ARM, Order.ARM, Order.DISARM, Order.FORGET):
+        store.write([Entry("web-01", Ordered(order, now), {}, origin="here")], installs.rules)
+        installs.refresh()
+    tell(streams)
+
+    told = [(name, data["machine"], data["state"]) for name, _, data in listener.events]
+    assert told == [("state", "web-01", "armed"), ("state", "web-01", "installed"), ("state", "web-01", "new")]

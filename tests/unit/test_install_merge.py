@@ -1,0 +1,210 @@
+"""States that several nodes learn of: every order of arrival gives the same (docs/many-nodes.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import permutations, product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from answerd.formats.once import Once
+from answerd.installs.merge import Known, Said, Start, Strength, learned, merge, record_of
+from answerd.installs.states import Asked, Event, Gate, Order, Ordered, Record, Reported, Rules, State, Word, step
+
+RULES = Rules(starts=2)
+NEXT, MINUTES = 10.0, 200.0
+"""Seconds from one event to the next: within a start, and long enough for another start."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A sort of event, and how long after the last one it comes."""
+
+    name: str
+    pause: float = NEXT
+
+
+KINDS = (
+    Kind("ks"),
+    Kind("ks", MINUTES),
+    Kind("ipxe"),
+    Kind("copied"),
+    Kind("failed"),
+    Kind("installed"),
+    Kind("progress"),
+    Kind("arm"),
+    Kind("disarm"),
+    Kind("forget"),
+)
+
+
+def event_of(kind: Kind, at: float, attempt: int) -> Event:
+    if kind.name in ("ks", "ipxe"):
+        gate = Gate.LOADER if kind.name == "ipxe" else Gate.ANSWERS
+        return Asked(kind.name, gate, Once.ON, at)
+    if kind.name in set(Order):
+        return Ordered(Order(kind.name), at)
+    return Reported(Word(kind.name), attempt, at, None if kind.name == "progress" else kind.name)
+
+
+def on_one_node(kinds: Iterable[Kind]) -> tuple[Record, Known]:
+    """What events make of a record, and of the evidence, where every event is known at once."""
+    record, known, at = Record("m"), Known("m"), 0.0
+    for kind in kinds:
+        at += kind.pause
+        event = event_of(kind, at, record.attempt)
+        record = step(record, event, RULES).record
+        known = learned(known, event, RULES)
+    return record, known
+
+
+def told(record: Record) -> tuple[object, ...]:
+    since = record.since if record.state is not State.NEW else 0
+    given_now = dict(record.given) if record.state is not State.NEW else {}
+    # A report that comes after an operator's word is evidence of a start all the same, and changes nothing else.
+    starts = record.starts if not record.by_operator else 0
+    return (record.state, record.attempt, record.was_armed, record.by_operator, starts, since, given_now)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4])
+def test_on_one_node_the_evidence_comes_to_the_state_that_the_events_do(length: int) -> None:
+    wrong = []
+    for kinds in product(KINDS, repeat=length):
+        record, known = on_one_node(kinds)
+        if told(record_of(known, RULES)) != told(record):
+            wrong.append(([kind.name for kind in kinds], told(record), told(record_of(known, RULES))))
+    assert wrong == []
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(st.sampled_from(KINDS), min_size=5, max_size=14))
+def test_longer_histories_of_one_node_come_to_the_same_too(kinds: list[Kind]) -> None:
+    record, known = on_one_node(kinds)
+    assert told(record_of(known, RULES)) == told(record)
+
+
+def reachable() -> Iterator[Known]:
+    """Different evidence of short histories."""
+    seen = set()
+    for length in (0, 1, 2, 3):
+        for kinds in product(KINDS, repeat=length):
+            known = on_one_node(kinds)[1]
+            if repr(known) not in seen:
+                seen.add(repr(known))
+                yield known
+
+
+POOL = list(reachable())
+
+
+def test_merging_is_a_join_for_every_two() -> None:
+    for one, other in product(POOL[::3], POOL[::5]):
+        both = merge(one, other)
+        assert both == merge(other, one)
+        assert merge(both, one) == merge(both, other) == merge(both, both) == both
+
+
+def test_merging_is_a_join_for_every_three() -> None:
+    some = POOL[:: len(POOL) // 36]
+    for one, other, third in product(some, repeat=3):
+        assert merge(merge(one, other), third) == merge(one, merge(other, third))
+
+
+def start(number: int, word: str = "installing", at: float = 0.0) -> Known:
+    """What a node knows of one start."""
+    strength = Strength[word.upper()]
+    said = Said(strength, at, word) if strength else None
+    return Known("m", 1, starts={number: Start(float(number), strength, at, {"ks": float(number)}, said)})
+
+
+def armed(attempt: int) -> Known:
+    return Known("m", attempt, was_armed=True, began=float(attempt))
+
+
+TABLE: dict[str, tuple[Sequence[Known], State]] = {
+    "copied beats installing": ([start(1), start(1, "copied", 2)], State.COPIED),
+    "failed beats copied": ([start(1, "copied", 3), start(1, "failed", 2)], State.FAILED),
+    "installed beats failed": ([start(1, "failed", 3), start(1, "installed", 2)], State.INSTALLED),
+    "installed beats all of one start": (
+        [start(1), start(1, "copied", 4), start(1, "failed", 3), start(1, "installed", 2)],
+        State.INSTALLED,
+    ),
+    "a later start beats an earlier failed": ([start(1, "failed", 9), start(2)], State.INSTALLING),
+    "a later start beats an earlier installing": ([start(1), start(2, "failed", 3)], State.FAILED),
+    "a later start leaves an earlier copied": ([start(1, "copied", 3), start(2)], State.COPIED),
+    "a later failed ends an earlier copied": ([start(1, "copied", 3), start(2, "failed", 4)], State.FAILED),
+    "three starts of which each would beat another": (
+        [start(1, "copied", 3), start(2, "failed", 4), start(3)],
+        State.INSTALLING,
+    ),
+    "a late installed beats later starts": (
+        [start(1, "installed", 9), start(2), start(3, "failed", 5)],
+        State.INSTALLED,
+    ),
+    "failed on the last start": ([start(4), start(5, "failed", 6)], State.EXHAUSTED),
+    "a start that is one too many": ([start(5), Known("m", refused=9.0), start(5, "failed", 7)], State.EXHAUSTED),
+    "a late installed ends exhausted": (
+        [start(5, "failed", 6), Known("m", refused=9.0), start(2, "installed", 8)],
+        State.INSTALLED,
+    ),
+    "a higher attempt beats all": (
+        [start(1, "installed", 9), Known("m", disarmed=8.0), armed(2), start(3, "failed", 5)],
+        State.ARMED,
+    ),
+    "a report of a higher attempt beats arm of a lower one": (
+        [armed(2), armed(3), Known("m", 3, starts={1: Start(4.0, Strength.COPIED, 5.0)})],
+        State.COPIED,
+    ),
+    "disarm beats what is known of its attempt": (
+        [start(1), Known("m", disarmed=1.0), start(1, "failed", 7)],
+        State.INSTALLED,
+    ),
+}
+"""What nodes know, and the state that all of it comes to."""
+
+
+@pytest.mark.parametrize("rule", TABLE)
+def test_every_order_of_arrival_gives_the_state_of_the_table(rule: str) -> None:
+    known, state = TABLE[rule]
+    found = [reduce(merge, order) for order in permutations(known)]
+    assert {record_of(one, Rules()).state for one in found} == {state}
+    assert all(one == found[0] for one in found)
+    # What arrives twice changes nothing.
+    assert reduce(merge, [*known, *known]) == found[0]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.tuples(st.sampled_from(KINDS[:7]), st.integers(0, 2)), max_size=10), st.randoms())
+def test_nodes_that_worked_apart_come_to_one_state(happened: list[tuple[Kind, int]], random: object) -> None:
+    """Three nodes, each with its own events; what they know is exchanged in any order, some of it twice."""
+    nodes = [Known("m")] * 3
+    at = 0.0
+    for kind, node in happened:
+        at += kind.pause
+        nodes[node] = learned(nodes[node], event_of(kind, at, 1), RULES)
+    exchanged = [*nodes, *nodes]
+    random.shuffle(exchanged)  # type: ignore[attr-defined]
+    together = reduce(merge, exchanged)
+    assert together == reduce(merge, nodes)
+    if any(kind.name == "installed" for kind, _ in happened):
+        assert record_of(together, RULES).state is State.INSTALLED
+
+
+def test_a_report_of_an_attempt_that_began_at_another_node_counts() -> None:
+    here = learned(Known("m"), Reported(Word.INSTALLED, 2, 5.0), RULES)
+    assert (here.attempt, record_of(here, RULES).state) == (2, State.INSTALLED)
+    assert record_of(merge(here, armed(2)), RULES).was_armed
+
+
+def test_a_report_of_an_earlier_attempt_changes_nothing() -> None:
+    known = learned(armed(2), Reported(Word.INSTALLED, 1, 5.0), RULES)
+    assert known == armed(2)
+
+
+def test_a_message_stays_with_the_word_that_counts() -> None:
+    known = reduce(merge, [start(1, "failed", 9), start(1, "installed", 2), start(2)])
+    assert record_of(known, RULES).message == "installed"
