@@ -40,7 +40,9 @@ def tile(page: Page, word: str, count: int) -> None:
 
 
 def test_fifty_machines_are_watched_to_their_end(operator: Page, installing: Lab) -> None:
-    operator.goto("/console/")
+    with operator.expect_response("**/events") as events:
+        operator.goto("/console/")
+    assert events.value.status == 200
     reports = {name: installing.install(name) for name in NODES}
     tile(operator, "installing", 50)
     assert operator.locator("#requests tbody tr").count() == 30
