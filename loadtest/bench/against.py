@@ -92,7 +92,8 @@ def _servers(running: ExitStack, checkouts: dict[str, Path | None]) -> dict[tupl
     }
     servers = {}
     for name, documents in sets.items():
-        settings = running.enter_context(stored(documents)).settings
+        # Files: a database of this checkout may have a schema that an older one does not know.
+        settings = running.enter_context(stored(documents, "files")).settings
         for when, checkout in checkouts.items():
             servers[name, when] = running.enter_context(answerd(settings, checkout=checkout))
     return servers
