@@ -2,6 +2,8 @@
 
 Reads a request's parts, given as text and bytes; knows no socket and no document. What a request is asked for is
 worked out when it is first asked, and only then: most answers need an identity and two labels.
+
+More than 400 lines, because one class computes all facts of a request and keeps what it has computed.
 """
 
 from __future__ import annotations
@@ -142,7 +144,7 @@ class Facts:
         """What indexes found for a large request, by the index or its method: it is looked up in a thread first."""
 
     def values(self, label: str) -> Sequence[str]:
-        """The first `MOST_VALUES` values of a case-folded label, in order of arrival and each once.
+        """Return the first `MOST_VALUES` values of a case-folded label, in order of arrival and each once.
 
         They may hold control characters, and lone surrogates where the request was no valid Unicode.
         """
@@ -152,7 +154,7 @@ class Facts:
         return values
 
     def first(self, label: str) -> str | None:
-        """The value that a placeholder takes: the first of its `values`, found without the others."""
+        """Return the value that a placeholder takes: the first of its `values`, found without the others."""
         if label in self._firsts:
             return self._firsts[label]
         found = self._firsts[label] = self._found_first(label)
@@ -167,7 +169,7 @@ class Facts:
         return self._json.first(label) if found is None else found
 
     def forms(self, label: str) -> Forms:
-        """The values of a label as patterns compare them, each once."""
+        """Return the values of a label as patterns compare them, each once."""
         forms = self._forms.get(label)
         if forms is None:
             forms = self._forms[label] = Forms(dict.fromkeys(map(normalize, self.values(label))))
@@ -203,7 +205,7 @@ class Facts:
         return self._json.value if self._json else None
 
     def _arrivals_of(self, label: str) -> Iterable[str]:
-        """The values of one label as they arrive: URL, query, headers, body."""
+        """Return the values of one label as they arrive: URL, query, headers, body."""
         if label in _SET_HERE or label.startswith(SECRETS):
             return self._own(label)
         early = self._before_the_body()
@@ -214,7 +216,7 @@ class Facts:
         return found + self._json.values(label) if self._json else found
 
     def _all_but_json(self) -> dict[str, list[str]]:
-        """The values of URL, query, headers and form by case-folded label."""
+        """Return the values of URL, query, headers and form by case-folded label."""
         if self._filed is None:
             early = [(label, value) for label, value in self._before_the_body() if value]
             form = [(label, value) for label, value in self._form or () if len(value) <= LONGEST_VALUE]
@@ -222,7 +224,7 @@ class Facts:
         return self._filed
 
     def _own(self, label: str) -> Iterable[str]:
-        """The values of a label that the service sets, or that only the selection may set."""
+        """Return the values of a label that the service sets, or that only the selection may set."""
         if label == "peer":
             return [self.request.peer] if self.request.peer else []
         if label == STATE and self.state_source is not None:
@@ -299,7 +301,7 @@ class Facts:
         return found
 
     def _says(self, one: str) -> bool:
-        """Whether an identity is that of a text which the request says, beside the address that it came from."""
+        """Return whether the request has the identity in its own texts, apart from the address it came from."""
         carried = self._carry()
         said = carried.names.count(one) - 1
         return said > 0 or one in carried.names_in_body
@@ -320,7 +322,7 @@ class Facts:
         return self._carried
 
     def _identifying(self) -> list[str]:
-        """The texts whose identity counts however short it is."""
+        """Return the texts whose identity counts however short it is."""
         texts = [*self.request.identities, *[value for _, value in self._header_facts]]
         for segment in self.segments:
             if segment.lower() not in ALIASES:
@@ -371,7 +373,8 @@ class Facts:
         return self.extensions == _AUTOYAST and _is_hex_address(self.segments[-1])
 
     def asking_for_user_data(self) -> Facts:
-        """The facts of the same request for NoCloud's ``user-data`` in place of a side file. Always the same object."""
+        """Return the facts of the same request for NoCloud's ``user-data`` in place of a side file. Always the same
+        object."""
         if self._for_user_data is None:
             self._for_user_data = self._made_for_user_data()
         return self._for_user_data
@@ -404,8 +407,9 @@ def _is_hex_address(name: str) -> bool:
 
 
 def _asked_format(segments: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
-    """The segment (lower-cased) that asks for a format, None where there is none, and the formats that may answer, in
-    the order that decides ties. The first alias decides; where there is none, a well-known name as the last segment."""
+    """Return the segment (lower-cased) that asks for a format, None where there is none, and the formats that may
+    answer, in the order that decides ties. The first alias decides; where there is none, a well-known name as the last
+    segment."""
     for segment in segments:
         word = segment.lower()
         extensions = ALIASES.get(word)
@@ -416,13 +420,13 @@ def _asked_format(segments: Sequence[str]) -> tuple[str | None, tuple[str, ...]]
 
 
 def _kept(arrivals: Iterable[str]) -> list[str]:
-    """Of the values of one label those that it keeps: each once, the first `MOST_VALUES`."""
+    """Return the values that a label keeps: each once, the first `MOST_VALUES`."""
     kept = list(dict.fromkeys(arrivals))
     return kept[:MOST_VALUES] if len(kept) > MOST_VALUES else kept
 
 
 def _header_facts(headers: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """What Anaconda says of its machine in headers of its own (``inst.ks.sendmac``, ``inst.ks.sendsn``)."""
+    """Yield what Anaconda sends about its machine in headers of its own (``inst.ks.sendmac``, ``inst.ks.sendsn``)."""
     for name, value in headers:
         if name.startswith("x-"):
             if _MAC_HEADER.match(name):
@@ -436,7 +440,7 @@ def _header_facts(headers: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str
 
 
 def _form(request: Request) -> list[tuple[str, str]] | None:
-    """The parameters of a body that is sent as a form; None where it is not."""
+    """Return the parameters of a body that is sent as a form; None where it is not."""
     for name, value in request.headers:
         if name == "content-type" and value.partition(";")[0].strip().lower() == _FORM:
             # `curl --data-binary @file` sends the newline that ends the file.
@@ -452,18 +456,20 @@ def _decoded(raw: str) -> str:
 
 
 def _header_text(value: str) -> str:
-    """A header's value as text. A byte that is not UTF-8 becomes a lone surrogate, which no placeholder takes."""
+    """Return a header's value as text. A byte that is not UTF-8 becomes a lone surrogate, which no placeholder
+    takes."""
     return value if value.isascii() else value.encode("latin-1", "replace").decode("utf-8", "surrogateescape")
 
 
 def _is_read(piece: str) -> bool:
-    """Whether a piece of a query is a parameter that is a MAC address and nothing else, and counts as what it is."""
+    """Return whether a piece of a query is a parameter with a MAC address and nothing else."""
     label, _, value = piece.partition("=")
     return mac_digits(value) is not None and label.casefold() not in OWN_LABELS
 
 
 def _parameters(query: str) -> Iterator[tuple[str, str]]:
-    """The pairs of a query string, without those that have no value: an unset iPXE setting arrives as ``undef=``."""
+    """Yield the pairs of a query string, without those that have no value: an unset iPXE setting arrives as
+    ``undef=``."""
     if query:
         for piece in query.split("&"):
             label, _, value = piece.partition("=")
@@ -476,5 +482,5 @@ _address_identity = lru_cache(maxsize=4096)(identity)
 
 
 def facts_of(identifiers: Iterable[str]) -> Facts:
-    """The facts of a machine that says nothing but its names."""
+    """Return the facts of a machine that sends only its names."""
     return Facts(Request(identities=tuple(identifiers)))

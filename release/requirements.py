@@ -14,7 +14,7 @@ from release.source import CHECKOUT
 
 PINS = CHECKOUT / "requirements.txt"
 
-DEVELOPMENT_EXTRAS = frozenset({"test", "loadtest", "docs"})
+DEVELOPMENT_EXTRAS = frozenset({"test", "loadtest", "docs", "browser"})
 """Extras that no service needs. All others are features of the service, and are in packages and images."""
 
 

@@ -10,19 +10,28 @@ what they claim.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
 from answerd.answers.copy_on_write import CopyOnWriteMap
+from answerd.answers.problem_sentences import (
+    MOST_GROUPS,
+    cycle_problem,
+    duplicate_problem,
+    duplicates_of,
+    height_problem,
+    unknown_group,
+    unknown_group_problem,
+)
 from answerd.answers.rows import Inventory, inventory_after
 from answerd.answers.selectors import SelectorIndex
 from answerd.documents import Document, Elsewhere, Key, RawDocument, here
 from answerd.errors import BrokenDocument
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
-from answerd.identity import Kind, identifier_fault, identity, printable
+from answerd.identity import Kind, identity
 
 _K = TypeVar("_K")
 _V = TypeVar("_V", bound="Document | GroupClaim")
@@ -30,22 +39,8 @@ _V = TypeVar("_V", bound="Document | GroupClaim")
 _FILED_BETWEEN_PAUSES = 100
 """Documents that are filed between two pauses: 0.3 ms."""
 
-MOST_GROUPS = 100
-"""The most groups that an answer may have: the group that is named and the groups that it extends, directly or not. In
-a longer chain each group would keep its merge with all groups below it, and all of these together need too much
-memory."""
-_MOST_DUPLICATES = 4
-"""Documents with the same name that a sentence lists."""
-
-_LONGEST_CYCLE = 400
-"""Characters of the names in a cycle of groups that a sentence lists."""
-
-_FEWEST_IN_CYCLE = 2
-"""Groups of a cycle that a sentence lists even where their names are long."""
-
 Name = tuple[str, str]
 """An identity and a format: at most one document of a kind may have both."""
-
 
 Claimed = tuple[tuple[str, ...], tuple[Criterion, ...]]
 """The ``members`` and ``match`` of a group."""
@@ -132,7 +127,7 @@ class Catalogue:
         """Return the group that ``extends`` names. Raises `BrokenDocument` when there is none, or two."""
         found = self.groups.get((identity(name), extension), ())
         if not found:
-            raise BrokenDocument(f"{_called(name)} ({extension})")
+            raise BrokenDocument(f"{unknown_group(name)} ({extension})")
         self.refuse_duplicates(found)
         return found[0]
 
@@ -198,60 +193,6 @@ def refuse_broken(document: Document) -> None:
     """Raise `BrokenDocument` with the first problem of the document itself."""
     for problem in document.problems:
         raise BrokenDocument(f"{document.key}: {problem}")
-
-
-def duplicates_of(documents: Iterable[Document]) -> Iterator[tuple[Document, ...]]:
-    """Yield the documents that share a format, from documents of one kind and identity."""
-    by_format: dict[str, list[Document]] = {}
-    for document in documents:
-        by_format.setdefault(document.key.format, []).append(document)
-    for duplicates in by_format.values():
-        if len(duplicates) > 1:
-            yield tuple(sorted(duplicates, key=lambda one: (one.key.identifier, one.raw.source)))
-
-
-def duplicate_problem(duplicates: tuple[Document, ...]) -> str:
-    """Return why documents with the same key or identity cannot be used: the sentence names both."""
-    first = duplicates[0].key
-    names = [
-        printable(duplicate.raw.source) or f'"{printable(duplicate.key.identifier)}"'
-        for duplicate in duplicates[: _MOST_DUPLICATES + 1]
-    ]
-    more = len(duplicates) - _MOST_DUPLICATES
-    if more > 1:
-        names[_MOST_DUPLICATES:] = [f"{more:,} more"]
-    same = "one key" if len({duplicate.key for duplicate in duplicates}) == 1 else "one identity and format"
-    return f"{first}: {len(duplicates)} documents for {same}: {' and '.join(names)}"
-
-
-def unknown_group_problem(document: Document) -> str:
-    """Return why a document cannot extend the group that it names."""
-    return f"{document.key}: extends {_called(document.control.extends or '')}"
-
-
-def _called(name: str) -> str:
-    """Return the unknown group for a sentence, without its text where that is no valid name: it may be a secret."""
-    if identifier_fault(Kind.GROUP, name):
-        return "unknown group, by a text that is no group's name"
-    return f'unknown group "{name}"'
-
-
-def height_problem(group: Document) -> str:
-    """Return why a group that extends too many others cannot be used."""
-    return f"{group.key}: stands on more groups than an answer may have, which is {MOST_GROUPS} with itself"
-
-
-def cycle_problem(cycle: Sequence[Document]) -> str:
-    """Return why groups that extend one another in a cycle cannot be used. The list begins with the name that sorts
-    first, and is cut where the sentence would be too long."""
-    first = min(range(len(cycle)), key=lambda at: cycle[at].key)
-    turned = [printable(one.key.identifier) for one in (*cycle[first:], *cycle[:first])]
-    told = length = 0
-    while told < len(turned) and (told < _FEWEST_IN_CYCLE or length + len(turned[told]) <= _LONGEST_CYCLE):
-        length += len(turned[told]) + len(" -> ")
-        told += 1
-    names = turned[:told] + ([f"and {len(turned) - told:,} more"] if told < len(turned) else [])
-    return f"{cycle[first].key}: is in a cycle of extends: {' -> '.join([*names, turned[0]])}"
 
 
 class _Change:

@@ -12,18 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from answerd.answers.catalogue import (
+from answerd.answers.catalogue import Catalogue, Name, no_pause
+from answerd.answers.copy_on_write import CopyOnWriteMap
+from answerd.answers.problem_sentences import (
     MOST_GROUPS,
-    Catalogue,
-    Name,
     cycle_problem,
     duplicate_problem,
     duplicates_of,
     height_problem,
-    no_pause,
     unknown_group_problem,
 )
-from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.documents import Document, RawDocument
 from answerd.errors import BrokenDocument
 from answerd.identity import Kind, identity

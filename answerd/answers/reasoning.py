@@ -174,7 +174,7 @@ def _keys(path: Path) -> str:
     return re.sub(r"\[.*?\]", "[…]", ".".join(path))
 
 
-def _called(group: str) -> str:
+def _quoted(group: str) -> str:
     """Return the quoted name of a group, without the text where it is no valid name: it may be a secret."""
     return "what is no group's name" if identifier_fault(Kind.GROUP, group) else f'"{group}"'
 
@@ -220,7 +220,7 @@ class _Considered:
             self._tell("unreadable", f"{reason}: any group or row might claim this request")
         machine = self._machines()
         if machine and machine.control.extends is not None:
-            name = _called(machine.control.extends)
+            name = _quoted(machine.control.extends)
             self._tell("group", f"the machine itself extends {name}: no other group is looked at")
             return
         extensions = (machine.key.format,) if machine else self.question.extensions

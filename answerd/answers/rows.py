@@ -5,16 +5,18 @@ An `Inventory` is never modified: `inventory_after` makes the next one, at the c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 
 from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.row_facts import RowFacts
 from answerd.documents import RawDocument
 from answerd.errors import MOST_PROBLEMS, BrokenDocument
 from answerd.facts import Facts
-from answerd.identity import Kind, first_of, printable
+from answerd.identity import Kind, printable
 from answerd.inventory import file_of
 from answerd.inventory.records import UnreadableError
 from answerd.inventory.rows import Layout, Row, judged
@@ -28,6 +30,9 @@ _MOST_GONE = 4
 
 _MOST_PLACES = 4
 """Rows of one identity that a sentence names."""
+
+_LOOKED_AT_FOR_PLACES = 100
+"""Rows of one identity of which the first places are named: a request pays for no more."""
 
 Name = tuple[Kind, str, str]
 Entry = Row | tuple[Row, ...]
@@ -79,7 +84,7 @@ class Inventory:
             return None
         rows = dict.fromkeys(row for one in found for row in _rows(self.index[one]))
         if len(rows) > 1:
-            raise BrokenDocument(f"two rows of the inventory claim this request: {self._places(rows)}")
+            raise BrokenDocument(f"two rows of the inventory claim this request: {self._places(list(rows))}")
         (row,) = rows
         fault = self.fault_of(row)
         if fault:
@@ -107,10 +112,16 @@ class Inventory:
         and rows with faults."""
         layouts = {self.tables[document].layout for document in documents if document in self.tables}
         found = [self.unreadable[document] for document in documents if document in self.unreadable]
-        for row, fault in self.faulty.items():
-            if row.layout in layouts and (before is None or row not in before.faulty):
-                found.append(f"{self.place(row)}: {fault}")
-        return sorted(found)
+        known = before.faulty if before is not None else {}
+        rows = [row for row in self.faulty if row.layout in layouts and row not in known]
+        first = [f"{source}:{line}: {fault}" for (source, line), fault in self._first_faults(rows)]
+        more = len(rows) - len(first)
+        return [*sorted(found), *first, *([f"and {more:,} more problems like these"] if more else [])]
+
+    def _first_faults(self, rows: Sequence[Row]) -> list[tuple[tuple[str, int], str]]:
+        """Return the places and faults of the first rows, by place; only the first of many are looked at."""
+        placed = [(self._place(row), self.faulty[row]) for row in rows[:_LOOKED_AT_FOR_PLACES]]
+        return sorted(placed)[:MOST_PROBLEMS]
 
     def place(self, row: Row) -> str:
         """Return where a row is: ``inventory.csv:17``."""
@@ -129,22 +140,41 @@ class Inventory:
 
     def problems(self) -> Iterator[str]:
         """Yield the problems of all inventories; of the rows of each file the first problems, and how many more there
-        are."""
-        listed: dict[str, int] = {}
-        more: dict[str, int] = {}
-        for _, sentence in self.problem_items():
-            source = sentence.partition(":")[0]
-            listed[source] = listed.get(source, 0) + 1
-            if listed[source] <= MOST_PROBLEMS:
-                yield sentence
+        are.
+
+        Only sentences that are listed are made: a file of 16 MB can have a fault in each of a million rows.
+        """
+        yield from (sentence for _, sentence in self._items_of_documents())
+        left = dict.fromkeys((layout.source for layout in self.by_layout), MOST_PROBLEMS)
+        more = Counter(row.layout.source for row in self.faulty)
+        for table in sorted(self.by_layout.values(), key=lambda table: table.layout.source):
+            source = table.layout.source
+            for row in islice(filter(self.faulty.__contains__, table.rows if more[source] else ()), left[source]):
+                left[source] -= 1
+                more[source] -= 1
+                yield f"{self.place(row)}: {self.faulty[row]}"
+        for rows in {frozenset(rows): rows for rows in self.shared.values()}.values():
+            source = rows[0].layout.source
+            if left.get(source):
+                left[source] -= 1
+                yield self._shared_problem(rows)
             else:
-                more[source] = more.get(source, 0) + 1
+                more[source] += 1
         for source, number in more.items():
-            yield f"{source}: and {number:,} more problems like these"
+            if number:
+                yield f"{printable(source)}: and {number:,} more problems like these"
 
     def problem_items(self) -> Iterator[tuple[Hashable, str]]:
         """Yield what each problem is about, which stays the same when rows above it are added or removed, and its
         sentence."""
+        yield from self._items_of_documents()
+        by_place = [(self._place(row), row, fault) for row, fault in self.faulty.items()]
+        for (source, line), row, fault in sorted(by_place, key=lambda item: item[0]):
+            yield row, f"{source}:{line}: {fault}"
+        for about, rows in {frozenset(rows): rows for rows in self.shared.values()}.items():
+            yield about, self._shared_problem(rows)
+
+    def _items_of_documents(self) -> Iterator[tuple[Hashable, str]]:
         for document, fault in self.unreadable.items():
             yield (document.key, fault), fault
         for document in self.tables.keys() | self.unreadable.keys():
@@ -153,11 +183,6 @@ class Inventory:
                 yield sentence, sentence
         for sentence in dict.fromkeys(self.doubled.values()):
             yield sentence, sentence
-        by_place = [(self._place(row), row, fault) for row, fault in self.faulty.items()]
-        for (source, line), row, fault in sorted(by_place, key=lambda item: item[0]):
-            yield row, f"{source}:{line}: {fault}"
-        for rows in dict.fromkeys(map(frozenset, self.shared.values())):
-            yield rows, self._shared_problem(rows)
 
     def problems_since(self, before: Inventory | None) -> list[str]:
         """Return the problems that ``before`` did not have. The problem of a row that only moved to another line is not
@@ -170,12 +195,14 @@ class Inventory:
             if document not in self.tables:
                 raise BrokenDocument(f"any row might claim this request, and an inventory cannot be read: {fault}")
 
-    def _shared_problem(self, rows: Iterable[Row]) -> str:
+    def _shared_problem(self, rows: Sequence[Row]) -> str:
         return f"{self._places(rows)}: rows with one identity, so none of them counts"
 
-    def _places(self, rows: Iterable[Row]) -> str:
-        places = [f"{source}:{line}" for source, line in sorted(map(self._place, rows))]
-        return first_of(places, _MOST_PLACES, " and ")
+    def _places(self, rows: Sequence[Row]) -> str:
+        looked_at = sorted(map(self._place, rows[:_LOOKED_AT_FOR_PLACES]))
+        places = [f"{source}:{line}" for source, line in looked_at[:_MOST_PLACES]]
+        more = len(rows) - len(places)
+        return " and ".join(places) + (f" and {more:,} more" if more else "")
 
     def _place(self, row: Row) -> tuple[str, int]:
         table = self.by_layout.get(row.layout)
@@ -219,6 +246,7 @@ class _InventoryChange:
         self.unreadable = dict(before.unreadable)
         self.index = before.index.copy(pause)
         self.shared = dict(before.shared)
+        self.several: dict[str, dict[Row, None]] = {}  # rows of identities that have, or had, several; filed at the end
         self.faulty = dict(before.faulty)
         self.gone = dict(before.gone)
 
@@ -238,6 +266,7 @@ class _InventoryChange:
                 if name not in names:
                     self.gone.pop(name, None)  # makes it the newest
                     self.gone[name] = table
+        self._file_several()
         for name in [name for name in self.gone if name in names] + list(self.gone)[:-_MOST_GONE]:
             self.gone.pop(name, None)
         return Inventory(
@@ -285,25 +314,38 @@ class _InventoryChange:
         identities, fault = judged(row.layout, row.layout.syntax.cells(row.text))
         if fault is not None:
             self.faulty[row] = fault
-        index = self.index
+        index, several = self.index, self.several
         for one in identities:
-            if one in index:
-                index[one] = self.shared[one] = (*_rows(index[one]), row)
+            if one in several:
+                several[one][row] = None
+            elif one in index:
+                several[one] = dict.fromkeys((*_rows(index[one]), row))
             else:
                 index[one] = row
 
     def _withdraw(self, row: Row) -> None:
         self.faulty.pop(row, None)
         for one in row.identities():
-            others = tuple(other for other in _rows(self.index.get(one, ())) if other is not row)
-            if not others:
+            entry = self.index.get(one)
+            if one not in self.several and isinstance(entry, tuple):
+                self.several[one] = dict.fromkeys(entry)
+            if one in self.several:
+                self.several[one].pop(row, None)
+            elif entry is row:
                 self.index.pop(one, None)
-                continue
-            self.index[one] = others if len(others) > 1 else others[0]
-            if len(others) > 1:
-                self.shared[one] = others
+
+    def _file_several(self) -> None:
+        """File the rows of identities with several at once: a new tuple for each row would be quadratic."""
+        for number, (one, rows) in enumerate(self.several.items()):
+            if number % _INDEXED_BETWEEN_PAUSES == 0:
+                self.pause()
+            self.shared.pop(one, None)
+            if len(rows) > 1:
+                self.index[one] = self.shared[one] = tuple(rows)
+            elif rows:
+                self.index[one] = next(iter(rows))
             else:
-                self.shared.pop(one, None)
+                self.index.pop(one, None)
 
     def _doubled(self) -> dict[Layout, str]:
         by_name: dict[Name, list[RawDocument]] = {}

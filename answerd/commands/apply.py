@@ -12,6 +12,7 @@ from typing import Any
 
 from answerd.answers.differences import compare
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands.common import announce_store
 from answerd.commands.remote import AdminApi
 from answerd.commands.terminal import coloured, counted, plain, print_json, progress, show_lines
 from answerd.config import read_config
@@ -84,9 +85,8 @@ def run(arguments: Arguments) -> int:
         found = read_directory(name)
     except StoreError as error:
         raise CommandError(str(error)) from None
-    for source, why in found.skipped:
-        print(plain(f"skipped: {source}: {why}"), file=sys.stderr)
     if found.unreadable:
+        _tell_skipped(found)
         for source, why in found.unreadable:
             print(plain(f"cannot be applied: {source}: {why}"), file=sys.stderr)
         raise CommandError(f"nothing was applied: {counted(len(found.unreadable), 'document')} cannot be read")
@@ -96,13 +96,20 @@ def run(arguments: Arguments) -> int:
             "file system mounted?"
         )
     try:
-        return _apply(arguments, _target(arguments, found))
+        target = _target(arguments, found)
+        _tell_skipped(found)
+        return _apply(arguments, target)
     except Refused as refused:
         for problem in refused.problems:
             print(plain(f"problem: {problem}"), file=sys.stderr)
         raise
     except StoreError as error:
         raise CommandError(str(error), WRONG_USAGE) from None
+
+
+def _tell_skipped(found: Directory) -> None:
+    for source, why in found.skipped:
+        print(plain(f"skipped: {source}: {why}"), file=sys.stderr)
 
 
 def _apply(arguments: Arguments, target: Target) -> int:
@@ -156,6 +163,7 @@ def _in_the_database(store: WritableStore, found: Directory, prune: bool, note: 
     from answerd.server.write_guard import ChangeSet, WriteGuard, WriteRefused  # noqa: PLC0415
     from answerd.store.loader import Loader  # noqa: PLC0415
 
+    announce_store(store, len(store.keys()))
     guard = WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter(), run=directly), run=directly)
     changes = ChangeSet(found.documents, prune=prune)
     author = Author(None, user_name(), note)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import cast
 
 from answerd.commands import Arguments, CommandError, Help
-from answerd.commands.common import configured_store
+from answerd.commands.common import announce_store, configured_store
 from answerd.commands.terminal import counted, plain
 from answerd.config import read_config
 from answerd.identity import printable
+from answerd.store import WritableStore
 from answerd.store.backup import backup_database, backup_directory
 from answerd.store.files import FileStore
 
@@ -37,6 +39,7 @@ def run(arguments: Arguments) -> int:
     store, file, force = configured_store(), arguments["FILE"], bool(arguments["--force"])
     if isinstance(store, FileStore):
         summary = backup_directory(config.answers_dir, file, states=config.state_path, force=force)
+        announce_store(store, summary.taken)
         for name, why in (*summary.skipped, *summary.unreadable):
             print(plain(f"not in the backup: {name}: {why}"), file=sys.stderr)
         print(f"{counted(summary.taken, 'document')} of {plain(store.described)} are in {printable(file)}")
@@ -45,6 +48,8 @@ def run(arguments: Arguments) -> int:
         raise CommandError(f"{store.described} cannot be backed up by this command")
     if Path(file).exists() and Path(config.db_path).exists() and Path(file).samefile(config.db_path):
         raise CommandError(f"{file} is the database itself: name another file")
-    backup_database(store, file, force=force)  # type: ignore[arg-type]  # a store with backup is a writable one
+    database = cast(WritableStore, store)  # a store with backup is one
+    announce_store(store, len(database.keys()))
+    backup_database(database, file, force=force)
     print(f"{plain(store.described)} is in {printable(file)}")
     return 0

@@ -33,8 +33,13 @@ def read_documents(directory: str | None = None) -> tuple[Store, Catalogue]:
     """
     store = named_directory(directory) if directory is not None else configured_store()
     catalogue = loaded(store, has_states=has_states())
-    print(f"# store: {plain(store.described)}, {counted(catalogue.size, 'document')}", file=sys.stderr)
+    announce_store(store, catalogue.size)
     return store, catalogue
+
+
+def announce_store(store: Store, documents: int) -> None:
+    """Print the name of the store that a command reads, and how many documents it has, to standard error."""
+    print(f"# store: {plain(store.described)}, {counted(documents, 'document')}", file=sys.stderr)
 
 
 def has_states() -> bool:

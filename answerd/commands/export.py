@@ -6,7 +6,7 @@ import os
 import sys
 
 from answerd.commands import Arguments, CommandError, Help
-from answerd.commands.common import unread_env_file
+from answerd.commands.common import announce_store, unread_env_file
 from answerd.commands.terminal import counted, plain, progress
 from answerd.config import read_config
 from answerd.identity import printable
@@ -35,8 +35,7 @@ def run(arguments: Arguments) -> int:
         store = open_existing_database(read_config(os.environ, to_serve=False))
     except StoreError as error:
         raise CommandError(f"{error}{unread_env_file()}") from None
-    stored = len(store.keys())
-    print(f"# store: {plain(store.described)}, {counted(stored, 'document')}", file=sys.stderr)
+    announce_store(store, len(store.keys()))
     summary = export_directory(
         store, arguments["DIR"], force=arguments["--force"], progress=progress("documents") or no_progress
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from answerd.answers.history import diff_lines
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
-from answerd.commands.common import configured_store
+from answerd.commands.common import announce_store, configured_store
 from answerd.commands.terminal import coloured, plain, print_json, show_lines
 from answerd.documents import Key
 from answerd.formats import split_extension
@@ -61,10 +61,11 @@ def run(arguments: Arguments) -> int:
 
 
 def database() -> Any:
-    """Open the database of the settings, which must exist. Raises `StoreError`."""
-    store = configured_store()
+    """Open the database of the settings, which must exist, and print its name. Raises `StoreError`."""
+    store: Any = configured_store()
     if not hasattr(store, "history"):
         raise StoreError(f"{store.described} has no history: set SERVICE_STORE=sqlite and SERVICE_DB_PATH")
+    announce_store(store, len(store.keys()))
     return store
 
 

@@ -70,9 +70,12 @@ class Answering:
         """Return the answers in every format in which a document other than a default claims the request."""
         return [answer for answer in self._tried(facts) if not answer.default_only]
 
-    def steps(self, facts: Facts) -> Sequence[Step]:
-        """Return the reasoning behind an answer, step by step (`answerd.answers.reasoning`)."""
-        return self._catalogue.elsewhere(lambda: reasoning(self._catalogue, facts, sources=self._sources).steps)
+    def steps(self, facts: Facts, extension: str = "") -> Sequence[Step]:
+        """Return the reasoning behind an answer in one format or in any, step by step (`answerd.answers.reasoning`)."""
+        extensions = (extension,) if extension else None
+        return self._catalogue.elsewhere(
+            lambda: reasoning(self._catalogue, facts, extensions, sources=self._sources).steps
+        )
 
     def _tried(self, facts: Facts) -> Iterator[Resolved]:
         for extension in FORMATS:

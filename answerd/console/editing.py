@@ -111,14 +111,18 @@ def _not_saved(error: WriteRefused) -> NotSaved:
 
 
 def _together(differences: Sequence[Difference]) -> list[Change]:
-    """Return answers that change in the same way as one change with all their names."""
+    """Return answers in which the same lines change as one change, with all their names and the first as an example."""
     names: dict[tuple[str, ...], list[str]] = {}
+    examples: dict[tuple[str, ...], Sequence[str]] = {}
     for difference in differences:
-        names.setdefault(tuple(difference.unified()), []).append(difference.name)
+        lines = difference.unified()
+        changed = tuple(line for line in lines if line[:1] in ("+", "-") and not line.startswith(("+++", "---")))
+        names.setdefault(changed, []).append(difference.name)
+        examples.setdefault(changed, lines)
     ordered = sorted(names.items(), key=lambda change: -len(change[1]))
     return [
-        Change(f"{counted(len(named), 'answer')}: {first_of(named, NAMES_SHOWN)}", lines)
-        for lines, named in ordered[:CHANGES_SHOWN]
+        Change(f"{counted(len(named), 'answer')}: {first_of(named, NAMES_SHOWN)}", examples[changed])
+        for changed, named in ordered[:CHANGES_SHOWN]
     ]
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from answerd import captures
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.row_claims import claims_of
 from answerd.captures import CaptureError
 from answerd.console.adopting import cells_of, with_machine
 from answerd.console.answers import Answering
@@ -17,6 +18,7 @@ from answerd.console.documents import DocumentPages
 from answerd.console.listing import inventories_of
 from answerd.console.machines import SILENT, SORTS, UNKNOWN, MachineTable, Shown, States, View
 from answerd.console.rendering import page
+from answerd.documents import Key
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request, facts_of
 from answerd.formats import FORMATS
@@ -96,19 +98,19 @@ class Pages(DocumentPages):
         facts, show_secrets = facts_of([name]), asked.get("secrets") == "1"
         answering = Answering(catalogue, self._backend.sources, show_secrets=show_secrets)
         record = self._backend.installs.record(name) if self._backend.installs else None
-        row, place = _row_of(catalogue, facts)
+        row = _row_of(catalogue, facts)
+        identities = {identity(name), *facts.identities, *(row.identities if row is not None else ())}
         return _html(
             asked,
             "machine",
             name=name,
-            identities=sorted({identity(name), *facts.identities}),
+            identities=sorted(identities),
             row=row,
-            row_place=place,
-            documents=list(_documents_of(catalogue, name)),
+            documents=list(_documents_of(catalogue, name, row)),
             record=record,
             has_states=self._backend.installs is not None,
             events=record.get("events", ()) if record else (),
-            answers=answering.in_each_format(facts),
+            answers=[(answer, answering.steps(facts, answer.format)) for answer in answering.in_each_format(facts)],
             steps=answering.steps(facts),
             captured=list(islice(self._captured_of(name), CAPTURES_SHOWN)),
             show_secrets=show_secrets,
@@ -238,28 +240,42 @@ class _Captured:
     outcome: str
 
 
-def _documents_of(catalogue: Catalogue, name: str) -> Iterator[tuple[str, str, str, str]]:
-    """Kind, identifier, format and name of the documents that name a machine."""
+@dataclass(frozen=True, slots=True)
+class _RowShown:
+    """A machine's row. ``place`` is the reason where nobody can say which row it has."""
+
+    place: str
+    cells: Sequence[tuple[str, str]] = ()
+    identities: Sequence[str] = ()
+    documents: Sequence[Key] = ()
+
+
+def _documents_of(catalogue: Catalogue, name: str, row: _RowShown | None) -> Iterator[tuple[str, str, str, str]]:
+    """Kind, identifier, format and name of the documents that claim a machine by its name or its row."""
     one = identity(name)
-    for document in catalogue.machines.get(one, ()):
-        key = document.key
-        yield key.kind.value, key.identifier, key.format, str(key)
+    told = {document.key: "" for document in catalogue.machines.get(one, ())}
     for claim in catalogue.members.get(one, ()):
-        key = claim.document.key
-        yield key.kind.value, key.identifier, key.format, f"{key}, as a member"
+        told.setdefault(claim.document.key, ", as a member")
+    for key in row.documents if row is not None else ():
+        told.setdefault(key, ", by its row")
+    for key, how in told.items():
+        yield key.kind.value, key.identifier, key.format, f"{key}{how}"
 
 
-def _row_of(catalogue: Catalogue, facts: Facts) -> tuple[list[tuple[str, str]], str]:
-    """Return the columns of a machine's row in an inventory, and its place; nothing where it has none."""
+def _row_of(catalogue: Catalogue, facts: Facts) -> _RowShown | None:
+    """Return a machine's row in an inventory; None where it has none."""
     if catalogue.inventory is None:
-        return [], ""
+        return None
     try:
         row = catalogue.inventory.facts(facts).row
+        if row is None:
+            return None
+        claims = claims_of(catalogue, row)
+        keys = [document.key for document in (*claims.machines, *claims.groups)]
     except AnswerError as error:
-        return [], error.reason
-    if row is None:
-        return [], ""
-    return [*row.by_column().items()], catalogue.inventory.place(row)
+        return _RowShown(error.reason)
+    place = catalogue.inventory.place(row)
+    return _RowShown(place, [*row.by_column().items()], [*row.identities()], keys)
 
 
 def _request_of(given: dict[str, str]) -> Request:

@@ -91,7 +91,7 @@ def ago(when: datetime | float | str | None, now: datetime | None = None) -> str
     for unit, word in _UNITS:
         if abs(seconds) >= unit:
             return f"{seconds // unit} {word} ago" if seconds > 0 else f"in {-seconds // unit} {word}"
-    return "just now"
+    return f"{seconds} s ago" if seconds > 1 else "just now"
 
 
 def exact(when: datetime | float | str | None) -> str:

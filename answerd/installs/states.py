@@ -32,6 +32,8 @@ Two things always hold (``tests/unit/test_install_states.py`` walks all states t
 - A document that is not given is refused by a `Refusal`, which names the rule.
 
 Silence changes no state. A machine that says nothing for a while is shown as silent (`is_silent`) and nothing else.
+
+More than 400 lines, because the rules of all states and events are read together.
 """
 
 from __future__ import annotations

@@ -7,8 +7,9 @@ quotes could not be kept, and it accepts text after a closing quote.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -17,10 +18,27 @@ SEPARATORS = ",;\t"
 
 COMMENT = "#"
 
+MOST_COLUMNS = 16_384
+"""Columns of a header, those without a name included: what a spreadsheet can hold."""
+
+LONGEST_ROW = 1_048_576
+"""Characters of a row, as spelled: a request reads the row that it has."""
+
+_BETWEEN_PAUSES = 500
+"""Lines or quoted cells read between two pauses: 1 ms. Lines that are ignored count: a file may have nothing else."""
+
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _QUOTED_TEXT = r'"([^"]*+(?:""[^"]*+)*+)"'
 _QUOTED_IN_LINE = re.compile(_QUOTED_TEXT)
+_QUOTED_OR_SEPARATOR = re.compile(rf"{_QUOTED_TEXT}|[{''.join(SEPARATORS)}]")
+
+
+def no_pause() -> None:
+    """The pause of callers that serve no requests: do nothing."""
+
+
+_TOO_LONG = f"a row has more than {LONGEST_ROW:,} characters"
 
 
 class UnreadableError(Exception):
@@ -62,20 +80,23 @@ class Syntax:
         )
 
     def cells(self, record: str) -> list[str]:
-        """Return the values of a record's cells."""
+        """Return the values of a record's cells; of more than `MOST_COLUMNS` the first and one more."""
         if '"' not in record:
             blanks = self.blanks
-            return [cell.strip(blanks) for cell in record.split(self.separator)]
-        return [cell.value for cell in self.spans(record, 0, 1)]
+            return [cell.strip(blanks) for cell in record.split(self.separator, MOST_COLUMNS)]
+        return [cell.value for cell in islice(self.each_cell(record, 0, 1), MOST_COLUMNS + 1)]
 
     def spans(self, text: str, at: int, line: int) -> list[Cell]:
         """Return the cells of the record that begins at ``at`` on ``line``. Raises `UnreadableError`."""
-        found = []
+        return list(self.each_cell(text, at, line))
+
+    def each_cell(self, text: str, at: int, line: int) -> Iterator[Cell]:
+        """Yield the cells of the record that begins at ``at`` on ``line``. Raises `UnreadableError`."""
         while True:
             cell = self._cell(text, at, line)
-            found.append(cell)
+            yield cell
             if text[cell.end : cell.end + 1] != self.separator:
-                return found
+                return
             line += lines_in(text, at, cell.end)
             at = cell.end + 1
 
@@ -105,21 +126,28 @@ class Cell(NamedTuple):
 
 def lines_in(text: str, start: int, end: int) -> int:
     """Return how many line ends there are between two places of a text."""
-    if "\r" not in text:
-        return text.count("\n", start, end)
+    # Never a look at the whole text: this is asked for each quoted cell.
+    ends = text.count("\n", start, end)
     returns = text.count("\r", start, end)
-    return text.count("\n", start, end) + returns - text.count("\r\n", start, end)
+    return ends + returns - text.count("\r\n", start, end) if returns else ends
 
 
-def records(text: str, syntax: Syntax, at: int = 0, line: int = 1) -> Iterator[Record]:
+def records(
+    text: str, syntax: Syntax, at: int = 0, line: int = 1, pause: Callable[[], None] = no_pause
+) -> Iterator[Record]:
     """Yield the records from a record's beginning on, without comments, blank lines and those of empty cells only.
 
-    Raises `UnreadableError` for a quote that stays open and for text after a closing quote.
+    Raises `UnreadableError` for a quote that stays open, text after a closing quote and a row that is too long.
+    ``pause`` is called between slices of a millisecond, also while nothing is yielded.
     """
     length = len(text)
     ignored = syntax.blanks + syntax.separator
     matched = _LINE.match
+    number = 0
     while at < length:
+        number += 1
+        if number % _BETWEEN_PAUSES == 0:
+            pause()
         found = matched(text, at)
         if found is None:  # never: the pattern matches everywhere
             return
@@ -129,30 +157,46 @@ def records(text: str, syntax: Syntax, at: int = 0, line: int = 1) -> Iterator[R
         if first == COMMENT:
             at, line = following, line + 1
         elif '"' in found[1]:
-            cells = syntax.spans(text, at, line)
-            end = cells[-1].end
-            if any(cell.value for cell in cells):
+            has_value = False
+            for count, cell in enumerate(syntax.each_cell(text, at, line), 1):
+                end = cell.end
+                has_value = has_value or bool(cell.value)
+                if count % _BETWEEN_PAUSES == 0:
+                    pause()
+                if end - start > LONGEST_ROW:
+                    raise UnreadableError(line, _TOO_LONG)
+            if has_value:
                 yield Record(line, start, end)
             line_end = _LINE_END.match(text, end)
             line += lines_in(text, start, end) + 1
             at = line_end.end() if line_end else end
         else:
+            if end - start > LONGEST_ROW:
+                raise UnreadableError(line, _TOO_LONG)
             if found[1].strip(ignored):
                 yield Record(line, start, end)
             at, line = following, line + 1
 
 
-def separator_of(text: str) -> str:
+def separator_of(text: str, pause: Callable[[], None] = no_pause) -> str:
     """Return what separates cells: the first separator outside quotes in the first record with a value."""
-    at = 0
+    at = number = 0
     while at < len(text):
         found = _LINE.match(text, at)
         if found is None:
             break
         line, at = found[1], found.end()
         if not line.startswith(COMMENT) and line.strip(SEPARATORS + " \t"):
-            unquoted = _QUOTED_IN_LINE.sub("", line)
-            return next((character for character in unquoted if character in SEPARATORS), SEPARATORS[0])
+            for one in _QUOTED_OR_SEPARATOR.finditer(line):
+                if one[0] in SEPARATORS:
+                    return one[0]
+                number += 1
+                if number % _BETWEEN_PAUSES == 0:
+                    pause()
+            break
+        number += 1
+        if number % _BETWEEN_PAUSES == 0:
+            pause()
     return SEPARATORS[0]
 
 

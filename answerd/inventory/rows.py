@@ -16,7 +16,7 @@ from answerd.identity import (
     mac_digits,
     normalize,
 )
-from answerd.inventory.records import Record, Syntax, UnreadableError
+from answerd.inventory.records import MOST_COLUMNS, Record, Syntax, UnreadableError
 
 IDENTITY_COLUMNS = ("id", "mac", "serial", "uuid")
 """Columns whose values identify a machine, in the order in which the first identity of a row is looked for."""
@@ -29,6 +29,9 @@ RESERVED_BEGINNING = "secret."
 
 SHORTEST_IN_BODY = 4
 """Characters of an identity that a JSON body can claim (docs/selection.md#what-a-request-says-facts)."""
+
+MOST_ADDRESSES = 1_000
+"""Addresses of one ``mac`` cell: the values that a label can have (docs/http.md#limits)."""
 
 _LABEL = re.compile(r"[\w$@][\w$@.:-]*")
 _UUID = re.compile(r"[0-9a-f]{32}")
@@ -48,6 +51,8 @@ class Layout:
         self.source = source
         self.syntax = syntax
         self.width = len(header)
+        if self.width > MOST_COLUMNS:
+            raise UnreadableError(line, f"the header has more than {MOST_COLUMNS:,} columns")
         names = list(header)
         while names and not names[-1]:
             names.pop()
@@ -88,9 +93,10 @@ def _labels(columns: Sequence[str], line: int) -> dict[str, int]:
 
 
 class Row:
-    """One row. Immutable, and the same object for as long as its record and the header do not change.
+    """One row. Immutable but for its hint, and the same object for as long as its record and the header do not change.
 
-    ``hint`` is its place among the rows of its file when it was read; rows above it may have come and gone since.
+    ``hint`` is where its place among the rows of its file is looked for first; rows above it may have come and gone
+    since it was set.
     """
 
     __slots__ = ("hint", "layout", "text")
@@ -163,13 +169,18 @@ def judged(layout: Layout, cells: Sequence[str]) -> Judgement:
         if not cell:
             continue
         has_value = True
-        for value in cell.split() if column == "mac" else (cell,):
+        values = _values_of(column, cell)
+        if len(values) > MOST_ADDRESSES:
+            fault = fault or f"column {column}: a cell has more than {MOST_ADDRESSES:,} addresses"
+        for value in values[:MOST_ADDRESSES]:
             one, wrong = _VALUES[column](value)
             if wrong:
                 fault = fault or f"column {column}: {wrong}"
             elif not is_shared_by_many(one):
                 identities.setdefault(one, value)
-    if width > layout.width:
+    if width > MOST_COLUMNS:
+        fault = f"has more than {MOST_COLUMNS:,} cells, and the header has {layout.width} columns"
+    elif width > layout.width:
         fault = f"has {width} cells, and the header has {layout.width} columns"
     elif not has_value:
         fault = f"has no value in {' or '.join(column for column, _ in layout.identifying)}, so it names no machine"
@@ -181,7 +192,7 @@ def notes(layout: Layout, cells: Sequence[str]) -> list[str]:
     found = []
     for column, at in layout.identifying:
         cell = cells[at] if at < len(cells) else ""
-        for value in cell.split() if column == "mac" else filter(None, (cell,)):
+        for value in _values_of(column, cell)[:MOST_ADDRESSES]:
             one, wrong = _VALUES[column](value)
             if wrong:
                 continue
@@ -193,6 +204,13 @@ def notes(layout: Layout, cells: Sequence[str]) -> list[str]:
                     "is not recognised in a JSON body"
                 )
     return list(dict.fromkeys(found))
+
+
+def _values_of(column: str, cell: str) -> list[str]:
+    """Return the values of an identity column's cell; of more than `MOST_ADDRESSES` the first and one more."""
+    if column == "mac":
+        return cell.split(None, MOST_ADDRESSES)
+    return [cell] if cell else []
 
 
 def _id(value: str) -> tuple[str, str | None]:

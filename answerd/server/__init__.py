@@ -1,4 +1,4 @@
-"""The service: the only rooms that know sockets, gevent, bottle and the clock.
+"""The service: the only package that knows sockets, gevent, bottle and the clock.
 
-Whoever runs it patches the standard library first (``gevent.monkey.patch_all``) and imports `service` after that.
+Patch the standard library first (``gevent.monkey.patch_all``) and import `service` after that.
 """

@@ -1,4 +1,4 @@
-"""Accepting: connections are taken from the kernel until none is left, also where the system is out of files.
+"""Accept connections from the kernel until none is left, also when the system is out of file descriptors.
 
 Knows one listening socket and the reasons for which accepting fails. Must not know what becomes of a connection.
 """
@@ -45,9 +45,9 @@ class Acceptor:
         failed: Callable[[str], None],
         busy: bytes,
     ) -> None:
-        """``at_once``: connections accepted before ``accepted`` is called. ``make_room`` closes a connection that is
-        not needed any more, where there is one. ``failed`` takes the reason of an accept that failed. ``busy`` is sent
-        to a client for whom there is no file left; empty where nothing can be sent without a handshake."""
+        """``at_once``: connections accepted before ``accepted`` is called. ``make_room`` closes a connection that is no
+        longer needed, where there is one. ``failed`` takes the reason of an accept that failed. ``busy`` is sent to a
+        client for which no file descriptor is left; empty where nothing can be sent without a handshake."""
         self._socket = listening
         self._family = listening.family
         self._loop = loop
@@ -70,7 +70,7 @@ class Acceptor:
             self._watcher.start(self._ready)
 
     def end(self) -> None:
-        """Go on accepting, but not after a pause."""
+        """Continue to accept, but not after a pause."""
         self._is_ending = True
 
     def take_last(self) -> None:
@@ -90,7 +90,7 @@ class Acceptor:
             self._socket.close()
 
     def drop_spare_file(self) -> None:
-        """Keep no file in reserve any more: what accepting does without it can be tested so."""
+        """Close the reserved descriptor, so that tests can see what accepting does without it."""
         if self._spare_file is not None:
             _close(self._spare_file)
             self._spare_file = None
@@ -125,7 +125,7 @@ class Acceptor:
             admit(Socket(family, socket.SOCK_STREAM, 0, descriptor), address, now)
 
     def _failed(self, error: OSError) -> bool:
-        """Count a failed accept and find a way on; False when there is nothing to accept for now."""
+        """Count a failed accept and decide what to do; return False when there is nothing to accept for now."""
         if error.errno in _CLOSED:
             return False
         self._report(os.strerror(error.errno) if error.errno else str(error))
@@ -137,7 +137,7 @@ class Acceptor:
         return True  # that one connection was already gone
 
     def _shed_with_spare_file(self) -> bool:
-        """With no file left, use the one kept in reserve to tell a client so."""
+        """Use the reserved descriptor to send a client the 503 when no other is left."""
         if self._spare_file is None:
             return False
         self.drop_spare_file()

@@ -1,8 +1,8 @@
-"""The admin API: documents are read, written and tried over HTTP (docs/admin-api.md).
+"""The admin API: read, write and try documents over HTTP (docs/admin-api.md).
 
-Knows who may ask, which statuses errors have, and which groups of handlers there are (`answerd.server.admin`). Whether
-a write may be made is the write guard's. Must not know sockets (the listener has read the request, its body too) nor
-how documents are stored.
+Knows which clients may ask, the statuses of errors, and which groups of handlers there are (`answerd.server.admin`).
+The write guard decides whether a write may be made. Must not know sockets (the listener has read the request and its
+body) nor how documents are stored.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ STATUSES: dict[type[Exception], int] = {
     StatesUnknown: INTERNAL_ERROR,
     StoreAway: SERVICE_UNAVAILABLE,
 }
-"""The status of each reason for not doing what was asked."""
+"""The status of each reason for refusing a request."""
 
 RETRY_SECONDS = 5
-"""After which a client may try again while the database of many nodes is away."""
+"""Seconds after which a client may try again while the database of many nodes is away."""
 
 
 def make_admin_app(
@@ -103,7 +103,7 @@ def make_admin_app(
     app.add_hook("before_request", _route_on_the_raw_path)
     app.add_hook("before_request", _Gate(tokens, block, log).judge)
     app.default_error_handler = _router_error
-    if installs is not None:  # what is tried here is given to nobody: every machine counts as armed
+    if installs is not None:  # what is tried here is given to no machine: every machine counts as armed
         sources = replace(sources, gates=assumed_gates(installs.shared.own_url, now=installs.now()))
     groups: tuple[Handlers, ...] = (
         Description(readiness),
@@ -160,7 +160,7 @@ def json_error(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()
 
 @dataclass(frozen=True, slots=True)
 class _Gate:
-    """Who gets in: judged before path and method are (docs/http.md#order-of-statuses)."""
+    """Decides who gets in, before path and method are judged (docs/http.md#order-of-statuses)."""
 
     tokens: AdminTokens
     block: FailureBlock

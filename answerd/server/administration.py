@@ -35,14 +35,16 @@ from answerd.store import WritableStore
 from answerd.store.read_only import ReadOnlyStore
 
 ADMIN_ACCEPTS_AT_ONCE = 32
-"""No more than are read from at once: a connection that has sent its request is not idle when the next ones come."""
+"""Connections accepted at a time: a connection that has sent its request is not idle when the next connections
+arrive."""
 
 METRICS_CONNECTIONS = 32
 """Connections for metrics at a time: each scraper has one."""
 
 
 class Administration:
-    """What administers one service. ``guard`` is None where documents are files, which are changed by other means."""
+    """The parts of the administration of a service. ``guard`` is None where documents are files, which are changed by
+    other means."""
 
     def __init__(self, service: Service, answers: AnswerSet, installs: LiveInstalls | None = None) -> None:
         self._service = service
@@ -87,7 +89,7 @@ class Administration:
             yield self._listener(service.admin_socket, app, gate, admin_app.make_larger_body(api))
 
     def _reading_guard(self) -> WriteGuard:
-        """Return a guard of documents that can only be read."""
+        """Return a guard of documents that are read only."""
         follower = self._answers.follower
         return WriteGuard(ReadOnlyStore(self._service.loader.store, follower.current), follower)
 

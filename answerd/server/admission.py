@@ -1,7 +1,10 @@
 """Admission: how many connections are in flight over all workers, how much memory they hold, and the limits of both.
 
-Knows shared counters per worker and the limits on their sums. Must not know what a connection is or who forks.
+Knows shared counters of each worker and the limits on their sums. Must not know what a connection is or which process
+forks.
 """
+
+from __future__ import annotations
 
 import math
 import mmap
@@ -10,39 +13,39 @@ from dataclasses import dataclass
 
 _SLOT_BYTES = 8
 SHARE = 65_536
-"""Bytes of bodies for each connection of the limit, and as many of answers. A body of that size is never refused for
-want of memory."""
+"""Bytes of bodies for each connection of the limit, and the same of answers. A body of that size is never refused for
+lack of memory."""
 
 LEAST_FOR_BODIES = 1_048_576
 LEAST_FOR_ANSWERS = 8_388_608
 """One body and one answer of the largest size always fit, however low the limit of connections is."""
 
-_UNLIMITED_FILES = 1_048_576  # what is asked for where the hard limit is "unlimited": the kernel's usual fs.nr_open
+_UNLIMITED_FILES = 1_048_576  # what is requested where the hard limit is "unlimited": the kernel's usual fs.nr_open
 
 FILES_BESIDE_CONNECTIONS = 64
-"""File descriptors kept back for the store, the log, libraries and the event loop."""
+"""File descriptors reserved for the store, the log, libraries and the event loop."""
 
 LINGERING = 16_384
-"""Connections of one listener that have been answered and still send."""
+"""Connections of a listener that have been answered and still send."""
 
 LINGERING_SHARE_OF_FILES = 4
-"""Where few files may be open, one in so many is kept for those."""
+"""Where few files may be open, one in this many is reserved for those."""
 
 ADMIN_CONNECTIONS = 256
-"""Connections in flight that the admin API admits, beside those of the answer endpoint: tools, not a rack."""
+"""Connections in flight that the admin API admits, beside those of the answer endpoint: for tools, not for machines."""
 
 LEAST_ADMIN_CONNECTIONS = 8
 ADMIN_SHARE_OF_FILES = 16
-"""Where few files may be open, the admin API admits one connection for so many of them."""
+"""Where few files may be open, the admin API admits one connection for this many of them."""
 
 
 @dataclass(frozen=True)
 class Descriptors:
-    """How the file descriptors of a process are divided, so that no kind of client takes those of another.
+    """How the file descriptors of a process are divided, so that each kind of client has its own share.
 
     ``answers``: connections to the answer endpoint, over all workers. ``lingering``: those of one worker that have been
     answered and still send. ``admin``: connections to the admin API; as many may linger. ``warning``: empty, or why
-    fewer answers are admitted than was configured.
+    fewer answers are admitted than configured.
     """
 
     answers: int
@@ -67,7 +70,7 @@ def divide(files: int, max_connections: int, workers: int, *, with_admin: bool) 
 
 
 class SharedBytes:
-    """Bytes that the connections of all workers hold, against a limit. Shared as the counts of `Admission` are."""
+    """Bytes that the connections of all workers hold, with a limit. Shared as the counts of `Admission` are."""
 
     def __init__(self, limit: int, workers: int) -> None:
         self.limit = limit
@@ -80,11 +83,11 @@ class SharedBytes:
         self._slots[worker] = 0
 
     def reset(self, worker: int) -> None:
-        """Free what a dead worker held."""
+        """Clear the count of a dead worker."""
         self._slots[worker] = 0
 
     def add(self, size: int) -> None:
-        """Count so many bytes more, or less where it is negative."""
+        """Add to the count; negative to subtract."""
         self._slots[self._worker] += size
 
     @property
@@ -94,15 +97,15 @@ class SharedBytes:
 
     @property
     def exceeded(self) -> bool:
-        """Whether more is held than may be."""
+        """Whether the limit is exceeded."""
         return sum(self._slots) > self.limit
 
 
 class Admission:
-    """Connections in flight against a limit, counted in memory that forked workers share.
+    """Connections in flight with a limit, counted in memory that forked workers share.
 
     Made once, before forking. Each worker counts in a slot of its own (no lock, no torn write) and reads all of them,
-    which takes 0.3 µs; two workers that look at the same instant can both take the last place, so the sum can exceed
+    which takes 0.3 µs. Two workers that read at the same instant can both take the last permit, so the sum can exceed
     the limit by at most the number of workers less one.
     """
 
@@ -115,14 +118,14 @@ class Admission:
         self.answers = SharedBytes(max(limit * SHARE, LEAST_FOR_ANSWERS), workers)
 
     def attach(self, worker: int) -> None:
-        """Counts in this worker's slot from now on; called in the worker, which has no connection yet."""
+        """Count in this worker's slot from now on; called in the worker, which has no connection yet."""
         self._worker = worker
         self._slots[worker] = 0
         self.bodies.attach(worker)
         self.answers.attach(worker)
 
     def admit(self) -> bool:
-        """Takes a place if there is one."""
+        """Take a permit if there is one; return whether there was."""
         slots = self._slots
         if sum(slots) >= self.limit:
             return False
@@ -130,11 +133,11 @@ class Admission:
         return True
 
     def readmit(self) -> None:
-        """Takes a place whether there is one or not: for a connection that gave its own back too early."""
+        """Take a permit in any case: for a connection that released its own too early."""
         self._slots[self._worker] += 1
 
     def release(self) -> None:
-        """Gives a place back."""
+        """Release a permit."""
         self._slots[self._worker] -= 1
 
     def in_flight(self) -> int:
@@ -142,20 +145,20 @@ class Admission:
         return sum(self._slots)
 
     def reset(self, worker: int) -> None:
-        """Frees what a worker that is dead still held; called by who saw it die, before it is replaced."""
+        """Clear the count of a dead worker; called by the process that reaps it, before it is replaced."""
         self._slots[worker] = 0
         self.bodies.reset(worker)
         self.answers.reset(worker)
 
 
 def raise_file_limit() -> int:
-    """Raises the soft limit of open files to the hard one, and returns the soft limit that is now in force."""
+    """Raise the soft limit of open files to the hard one. Return the soft limit that is now in force."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _UNLIMITED_FILES if hard == resource.RLIM_INFINITY else hard
     if soft != resource.RLIM_INFINITY and soft < wanted:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        except (ValueError, OSError):  # a container may forbid it: what is there must do
+        except (ValueError, OSError):  # a container may forbid it: the current limit stays
             return soft
         return wanted
     return wanted if soft == resource.RLIM_INFINITY else soft

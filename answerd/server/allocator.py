@@ -1,9 +1,9 @@
-"""Memory that was freed goes back to the system.
+"""Return freed memory to the system.
 
-glibc keeps what is freed between two blocks that are still in use, and in an arena for each thread. After thousands of
-bodies at once, or documents of megabytes, that is most of what they took, and it stays until the process ends. So large
-blocks are mapped by themselves, all threads share one arena (the interpreter's lock lets only one of them run anyway),
-and ``malloc_trim`` returns the rest from time to time.
+glibc keeps what is freed between two blocks that are still in use, and an arena for each thread. After thousands of
+bodies at a time, or documents of megabytes, that is most of the memory they took, and it is kept until the process
+ends. So large blocks are mapped separately, all threads share one arena (the interpreter's lock lets only one of them
+run anyway), and ``malloc_trim`` returns the rest from time to time.
 
 Knows how much memory this process has. Must not know what it is used for. Without glibc it does nothing.
 """
@@ -18,23 +18,22 @@ MOVED_BYTES = 16_777_216
 """A trim is worth its time once memory has changed by this much since the last trim."""
 
 STEADY_BYTES = 1_048_576
-"""Memory that has changed by no more than this since the last look is steady: what comes next will not use it again at
-once."""
+"""Memory that has changed by no more than this since the last look is steady: it is not needed again immediately."""
 
 LOOK_SECONDS = 1.0
 
 _SETTINGS = {
     -8: 1,  # M_ARENA_MAX
-    -3: 262_144,  # M_MMAP_THRESHOLD: bytes from which a block is mapped by itself. Left alone it grows up to 32 MB
+    -3: 262_144,  # M_MMAP_THRESHOLD: bytes from which a block is mapped separately. By default it grows up to 32 MB
     -1: 16_777_216,  # M_TRIM_THRESHOLD: free bytes at the heap's end that are kept for the next requests
 }
-"""What ``mallopt`` is told: the numbers of glibc's ``malloc.h``."""
+"""Options for ``mallopt``: the numbers are those of glibc's ``malloc.h``."""
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def resident_bytes() -> int:
-    """The memory of this process that is in use, pages shared with others included."""
+    """Return the resident memory of this process, including shared pages."""
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * _PAGE_BYTES
 
@@ -65,7 +64,7 @@ class Trimmer:
         self._trimmed_at = self._last = resident()
 
     def look(self) -> bool:
-        """Trim where memory has changed much since the last trim and is steady now; whether it did."""
+        """Trim where memory has changed much since the last trim and is steady now; return whether it did."""
         now, last = self._resident(), self._last
         self._last = now
         if abs(now - self._trimmed_at) < MOVED_BYTES or abs(now - last) > STEADY_BYTES:

@@ -48,11 +48,11 @@ _LONGEST_SHOWN = 100
 """Characters of a value in a log line."""
 
 _readers: list[ThreadPool] = []
-"""The one thread of this process that reads large bodies: 1 MB of JSON can take 50 MB while it is read, and a second
-thread would take the interpreter from the event loop. Made when first needed, after the fork."""
+"""The thread of this process that reads large bodies: 1 MB of JSON can take 50 MB while it is read, and a second thread
+would compete with the event loop for the interpreter. Made when first needed, after the fork."""
 
 _large_bodies = BoundedSemaphore(1)
-"""Held while a large body is read; the others wait, at most until their deadline is near."""
+"""Held while a large body is read; the others wait, at most until shortly before their deadline."""
 
 
 def make_answer_app(
@@ -66,15 +66,15 @@ def make_answer_app(
 ) -> bottle.Bottle:
     """Return the application.
 
-    ``catalogue`` gives the answer set in force. ``access`` guards all but ``/health``, ``/ready`` and reports.
+    ``catalogue`` returns the answer set in force. ``access`` guards all but ``/health``, ``/ready`` and reports.
     ``recorder``, when set, captures each other request, with its outcome. ``sources`` fill placeholders that no request
-    fills. ``installs`` are the states of installs, None where there is no place for them.
+    fills. ``installs`` are the states of installs, None where the service keeps none.
     """
     if installs is not None:
         sources = replace(sources, gates=Gates(installs))
     hold_in_context()
     app = bottle.Bottle()
-    app.catchall = False  # what fails unexpectedly is the listener's to answer, in one line
+    app.catchall = False  # the listener answers unexpected exceptions, and logs them in one line
     app.uninstall(bottle.JSONPlugin)
 
     def answer() -> bytes:
@@ -181,7 +181,7 @@ def _resolved(
     except AnswerError as error:
         if installs is not None and isinstance(error, NotClaimed):
             installs.unclaimed(facts)
-        # Hints about what the request has instead need all of it, which a large body is not worth.
+        # Hints about similar facts need all labels of the request, which cost too much for a large body.
         large = len(exchange.request.body) > LARGE
         return _refuse(exchange, OF_ERRORS[type(error)], error.reason if large else with_hints(error, facts))
     exchange.outcome = found.composition if found.selection.machine else f"{found.composition}{_for_whom(found, facts)}"
@@ -226,7 +226,8 @@ def _record(exchange: Exchange, recorder: Recorder) -> None:
 
 
 def _read(request: Request, catalogue: Catalogue) -> Facts:
-    """Return the facts of a large request, with all that takes long worked out. Runs in a thread: it edits nothing."""
+    """Return the facts of a large request, with everything that takes long computed. Runs in a thread: it changes no
+    catalogue."""
     facts = Facts(request)
     facts.prepare()
     asked_state: list[bool] = []
@@ -247,7 +248,7 @@ def _read(request: Request, catalogue: Catalogue) -> Facts:
 
 
 def _busy(exchange: Exchange, what: str) -> bytes:
-    """Return the refusal of a request whose turn did not come before its client's deadline."""
+    """Return the refusal of a request that was not processed before its client's deadline."""
     bottle.response.set_header("Retry-After", "2")
     return _refuse(exchange, SERVICE_UNAVAILABLE, f"the service is busy with {what}, try again in 2 seconds")
 

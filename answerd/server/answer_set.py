@@ -26,12 +26,12 @@ from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 
 SLICE_SECONDS = 0.001
-"""How long work in the background goes on before others have a turn. A request has two or three turns, so this is a
-third of what such work may hold it up."""
+"""How long work in the background runs before others have a turn. A request has two or three turns, so this is a third
+of the delay that such work may cause."""
 
 
 class AnswerSet:
-    """What this process answers from. `watch` keeps it up to date; `current` is for the request path."""
+    """The answers of this process. `watch` keeps the set up to date; `current` is for requests."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class AnswerSet:
         while True:
             try:
                 self.refresh()
-            except Exception as error:  # whatever it is, the set in force goes on answering and the next look comes
+            except Exception as error:  # any fault: the set in force goes on answering and the next look comes
                 self._note_fault(f"{type(error).__name__}: {error}")
                 self.loaded.set()
             self._look_now.wait(self.follower.loader.store.look_seconds)
@@ -103,11 +103,12 @@ class AnswerSet:
         self._look_now.set()
 
     def refresh(self) -> None:
-        """One look, in a thread, and the building between two requests. What cannot be read leaves all as it was."""
+        """Look at the store in a thread, and build the next set between requests. Where it cannot be read, nothing
+        changes."""
         try:
             self.follower.refresh()
             if self.inherited and not self.loaded.is_set():
-                # One look only suspects a change: a worker that replaces another would answer from before it.
+                # One look only notices a change: a worker that replaces another would answer from the state before it.
                 self.follower.refresh()
             self._count_change()
             self._note_fault(None)
@@ -152,13 +153,13 @@ class AnswerSet:
             self.log.service(f"warning: the store cannot be read, answers stay as they are: {fault}")
 
     def _prepare_forever(self) -> None:
-        """Beside the watch: to digest 100,000 documents takes longer than a change may wait."""
+        """Prepare answers beside the watch: preparing 100,000 documents takes longer than a change may wait."""
         while True:
             self._to_prepare_event.wait()
             self._to_prepare_event.clear()
             try:
                 self.digest.take(self.follower.loader.catalogue, CooperativeYield(), self.log if self.reports else None)
-            except Exception as error:  # answers are made when they are asked for, and the next change is digested
+            except Exception as error:  # answers are made on request, and the next change is prepared again
                 self.log.service(f"preparing answers failed: {type(error).__name__}: {error}")
             self._prepared()
 
@@ -170,18 +171,18 @@ class AnswerSet:
 
 @dataclass
 class Preparation:
-    """What is done with a set once it is in force: its answers are prepared, its problems logged.
+    """Background work after a load: prepare answers and log new problems.
 
-    ``catalogue`` is the one with which that was done last, None when there was none yet. ``problems`` are those of the
-    last one of which they were looked for.
+    ``catalogue`` is the one that was prepared last, None when none was. ``problems`` are those of the last catalogue
+    that was checked.
     """
 
     catalogue: Catalogue | None = None
     problems: ProblemIndex = field(default_factory=lambda: ProblemIndex.of(Catalogue()))
 
     def take(self, catalogue: Catalogue, pause: Callable[[], None], log: RequestLog | None) -> None:
-        """Bring this up to date with a catalogue; costs what is new in it. Problems are looked for where there is a
-        ``log``, which gets those that are new and those that are gone."""
+        """Bring this up to date with a catalogue; the cost grows with what is new. Problems are checked where there is
+        a ``log``, which gets new problems and those that are gone."""
         warm_up(catalogue, pause, self.catalogue)
         if log:
             problems = self.problems.after(catalogue, pause=pause)
@@ -200,7 +201,7 @@ class CooperativeYield:
         self._ends = perf_counter() + SLICE_SECONDS
 
     def __call__(self) -> None:
-        """Go on at once, or after the others."""
+        """Continue at once, or after a turn of the others."""
         if perf_counter() >= self._ends:
             gc_tuning.freeze_new()
             # gevent.sleep(0) would come back before the loop has looked at any socket, up to 50 times in a row.

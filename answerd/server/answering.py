@@ -89,6 +89,6 @@ class Answering:
                 return
             runner.gr_context = None  # Bottle's request is in it, with a body that may be large
             self._idle_runners.append(runner)
-            # A late wake-up that an app left behind is not for us.
+            # Ignore a late wake-up that an app left behind.
             while self._hub.switch() is not self:
                 pass

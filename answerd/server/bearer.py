@@ -1,9 +1,9 @@
-"""Bearer tokens: whether a request presents the right one, and who has guessed wrong too often.
+"""Bearer tokens: whether a request presents the right token, and which addresses have guessed wrong too often.
 
 Rules: docs/http.md#bearer-token, docs/admin-api.md#wrong-tokens.
 
 Knows the ``Authorization`` header and counts failures per address. Must not know HTTP statuses, what a token protects,
-or the time: the clock is given.
+or the time: it is given a clock.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ FAILURE_SECONDS = 60.0
 FIRST_BLOCK_SECONDS = 60
 LONGEST_BLOCK_SECONDS = 900
 TRACKED_ADDRESSES = 4_096
-"""Addresses remembered at most: some 2 MB, whoever asks."""
+"""The most addresses that are tracked: some 2 MB."""
 
 
 class Tokens:
-    """The bearer tokens that are in force at one endpoint: none, one, or two while one replaces the other."""
+    """The bearer tokens that are in force at an endpoint: none, one, or two during a rotation."""
 
     __slots__ = ("_tokens",)
 
@@ -38,13 +38,13 @@ class Tokens:
         self._tokens = tuple(token.encode("utf-8", "surrogateescape") for token in tokens)
 
     def __bool__(self) -> bool:
-        """Whether a token is needed."""
+        """Return whether a token is needed."""
         return bool(self._tokens)
 
     def accept(self, authorization: str | None) -> bool:
-        """Whether an ``Authorization`` header (as WSGI gives it, latin-1 of the bytes) presents one of the tokens.
+        """Return whether an ``Authorization`` header (as WSGI has it, latin-1 of the bytes) presents a valid token.
 
-        The scheme counts in any letter case. Compared as bytes and in constant time, with every token.
+        The scheme may be in any letter case. Tokens are compared as bytes and in constant time, with every token.
         """
         sent = presented_token(authorization)
         if sent is None:
@@ -53,9 +53,9 @@ class Tokens:
 
 
 def is_guess(authorization: str | None) -> bool:
-    """Whether an ``Authorization`` header presents any bearer token.
+    """Return whether an ``Authorization`` header presents any bearer token.
 
-    One without a token, or of another scheme, can never be right, so it guesses nothing. A page in a browser can make
+    A header without a token, or with another scheme, is never right, so it is no guess. A page in a browser can make
     the browser send such a request (also with ``Basic``), but none with a bearer token.
     """
     return bool(presented_token(authorization))
@@ -71,7 +71,7 @@ def presented_token(authorization: str | None) -> bytes | None:
 
 @dataclass(slots=True)
 class _Record:
-    """What is remembered of one address: when it failed, how often it was blocked, until when it is."""
+    """The failures of an address: when, how often it was blocked, and until when it is blocked."""
 
     failures: deque[float] = field(default_factory=lambda: deque(maxlen=FAILURES))
     blocks: int = 0
@@ -96,27 +96,27 @@ class FailureBlock:
         buckets: int = TRACKED_ADDRESSES,
         count: Callable[[], object] = bool,
     ) -> None:
-        """``clock``: seconds that never run backwards (``time.monotonic``). ``count`` is called at each failure."""
+        """``clock``: seconds that never go back (``time.monotonic``). ``count`` is called at each failure."""
         self._count = count
         self._clock = clock
         self._capacity = capacity
         self._records: OrderedDict[str, _Record] = OrderedDict()
         self._buckets = buckets
-        self._blocked_buckets: dict[int, float] = {}  # until when
+        self._blocked_buckets: dict[int, float] = {}  # the ends of the blocks
 
     def __len__(self) -> int:
-        """Addresses tracked."""
+        """Return the number of tracked addresses."""
         return len(self._records)
 
     def seconds_left(self, address: str) -> int:
-        """Whole seconds, rounded up, for which the address stays blocked; 0 when it is not."""
+        """Return the seconds, rounded up, for which the address stays blocked; 0 when it is not blocked."""
         client, now = _client(address), self._clock()
         record = self._records.get(client)
         until = record.blocked_until if record else self._blocked_buckets.get(self._bucket(client), -math.inf)
         return math.ceil(until - now) if until > now else 0
 
     def failed(self, address: str) -> int:
-        """Counts a failure. The seconds for which it blocks the address, 0 when it does not yet."""
+        """Count a failure. Return the seconds for which it blocks the address, 0 when it does not yet."""
         self._count()
         client, now = _client(address), self._clock()
         record = self._records.get(client)
@@ -136,7 +136,7 @@ class FailureBlock:
         return seconds
 
     def succeeded(self, address: str) -> None:
-        """Clears the run of failures, not a block, nor how long the next one will be."""
+        """Clear the run of failures, but neither a block nor the length of the next one."""
         client = _client(address)
         record = self._records.get(client)
         if record is None:
@@ -148,7 +148,7 @@ class FailureBlock:
             self._records.move_to_end(client, last=False)
 
     def _make_room(self, now: float) -> bool:
-        """Evicts the oldest record that is not blocked. False when all are."""
+        """Evict the oldest record that is not blocked. Return False when all are blocked."""
         for client, record in self._records.items():
             if record.blocked_until <= now:
                 del self._records[client]
@@ -156,12 +156,13 @@ class FailureBlock:
         return False
 
     def _bucket(self, client: str) -> int:
-        """Hashes of text are salted in each process, so no client can choose its bucket."""
+        """Return the bucket of an address. Hashes of text are salted in each process, so no client can choose its
+        bucket."""
         return hash(client) % self._buckets
 
 
 def _client(address: str) -> str:
-    """What an address is counted as: itself, or the /64 network of an IPv6 address."""
+    """Return what an address is counted as: itself, or the /64 network of an IPv6 address."""
     if ":" not in address:
         return address
     try:

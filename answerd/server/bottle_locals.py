@@ -20,7 +20,7 @@ _LOCALS = {
 
 
 def hold_in_context() -> None:
-    """Replace Bottle's local attributes, once and for the whole process; again changes nothing."""
+    """Replace Bottle's local attributes, for the whole process. Safe to call twice."""
     for owner, names in _LOCALS.items():
         for name in names:
             if not isinstance(owner.__dict__[name], _ContextProperty):

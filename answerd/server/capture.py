@@ -1,6 +1,6 @@
-"""Recording requests while they are answered: never at the cost of an answer, neither its time nor its success.
+"""Record requests while they are answered, without delaying or failing an answer.
 
-Knows when to record. What a capture is on disk is `answerd.captures`.
+Knows when to record. `answerd.captures` knows the files.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from answerd.server.request_log import RequestLog
 
 MOST_WAITING = 100
 MOST_BYTES_WAITING = 16_777_216
-"""Captures, and bytes of their bodies, that may wait to be written; a disk that stalls costs captures, not memory."""
+"""Captures, and bytes of their bodies, that may wait to be written: when a disk stalls, further captures are
+dropped."""
 
 
 class Recorder:
-    """Writes captures in one native thread at a time: a disk that stalls, or a process that holds the directory's lock,
-    takes no more threads from those that read large bodies. One object a process; the directory is shared."""
+    """Writes captures in one native thread at a time, so that a disk that stalls, or another process that holds the
+    directory's lock, blocks no thread that reads large bodies. One object in each process; the directory is shared."""
 
     def __init__(
         self, directory: str, log: RequestLog, *, problems_only: bool = False, count: Callable[[str], object] = bool
     ) -> None:
-        """``problems_only``: record only requests that were not answered 200. ``count`` takes what became of a request:
+        """``problems_only``: record only requests that were not answered 200. ``count`` takes the outcome of a capture:
         ``written``, ``lost`` or ``failed``."""
         self._count = count
         self.problems_only = problems_only
@@ -70,7 +71,7 @@ class Recorder:
             get_hub().threadpool.spawn(self._write_waiting).rawlink(self._ended)
 
     def _ended(self, _result: Any) -> None:
-        """In the loop again: what came after the writer's last look starts the next one."""
+        """Start the writer again for what arrived after its last look. Called in the loop."""
         self._is_writing = False
         if self._lost:
             self.log.service(f"capture: {self._lost} requests came faster than they are written, and are not recorded")

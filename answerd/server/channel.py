@@ -30,7 +30,7 @@ _discarded = bytearray(DISCARD_SIZE)  # where the bytes go that are thrown away
 class Channel:
     """A socket and what is to be sent on it. The base of `answerd.server.connection.Connection`.
 
-    A base class and no part of its own: an object for each connection costs 0.4 µs and 100 bytes.
+    A base class and not an attribute: an object for each connection costs 0.4 µs and 100 bytes.
     """
 
     __slots__ = ("_loop", "_plaintext", "_socket", "_tls", "_unsent", "_watched", "_watcher")
@@ -54,7 +54,8 @@ class Channel:
             self._send_at_once(b"")  # of the handshake, or the alert
 
     def _start_sending(self, head: bytes, body: bytes) -> bool:
-        """Send what the socket takes of a response; whether that was all. `_push` sends the rest. Raises OSError."""
+        """Send what the socket takes of a response; return whether that was all. `_push` sends the rest. Raises
+        OSError."""
         if self._tls is not None:
             first, rest = head + body[:TLS_PIECE], memoryview(body)[TLS_PIECE:]
             self._unsent = memoryview(self._encrypted(first, is_last=not rest))
@@ -79,7 +80,7 @@ class Channel:
         return False
 
     def _push(self) -> bool:
-        """Send what the socket takes; whether that was all. Raises OSError."""
+        """Send what the socket takes; return whether that was all. Raises OSError."""
         while True:
             if self._unsent is not None:
                 try:
@@ -130,12 +131,12 @@ class Channel:
         return unsent + (len(self._plaintext) if self._plaintext is not None else 0)
 
     def _has_unread(self) -> bool:
-        """Whether the client has sent more since its request was read."""
+        """Return whether the client has sent more since its request was read."""
         ioctl(self._socket.fileno(), FIONREAD, _unread)
         return any(_unread)
 
     def _is_closed_by_client(self) -> bool:
-        """Whether the client sends nothing more, as far as can be known without writing."""
+        """Return whether the client sends nothing more, as far as can be known without writing."""
         try:
             return not self._socket.recv(1, MSG_DONTWAIT | MSG_PEEK)
         except BlockingIOError:

@@ -29,7 +29,7 @@ _SIZE_LINE_KEPT = 256  # bytes; more leading zeros than that before a size make 
 
 
 class _Chunks:
-    """llhttp's callbacks for a chunked body. They do not know the parser that calls them: it would be a cycle.
+    """llhttp's callbacks for a chunked body. They have no reference to the parser that calls them: it would be a cycle.
 
     ``size``: bytes of the body so far. ``before_chunk``: those before the chunk that is being read, None between
     chunks. ``opened``: whether a chunk's size line has been read since this was last set to False.
@@ -64,16 +64,16 @@ class _Chunks:
 
 
 class ChunkedBody:
-    """A chunked body as it arrives. ``chunks`` tells what is known of it so far; ``sent_more`` whether the client has
-    sent bytes after it."""
+    """A chunked body as it arrives. ``chunks`` has the state of the parser; ``sent_more``: whether the client has
+    sent bytes after the body."""
 
     __slots__ = ("_line", "_max_body", "_parser", "_received", "chunks", "sent_more")
 
     def __init__(self, max_body: int, body: Spool | None = None) -> None:
-        """``body`` is where to collect it, where that is not memory."""
+        """``body`` collects it, where that is not memory."""
         self.chunks = _Chunks(max_body, body)
         self._max_body = max_body
-        self._line = b""  # how the size line begins that has not been read to its end
+        self._line = b""  # the beginning of a size line that is not complete
         self.sent_more = False
         self._received = 0
         self._parser = HttpRequestParser(self.chunks)
@@ -84,7 +84,7 @@ class ChunkedBody:
         chunks = self.chunks
         position = 0
         while position < len(data) and not chunks.complete and not chunks.too_large:
-            # To the next multiple in the stream, so that it does not matter how the stream was cut.
+            # Up to the next multiple in the stream, so that the result does not depend on how the stream was cut.
             size = CHUNK_OVERHEAD_CHECKED_EVERY - self._received % CHUNK_OVERHEAD_CHECKED_EVERY
             piece = data[position : position + size]
             position += len(piece)
@@ -103,7 +103,7 @@ class ChunkedBody:
         try:
             self._parser.feed_data(piece)
         except HttpParserError as error:
-            if chunks.complete:  # what follows the body is not ours
+            if chunks.complete:  # what follows the body does not belong to it
                 self.sent_more = True
             elif not chunks.too_large:  # it was too large before it was malformed
                 raise BadRequest(BAD_REQUEST, f"malformed chunked body: {parser_reason(error)}") from None
@@ -111,7 +111,7 @@ class ChunkedBody:
             self._check_open_chunk(piece)
 
     def _check_open_chunk(self, piece: bytes) -> None:
-        """Whether the chunk that is still being read claims more than the limit. llhttp does not tell its size.
+        """Check whether the chunk that is still being read is larger than the limit. llhttp does not report its size.
 
         Only the last size line of a piece can be that of an open chunk: its data are the end of the piece.
         """

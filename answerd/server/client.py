@@ -1,4 +1,4 @@
-"""Who waits for a response: what an app may know of the connection that asked it (``answerd.client`` in an environ)."""
+"""The client that waits for a response: what an app may know of its connection (``answerd.client`` in an environ)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Client(Protocol):
-    """Who waits for the outcome of a write. Times are on the monotonic clock."""
+    """The client that waits for the outcome of a write. Times are on the monotonic clock."""
 
     @property
     def respond_by(self) -> float:
@@ -19,7 +19,7 @@ class Client(Protocol):
         """When the connection is closed."""
 
     def is_gone(self) -> bool:
-        """Whether it has closed its connection. One that has only finished sending looks the same."""
+        """Return whether it has closed its connection. A client that has only finished sending looks the same."""
 
 
 class Sink(Protocol):
@@ -42,5 +42,5 @@ class PatientClient:
     deadline: float = math.inf
 
     def is_gone(self) -> bool:
-        """Never."""
+        """Return False."""
         return False

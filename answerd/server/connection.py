@@ -7,6 +7,8 @@ connections are accepted or counted; its listener keeps the deadlines. The bytes
 A connection waits as a watcher on its socket and a buffer. It reads the request, runs the app, sends the response, and
 lingers where the client may still be sending: closing a socket with unread bytes resets the connection and loses the
 response. So the sending side is closed first and what arrives is thrown away, for a bounded time and amount.
+
+More than 400 lines, because the stages of a connection share its state, and a second object costs memory for each.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Host(Protocol):
-    """What a connection needs of the listener that it belongs to."""
+    """What a connection needs of its listener."""
 
     loop: Any
     memory: Memory
@@ -51,10 +53,10 @@ class Host(Protocol):
         """Call `Connection.send` soon: the response is there."""
 
     def release_permit(self, connection: Connection) -> bool:
-        """Let another connection have the place of this one; False if it held none."""
+        """Release the permit of a connection for another; return False if it had none."""
 
     def reacquire_permit(self, connection: Connection) -> None:
-        """Take the place again: the connection is not done yet after all."""
+        """Take the permit again: the connection is not finished yet."""
 
     def linger(self, connection: Connection) -> None:
         """Keep a connection that has been answered, to listen to its client."""
@@ -101,7 +103,7 @@ class Connection(Channel):
 
     @property
     def waits_for_first_byte(self) -> bool:
-        """Whether the client has connected and said nothing."""
+        """Whether the client has connected and not sent a byte."""
         return self._reader is None and self._tls is None
 
     @property
@@ -116,9 +118,9 @@ class Connection(Channel):
         return self.deadline - min(_TO_RESPOND_SECONDS, self._serving.limits.timeout / 4)
 
     def is_gone(self) -> bool:
-        """Whether the client has closed its connection, as far as can be known without writing to it.
+        """Return whether the client has closed its connection, as far as can be known without writing to it.
 
-        A client that has only finished sending looks the same: ask this of one that has been waiting.
+        A client that has only finished sending looks the same: use this for a client that has been waiting.
         """
         return self.closed or self._is_late or self._is_closed_by_client()
 
@@ -169,7 +171,7 @@ class Connection(Channel):
             self._watch(READ, self.read)
 
     def _hold_complete_body(self, size: int) -> bool:
-        """Count a body; False if the memory is full, and its client has got a 503."""
+        """Count a body; return False if the memory is full, in which case a 503 has been sent."""
         if self._host.memory.hold_body(self, size):
             self._host.memory.keep_body(self, size)
             return True
@@ -209,7 +211,7 @@ class Connection(Channel):
             self._watch(READ, self.read)
 
     def _ended(self) -> None:
-        """The client sends nothing more."""
+        """Handle the end of what the client sends."""
         if self._reader is not None:
             try:
                 self._reader.end()
@@ -230,9 +232,9 @@ class Connection(Channel):
         self._send(self._serving.error(refusal.status, refusal.reason))
 
     def answer(self) -> None:
-        """Run the app; in a greenlet, where it may wait for whatever it needs."""
+        """Run the app; in a greenlet, where it may wait."""
         serving, reader = self._serving, self._reader
-        if reader is None or reader.request is None:  # cut off while it waited for its turn
+        if reader is None or reader.request is None:  # aborted while it waited for its turn
             return
         request = reader.request
         self._answering = True
@@ -251,7 +253,7 @@ class Connection(Channel):
         request.body, request.spooled = b"", None
         if self.body_held:
             self._host.memory.release_body(self)
-        if not self.closed and not self._is_late:  # cut off while the app ran
+        if not self.closed and not self._is_late:  # aborted while the app ran
             self._outcome = outcome
             if exchange.takeover is not None:
                 self._takeover, response = exchange.takeover, without_length(response)
@@ -280,7 +282,7 @@ class Connection(Channel):
             self._send(self._serving.out_of_memory)
             return
         self._response = response
-        # The place is free before the client can know that it was answered, or it would come back to a 503.
+        # Release the permit before the client can know that it was answered: its next connection could get a 503.
         held = host.release_permit(self)
         try:
             if self._takeover is not None and self._tls is not None:  # the TLS connection goes on, too
@@ -318,7 +320,7 @@ class Connection(Channel):
         if self._takeover is not None and not self._shedding:
             self._begin_stream(self._takeover)
             return
-        # Under TLS the client still sends its own goodbye.
+        # Under TLS the client still sends its close notification.
         reader = self._reader
         is_read = reader is not None and not reader.sent_more and self._tls is None and not self._has_unread()
         (self.close if is_read else self._linger)()
@@ -385,7 +387,7 @@ class Connection(Channel):
     # --- the end ---------------------------------------------------------------------------------------------------
 
     def shed(self) -> None:
-        """Send a 503 at once and without a place; under TLS after the handshake."""
+        """Send a 503 at once and without a permit; under TLS after the handshake."""
         self._shedding = True
         if self._host.tls is None:
             self._send(self._serving.busy)
@@ -416,7 +418,7 @@ class Connection(Channel):
             self._watch(READ, self._drain)
 
     def overdue(self) -> None:
-        """Act on the deadline: a client that is slow is cut off; one whose app is slow gets a 500."""
+        """Handle the deadline: abort a slow client; send a 500 where the app is slow."""
         if not self._answering or self._is_late:
             self.cut("deadline")
             return
@@ -450,7 +452,7 @@ class Connection(Channel):
         self._host.forget(self)
         if self.answer_held is not None:
             self._host.memory.release_answer(self)
-        if self.body_held and not self._answering:  # else the app still has it
+        if self.body_held and not self._answering:  # else the app still uses it
             self._host.memory.release_body(self)
         self._close_channel()
         self._reader = self._response = None

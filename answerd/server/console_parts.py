@@ -1,6 +1,6 @@
-"""What the process of the admin API gives the console to work with, and what it gets back.
+"""What the process of the admin API passes to the console, and what it gets back.
 
-The console is above this layer: whoever starts the service hands in the function that makes it.
+The console is a layer above: the caller that starts the service passes the function that makes it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from answerd.store import Store
 
 @dataclass(frozen=True, slots=True)
 class ConsoleParts:
-    """The parts of a running service. ``guard`` is None for a store that only files are written to.
+    """The parts of a running service. ``guard`` is None for a store of files.
 
-    ``problems`` gives those of the set in force. ``config`` gives the settings, which a signal may have changed.
-    ``api`` is the admin API, and ``api_gate`` its gate. ``installs`` is None where there is no place for states;
+    ``problems`` returns those of the set in force. ``config`` returns the settings, which a signal may have changed.
+    ``api`` is the admin API, and ``api_gate`` its gate. ``installs`` is None where the service keeps no states;
     ``feed`` has the last requests of all workers.
     """
 

@@ -1,7 +1,7 @@
-"""Deadlines: which connections are open, and when each must be gone.
+"""Deadlines: which connections are open, and when each must be closed.
 
-All deadlines are equally long, so the connections in order of arrival are the deadlines in order, and a sweep looks at
-the oldest only. Must not know how a connection was accepted or what it is answered.
+All timeouts are equal, so the connections in order of arrival are in the order of their deadlines, and a sweep looks at
+the oldest only. Must not know how a connection was accepted or answered.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ class Deadlines:
         self.is_draining = False
 
     def watch(self) -> None:
-        """Sweep until nothing is left to watch."""
+        """Sweep while any connection is open."""
         if self._sweeper is None:
             self._sweeper = self._loop.timer(SWEEP_SECONDS, SWEEP_SECONDS)
             self._sweeper.start(self._sweep)
 
     def stop(self) -> None:
-        """Sweep no more."""
+        """Stop sweeping."""
         if self._sweeper is not None:
             self._sweeper.stop()
             self._sweeper.close()
             self._sweeper = None
 
     def linger(self, connection: Connection) -> None:
-        """Move a connection that has been answered to those that are only listened to."""
+        """Move a connection that has been answered to those that linger."""
         self.remove(connection)
         connection.deadline = min(connection.deadline, monotonic() + self._limits.linger)
         if len(self.lingering) >= self._limits.max_lingering:
@@ -67,7 +67,7 @@ class Deadlines:
             connection.close()
 
     def close_oldest_lingering(self) -> bool:
-        """Make room by closing a connection that has been answered; False where there is none."""
+        """Close the oldest connection that lingers; return False where there is none."""
         oldest = next(iter(self.lingering), None)
         if oldest is not None:
             oldest.close()
@@ -92,7 +92,7 @@ class Deadlines:
         return not self.in_flight and not self.lingering
 
     def _sweep(self) -> None:
-        """Close what is over its time, as long as there is anything to watch."""
+        """Close the connections that are overdue; continue while any is open."""
         now = monotonic()
         overdue = self._overdue(now)
         for connection in overdue[:CUT_AT_ONCE]:

@@ -13,7 +13,7 @@ from gevent.event import Event
 from answerd.server.accepting import Acceptor
 from answerd.server.deadlines import Deadlines
 
-HANDSHAKE_SECONDS = 0.05  # that handshakes which have begun get before the listening socket is closed
+HANDSHAKE_SECONDS = 0.05  # for handshakes in progress, before the listening socket is closed
 
 
 class Draining:

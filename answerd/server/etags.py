@@ -25,17 +25,17 @@ def set_etag(version: Version) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The two headers of a request, None where it has them not.
+    """The two headers of a request, None if absent.
 
-    ``*`` stands for any document. ``If-Match`` compares strongly: a weak tag is never equal. ``If-None-Match`` compares
-    weakly. What is written as neither is a tag that nothing has.
+    ``*`` matches any document. ``If-Match`` compares strongly: a weak tag is never equal. ``If-None-Match`` compares
+    weakly. A malformed tag matches nothing.
     """
 
     if_match: str | None = None
     if_none_match: str | None = None
 
     def fault(self, current: str | None, what: str = "the document") -> str | None:
-        """Return why a request must not be carried out on what has the tag ``current`` (None: there is none)."""
+        """Return why a request must not be carried out on a document with the tag ``current`` (None: there is none)."""
         if self.if_match is not None and not _names(self.if_match, current, weakly=False):
             now = "there is no such document" if current is None else f"the ETag of {what} is {current}"
             return f"If-Match does not hold: {now}"
@@ -44,7 +44,7 @@ class Conditions:
         return None
 
     def is_not_modified(self, current: str) -> bool:
-        """Whether whoever reads has the document with the tag ``current`` already."""
+        """Return whether the client's copy is current: it has the tag ``current``."""
         return self.if_none_match is not None and _names(self.if_none_match, current, weakly=True)
 
 

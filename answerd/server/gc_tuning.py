@@ -1,11 +1,11 @@
-"""What the garbage collector is told: documents are no garbage, and there are many.
+"""Settings of the garbage collector: documents are not garbage, and there are many.
 
-A pass over the objects of 100,000 documents takes a second in which nobody is answered. So those that a load has made
-are put where the collector does not look, in portions small enough that it never meets many of them. Counting
-references frees them all the same. What stays are cycles alone, so neither requests nor documents nor looks at a
-store may leave any: `tests/unit/test_no_cycles.py` holds them to that. A library that a check of the set calls
-(pykickstart) leaves many. So before objects are put away, all that are not put away yet are looked at, not the
-youngest alone: a cycle that an earlier pass took for older would otherwise stay for ever.
+A pass over the objects of 100,000 documents takes a second in which no request is answered. So the objects of a load
+are frozen, in portions small enough that the collector never meets many of them. Reference counting frees them all the
+same. Only cycles would stay, so neither requests nor documents nor looks at a store may leave any:
+`tests/unit/test_no_cycles.py` tests that. A library that a check of the set calls (pykickstart) leaves many. So before
+objects are frozen, all objects that are not frozen yet are collected, not only the youngest: a cycle in an older
+generation would stay for ever.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any
 from gevent.monkey import get_original
 
 THRESHOLDS = (20_000, 20, 50)
-"""A request makes some hundred objects that die with it; to look for cycles every 700 of them costs a tenth of it."""
+"""A request makes some hundred objects that die with it; a collection every 700 of them costs a tenth of it."""
 
 _PORTION = 5_000
 """Objects: a pass over them takes half a millisecond."""
 
 
 def freeze_new() -> None:
-    """Once there is a portion of new objects, drop the cycles among them and look at the rest no more.
+    """When there is a portion of new objects, collect the cycles among them and freeze the rest.
 
-    To be called often while much is made.
+    Call it often while many objects are made.
     """
     if gc.get_count()[0] > _PORTION and not _holding.count:
         gc.collect()
@@ -36,10 +36,10 @@ def freeze_new() -> None:
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """No pass while this lasts. What is left of it, if it is much, is not looked at afterwards either.
+    """Disable garbage collection inside the block, then freeze what was allocated if it was a lot.
 
-    For work that makes many objects at once, and calls nobody meanwhile. Several threads may do such work: passes come
-    back when the last one is done.
+    For work that makes many objects at a time, and calls no other code meanwhile. Several threads may do such work: the
+    collector is enabled when the last of them is done.
     """
     with _holding.lock:
         _holding.count += 1
@@ -58,7 +58,7 @@ def gc_paused() -> Iterator[None]:
 
 
 class _Holding:
-    """How many hold the collector back at the moment, and how many objects were new when the first began."""
+    """How many blocks disable the collector at the moment, and how many objects were new when the first began."""
 
     def __init__(self) -> None:
         self.lock: AbstractContextManager[Any] = get_original("_thread", "allocate_lock")()

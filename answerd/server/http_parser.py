@@ -88,8 +88,8 @@ LargerBody = Callable[[HttpRequest], int]
 class RequestReader:
     """Reads one request from the pieces that `receive` is given, in order.
 
-    ``request`` is None until its header is complete. ``sent_more`` tells whether the client has sent, or may still be
-    sending, more than was read: bytes after the request, or a body nobody wants.
+    ``request`` is None until its header is complete. ``sent_more``: whether the client has sent, or may still be
+    sending, more than was read: bytes after the request, or a body that is not wanted.
     """
 
     __slots__ = (
@@ -125,7 +125,7 @@ class RequestReader:
         self.sent_more = True
 
     def receive(self, data: bytes) -> Progress:
-        """Takes the next bytes of the stream. Raises `BadRequest`; not to be called again after that or COMPLETE."""
+        """Take the next bytes of the stream. Raises `BadRequest`; not to be called again after that or COMPLETE."""
         if self.request is not None:
             return self._receive_body(self.request, data)
         if self._buffer:
@@ -141,7 +141,7 @@ class RequestReader:
         return self._read_header_block(max(seen, self._start))
 
     def end(self) -> None:
-        """Told that the client sends nothing more. Raises `BadRequest` where it had begun to."""
+        """Note that the client sends nothing more. Raises `BadRequest` where its request is incomplete."""
         if self.request is not None:
             raise BadRequest(BAD_REQUEST, "the body ended before it was complete")
         if self._buffer:
@@ -155,7 +155,7 @@ class RequestReader:
         return len(self._chunks.chunks.body) if self._chunks is not None else 0
 
     def drop_body(self) -> None:
-        """Forgets what has arrived of the body; nothing more is to be received."""
+        """Drop what has arrived of the body; nothing more is received."""
         self._body = self._chunks = None
         self.sent_more = True
         if self.request is not None:
@@ -283,7 +283,7 @@ def _finish(request: HttpRequest, body: bytearray | Spool) -> None:
 
 
 def _origin_form(method: str, target: str) -> str:
-    """``/path?query`` of any form of target; a fragment, which no client should send, is dropped."""
+    """Return ``/path?query`` for any form of target; a fragment, which no client should send, is dropped."""
     if target.startswith("/"):
         return target.partition("#")[0] if "#" in target else target
     if target == "*" or method == "CONNECT":

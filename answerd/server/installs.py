@@ -1,10 +1,10 @@
-"""The states of installs in one process: what is remembered, kept up to date, and what happened on its way to the disk.
+"""The states of installs in one process: kept in memory, kept up to date, and written to the disk.
 
 Rules: docs/install-once.md#where-states-are-kept.
 
-A request asks memory. What it does to a state counts in memory at once and is written behind it, in batches by one
-thread of its own; a report waits until its batch is on the disk. Who commits a batch raises the process's own number in
-`Commits`, and whoever is asked next in another process reads what was written first.
+Requests read memory. A change counts in memory at once and is written later, in batches by one thread of its own; a
+report waits until its batch is on the disk. The process that commits a batch raises its own number in `Commits`, and
+every other process reads what was written before it answers the next request.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ LOOK_SECONDS = 0.1
 """How often the states are looked at, for what another program wrote."""
 
 LINGER_SECONDS = 0.05
-"""How long what was given waits for others before it is written; a report waits for nothing."""
+"""How long a given answer waits for others before it is written; a report does not wait."""
 
 RETRY_SECONDS = 1.0
-"""How long what was given waits after a write has failed."""
+"""How long events wait after a write has failed."""
 
 MOST_AT_ONCE = 2_000
 """Events of one batch: a transaction of about 50 ms."""
@@ -76,7 +76,7 @@ class Commits:
         self._own = process
 
     def announce(self, revision: int) -> None:
-        """Say that a revision is committed."""
+        """Publish that a revision is committed."""
         self._numbers[self._own] = revision
 
     def all(self) -> bytearray:
@@ -84,7 +84,7 @@ class Commits:
         return bytearray(self._cells)
 
     def copy_own(self, numbers: bytearray) -> None:
-        """Put the number of this process into what `all` returned."""
+        """Copy the number of this process into what `all` returned."""
         at = 8 * self._own
         numbers[at : at + 8] = self._cells[at : at + 8]
 
@@ -109,7 +109,7 @@ class SharedInstalls:
 
 
 class _Waiting(NamedTuple):
-    """An event on its way to the disk, and who waits for it."""
+    """An event on its way to the disk, and what waits for it."""
 
     entry: Entry
     done: AsyncResult[Applied] | None = None
@@ -119,7 +119,7 @@ class LiveInstalls:
     """What one process knows of installs: an `answerd.answers.gates.InstallSource`."""
 
     def __init__(self, shared: SharedInstalls, log: RequestLog) -> None:
-        """To be made after forking."""
+        """Make it after forking."""
         store = shared.store
         self.store = store
         self.rules = shared.rules
@@ -205,7 +205,7 @@ class LiveInstalls:
         return [done.get() for done in results]  # type: ignore[misc]
 
     def _remember(self, entry: Entry) -> None:
-        """Have an event count in memory before it is written."""
+        """Apply an event in memory before it is written."""
         name = identity(entry.name)
         before = self._memory.by_name.get(name)
         applied = apply(before, self._memory.forgotten.get(name, 0), entry.happened, self.rules)
@@ -239,7 +239,7 @@ class LiveInstalls:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Read what was written since. What cannot be read leaves all as it was."""
+        """Read what was written since. Where it cannot be read, nothing changes."""
         with self._lock:
             seen = self._commits.all()
             try:
@@ -268,7 +268,7 @@ class LiveInstalls:
         self._revision = changes.revision
 
     def _replay(self, names: set[str] | None) -> None:
-        """Have what is not written yet count again, for records that were read."""
+        """Apply again what is not written yet, for records that were read."""
         for waiting in (*self._in_flight, *self._queue):
             if waiting.done is None and (names is None or identity(waiting.entry.name) in names):
                 self._remember(waiting.entry)
@@ -291,7 +291,7 @@ class LiveInstalls:
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def write_forever(self) -> None:
-        """Write what happens, in batches, for ever."""
+        """Write events, in batches, for ever."""
         while True:
             self._wake.wait()
             if not self._urgent.is_set():
@@ -311,7 +311,8 @@ class LiveInstalls:
             pass
 
     def _write_batch(self) -> bool:
-        """Write one batch; whether that worked. Of what could not be written, reports fail and the rest waits on."""
+        """Write one batch; return whether that worked. On a failure its reports fail and the other events stay
+        queued."""
         batch = [self._queue.popleft() for _ in range(min(MOST_AT_ONCE, len(self._queue)))]
         sightings, self._sightings = self._sightings, {}
         if not batch and not sightings:
@@ -353,7 +354,7 @@ class LiveInstalls:
 
 
 def _told(facts: Facts) -> str:
-    """Return what a machine said of itself, as JSON; nothing of a large body."""
+    """Return the facts of a machine as JSON; empty for a large body."""
     if len(facts.request.body) > LARGE:
         return "{}"
     labels = {label: [value for value in values if value.isprintable()] for label, values in facts.labels.items()}
@@ -364,5 +365,5 @@ def _told(facts: Facts) -> str:
 
 
 def _running() -> float:
-    """Return a time that runs on whatever is done to the clock, the same in all processes of this machine."""
+    """Return a monotonic time that is the same in all processes of this machine."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)

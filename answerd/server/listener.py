@@ -6,6 +6,8 @@ one connection is `connection.py`. Must not know what a request asks for: an app
 
 Connections are accepted until none is left; each waits as a watcher and a buffer; above the limit a ready-made 503 is
 written at once.
+
+`Listener.__init__` has more than 50 lines: it names every argument and puts the parts together, without a branch.
 """
 
 from __future__ import annotations
@@ -41,14 +43,14 @@ SHED_UNDER_TLS = 256  # handshakes at a time whose only purpose is to say 503
 
 
 def _always(_request: HttpRequest, _peer: str) -> bool:
-    """Whether a body is worth reading, where no gate says otherwise."""
+    """Return True: without a gate, every body is read."""
     return True
 
 
 class Listener:
     """Serves one listening socket with one application. It is the `answerd.server.connection.Host` of its connections.
 
-    ``relatives``: the other listeners of the process. ``tls``: assigning another context, never None, holds for
+    ``relatives``: the other listeners of the process. ``tls``: assigning another context, never None, affects
     connections that begin after it.
     """
 
@@ -115,7 +117,7 @@ class Listener:
     def drain(self, until: float, *, hands_over: bool = False) -> int:
         """Stop accepting and finish what is in flight; at ``until`` (monotonic clock) the rest is closed.
 
-        Connections that the kernel has accepted are still served, new ones are refused. Returns how many had to be
+        Connections that the kernel has accepted are still served, new ones are refused. Return how many had to be
         closed. Called once, from a greenlet. ``hands_over``: other processes go on accepting from the socket, so no
         client is refused.
         """
@@ -146,7 +148,7 @@ class Listener:
         connection.shed()
 
     def _shed_oldest_idle(self) -> bool:
-        """Make room for a connection; False when none is idle, or the limits say that none gives way."""
+        """Make room for a connection; return False when none is idle, or the limits do not allow it."""
         if not self.serving.limits.idle_give_way:
             return False
         idle = next((connection for connection in self.deadlines.in_flight if connection.is_idle), None)
@@ -169,7 +171,7 @@ class Listener:
         self._answering.answer_ready()
 
     def _make_room(self) -> bool:
-        """Close a connection that is answered, of whatever listener; False where there is none."""
+        """Close a connection that is answered, of any listener; return False where there is none."""
         return any(listener.deadlines.close_oldest_lingering() for listener in (self, *self.relatives))
 
     def _accept_failed(self, reason: str) -> None:
@@ -177,7 +179,7 @@ class Listener:
         self.deadlines.watch()  # a sweep logs it
 
     def _housekeep(self, now: float) -> bool:
-        """Do what is due beside deadlines; whether there will be more."""
+        """Do what is due beside deadlines; return whether there will be more."""
         self.memory.refuse_large_bodies()  # another worker may have taken what is left
         self._overload.report(now)
         self._draining.check()

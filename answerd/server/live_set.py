@@ -1,13 +1,13 @@
-"""What makes a write by one worker count for the next request of every worker.
+"""Make a write by one worker visible to the next request of every worker.
 
 Rules: docs/admin-api.md#what-a-write-guarantees.
 
 Knows one number in memory that forked processes share, and the loader of its own process. Must not know requests, nor
 what was written.
 
-Polling alone would leave a quarter of a second in which a worker answers from before a write that has been
-acknowledged. So whoever commits a write raises the `WriteCounter`, and every request compares it (80 ns) with the one
-that its process has loaded: only where they differ does it wait for the store.
+With polling alone, a worker could answer for a quarter of a second from the state before an acknowledged write. So the
+process that commits a write raises the `WriteCounter`, and every request compares it (80 ns) with the number that its
+process has loaded: only where they differ does it wait for the store.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class WriteCounter:
         return self._cell[0]
 
     def bump(self) -> int:
-        """Announces a write that is committed; the new value. One process at a time: the one with the admin
+        """Announce a write that is committed; return the new value. Called in one process only: that of the admin
         listener."""
         self._cell[0] += 1
         return self._cell[0]
@@ -57,8 +57,8 @@ def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:
 def in_pool(pool: ThreadPool, function: Callable[..., _T], *arguments: Any) -> _T:
     """Run a function in a thread of a pool. Raises what it raises.
 
-    That is carried over as a value: gevent prints the traceback of whatever leaves a thread, and a store that cannot be
-    read is no news four times a second.
+    The exception is passed as a value: otherwise gevent would print a traceback four times a second while the store is
+    unreadable.
     """
 
     def run() -> tuple[_T | None, Exception | None]:
@@ -72,7 +72,7 @@ def in_pool(pool: ThreadPool, function: Callable[..., _T], *arguments: Any) -> _
         try:
             raise error
         finally:
-            del error  # or it would hold this frame, and the frame it: nothing here may leave a cycle
+            del error  # or it and this frame would refer to each other: a cycle
     return cast(_T, result)
 
 
@@ -89,20 +89,20 @@ class LiveAnswerSet:
         pause: Callable[[], None] = no_pause,
         run: Callable[..., Any] = in_thread,
     ) -> None:
-        """``pause`` is called between slices of a longer load, so that requests are answered meanwhile; ``run`` runs
+        """``pause`` is called between slices of a longer load, so that requests are answered in between; ``run`` runs
         what waits for the store."""
         self.loader = loader
         self._run = run
         self.lock = RLock()
         self._generation = generation
         self._pause = pause
-        self._seen = -1  # nothing: what was loaded before forking may be older than a write since
+        self._seen = -1  # nothing: the set that was loaded before forking may be older than a write since
 
     def current(self) -> Catalogue:
-        """The answer set for a request: no write that was acknowledged before is missing from it.
+        """Return the answer set for a request: it includes every write that was acknowledged before.
 
-        A store that cannot be read at that moment costs no answer: what was loaded stays in force, and `refresh`, which
-        the service calls on its own, tells the reason.
+        When the store cannot be read at that moment, the loaded set stays in force; `refresh`, which the service calls
+        regularly, reports the reason.
         """
         if self._seen != self._generation.value:
             try:
@@ -112,7 +112,8 @@ class LiveAnswerSet:
         return self.loader.catalogue
 
     def refresh(self) -> bool:
-        """Brings the set up to date with the store; whether anything changed. Raises `answerd.store.StoreError`."""
+        """Bring the set up to date with the store; return whether anything changed. Raises
+        `answerd.store.StoreError`."""
         with self.lock:
             seen = self._generation.value
             with gc_tuning.gc_paused():
@@ -123,9 +124,9 @@ class LiveAnswerSet:
             return changes is not None
 
     def replace(self, catalogue: Catalogue) -> None:
-        """Puts a set in force that this process has written to the store itself, and announces it to the others.
+        """Put a set in force that this process has written to the store itself, and announce it to the others.
 
-        Called with ``lock`` held, after the commit and without giving way in between.
+        Called with ``lock`` held, after the commit and without yielding in between.
         """
         self.loader.catalogue = catalogue
         self._seen = self._generation.bump()

@@ -1,8 +1,8 @@
 """Long work beside the loop: reading a large document, merging a large answer.
 
-The interpreter changes between threads every half millisecond (`answerd.server.service.SWITCH_SECONDS`), so what is
-Python code in a thread holds up a request no longer than that, however long it takes. One thread, so that no more than
-one piece of such work competes with the loop.
+The interpreter switches between threads every half millisecond (`answerd.server.service.SWITCH_SECONDS`), so Python
+code in a thread delays a request by no more than that, however long it takes. There is one thread, so that only one
+piece of such work competes with the loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from answerd.server import gc_tuning
 from answerd.server.client import Client
 
 waiting_client: ContextVar[Client | None] = ContextVar("waiting_client", default=None)
-"""Who waits for what the current greenlet does. None: nobody in particular, so the work is never dropped."""
+"""The client that waits for the work of the current greenlet. None: the work is never dropped."""
 
 _T = TypeVar("_T")
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # the other one tells greenlets
@@ -41,7 +41,7 @@ class LongWork:
         self._loop_thread = 0
 
     def begin(self) -> None:
-        """From now on this thread has a loop that others wait for. To be called after forking."""
+        """Use the thread from now on: this process has a loop. Called after forking."""
         self._loop_thread = _thread_now()
         self._pool = ThreadPool(1)
         self._turn = BoundedSemaphore(1)
@@ -49,7 +49,7 @@ class LongWork:
     def __call__(self, work: Callable[[], _T]) -> _T:
         """Return what ``work`` returns, or raise what it raises.
 
-        Raises `TooLate` where other work takes the thread until nobody waits for this any more.
+        Raises `TooLate` where other work occupies the thread until the client no longer waits.
         """
         if self._pool is None or _thread_now() != self._loop_thread:
             return work()
@@ -58,7 +58,7 @@ class LongWork:
             try:
                 with gc_tuning.gc_paused():
                     return work(), None
-            except Exception as error:  # carried over as a value: gevent prints whatever leaves a thread
+            except Exception as error:  # passed as a value: gevent prints whatever leaves a thread
                 return None, error
 
         client = waiting_client.get()
@@ -73,5 +73,5 @@ class LongWork:
             try:
                 raise error
             finally:
-                del error  # or it would hold this frame, and the frame it
+                del error  # or it and this frame would refer to each other: a cycle
         return cast(_T, result)

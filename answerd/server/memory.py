@@ -1,7 +1,7 @@
 """The memory that a listener's connections hold: bodies that arrive, and answers that wait to be read.
 
-Knows the limits over all workers (`answerd.server.admission`) and who must give way where they are exceeded. Must not
-know sockets, nor what a refused client is told.
+Knows the limits over all workers (`answerd.server.admission`) and which connections are refused where they are
+exceeded. Must not know sockets, nor what a refused client gets.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ class Memory:
     def __init__(self, admission: Admission) -> None:
         self._bodies = admission.bodies
         self._answers = admission.answers
-        self._large: dict[Holder, None] = {}  # incomplete bodies above their share, the one that grew last at the end
+        self._large: dict[Holder, None] = {}  # incomplete bodies above their share, the last that grew at the end
         self._waiting: dict[int, int] = {}  # how many connections wait to send the same bytes, by their id
         self.body_limit = admission.bodies.limit
         self.answer_limit = admission.answers.limit
 
     def hold_body(self, connection: Holder, size: int) -> bool:
-        """Counts an incomplete body of ``size`` bytes; False if its connection must be refused.
+        """Count an incomplete body of ``size`` bytes; return False if its connection must be refused.
 
-        Above the limit, a body larger than its share is refused. One within its share is not: a larger one gives way.
+        Above the limit, a body larger than its share is refused. A body within its share is not: a larger one is
+        refused instead.
         """
         self.keep_body(connection, size)
         if size > SHARE:
@@ -48,30 +49,30 @@ class Memory:
         return True
 
     def keep_body(self, connection: Holder, size: int) -> None:
-        """Counts a complete body of ``size`` bytes, which is not refused any more."""
+        """Count a complete body of ``size`` bytes, which is not refused any more."""
         self._bodies.add(size - connection.body_held)
         connection.body_held = size
         self._large.pop(connection, None)
 
     def release_body(self, connection: Holder) -> None:
-        """Its body is gone."""
+        """Stop counting the body of a connection."""
         self.keep_body(connection, 0)
 
     def refuse_large_bodies(self) -> None:
-        """Refuses bodies larger than their share until the limit holds, or none of them is left in this process."""
+        """Refuse bodies larger than their share until the limit holds, or none of them is left in this process."""
         while self._large and self._bodies.exceeded:
             next(reversed(self._large)).refuse_body()
 
     def has_room_for(self, answer: bytes) -> bool:
-        """Whether an answer may wait to be read, should its client be slow.
+        """Return whether an answer may wait to be read, in case its client is slow.
 
-        One that already waits for another client costs nothing more. One alone may be of any size.
+        An answer that already waits for another client costs nothing more. A single answer may be of any size.
         """
         held = self._answers.total
         return id(answer) in self._waiting or not held or held + len(answer) <= self._answers.limit
 
     def hold_answer(self, connection: Holder, answer: bytes) -> None:
-        """Counts an answer that waits to be read; the same bytes once for all who wait for them."""
+        """Count an answer that waits to be read; the same bytes once for all clients."""
         connection.answer_held = answer
         users = self._waiting.get(id(answer), 0)
         self._waiting[id(answer)] = users + 1
@@ -79,7 +80,7 @@ class Memory:
             self._answers.add(len(answer))
 
     def release_answer(self, connection: Holder) -> None:
-        """Its answer waits no more."""
+        """Stop counting the answer of a connection."""
         answer = connection.answer_held
         if answer is None:
             return

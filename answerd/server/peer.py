@@ -1,6 +1,6 @@
 """The address a request came from: the connection's, or what a trusted proxy says it is (docs/http.md#behind-a-proxy).
 
-Knows IP addresses and ``X-Forwarded-For``. Must not know sockets or who asks.
+Knows IP addresses and ``X-Forwarded-For``. Must not know sockets.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ def forwarded_for(headers: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def peer_address(connected: str, forwarded_for: Sequence[str], trusted: Sequence[Network]) -> str:
-    """The text of the address that counts as the peer's; IPv4 mapped into IPv6 is shown as IPv4.
+    """Return the text of the address that counts as the peer's; IPv4 mapped into IPv6 is shown as IPv4.
 
     ``connected`` is the connection's own address, ``forwarded_for`` the values of the request's ``X-Forwarded-For``
-    headers in order. Where the connection comes from a trusted proxy, the last entry that is not one counts. An entry
-    that is no address ends the walk; when it ends without such an entry, the connection's own address counts.
+    headers in order. Where the connection comes from a trusted proxy, the last entry that is no trusted proxy counts.
+    An entry that is no address ends the search; when it ends without a result, the connection's own address counts.
     """
     if not trusted:
         return _unmapped(connected)
@@ -41,13 +41,13 @@ def peer_address(connected: str, forwarded_for: Sequence[str], trusted: Sequence
 
 
 def is_within(peer: str, networks: Sequence[Network]) -> bool:
-    """Whether the address of a peer, as `peer_address` gives it, is in one of the networks."""
+    """Return whether the address of a peer, as `peer_address` gives it, is in one of the networks."""
     address = _address(peer)
     return address is not None and _is_in(address, networks)
 
 
 def with_port(host: str, port: int) -> str:
-    """``host:port``, ``[host]:port`` for IPv6."""
+    """Return ``host:port``, ``[host]:port`` for IPv6."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -75,7 +75,8 @@ def _is_in(address: IPv4Address | IPv6Address, trusted: Sequence[Network]) -> bo
 
 
 def _without_port(entry: str) -> str:
-    """The address in ``192.0.2.1:8000``, ``[2001:db8::1]:8000``, ``[2001:db8::1]`` or a bare one of either kind."""
+    """Return the address in ``192.0.2.1:8000``, ``[2001:db8::1]:8000``, ``[2001:db8::1]``, or without brackets and
+    port."""
     if entry.startswith("["):
         host, bracket, port = entry[1:].partition("]")
         return host if bracket and (not port or (port[0] == ":" and port[1:].isdigit())) else entry

@@ -28,7 +28,7 @@ class Probe(NamedTuple):
 
 
 def is_probe(request: HttpRequest) -> bool:
-    """Whether a request is answered by `probe`."""
+    """Return whether a request is answered by `probe`."""
     return request.path in (HEALTH, READY) and request.method in METHODS
 
 

@@ -25,11 +25,11 @@ _PARENTS_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD
 _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
 
 _RESPAWN_DELAY_SECONDS = 0.5
-"""Minimum seconds between two starts of one child, so that a child that crashes at its start does not fork in a loop.
-One that ran longer is replaced at once."""
+"""Minimum seconds between two starts of a child, so that a child that crashes at its start does not fork in a loop. A
+child that ran longer is replaced at once."""
 
 _KILL_AFTER_SECONDS = 2.0
-"""What a child gets beyond the deadline of its connections before it is killed."""
+"""How long after the deadline of its connections a child is killed."""
 
 _POLL_SECONDS = 0.001
 
@@ -47,7 +47,7 @@ def block_signals() -> None:
 
 
 def stop_requested() -> bool:
-    """Whether a signal to stop is waiting, once signals are blocked."""
+    """Return whether a signal to stop is waiting, once signals are blocked."""
     return not _STOP_SIGNALS.isdisjoint(signal.sigpending())
 
 
@@ -60,9 +60,9 @@ def log_reopened(log: RequestLog) -> None:
 
 
 def when_parent_exits(parent_pipe: int, act: Callable[[], None]) -> None:
-    """Call ``act`` in this child once its parent has ended, however it did.
+    """Call ``act`` in this child once its parent has ended, for whatever reason.
 
-    ``parent_pipe`` is the end to read from of a pipe that nobody but the parent can write to.
+    ``parent_pipe`` is the read end of a pipe of which only the parent has the write end.
     """
     watcher = gevent.get_hub().loop.io(parent_pipe, 1)
 
@@ -95,7 +95,7 @@ class InterimWorker:
             pass  # the others will not be started either, and that is said
 
     def end(self, patience_seconds: float) -> None:
-        """Have it finish what it has in flight; it does so by itself once the patience is over."""
+        """Let it finish what it has in flight; it ends by itself after ``patience_seconds``."""
         if self.pid is not None:
             os.kill(self.pid, signal.SIGTERM)
         until = time.monotonic() + patience_seconds
@@ -103,7 +103,7 @@ class InterimWorker:
             _sleep(_POLL_SECONDS)
 
     def has_ended(self) -> bool:
-        """Whether it is gone, or never was."""
+        """Return whether it is gone, or never was."""
         if self.pid is not None:
             pid, status = _waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -115,7 +115,8 @@ class InterimWorker:
 
 
 def _fork_child(name: str, live: Callable[[], int], log: RequestLog) -> int:
-    """Fork a child that lives as told, and ends with the status that returns; its process id. Raises OSError."""
+    """Fork a child that runs ``live`` and ends with the status that it returns. Return its process id. Raises
+    OSError."""
     pid: int = gevent.os.fork()
     if pid:
         return pid
@@ -136,11 +137,12 @@ class Heartbeats:
         self._beats = memoryview(mmap.mmap(-1, workers * 8)).cast("d")
 
     def beat(self, worker: int) -> None:
-        """Note that the loop of this worker goes round."""
+        """Record that the loop of this worker runs."""
         self._beats[worker] = time.monotonic()
 
     def are_younger_than(self, seconds: float) -> bool:
-        """Whether every worker had a turn within these seconds; one that has not begun yet does not count."""
+        """Return whether every worker had a turn within these seconds; a worker that has not begun yet does not
+        count."""
         oldest = time.monotonic() - seconds
         return all(not beat or beat > oldest for beat in self._beats)
 
@@ -157,7 +159,7 @@ class Children(Protocol):
         """A name for each child, for the log."""
 
     def run_child(self, index: int) -> int:
-        """Run in the child; its exit status."""
+        """Run in the child; return its exit status."""
 
     def forget_child(self, index: int) -> None:
         """Clean up in the parent when a child has died unasked, before it is replaced."""
@@ -172,7 +174,8 @@ class Children(Protocol):
         """Close what the parent holds open for its children."""
 
     def look_after(self) -> float | None:
-        """Do what is due at least each so many seconds; None where nothing is."""
+        """Do what is due at regular intervals; return after how many seconds at most to call it again, None for
+        never."""
 
 
 class Supervisor:
@@ -187,7 +190,7 @@ class Supervisor:
         self._due = dict.fromkeys(range(len(self._names)), 0.0)
 
     def run(self, interim_worker: InterimWorker, stop_seconds: float) -> int:
-        """Keep the children running until SIGTERM or SIGINT; returns the exit status.
+        """Keep the children running until SIGTERM or SIGINT; return the exit status.
 
         At the end they have ``stop_seconds`` to finish what is in flight.
         """
@@ -225,7 +228,7 @@ class Supervisor:
         return None if received is None else received.si_signo
 
     def _start_due(self) -> None:
-        """Fork the children whose time has come. Where the system allows no more processes, later."""
+        """Fork the children that are due. Try again later where the system allows no more processes."""
         now = time.monotonic()
         for index in [index for index, when in self._due.items() if when <= now]:
             name = self._names[index]

@@ -9,6 +9,8 @@ non-blocking instead would do so for every other program that shares it, and wou
 bounded; what does not fit is dropped, counted, and said when lines can be written again.
 """
 
+from __future__ import annotations
+
 import atexit
 import json
 import os
@@ -61,7 +63,7 @@ class _Lock(Protocol):
 
 
 def escape(text: str) -> str:
-    """Text that stays on its line and leaves the terminal alone: control characters, line separators and lone
+    """Return text that stays on its line and is safe for a terminal: control characters, line separators and lone
     surrogates as ``\\xNN`` or ``\\uNNNN``."""
     if text.isascii() and text.isprintable():
         return text
@@ -132,7 +134,7 @@ class RequestLog:
         atexit.register(self.close)
 
     def keeps(self, status: int | None) -> bool:
-        """Whether a request with this status is logged. Lets callers skip making the message."""
+        """Return whether a request with this status is logged. Lets callers skip making the message."""
         if self.level == "problems":
             return status is None or status >= FIRST_PROBLEM
         return self.level == "all"
@@ -140,10 +142,10 @@ class RequestLog:
     def request(
         self, peer: str, method: str, target: str, *, body: int, status: int | None, outcome: str, sent: int
     ) -> None:
-        """One request's line, at its end.
+        """Log a request at its end.
 
-        ``peer`` is ``ip:port``; ``body`` and ``sent`` count bytes of the request's and the response's body;
-        ``status`` is None where no response was begun or it did not get through, and then ``outcome`` says why.
+        ``peer`` is ``ip:port``; ``body`` and ``sent`` count bytes of the request's and the response's body; ``status``
+        is None where no response was begun or it was not delivered, and then ``outcome`` says why.
         """
         if not self.keeps(status):
             return
@@ -164,7 +166,7 @@ class RequestLog:
         self._append(f"{self._now()} {peer} {method} {target} body={body} {shown} {outcome} bytes={sent}\n")
 
     def service(self, text: str) -> None:
-        """A line about the service itself."""
+        """Log a line about the service itself."""
         self._append(self._service_line(self._now(), text))
 
     def _service_line(self, now: str, text: str) -> str:
@@ -174,14 +176,15 @@ class RequestLog:
         return f"{now} - {text}\n"
 
     def reopen(self) -> None:
-        """Goes on in the file of that name as it is now (logrotate has moved the old one). Raises OSError, and then
-        the old file stays in use. Nothing to do for stderr and stdout."""
+        """Open the file of that name again (logrotate has moved the old one). Raises OSError, and then the old file
+        stays in use. Does nothing for stderr and stdout."""
         if self._path is not None:
             self._queue.append(_Reopened(_open(self._path)))
             self._wake_writer()
 
     def flush(self, timeout: float = CLOSE_SECONDS) -> bool:
-        """Waits (the whole process) until everything logged so far is written or lost; False if it took longer."""
+        """Wait (the whole process) until everything logged so far is written or lost; return False if it took
+        longer."""
         until = time.monotonic() + timeout
         while self._queue or (self._writer_started and not self._writer_sleeps):
             if time.monotonic() >= until:
@@ -191,13 +194,14 @@ class RequestLog:
         return True
 
     def close(self, timeout: float = CLOSE_SECONDS) -> bool:
-        """The last thing a process does with its log: `flush`. A writer that is stuck ends with the process."""
+        """Flush the log before the process ends. A writer that is stuck ends with the process."""
         return self.flush(timeout)
 
     # --- the side of the service -----------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """An empty queue, no writer: at the start, and in a forked child (threads do not survive a fork)."""
+        """Start with an empty queue and no writer: at the start, and in a forked child (threads do not survive a
+        fork)."""
         self._queue: deque[str | _Reopened] = deque()
         self._queued = 0  # characters ever queued, and written: each counted by one thread only
         self._written = 0
@@ -237,7 +241,7 @@ class RequestLog:
 
     # --- the side of the writer, in its own thread -----------------------------------------------------------------
 
-    def _write_forever(self, wake: "_Lock") -> None:
+    def _write_forever(self, wake: _Lock) -> None:
         while True:
             wake.acquire()
             _sleep(BATCH_SECONDS)  # the next lines of a busy service gather
@@ -247,7 +251,7 @@ class RequestLog:
                 self._wake_writer()
 
     def _write_queued(self, entries: int) -> None:
-        """Writes that many entries of the queue, and how many were lost before as soon as that can be written."""
+        """Write that many entries of the queue, and how many were lost before as soon as that can be written."""
         while entries > 0:
             batch, reopened = self._take(entries)
             entries -= len(batch) + (reopened is not None)
@@ -264,7 +268,8 @@ class RequestLog:
             self._report_lost()
 
     def _take(self, entries: int) -> tuple[list[str], _Reopened | None]:
-        """The next lines, at least one and no more than fit into one atomic write; or a change of file by itself."""
+        """Return the next lines, at least one and no more than fit into one atomic write; or a change of file by
+        itself."""
         limit = FILE_WRITE if _is_regular(self._descriptor) else ATOMIC_WRITE
         batch: list[str] = []
         size = 0
@@ -290,7 +295,7 @@ class RequestLog:
                 self._reported += lost
 
     def _write(self, data: bytes) -> bool:
-        """Writes all of it, however long that takes; False when it cannot be written."""
+        """Write all of it, however long that takes; return False when it cannot be written."""
         while data:
             try:
                 data = data[os.write(self._descriptor, data) :]

@@ -29,7 +29,7 @@ from answerd.store import ReplicatingStore, StoreError
 __all__ = ["StartupError", "serve"]
 
 SWITCH_SECONDS = 0.0005
-"""How long a thread that looks at the store goes on while the hub waits for the interpreter; a request waits several
+"""How long a thread that looks at the store runs while the hub waits for the interpreter; a request waits several
 times."""
 
 INTERIM_WORKER_AFTER_SECONDS = 0.3
@@ -37,11 +37,11 @@ INTERIM_WORKER_AFTER_SECONDS = 0.3
 
 
 def serve(config: Config, make_console: ConsoleFactory | None = None) -> int:
-    """Run until a signal ends it. Returns the exit status. ``make_console`` makes the console, where one is configured.
+    """Run until a signal ends it. Return the exit status. ``make_console`` makes the console, where one is configured.
 
     Raises `StartupError`, `answerd.store.StoreError`: the service cannot start.
     """
-    block_signals()  # until a handler is installed: a stop before that is an orderly one, too
+    block_signals()  # until a handler is installed, so that an early SIGTERM still shuts down cleanly
     try:
         log = RequestLog(config.log_file, config.log, config.log_format)
     except OSError as error:
@@ -91,7 +91,7 @@ class _Several:
         service.counters.attach(service.config.workers + 2)
 
     def run(self) -> int:
-        """Run until a signal ends it. Returns the exit status."""
+        """Run until a signal ends it. Return the exit status."""
         service = self.service
         interim_worker = InterimWorker(
             self._run_interim_worker,
@@ -148,7 +148,7 @@ class _Several:
         systemd.notify(systemd.READY)
 
     def look_after(self) -> float | None:
-        """Tell the service manager that the workers live, as long as all of them do."""
+        """Notify the service manager that the workers live, as long as all of them do."""
         seconds = self._watchdog.seconds
         if seconds is not None:
             self._watchdog.ping(lambda: self.service.heartbeats.are_younger_than(2 * seconds))
@@ -170,7 +170,8 @@ class _Several:
 
 
 def _load_for_all(service: Service, announce: Callable[[], None], watchdog: systemd.Watchdog) -> None:
-    """What the children share: the answer set, its answers, its problems. What cannot be done here each does by itself.
+    """Load what the children share: the answer set, its answers, its problems. Each child does by itself what cannot be
+    done here.
 
     ``announce`` is called if it takes long. Raises `_Stopped`.
     """

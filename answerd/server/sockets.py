@@ -1,6 +1,6 @@
-"""Listening sockets: binding them, and having the kernel refuse what is new.
+"""Listening sockets: bind them, and let the kernel drop new connections.
 
-Knows socket options. Must not know who accepts.
+Knows socket options. Must not know what accepts connections.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def local_addresses() -> list[str]:
 
 
 def _local_ipv4() -> Iterator[str]:
-    """Yield what fib_trie has as ``/32 host LOCAL`` below a line with an address."""
+    """Yield the addresses of fib_trie: those with ``/32 host LOCAL`` on the line below."""
     address = ""
     for line in _lines_of("/proc/self/net/fib_trie"):
         if "|--" in line:
@@ -79,7 +79,7 @@ _SO_ATTACH_FILTER = 26  # of Linux's asm-generic/socket.h
 
 
 def refuse_new(listening: socket.socket) -> None:
-    """Have the kernel drop what would begin another connection; handshakes that have begun go on.
+    """Let the kernel drop what would begin another connection; handshakes that have begun go on.
 
     Closing a listening socket resets whatever has completed its handshake since the last accept. A client whose SYN is
     dropped tries again a second later, and is then refused, or served by the program that listens then. Where the

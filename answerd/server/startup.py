@@ -1,4 +1,4 @@
-"""What can refuse to start, tried before anything else is done, and what all processes then have in common.
+"""Everything that can prevent a start, tried first, and what all processes then have in common.
 
 Rules: docs/configuration.md. Knows addresses, descriptors, the certificate and the store. Must not know how many
 processes there are, nor what they do.
@@ -30,7 +30,7 @@ from answerd.server.peer import with_port
 from answerd.server.processes import Heartbeats, log_reopened
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
-from answerd.server.roles import AdminTokens, TokensError, read_tokens
+from answerd.server.roles import AdminTokens, NamedToken, TokensError, read_tokens
 from answerd.server.sockets import bind, local_addresses
 from answerd.store import ReplicatingStore, Store, StoreError
 from answerd.store.loader import Loader
@@ -81,7 +81,7 @@ class Service:
         )
 
     def announce(self) -> None:
-        """Say where requests are accepted from now on."""
+        """Log where requests are accepted from now on."""
         if self.admin_socket is not None:
             self.log.service(f"admin API listening on {_bound(self.admin_socket)}")
         if self.console_socket is not None:
@@ -92,9 +92,10 @@ class Service:
         systemd.notify(systemd.READY, f"STATUS={self.announcement}")
 
     def reload(self, *, says: bool) -> None:
-        """SIGHUP: the log file, the tokens and the certificate, anew; what cannot be read leaves the old in use.
+        """Handle SIGHUP: open the log file, the tokens and the certificate again; what cannot be read leaves the old in
+        use.
 
-        ``says``: of several processes, one logs what changed and what is wrong.
+        ``says``: whether this process logs what changed and what is wrong; one of several does.
         """
         log_reopened(self.log)
         warnings = list(self._read_settings_again())
@@ -106,7 +107,7 @@ class Service:
             self.log.service(f"warning: {warning}")
 
     def _read_settings_again(self) -> Iterator[str]:
-        """Put the settings in force that can change while the service runs; yield what an operator should know."""
+        """Apply the settings that can change while the service runs; yield what an operator should know."""
         try:
             config = read_config(os.environ)
         except ConfigError as error:
@@ -133,27 +134,20 @@ class Service:
         self.admin_tokens.replace(config.admin_tokens, named)
 
     def say_fingerprint(self) -> None:
-        """What an installer is told to trust."""
+        """Log the fingerprint that an installer has to trust."""
         if self.certificate is not None:
             self.log.service(f"TLS certificate fingerprint (SHA-256): {self.certificate.fingerprint}")
 
 
 def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None = None) -> Service:
-    """Do everything that can refuse to start. Raises `StartupError` and `answerd.store.StoreError`."""
+    """Do everything that can prevent a start. Raises `StartupError` and `answerd.store.StoreError`."""
     long_work = LongWork()
     loader = Loader(open_store(config, to_serve=True), long_work, has_states=config.has_states)
     _catch_up(loader.store, log)
     states, state_warnings = open_states(config)
     has_admin = config.admin is not None or config.console is not None
     descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
-    try:
-        certificate = _certificate(config)
-    except CertificateError as error:
-        raise StartupError(str(error)) from None
-    try:
-        named = read_tokens(config.tokens_file) if config.tokens_file else ()
-    except TokensError as error:
-        raise StartupError(f"SERVICE_TOKENS_FILE: {error}") from None
+    certificate, named = _credentials(config)
     given = _given_sockets()
     sockets = _shared(given.get(systemd.ANSWERS), config.workers)
     sockets = sockets or _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
@@ -161,11 +155,9 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
     console_address = None if config.shares_console else config.console
     console_socket = _one(given.get(systemd.CONSOLE), "SERVICE_CONSOLE_ADDR", console_address)
     metrics_socket = _one(given.get(systemd.METRICS), "SERVICE_METRICS_ADDR", config.metrics)
-    if descriptors.warning:
-        log.service(f"warning: {descriptors.warning}")
     secrets = SecretFiles(config.secrets_dir)
-    exposure = _exposure(config, sockets[0])
-    for warning in (*config.warnings, *exposure, *loader.store.warnings(), *state_warnings, *secrets.warnings()):
+    warnings = (descriptors.warning, *config.warnings, *_exposure(config, sockets[0]), *loader.store.warnings())
+    for warning in filter(None, (*warnings, *state_warnings, *secrets.warnings())):
         log.service(f"warning: {warning}")
     for problem in secrets.problems():
         log.service(f"problem: {problem}")
@@ -174,7 +166,7 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         log,
         loader,
         descriptors,
-        Admission(descriptors.answers, config.workers + 1),  # the last is the interim worker's
+        Admission(descriptors.answers, config.workers + 1),  # the last is for the interim worker
         sockets,
         certificate,
         admin_socket,
@@ -196,6 +188,18 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         service.feed = RequestFeed(config.workers + 1)  # the last is the interim worker's
     service.say_fingerprint()
     return service
+
+
+def _credentials(config: Config) -> tuple[Certificate | None, tuple[NamedToken, ...]]:
+    """Return the certificate, None without, and the named tokens. Raises `StartupError`."""
+    try:
+        certificate = _certificate(config)
+    except CertificateError as error:
+        raise StartupError(str(error)) from None
+    try:
+        return certificate, read_tokens(config.tokens_file) if config.tokens_file else ()
+    except TokensError as error:
+        raise StartupError(f"SERVICE_TOKENS_FILE: {error}") from None
 
 
 def _exposure(config: Config, listening: socket.socket) -> Iterator[str]:
@@ -241,7 +245,7 @@ def _one(given: list[socket.socket] | None, setting: str, address: Address | Non
 
 
 def _bind(setting: str, address: Address, count: int) -> list[socket.socket]:
-    """``count`` listening sockets on one address. Raises `StartupError`.
+    """Return ``count`` listening sockets on one address. Raises `StartupError`.
 
     The first is bound by itself, so that an address that another program holds is an error even where several sockets
     are to share it.
@@ -263,7 +267,7 @@ def _bound(listening: socket.socket) -> str:
 
 
 def _certificate(config: Config) -> Certificate | None:
-    """The configured certificate with its key, None without. Raises `CertificateError`."""
+    """Return the configured certificate with its key, None without. Raises `CertificateError`."""
     if config.tls_cert is None or config.tls_key is None:
         return None
     return load_certificate(config.tls_cert, config.tls_key)

@@ -1,4 +1,4 @@
-"""The service manager: what it hands over at the start, and what it is told (docs/running.md#systemd).
+"""The service manager: the sockets it passes at the start, and the messages to it (docs/running.md#systemd).
 
 Knows the environment variables and messages of sd_notify(3), sd_listen_fds(3) and sd_watchdog_enabled(3). Without a
 manager every function does nothing. Must not touch gevent's loop: the parent of several processes calls it too.
@@ -38,19 +38,19 @@ def notify(*messages: str) -> None:
 
 
 def notify_reloading() -> None:
-    """Tell the manager that a reload has begun; `READY` ends it."""
+    """Notify the manager that a reload has begun; `READY` ends it."""
     notify("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1_000}")
 
 
 class Watchdog:
-    """The manager's watchdog, which restarts the service when it hears nothing for an interval."""
+    """The manager's watchdog, which restarts the service when no message arrives for an interval."""
 
     def __init__(self) -> None:
         self.seconds = _watchdog_seconds()
         self._next = 0.0
 
     def ping(self, is_well: Callable[[], bool] = lambda: True) -> None:
-        """Tell the manager that the service lives, if that is due and ``is_well``. To be called each ``seconds``."""
+        """Notify the manager that the service lives, if that is due and ``is_well``. Call it every ``seconds``."""
         now = time.monotonic()
         if self.seconds is not None and now >= self._next and is_well():
             notify(WATCHDOG)
@@ -58,7 +58,7 @@ class Watchdog:
 
 
 def _watchdog_seconds() -> float | None:
-    """Return half of the interval in which the manager wants to hear of this process; None without a watchdog."""
+    """Return half of the interval in which the manager expects a message of this process; None without a watchdog."""
     interval, process = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID", "")
     if not interval.isdecimal() or not int(interval) or (process and process != str(os.getpid())):
         return None

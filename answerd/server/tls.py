@@ -1,8 +1,10 @@
 """TLS of one connection: ciphertext in, plaintext out, and the other way round.
 
-Knows the handshake and the records. Must not know sockets: it works on bytes, so that a connection under TLS goes the
-same way, and waits as cheaply, as any other.
+Knows the handshake and the records. Must not know sockets: it works on bytes, so that a connection under TLS is handled
+in the same way, and waits as cheaply, as any other.
 """
+
+from __future__ import annotations
 
 import ssl
 
@@ -10,7 +12,7 @@ _PIECE = 65_536  # bytes read from the decrypted stream at a time
 
 
 class TlsLayer:
-    """Between a connection and its socket. What has to be sent collects until `outgoing` takes it."""
+    """The layer between a connection and its socket. What has to be sent is collected until `outgoing` takes it."""
 
     __slots__ = ("_handshaken", "_incoming", "_outgoing", "_tls", "ended")
 
@@ -19,10 +21,10 @@ class TlsLayer:
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._handshaken = False
-        self.ended = False  # the client has said that it sends nothing more
+        self.ended = False  # the client has announced that it sends nothing more
 
     def receive(self, ciphertext: bytes) -> bytes:
-        """The plaintext that is complete now, often none. Raises ssl.SSLError, and then an alert is outgoing."""
+        """Return the plaintext that is complete now, often none. Raises ssl.SSLError, and then an alert is outgoing."""
         self._incoming.write(ciphertext)
         pieces = []
         try:
@@ -44,16 +46,16 @@ class TlsLayer:
         return self._handshaken
 
     def send(self, plaintext: bytes | memoryview) -> None:
-        """Encrypts for `outgoing`."""
+        """Encrypt for `outgoing`."""
         self._tls.write(plaintext)
 
     def close(self) -> None:
-        """Says that nothing more will be sent."""
+        """Announce that nothing more will be sent."""
         try:
             self._tls.unwrap()
-        except ssl.SSLError:  # it waits for the client's own goodbye, we do not
+        except ssl.SSLError:  # it would wait for the client's close notification
             pass
 
     def outgoing(self) -> bytes:
-        """The ciphertext to be sent, taken out."""
+        """Take the ciphertext that is to be sent."""
         return self._outgoing.read()

@@ -31,19 +31,20 @@ from answerd.server.write_guard import WriteGuard
 from answerd.store.secret_files import LOOK_SECONDS
 
 ADMIN_ACCEPTS_AT_ONCE = 32
-"""No more than are read from at once: a connection that has sent its request is not idle when the next ones come."""
+"""Connections accepted at a time: a connection that has sent its request is not idle when the next connections
+arrive."""
 
 METRICS_CONNECTIONS = 32
 """Connections in flight that the listener of the metrics admits: a few scrapers."""
 
 BEAT_SECONDS = 1.0
-"""How often a worker says that its loop goes round."""
+"""How often a worker reports that its loop runs."""
 
 LAST_WRITES_SECONDS = 1.0
-"""How long a disk may hold up the end of the service."""
+"""How long a disk may delay the end of the service."""
 
 WARM_SECONDS = 10.0
-"""How long the preparation of answers may hold back the line that says the service listens. Requests are answered
+"""How long the preparation of answers may delay the line that says the service listens. Requests are answered
 meanwhile; a fleet that waits for the line finds its answers ready."""
 
 
@@ -53,8 +54,8 @@ class Worker:
     def __init__(
         self, service: Service, *, reports: bool, parent_pipe: int | None = None, is_interim: bool = False
     ) -> None:
-        """``parent_pipe``: a pipe that ends with the parent; None where there is none. ``is_interim``: until the parent
-        has prepared the answers, so this one need not."""
+        """``parent_pipe``: a pipe that ends with the parent; None where there is none. ``is_interim``: it runs until
+        the parent has prepared the answers, so it does not prepare them."""
         self.service = service
         self.is_interim = is_interim
         self.reports = reports
@@ -76,7 +77,7 @@ class Worker:
         self.installs = LiveInstalls(service.installs, service.log) if service.installs is not None else None
 
     def answer(self, worker: int) -> None:
-        """Have the answer endpoint here, as this worker."""
+        """Serve the answer endpoint in this process, as this worker."""
         service, config = self.service, self.service.config
         slot = config.workers if self.is_interim else worker
         service.admission.attach(slot)
@@ -110,8 +111,8 @@ class Worker:
         )
 
     def administer(self) -> None:
-        """Have the other listeners here, if there are to be any (`answerd.server.administration`): in one process of
-        the service only."""
+        """Serve the other listeners in this process, if any are configured (`answerd.server.administration`): in one
+        process of the service only."""
         if not self.listeners:
             self.service.counters.attach(self.service.config.workers + 1)
             if self.service.installs is not None:
@@ -123,7 +124,8 @@ class Worker:
             listener.relatives = [other for other in self.listeners if other is not listener]
 
     def run(self, announce: Callable[[], None] | None = None) -> int:
-        """Serve until told to stop. Returns the exit status. ``announce``: what to do once connections are accepted."""
+        """Serve until a signal ends it. Return the exit status. ``announce``: what to do once connections are
+        accepted."""
         self._install_signal_handlers()
         self.service.long_work.begin()
         watch = gevent.spawn(self.answers.watch)
@@ -162,7 +164,7 @@ class Worker:
         return 0
 
     def _beat_for_ever(self, worker: int) -> None:
-        """Tell the parent, or the service manager where there is no parent, that the loop goes round."""
+        """Report to the parent, or the service manager where there is no parent, that the loop runs."""
         watchdog = systemd.Watchdog()
         while True:
             self.service.heartbeats.beat(worker)
@@ -187,7 +189,7 @@ class Worker:
             try:
                 if not in_thread(secrets.look) or not self.reports:
                     continue
-            except Exception as error:  # whatever it is, the secrets in force stay and the next look comes
+            except Exception as error:  # any fault: the secrets in force stay and the next look comes
                 self.service.log.service(f"warning: the secrets cannot be looked at: {type(error).__name__}")
                 continue
             now = {f"warning: {warning}": warning for warning in secrets.warnings()}
@@ -205,13 +207,13 @@ class Worker:
         gevent.signal_handler(signal.SIGTERM, self.stopping.set)
         gevent.signal_handler(signal.SIGINT, self.stopping.set)
         gevent.signal_handler(signal.SIGHUP, self._reload)
-        # They have been held since the start; what came meanwhile is delivered now.
+        # They have been blocked since the start; pending signals are delivered now.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD))
         if self.parent_pipe is not None:
             when_parent_exits(self.parent_pipe, self.stopping.set)
 
     def _reload(self) -> None:
-        """SIGHUP: the log file, the settings, the certificate and the store, anew."""
+        """Handle SIGHUP: read the log file, the settings, the certificate and the store again."""
         service = self.service
         if self.parent_pipe is None:
             systemd.notify_reloading()

@@ -1,13 +1,13 @@
-"""The write guard: a change that would break the answer set is undone before anybody sees it.
+"""The write guard: a change that would break the answer set is rolled back before it is visible.
 
 Rules: docs/admin-api.md#what-a-write-guarantees.
 
-Knows the order of a change: begin, problems before, write, problems after, keep or roll back. A change is a set of
+Knows the order of a change: begin, problems before, write, problems after, commit or roll back. A change is a set of
 writes; a single PUT or DELETE is a set of one. Must not know HTTP, nor who may write.
 
-Nothing can come between the two looks: within the process a lock lets one change through at a time, and across
-processes the database's write lock is held from the first look to the commit. What other programs wrote before is
-brought in once that lock is held. Readers see the change when it is committed, and not before.
+Nothing can change between the two checks: within the process a lock admits one change at a time, and across processes
+the database's write lock is held from the first check to the commit. Earlier writes of other programs are loaded once
+that lock is held. Readers see the change when it is committed, and not before.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from answerd.store import (
 )
 
 BESIDE_THE_LOOP = 20
-"""Up to so many documents of a change are read and judged in a thread, which competes with the loop only shortly. A
-larger change, and one of an inventory, is judged in slices between requests."""
+"""Up to this many documents of a change are read and judged in a thread, which competes with the loop only briefly. A
+larger change, and a change of an inventory, is judged in slices between requests."""
 
 
 class WriteRefused(Exception):
-    """A change that was not made. ``reason`` is one line for the client; ``problems`` are those it would have caused,
-    or those of the documents that it is about."""
+    """A change that was not made. ``reason`` is one line for the client; ``problems`` are those that it would have
+    caused, or those of its documents."""
 
     def __init__(self, reason: str, problems: tuple[str, ...] = ()) -> None:
         super().__init__(reason)
@@ -59,24 +59,24 @@ class WriteRefused(Exception):
 
 
 class InvalidDocument(WriteRefused):
-    """The document shows by itself that it is wrong."""
+    """The document itself is wrong."""
 
 
 class NoSuchDocument(WriteRefused):
-    """There is nothing to delete."""
+    """There is no document to delete."""
 
 
 class ConditionFailed(WriteRefused):
-    """The document is not the one that the request is about."""
+    """The document does not meet the conditions of the request."""
 
 
 class BreaksTheSet(WriteRefused):
-    """The answer set would have problems that it has not now."""
+    """The answer set would have new problems."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeSet:
-    """What is to become of documents: ``puts`` are stored, ``deletes`` removed, each identity and format once.
+    """The requested changes of documents: ``puts`` are stored, ``deletes`` removed, each identity and format once.
 
     ``prune``: every document that is not among ``puts`` is removed. ``rewrite``: a document that has its text already
     gets a new revision all the same.
@@ -90,8 +90,8 @@ class ChangeSet:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A write of one document that is durable and in force. ``problems`` are all that the answer set has now, ``etag``
-    is that of the document."""
+    """A write of one document that is durable and in force. ``problems`` are all problems of the answer set after it,
+    ``etag`` is that of the document."""
 
     key: Key
     etag: str
@@ -115,7 +115,7 @@ class Applied:
 
 
 Check = Callable[[Transaction], None]
-"""Looks at what is stored before a change. Raises `WriteRefused`."""
+"""Checks what is stored before a change. Raises `WriteRefused`."""
 
 
 class InThread(Protocol):
@@ -133,20 +133,21 @@ right after its request and still wait for the response."""
 
 
 class _Turn:
-    """The waiting of one write: for its locks, and no longer than somebody wants its outcome."""
+    """The wait of one write: for its locks, and only while a client waits for its outcome."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._began = monotonic()
 
     def seconds_left(self) -> float:
-        """For which the write may still wait. Raises `StoreError` when there are none, or nobody waits for it."""
+        """Return the seconds for which the write may still wait. Raises `StoreError` when there are none, or no client
+        waits for it."""
         self.check()
         return self._client.respond_by - monotonic()
 
     @contextmanager
     def of(self, lock: RLock, what: str) -> Iterator[None]:
-        """Holds a lock. Raises `StoreError` where it is not free in time."""
+        """Hold a lock. Raises `StoreError` where it is not free in time."""
         if not lock.acquire(blocking=False):
             seconds = self.seconds_left()
             if not lock.acquire(timeout=None if seconds == math.inf else seconds):
@@ -157,7 +158,7 @@ class _Turn:
             lock.release()
 
     def check(self) -> None:
-        """Raises `StoreError` if the write must not begin any more."""
+        """Raise `StoreError` if the write must not begin any more."""
         now = monotonic()
         if now >= self._client.respond_by:
             raise StoreError("the write waited until its time was up, and was not begun")
@@ -165,7 +166,7 @@ class _Turn:
             raise StoreError("the client closed its connection while the write waited, which was not begun")
 
     def check_deadline(self) -> None:
-        """Raises `StoreError` if the connection has been closed by now, so that the outcome cannot be told."""
+        """Raise `StoreError` if the connection has been closed by now, so that the outcome cannot be reported."""
         if monotonic() >= self._client.deadline:
             raise StoreError("the write took until the connection was closed, and was undone")
 
@@ -199,7 +200,7 @@ class WriteGuard:
         """Store a document. Raises `WriteRefused`, and `answerd.store.StoreError` where it cannot be written: also
         where the write had to wait until ``client`` must have its response, or is gone. It is not made then."""
         raw = RawDocument(key, text)
-        if key.kind is not Kind.INVENTORY:  # that is read once, with the others of the set
+        if key.kind is not Kind.INVENTORY:  # an inventory is read once, with the others of the set
             self._refuse_faulty(Document(raw, has_states=self.follower.loader.catalogue.has_states))
 
         def check(transaction: Transaction) -> None:
@@ -245,9 +246,9 @@ class WriteGuard:
         return self._change(changes, author, check, client, dry_run=dry_run)
 
     def warm_up(self, problems: ProblemIndex | None = None) -> None:
-        """Look at the whole set in slices, so that no write has to wait for that; called when the set was loaded.
+        """Check the whole set in slices, so that no write has to wait for that; called when the set was loaded.
 
-        ``problems`` are those of a set that has been looked at already: only what is different from it is left to do.
+        ``problems`` are those of a set that was checked already: only the difference to it is left to do.
         """
         with self._one_writer:
             self._problems = problems or self._problems
@@ -305,7 +306,7 @@ class WriteGuard:
         return after
 
     def _refuse_faulty(self, *documents: Document) -> None:
-        """Raise `InvalidDocument` where documents show by themselves that they are wrong."""
+        """Raise `InvalidDocument` where documents are wrong by themselves."""
         found = []
         for document in documents:
             self.pause()
@@ -330,7 +331,7 @@ class WriteGuard:
         return self._problems
 
     def _put_in_force(self, changes: Changes, version: Version, after: ProblemIndex) -> None:
-        """Make what is committed what is answered, at once and without giving way to another greenlet."""
+        """Put what is committed in force, at once and without yielding to another greenlet."""
         self.store.adopt(changes, version)
         self._problems = after
         self.follower.replace(after.catalogue)
@@ -339,7 +340,8 @@ class WriteGuard:
 def restore_document(
     guard: WriteGuard, entry: HistoryEntry, author: Author, conditions: Conditions, client: Client = _PATIENT
 ) -> Stored:
-    """Make a document what it was after a change: its text then, or that it is not there. Raises as the guard does."""
+    """Restore a document to its state after a change: its text then, or that it did not exist. Raises as the guard
+    does."""
     signed = replace(author, note=author.note or f"restore of revision {entry.revision}")
     if entry.after is None:
         return guard.delete(entry.key, signed, conditions, client)
@@ -357,7 +359,7 @@ def _judge(fault: str | None) -> None:
 
 
 def _refuse_repeated(changes: ChangeSet, pause: Callable[[], None]) -> None:
-    """Raise `InvalidDocument` where two writes are about one identity and format: only one of them could be meant."""
+    """Raise `InvalidDocument` where two writes are about the same identity and format."""
     keys = [*(raw.key for raw in changes.puts), *changes.deletes]
     seen: dict[tuple[Any, str, str], Key] = {}
     for key in keys:

@@ -39,7 +39,7 @@ class Response(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Words for the log where an app gave none: an error's body is its reason."""
+        """The words for the log where an app gave none: the body of an error is its reason."""
         if self.status < FIRST_PROBLEM:
             return "-"
         return self.body.decode("utf-8", "replace").strip().partition("\n")[0] or "-"
@@ -144,7 +144,7 @@ def _header_keys(header: HeaderBlock) -> dict[str, str]:
 
 
 class _StartResponse:
-    """PEP 3333's ``start_response`` of one call; the last one an app makes counts."""
+    """PEP 3333's ``start_response`` of one call; the last call of an app counts."""
 
     __slots__ = ("headers", "status", "written")
 
@@ -160,8 +160,8 @@ class _StartResponse:
 
 
 def respond(application: WSGIApplication, environ: dict[str, Any]) -> Response:
-    """Calls the application and puts its answer together. What it raises, and ValueError for a header that cannot be
-    sent, is the caller's to answer."""
+    """Call the application and collect its answer. Raises what it raises, and ValueError for a header that cannot be
+    sent: the caller answers these."""
     started = _StartResponse()
     result = application(environ, started)
     try:
@@ -185,8 +185,8 @@ def without_length(response: Response) -> Response:
 
 
 def reason_line(reason: str) -> str:
-    """The one line that tells why there is no answer: lines joined, control characters escaped, and cut, so that it has
-    at most `MAX_REASON` characters with its line end (not included here)."""
+    """Return the line that says why there is no answer: lines joined, control characters escaped, and cut, so that it
+    has at most `MAX_REASON` characters with its line end (not included here)."""
     line = escape(_LINE_END.sub(" ", reason.strip()))
     if len(line) < MAX_REASON:
         return line
@@ -196,13 +196,13 @@ def reason_line(reason: str) -> str:
 
 
 def plain_text(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()) -> Response:
-    """One plain-text line: the error that no app was asked about."""
+    """Return a response of one plain-text line, for an error without the app."""
     body = f"{reason_line(reason)}\n".encode("utf-8", "backslashreplace")
     return error_response(status, PLAIN_TEXT, body, headers)
 
 
 def error_response(status: int, content_type: str, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> Response:
-    """A response that no app was asked about."""
+    """Return a response for an error without the app."""
     told = [("Content-Type", content_type), *headers]
     head = _head_without_length(f"{status} {HTTPStatus(status).phrase}", told)
     return Response(status, b"%b%d\r\nConnection: close\r\n\r\n" % (head, len(body)), body)
@@ -210,11 +210,11 @@ def error_response(status: int, content_type: str, body: bytes, headers: Iterabl
 
 _known_heads: dict[tuple[str, tuple[tuple[str, str], ...]], bytes] = {}
 _KNOWN_HEADS = 256
-"""Heads that are remembered without their length: an app has a few dozen, but for those that hold an ETag."""
+"""Heads without their length that are kept: an app has a few dozen, except for those with an ETag."""
 
 
 def _head(status: str, headers: list[tuple[str, str]], length: int, head_only: bool) -> bytes:
-    """The status line and the headers, one line each whatever the app put into them."""
+    """Return the status line and the headers, each on a single line whatever the app put into them."""
     if head_only and not length:
         length = next((int(value) for name, value in headers if name.lower() == "content-length"), 0)
     telling = tuple([header for header in headers if header[0] != "Content-Length"])

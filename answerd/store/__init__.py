@@ -1,7 +1,7 @@
-"""Stores: where documents are kept. A store hands out raw text and what changed; it decides nothing.
+"""Stores: where documents are kept. A store returns raw text and what changed; it decides nothing.
 
-Matching, merging and problems live above it, once, so that they hold for every store. This module has the protocols:
-code above the stores names these and no store in particular.
+Matching, merging and problems are implemented above it, once for all stores. This module has the protocols: code above
+the stores uses these and no particular store.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WRITER_WAIT_SECONDS = 5
 
 
 Progress = Callable[[int, int], None]
-"""Gets how many documents of how many are done."""
+"""Gets the number of documents that are done, and the total."""
 
 
 def no_progress(done: int, total: int) -> None:
@@ -40,11 +40,11 @@ class NoSetYet(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What differs from what the store handed out before.
+    """What differs from what the store returned before.
 
-    A document that changed is in both: the object handed out before in ``removed``, its successor in ``added``.
-    ``unlisted`` are sentences about parts of the store that were never listed, so that they may hold any group.
-    ``faults`` are sentences about parts that could be listed before and cannot now: problems of nobody's claim.
+    A document that changed is in both: the former object in ``removed``, its successor in ``added``. ``unlisted`` are
+    sentences about parts of the store that were never listed, so that they may hold any group. ``faults`` are sentences
+    about parts that could be listed before and cannot be now: problems that do not affect a claim.
     """
 
     added: tuple[RawDocument, ...] = ()
@@ -151,7 +151,7 @@ class HistoryFilter:
 
 
 class Store(Protocol):
-    """What the rest asks of a store.
+    """The interface of a store.
 
     It can be made without its database: what is missing then is a `StoreError` of `changes`, call by call, until the
     database is back.
@@ -207,9 +207,9 @@ class Transaction(Protocol):
         """Store documents and remove others, each identity and format once. Called once in a transaction.
 
         What is stored under an identity and format is replaced and keeps its spelling, or is left alone where it has
-        the same text. What is to be removed and is not there is no error. ``prune`` removes every document that is
+        the same text. A document to remove that does not exist is no error. ``prune`` removes every document that is
         not among ``puts``. ``rewrite``: the same text is stored again, as a change with a revision of its own.
-        ``progress`` gets how many of how many are done.
+        ``progress`` gets the number that is done and the total.
         """
 
     def commit(self) -> None:

@@ -1,8 +1,8 @@
-"""The file store: a directory tree of documents, in the layout of docs/formats.md, watched by looking at it.
+"""The file store: a directory tree of documents, in the layout of docs/formats.md, checked for changes regularly.
 
-Knows names, sizes, times and bytes. No path is ever built from what a request says: only what a listing found is
-opened. Where the kernel tells what changes (`notification`), a look is at those files only, and at everything once a
-minute and whenever that is asked for. Not safe for use by two greenlets at a time; its loader is its one user.
+Knows names, sizes, times and bytes. No path is ever built from what a request contains: only what a listing found is
+opened. Where the kernel reports changes (`notification`), a look is at those files only, and at everything once a
+minute and on request. Not safe for use by two greenlets at a time; its loader is its only user.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ class FileStore:
         self._is_asked_for_everything = True
 
     def changes(self) -> Changes | None:
-        """One look. A changed or vanished file takes effect when two looks in a row agree about it.
+        """Look for changes. A changed or removed file takes effect when two looks in a row agree about it.
 
         Costs microseconds where the kernel says that nothing happened. Raises `StoreError` when the directory itself
-        cannot be listed, is no longer there, or is another one in which there is nothing.
+        cannot be listed, is no longer there, or is another directory and empty.
         """
         look = self._scan()
         if look is None:
@@ -123,7 +123,7 @@ class FileStore:
         watch = self._watch
         hints = watch.hints(self.directory) if watch else Hints(everything=True)
         for name in hints.names & self._files.keys():
-            self._files[name].signature = None  # it changed, even where neither its size nor its times tell
+            self._files[name].signature = None  # it changed, even where neither its size nor its times show it
         if hints.everything or self._is_asked_for_everything or watch is None:
             return self._full_look(None if hints.everything else watch)
         if time.monotonic() >= self._full_look_due:
@@ -206,7 +206,7 @@ class FileStore:
             )
 
     def _rely_on(self, watch: Watch | None, look: Scan) -> None:
-        """Keep a watch only if it would tell of everything: what a link leads to changes without a word."""
+        """Keep a watch only if it would report everything: the target of a link changes without an event."""
         self._watch = watch
         if watch and (look.failed or look.has_links or not watch.is_whole):
             self._drop_watch()
@@ -257,7 +257,7 @@ class FileStore:
         return 0.0
 
     def put(self, key: Key, text: str) -> None:
-        """Write a document where it stands already, else as a flat file. Raises `StoreError`."""
+        """Write a document to its current file, else as a flat file. Raises `StoreError`."""
         source = min((name for name, file in self._files.items() if file.key == key), default=flat_name(key))
         try:
             write_atomically(self.directory / source, text.encode())

@@ -252,7 +252,7 @@ def _revision(database: peewee.SqliteDatabase) -> int:
 
 
 def _newest_time(database: peewee.SqliteDatabase) -> float:
-    """Return the latest time in any record: what the clock said then has passed, whatever it says now."""
+    """Return the latest time in any record: the clock must not go back before it."""
     latest = [
         InstallRow.select(peewee.fn.MAX(column)).bind(database).scalar()
         for column in (InstallRow.since, InstallRow.heard)

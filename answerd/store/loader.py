@@ -1,7 +1,7 @@
-"""The loader: a store's changes become the next catalogue, and everything that did not change is kept.
+"""The loader: makes the next catalogue from a store's changes, and keeps everything that did not change.
 
-Split in two so that a server can look at the store in a thread and build between two requests: `look` waits for
-files or the database and touches nothing else, `take` computes and waits for nothing.
+Split in two so that a server can look at the store in a thread and build between two requests: `look` waits for files
+or the database and touches nothing else, `take` computes and waits for nothing.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ class Loader:
     """The answer set in force. ``catalogue`` is replaced in one assignment, never edited."""
 
     def __init__(self, store: Store, elsewhere: Elsewhere = here, *, has_states: bool = False) -> None:
-        """``elsewhere`` runs what takes long for one document, or for one answer of the set. ``has_states``: there is a
-        place for the states of installs."""
+        """``elsewhere`` runs what takes long for one document, or for one answer of the set. ``has_states``: the
+        service keeps states of installs."""
         self.store = store
         self.catalogue = Catalogue(elsewhere=elsewhere, has_states=has_states)
 
     def look(self) -> Changes | None:
-        """What changed in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""
+        """Return what changed in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""
         return self.store.changes()
 
     def take(self, changes: Changes, pause: Callable[[], None] = no_pause) -> None:
@@ -33,7 +33,7 @@ class Loader:
         )
 
     def refresh(self) -> bool:
-        """`look` and `take` at once; whether anything changed. Raises `answerd.store.StoreError`."""
+        """`look` and `take`; return whether anything changed. Raises `answerd.store.StoreError`."""
         changes = self.look()
         if changes is not None:
             self.take(changes)
@@ -41,7 +41,8 @@ class Loader:
 
 
 def loaded(store: Store, *, has_states: bool = False) -> Catalogue:
-    """The catalogue of a store as it is now, for a command that looks once. Raises `answerd.store.StoreError`."""
+    """Return the catalogue of a store as it is now, for a command that looks once. Raises
+    `answerd.store.StoreError`."""
     loader = Loader(store, has_states=has_states)
     loader.refresh()
     return loader.catalogue

@@ -1,4 +1,4 @@
-"""The kernel's table of mounts: on what kind of file system a directory is, and what is mounted below it."""
+"""The kernel's table of mounts: the file system of a directory, and what is mounted below it."""
 
 from __future__ import annotations
 

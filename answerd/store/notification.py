@@ -1,7 +1,7 @@
-"""Which files of a directory tree may have changed, as the kernel tells it (inotify).
+"""Which files of a directory tree may have changed, according to the kernel (inotify).
 
-A hint that saves looking at 100,000 files four times a second; what a file holds, and whether it has settled, its user
-finds out. Where the kernel cannot be relied on (a network file system, a mount below the root, symbolic links, no
+A hint that avoids looking at 100,000 files four times a second; its user finds out what a file holds, and whether it
+has settled. Where the kernel cannot be relied on (a network file system, a mount below the root, symbolic links, no
 watches left) there is no `Watch`, and the user looks at everything.
 """
 
@@ -61,7 +61,7 @@ class Notifier:
 
     def watch(self, name: str) -> None:
         """Watch a directory, by its name below the root (empty: the root). Raises OSError where there are too many."""
-        # One that is watched already was not replaced: that would be an event about everything.
+        # A directory that is watched already was not replaced: that would be an event about everything.
         if name not in self._watched:
             self._directories[self._inotify.add_watch(f"{self.root}/{name}", _WATCHED)] = name
             self._watched.add(name)
@@ -77,7 +77,7 @@ class Notifier:
         return is_new
 
     def hints(self) -> Hints:
-        """What may have changed since the last call; waits for nothing."""
+        """Return what may have changed since the last call; waits for nothing."""
         hints = Hints()
         for event in self._events():
             files = self._files.get(event.wd)
@@ -95,7 +95,7 @@ class Notifier:
         return hints
 
     def _events(self) -> Iterator[inotify_simple.Event]:
-        # Read by hand: INotify.read waits with poll, which gevent has put its own in the place of.
+        # Read by hand: INotify.read uses poll, which gevent has monkey-patched.
         while True:
             try:
                 data = os.read(self._inotify.fileno(), _READ_SIZE)
@@ -104,7 +104,7 @@ class Notifier:
             yield from parse_events(data)
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         self._inotify.close()
 
 
@@ -135,7 +135,7 @@ class Watch:
             return None
 
     def add(self, name: str) -> bool:
-        """Watch one more directory, by its name below the root; whether that worked."""
+        """Watch another directory, by its name below the root; return whether that worked."""
         try:
             self.notifier.watch(name)
         except OSError:  # gone again, not readable, or there are too many
@@ -143,7 +143,7 @@ class Watch:
         return True
 
     def add_file(self, name: str) -> bool:
-        """Watch a file of several names; whether none of them was watched yet."""
+        """Watch a file of several names; return whether none of them was watched yet."""
         try:
             return self.notifier.watch_file(name)
         except OSError:
@@ -161,7 +161,7 @@ class Watch:
         return self.notifier.hints()
 
     def _is_mounted_on(self, directory: Path) -> bool:
-        """Whether anything is mounted below the root by now. The kernel writes a mount in a microsecond."""
+        """Return whether anything is mounted below the root by now. The kernel writes a mount in a microsecond."""
         table = read_table()
         if table == self._table:
             return False
@@ -169,7 +169,7 @@ class Watch:
         return bool(Mounts.of(table).below(str(directory)))
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         self.notifier.close()
 
 

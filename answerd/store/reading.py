@@ -1,4 +1,4 @@
-"""One file read: its signature, how much of it is read, and what is never opened."""
+"""Read one file: its signature, how much of it is read, and what is never opened."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def signature_of(status: os.stat_result) -> Signature | str:
 
 
 def is_settled(signature: Signature) -> bool:
-    """Return whether a file's last change lies so far back that another one would show."""
+    """Return whether a file's last change is so long ago that another change would show."""
     # In either direction: another machine's clock may be ahead, and a change from now on would not have its time.
     return abs(time.time_ns() - max(signature[1:3])) > _CLOCK_TICK_NANOSECONDS
 

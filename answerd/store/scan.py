@@ -37,7 +37,7 @@ class KnownFile:
     read_too_soon: bool = False
 
     def rests(self, seen: Signature | str) -> bool:
-        """Whether there is nothing to do about what a look saw of it."""
+        """Return whether there is nothing to do about what a look saw of it."""
         return seen == self.signature and self.pending is None and not self.read_too_soon
 
 
@@ -177,7 +177,7 @@ class Scan:
             self._judge_attached(Path(entry.path), name, has_documents=self.documents > before)
 
     def _was_directory(self, link: os.DirEntry[str], name: str) -> bool:
-        """Whether a link that leads nowhere now is one to a directory all the same."""
+        """Return whether a link that leads nowhere now is one to a directory all the same."""
         is_shared = is_groups(name) or is_inventories(name)
         return not os.path.exists(link) and (name in self.before.attached or is_shared)
 
@@ -189,7 +189,8 @@ class Scan:
             return None  # listing it says why
 
     def _judge_attached(self, path: Path, name: str, *, has_documents: bool) -> None:
-        """Tell a directory that was emptied from one whose file system is gone: that keeps its documents in force."""
+        """Distinguish a directory that was emptied from one whose file system is gone: that keeps its documents in
+        force."""
         directory, before = device_and_inode(path), self.before.attached.get(name)
         if name in self.failed:
             if before:

@@ -2,6 +2,8 @@
 
 Knows names, sizes, times and bytes. What fills an answer asks `SecretFiles.secret`, which opens nothing; `look` finds
 out what changed, in a thread. A value is never part of a message.
+
+More than 400 lines, because a look and what it puts in force check the same links, modes and limits.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ SETTING = "SERVICE_SECRETS_DIR"
 _NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 _READABLE_BY_OTHERS = 0o004
 _LABEL = "secret."
+_LEADS_NOWHERE = "it is a link that leads nowhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +305,11 @@ def _seen(root: Path, watch: Watch | None) -> _Look:
                         _take(look, f"{entry.name}/{below.name}", found)
             except OSError as error:
                 look.faults[entry.name] = error.strerror or type(error).__name__
-        elif _NAME.match(entry.name):
+            continue
+        if status == _LEADS_NOWHERE:  # a machine's directory, perhaps: it must not get the secrets of all instead
+            folders.append(entry.name)
+            look.faults[entry.name] = _LEADS_NOWHERE
+        if _NAME.match(entry.name):
             _take(look, entry.name, status)
     return _Look(look.files, tuple(folders), look.faults, tuple(open_folders), is_watched)
 
@@ -321,11 +328,11 @@ def _entries(directory: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def _status(entry: os.DirEntry[str]) -> os.stat_result | str | None:
-    """Return the state of an entry, links followed, or why it has none; None where it is gone or leads nowhere."""
+    """Return the state of an entry, links followed, or why it has none; None where it is gone."""
     try:
         return entry.stat()
     except FileNotFoundError:
-        return None
+        return _LEADS_NOWHERE if entry.is_symlink() else None
     except OSError as error:
         return error.strerror or type(error).__name__
 

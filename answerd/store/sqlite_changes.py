@@ -37,9 +37,9 @@ class _Reader:
 
 
 class ChangeReader:
-    """What has been handed out of one file, with a connection of its own. One user, the loader, from any thread.
+    """What has been returned from one file, with a connection of its own. One user, the loader, from any thread.
 
-    A process that forks needs to do nothing: the connection is closed before and opened again by whoever needs it.
+    A process that forks needs to do nothing: the connection is closed before, and opened again on the next use.
     """
 
     def __init__(self, file: SqliteFile) -> None:
@@ -142,8 +142,8 @@ class ChangeReader:
         return added, removed
 
     def _is_other_history(self, database: peewee.SqliteDatabase) -> bool:
-        """Whether the change that was seen last is another one now: a backup was restored, and its numbers are used
-        again; or it is too old to be kept."""
+        """Return whether the change that was seen last is another one now: a backup was restored, and its numbers are
+        used again; or it is too old to be kept."""
         return self._revision > 0 and token_of(database, self._revision) != self._token
 
     def _close_reader(self) -> None:

@@ -2,8 +2,8 @@
 
 Rules: docs/admin-api.md#import-and-export; the layout: docs/formats.md#the-files.
 
-Knows what must be true of all documents together before one is taken, and what is skipped and why. Must not know what a
-document means: one that is broken is taken as it is.
+Knows what must hold for all documents together before any is taken, and what is skipped and why. Must not know what a
+document means: a broken document is taken as it is.
 """
 
 from __future__ import annotations
@@ -150,12 +150,12 @@ def import_found(
 def export_directory(
     store: WritableStore, directory: str | Path, *, force: bool = False, progress: Progress = no_progress
 ) -> ExportSummary:
-    """Writes every document as a file of the flat layout, byte for byte as it is stored.
+    """Write every document as a file of the flat layout, byte for byte as it is stored.
 
-    The directory is created where it is missing. Raises `StoreError`: it is not empty (with ``force`` that is no
-    hindrance, files of the same names are replaced and all others stay), another file there stands for the same
-    document, or it cannot be written. Each file is replaced at once or not at all. New files have mode 0600 and new
-    directories 0700; a file that is replaced keeps its mode.
+    The directory is created where it is missing. Raises `StoreError`: it is not empty (with ``force``, files of the
+    same names are replaced and all others stay), another file there has the same document, or it cannot be written.
+    Each file is replaced at once or not at all. New files have mode 0600 and new directories 0700; a file that is
+    replaced keeps its mode.
     """
     root = Path(directory)
     _refuse_full(root, force)
@@ -181,7 +181,8 @@ def export_directory(
 
 
 def _documents_below(root: Path) -> tuple[RawDocument, ...]:
-    """Everything in a directory that counts as a document. Raises `StoreError` where a part of it cannot be listed."""
+    """Return everything in a directory that counts as a document. Raises `StoreError` where a part of it cannot be
+    listed."""
     try:
         os.listdir(root)
     except OSError as error:
@@ -201,7 +202,7 @@ def ignored_files(directory: str | Path) -> list[tuple[str, str]]:
 
 
 def _no_documents(root: Path, boundary: Boundary, below: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """The files that do not count as documents, with why; hidden ones are not worth a word. Raises `StoreError`."""
+    """Yield the files that do not count as documents, with why; hidden files are left out. Raises `StoreError`."""
     try:
         with os.scandir(root) as found:
             entries = sorted(found, key=lambda entry: entry.name)
@@ -216,7 +217,7 @@ def _no_documents(root: Path, boundary: Boundary, below: str = "", depth: int = 
         elif _is_directory(entry):
             if depth >= _depth_of_documents(name):
                 yield name, "a directory here holds no documents"
-            elif not (entry.is_symlink() and boundary.link_fault(entry.path)):  # its documents are named as unreadable
+            elif not (entry.is_symlink() and boundary.link_fault(entry.path)):  # its documents are unreadable
                 yield from _no_documents(Path(entry.path), boundary, f"{name}/", depth + 1)
         elif is_csv(entry.name):
             if key_of(name) is None:
@@ -228,17 +229,17 @@ def _no_documents(root: Path, boundary: Boundary, below: str = "", depth: int = 
 def _is_directory(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link that leads to itself, or to where nobody may look
+    except OSError:  # a link to itself, or to a directory without permission
         return False
 
 
 def _depth_of_documents(name: str) -> int:
-    """How deep directories may stand that hold documents: a group's own one level deeper than a machine's."""
+    """Return how deep directories with documents may be: a group's own directory is a level deeper than a machine's."""
     return _DEEPEST if is_groups(name.partition("/")[0]) else _DEEPEST - 1
 
 
 def _refuse_duplicates(documents: list[RawDocument]) -> None:
-    """Raises `StoreError` naming the files that stand for one identity and format."""
+    """Raise `StoreError` with the files that have the same identity and format."""
     sources: dict[tuple[Kind, str, str], list[str]] = {}
     for raw in documents:
         sources.setdefault(raw.key.name, []).append(raw.source)
@@ -248,7 +249,7 @@ def _refuse_duplicates(documents: list[RawDocument]) -> None:
 
 
 def _export_fault(key: Key, body: bytes) -> str | None:
-    """Why a document cannot become a file. Another program may have stored what this one would not have."""
+    """Return why a document cannot become a file. Another program may have stored what this program would not have."""
     if key.fault:
         return key.fault
     try:
@@ -273,8 +274,7 @@ def _refuse_full(root: Path, force: bool) -> None:
 
 
 def _refuse_clashes(root: Path, files: dict[str, Key]) -> None:
-    """Raises `StoreError` where a file that would stay stands for a document that would be written under another
-    name."""
+    """Raise `StoreError` where a file that would stay has a document that would be written under another name."""
     if not root.exists():
         return
     names = {key.name: name for name, key in files.items()}

@@ -1,7 +1,7 @@
-"""Files that are written: whole or not at all, on the disk when the call returns, and readable by their owner only.
+"""Write files: whole or not at all, on the disk when the call returns, and readable by their owner only.
 
 Documents hold password hashes and keys, so a new file has mode 0600 and a new directory 0700, less what the umask
-takes away. A file that is replaced keeps its mode and, where the process may set it, its owner and group.
+removes. A file that is replaced keeps its mode and, where the process may set it, its owner and group.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def make_directories(path: Path) -> None:
     for directory in reversed(missing):
         try:
             directory.mkdir(_NEW_DIRECTORY_MODE)
-        except FileExistsError:  # another process was quicker, or a file is in the way
+        except FileExistsError:  # another process was faster, or a file is in the way
             if not directory.is_dir():
                 raise
         sync_directory(directory.parent)

@@ -1,6 +1,7 @@
 """The benchmark: every figure that this project states comes from here.
 
 Usage:
+  bench [options] compare <revision>
   bench [options] [<group>...]
   bench (-h | --help)
 
@@ -13,11 +14,16 @@ Groups (all of them when none is named):
   load       load time, reload after one change, memory, idling, in both stores
   workers    two workers against one by CPU time
   write      PUT through the admin API, small and large set
+  rivals     what others take for an answer beside what this takes, each as its users run it (loadtest/rivals/)
   publish    measures nothing: writes the figures of the JSON file into docs/performance.md, draws docs/performance.svg
+
+``compare`` checks a revision out beside this checkout, measures the answers of both in alternating rounds, and fails
+where one of them has lost 5 % of its throughput.
 
 Options:
   --against DIR  Compare the answers of this checkout with those of the checkout in DIR, in alternating rounds; other
                  groups are measured only where they are named.
+  --code DIR    Measure the answerd in DIR in place of this checkout's: scripts/bench --compiled gives a compiled build.
   --quick       A smoke test of a minute or two: fewer and shorter rounds, smaller fleets. Its figures are no figures.
   --million     The fleets of "scale" include one of 1,000,000 machines.
   --rounds N    Rounds of each contestant.
@@ -41,8 +47,8 @@ from typing import Any
 
 from docopt import docopt
 
-from loadtest.bench import inventory, loading, report, storm, throughput, writing
-from loadtest.bench.against import against
+from loadtest.bench import inventory, loading, report, rivals, servers, storm, throughput, writing
+from loadtest.bench.against import LEAST_RATIO, LEAST_RATIO_OF_A_RELEASE, against, checked_out
 from loadtest.bench.figures import FULL, QUICK, Effort, Figure
 from loadtest.bench.load import WrongAnswers, generator_name
 from loadtest.bench.processes import ARE_SHARED, GENERATOR_CORE, SERVICE_CORE
@@ -57,17 +63,23 @@ GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
     "load": loading.load,
     "workers": throughput.workers,
     "write": writing.write,
+    "rivals": rivals.rivals,
 }
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 MILLION = 1_000_000
 AGAINST = "against"
+COMPARE = "compare"
+NOT_IN_ALL = frozenset({"rivals"})
+"""Groups that run only where they are named."""
 
 
 def main() -> int:
     """Run what the command line asks for. Returns the exit status."""
     arguments = docopt(__doc__)
     kept_in = Path(arguments["--json"])
+    if arguments["--code"]:
+        servers.CODE.append(Path(arguments["--code"]).resolve())
     if arguments["<group>"] == ["publish"]:
         report.publish(report.kept(kept_in), PAGE)
         return 0
@@ -85,8 +97,7 @@ def main() -> int:
     for name in _chosen(arguments):
         began = time.monotonic()
         try:
-            measure = against(Path(arguments["--against"])) if name == AGAINST else GROUPS[name]
-            group = report.measured(name, measure(_effort(arguments)))
+            group = report.measured(name, _measured(name, arguments))
         except (CannotStart, WrongAnswers) as error:
             print(f"bench: {name}: {error}", file=sys.stderr)
             return 2
@@ -96,9 +107,21 @@ def main() -> int:
     return 1 if missed and not arguments["--quick"] else 0
 
 
+def _measured(name: str, arguments: dict[str, Any]) -> list[Figure]:
+    effort = _effort(arguments)
+    if name == COMPARE:
+        with checked_out(arguments["<revision>"]) as checkout:
+            return against(checkout, LEAST_RATIO_OF_A_RELEASE)(effort)
+    if name == AGAINST:
+        return against(Path(arguments["--against"]), LEAST_RATIO)(effort)
+    return GROUPS[name](effort)
+
+
 def _chosen(arguments: dict[str, Any]) -> list[str]:
+    if arguments["compare"]:
+        return [COMPARE]
     named: list[str] = arguments["<group>"]
-    return [*named, AGAINST] if arguments["--against"] else named or list(GROUPS)
+    return [*named, AGAINST] if arguments["--against"] else named or [name for name in GROUPS if name not in NOT_IN_ALL]
 
 
 def _effort(arguments: dict[str, Any]) -> Effort:

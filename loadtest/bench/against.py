@@ -5,8 +5,10 @@ Two runs of `requests` cannot be compared on a machine whose speed drifts; alter
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -22,6 +24,11 @@ from loadtest.fleet import RACK, Machine, merged_document, rack_document, templa
 LEAST_RATIO = Bar(at_least=0.97)
 """A change may cost each kind of answer at most 3 % of its throughput."""
 
+LEAST_RATIO_OF_A_RELEASE = Bar(at_least=0.95)
+"""Of all changes since the release before: more than what two runs of the same code differ in."""
+
+CHECKOUT = Path(__file__).parents[2]
+
 _SHAPES: tuple[tuple[str, str, Shape], ...] = (
     ("/health", "verbatim", shapes.HEALTH_GET),
     ("verbatim, GET", "verbatim", shapes.VERBATIM_GET),
@@ -32,7 +39,27 @@ _SHAPES: tuple[tuple[str, str, Shape], ...] = (
 """What is asked, and of which set."""
 
 
-def against(checkout: Path) -> Callable[[Effort], list[Figure]]:
+@contextmanager
+def checked_out(revision: str) -> Iterator[Path]:
+    """A revision of this repository in a directory of its own. Raises `CannotStart` where git has none of that name."""
+    git = ["git", "-C", str(CHECKOUT)]
+    with tempfile.TemporaryDirectory(prefix="answerd-bench-") as name:
+        where = str(Path(name) / "checkout")
+        made = subprocess.run(
+            [*git, "worktree", "add", "--detach", "--quiet", where, revision],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if made.returncode:
+            raise CannotStart(f"git cannot check out {revision}: {made.stderr.strip()}")
+        try:
+            yield Path(where)
+        finally:
+            subprocess.run([*git, "worktree", "remove", "--force", where], check=False)
+
+
+def against(checkout: Path, bar: Bar) -> Callable[[Effort], list[Figure]]:
     """The group that compares this checkout with ``checkout``. Raises `CannotStart` where that holds no answerd."""
     if not (checkout / "answerd" / "__main__.py").is_file():
         raise CannotStart(f"{checkout} is no checkout of answerd")
@@ -48,7 +75,7 @@ def against(checkout: Path) -> Callable[[Effort], list[Figure]]:
             turns = alternate(contestants, effort.rounds, effort.seconds)
         figures = list(chain.from_iterable(contest(label, rounds) for label, rounds in turns.items()))
         for what, _, _ in _SHAPES:
-            figures += ratio(f"{what}, now", turns[f"{what}, now"], "before", turns[f"{what}, before"], LEAST_RATIO)
+            figures += ratio(f"{what}, now", turns[f"{what}, now"], "before", turns[f"{what}, before"], bar)
         return figures
 
     return measure
@@ -65,7 +92,8 @@ def _servers(running: ExitStack, checkouts: dict[str, Path | None]) -> dict[tupl
     }
     servers = {}
     for name, documents in sets.items():
-        settings = running.enter_context(stored(documents)).settings
+        # Files: a database of this checkout may have a schema that an older one does not know.
+        settings = running.enter_context(stored(documents, "files")).settings
         for when, checkout in checkouts.items():
             servers[name, when] = running.enter_context(answerd(settings, checkout=checkout))
     return servers

@@ -27,6 +27,9 @@ _POLL_SECONDS = 0.005
 _LISTENING = re.compile(r"- answerd \S+ listening on \S+?:(\d+)")
 _ADMIN_LISTENING = re.compile(r"admin API listening on \S+?:(\d+)")
 _NGINX_PLACES = ("/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/local/nginx/sbin/nginx")
+CODE: list[Path] = []
+"""A directory with the answerd that is measured in place of this checkout's, where there is one."""
+
 ADMIN_TOKEN = "bench-token-of-no-worth"
 
 
@@ -70,7 +73,7 @@ def nginx(content: bytes) -> Iterator[Server]:
     if program is None:
         raise CannotStart("nginx is not installed")
     with tempfile.TemporaryDirectory(prefix="answerd-bench-") as name:
-        scratch, port = Path(name), _free_port()
+        scratch, port = Path(name), free_port()
         (scratch / "answer.ks").write_bytes(content)
         paths = "".join(
             f"{kind}_temp_path {scratch}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -85,7 +88,7 @@ def nginx(content: bytes) -> Iterator[Server]:
         command = [program, "-p", str(scratch), "-c", str(scratch / "nginx.conf"), "-e", "stderr"]
         started = time.monotonic()
         with Process(command, SERVICE_CORE) as process:
-            _wait_for_port(process, port)
+            wait_for_port(process, port)
             yield Server(process, port, started)
 
 
@@ -100,11 +103,12 @@ def answerd(settings: dict[str, object], *, wait: bool = True, checkout: Path | 
         log = Path(name) / "log"
         log.touch()
         clean = {key: value for key, value in os.environ.items() if not key.startswith("SERVICE_")}
-        port = 0 if wait else _free_port()
+        port = 0 if wait else free_port()
         given = {"SERVICE_LISTEN_ADDR": f"127.0.0.1:{port}", "SERVICE_LOG": "off", "SERVICE_LOG_FILE": log, **settings}
         started = time.monotonic()
         environment = clean | {key: str(value) for key, value in given.items()}
         command = [sys.executable, "-m", "answerd", "serve"]
+        checkout = checkout or next(iter(CODE), None)
         if checkout is not None:
             environment["PYTHONPATH"] = str(checkout)
             command.insert(1, "-P")  # or the current directory would come before PYTHONPATH
@@ -128,14 +132,16 @@ def _listening(process: Process, log: Path) -> tuple[int, int | None]:
     raise CannotStart(f"answerd did not start: {log.read_text('utf-8', 'replace')[-500:]}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nothing listens on."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]
         return port
 
 
-def _wait_for_port(process: Process, port: int) -> None:
+def wait_for_port(process: Process, port: int) -> None:
+    """Wait until something listens on a port. Raises `CannotStart`."""
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until and process.child.poll() is None:
         try:

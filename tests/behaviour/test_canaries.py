@@ -294,7 +294,7 @@ def test_a_long_cycle_is_named_by_its_first_groups_and_their_number() -> None:
     groups = [(Kind.GROUP, f"g{n:04}", "toml", f'extends = "g{(n + 1) % count:04}"\n') for n in range(count)]
     machine = (Kind.MACHINE, "m1234", "toml", 'extends = "g0000"\n')
     (problem, reason) = said_of([*groups, machine])
-    assert "stands on more groups" in reason  # which is found first, by a walk that ends there
+    assert "extends more groups" in reason  # which is found first, by a walk that ends there
     assert problem.startswith('group "g0000" (toml): is in a cycle of extends: g0000 -> g0001 -> ')
     assert problem.endswith(" more -> g0000")
     assert len(problem) < 700

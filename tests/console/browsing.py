@@ -59,6 +59,7 @@ def window(
     lab: Lab,
     *,
     width: int = 1024,
+    height: int = 900,
     scheme: Scheme = "light",
     session: str = "",
     scripts: bool = True,
@@ -67,7 +68,7 @@ def window(
     """Open a window; fail when anything went wrong on its pages."""
     context = browser.new_context(
         base_url=lab.url,
-        viewport={"width": width, "height": 900},
+        viewport={"width": width, "height": height},
         color_scheme=scheme,
         java_script_enabled=scripts,
         device_scale_factor=scale,

@@ -19,7 +19,7 @@ Open = Callable[..., AbstractContextManager["Page"]]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--every-size", action="store_true", help="judge each page in every width and colour scheme")
+    parser.addoption("--thorough", action="store_true", help="the console in every width, scheme and store")
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.console.browsing import Scheme
 from tests.console.lab import PAGES
 
 if TYPE_CHECKING:
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     Open = Callable[..., AbstractContextManager[Page]]
 
 VENDOR = Path(__file__).parent / "vendor"
-EVERY_SIZE = [(width, scheme) for width in (400, 1024, 1600) for scheme in ("light", "dark")]
-SOME_SIZES = [(400, "dark"), (1600, "light")]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+EVERY_SIZE: list[tuple[int, Scheme]] = [(width, scheme) for width in (400, 1024, 1600) for scheme in SCHEMES]
+SOME_SIZES: list[tuple[int, Scheme]] = [(400, "dark")]
 
 RUN = """async () => {
   const found = await axe.run(document, {resultTypes: ["violations"]});
@@ -30,11 +32,11 @@ RUN = """async () => {
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if {"width", "scheme"} <= set(metafunc.fixturenames):
-        sizes = EVERY_SIZE if metafunc.config.getoption("--every-size", default=False) else SOME_SIZES
+        sizes = EVERY_SIZE if metafunc.config.getoption("--thorough", default=False) else SOME_SIZES
         metafunc.parametrize(("width", "scheme"), sizes)
 
 
-def test_axe_finds_nothing_serious(opened: Open, width: int, scheme: str) -> None:
+def test_axe_finds_nothing_serious(opened: Open, width: int, scheme: Scheme) -> None:
     axe = (VENDOR / "axe.min.js").read_text("utf-8")
     findings = {}
     with opened(width=width, scheme=scheme) as page:

@@ -103,8 +103,8 @@ def test_the_hostile_text_is_there_to_be_seen(watched: Page) -> None:
     assert ELEMENT in watched.locator("main").inner_text()
 
 
-@pytest.mark.parametrize("text", [ELEMENT, BREAKOUT + TEMPLATE, "javascript:alert(3)"])
-def test_hostile_text_of_an_address_is_no_markup(watched: Page, text: str) -> None:
+def test_hostile_text_of_an_address_is_no_markup(watched: Page) -> None:
+    text = f"javascript:alert(3){ELEMENT}{BREAKOUT}{TEMPLATE}"
     names = (
         "q",
         "id",

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
-@pytest.fixture(scope="module", params=["sqlite", "files"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "installing" in metafunc.fixturenames:
+        stores = ["sqlite", "files"] if metafunc.config.getoption("--thorough", default=False) else ["files"]
+        metafunc.parametrize("installing", stores, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
 def installing(
     browser: Browser, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Lab]:
@@ -34,7 +40,9 @@ def tile(page: Page, word: str, count: int) -> None:
 
 
 def test_fifty_machines_are_watched_to_their_end(operator: Page, installing: Lab) -> None:
-    operator.goto("/console/")
+    with operator.expect_response("**/events") as events:
+        operator.goto("/console/")
+    assert events.value.status == 200
     reports = {name: installing.install(name) for name in NODES}
     tile(operator, "installing", 50)
     assert operator.locator("#requests tbody tr").count() == 30

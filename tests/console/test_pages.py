@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CONTENT: Mapping[str, str] = {
     "now": "a.tile",
-    "machines": "tbody a[href='/console/machine?id=web-001']",
+    "machines": "tbody a[href='/console/machine?id=node-01']",
     "machine": ".answer td",
     "documents": "tbody a",
     "document": "textarea:visible",

@@ -63,6 +63,29 @@ def test_a_directory_is_applied_as_one_change(
     assert [entry.author.note for entry in SqliteStore(database).history(HistoryFilter())] == ["first", "first"]
 
 
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        (["apply", "{directory}"], 2),
+        (["history"], 2),
+        (["restore-document", "n1.toml", "--revision", "1"], 2),
+        (["backup", "{directory}/../copy.db"], 2),
+        (["export", "{directory}/../exported"], 2),
+        (["check"], 2),
+    ],
+    ids=lambda given: given[0] if isinstance(given, list) else "",
+)
+def test_a_command_names_the_store_that_it_reads_first(
+    line: list[str], count: int, directory: Path, database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["apply", str(directory)])
+    capsys.readouterr()
+
+    assert main([one.replace("{directory}", str(directory)) for one in line]) in (0, 1)
+
+    assert capsys.readouterr().err.splitlines()[0] == f"# store: sqlite:{database}, {count} documents"
+
+
 @pytest.mark.parametrize("more", [[], ["--dry-run"], ["--to", "http://127.0.0.1:1"]], ids=["change", "dry run", "API"])
 def test_an_empty_directory_prunes_nothing(
     more: list[str], directory: Path, database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -187,7 +188,7 @@ def test_the_admin_api_judges_the_header_before_the_body(
     received = waiting(admin.admin, method, target, *headers)
     assert received.startswith(b"HTTP/1.1 %d " % status)
     if status >= 400:
-        assert received.partition(b"\r\n\r\n")[2].startswith(b'{"error": ')
+        assert "error" in json.loads(received.partition(b"\r\n\r\n")[2])
 
 
 def test_a_client_that_sends_a_body_nobody_wants_still_gets_its_refusal(admin: Service) -> None:

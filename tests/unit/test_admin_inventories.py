@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
+import gevent
 import pytest
 
 from answerd.documents import Key
@@ -195,3 +197,19 @@ def test_resolve_and_check_take_the_inventory_along(admin: Admin) -> None:
     explained = admin.get("/resolve?path=/pve&mac=98fa9b50d810&explain=1").json
     assert [value["row"] for value in explained["values"]] == ["inventory.csv:3"]
     assert admin.get("/check").json == {"problems": []}
+
+
+def test_clients_that_edit_rows_at_once_wait_for_each_other(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+    admin.put("/inventory/default", "id,role\n")
+    run = admin.guard.run
+
+    def slowly(function: Callable[..., object], *arguments: object) -> object:
+        gevent.sleep(0)
+        return run(function, *arguments)
+
+    monkeypatch.setattr(admin.guard, "run", slowly)
+    names = [f"web-{number}" for number in range(12)]
+    writes = [gevent.spawn(put_row, admin, name, id=name) for name in names]
+    gevent.joinall(writes, raise_error=True)
+    assert [write.value.status for write in writes if write.value] == [200] * 12
+    assert sorted(stored(admin).split()[1:]) == sorted(f"{name}," for name in names)

@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 
 from answerd.store.sqlite import SqliteStore
-from loadtest.bench import report, shapes
+from loadtest.bench import report, rivals, shapes
+from loadtest.bench.against import checked_out
 from loadtest.bench.figures import Bar, Figure, Spread
 from loadtest.bench.generator import Generator, Order
 from loadtest.bench.load import Round, paired
 from loadtest.bench.processes import GENERATOR_CORE, Process
-from loadtest.bench.servers import answerd
+from loadtest.bench.servers import CannotStart, answerd
 from loadtest.bench.stores import FilesSet, SqliteSet
 from loadtest.fleet import WIDE, Machine, proxmox_body, rack_document, templated_document, templated_fleet
 
@@ -268,6 +269,34 @@ def test_a_directory_without_answerd_is_named(tmp_path: Path) -> None:
     )
     assert ended.returncode == 2
     assert f"{tmp_path} is no checkout of answerd" in ended.stderr
+
+
+def test_a_revision_that_git_does_not_know_is_named() -> None:
+    with pytest.raises(CannotStart, match="git cannot check out no-such-revision"), checked_out("no-such-revision"):
+        pass
+
+
+def test_a_rival_that_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(rivals, "PYTHON", tmp_path / "python")
+    assert not rivals.is_installed("json")
+    monkeypatch.setattr(rivals, "PYTHON", Path(sys.executable))
+    assert rivals.is_installed("json")
+    assert not rivals.is_installed("no_such_rival")
+
+
+def test_the_rivals_table_and_template_give_each_machine_its_own_answer(tmp_path: Path) -> None:
+    machines = [Machine(number) for number in range(3)]
+    rivals.write_table(tmp_path, machines)
+    text = (tmp_path / "answer.j2").read_text("utf-8")
+    assert machines[0].host not in text
+    assert "{{ host }}" in text
+    assert json.loads((tmp_path / "machines.json").read_text("utf-8"))[machines[2].mac]["host"] == machines[2].host
+
+
+def test_each_rival_has_a_page() -> None:
+    folder = Path(__file__).parents[2] / "loadtest" / "rivals"
+    pages = "\n".join(path.read_text("utf-8") for path in folder.glob("*.md"))
+    assert [name for name in (*rivals._NOT_SET_UP, *rivals._TEMPLATING) if name.partition(" (")[0] not in pages] == []
 
 
 def test_the_code_of_another_checkout_runs(tmp_path: Path) -> None:

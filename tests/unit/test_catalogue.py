@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.answers.catalogue import MOST_GROUPS, Catalogue
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.problem_sentences import MOST_GROUPS
 from answerd.answers.problems import load_problems
 from answerd.answers.resolve import resolve
 from answerd.answers.selectors import SelectorIndex
@@ -186,7 +187,7 @@ def test_a_longer_chain_is_a_problem_of_each_group_that_is_too_high(count: int) 
     catalogue = chain_of(count)
     problems = load_problems(catalogue)
     assert len(problems) == count - MOST_GROUPS
-    assert problems[0].startswith('group "g0" (toml): stands on more groups than an answer may have, which is 100')
+    assert problems[0].startswith('group "g0" (toml): extends more groups than an answer may have, which is 100')
     with pytest.raises(BrokenDocument) as refused:
         resolve(catalogue, Facts(Request(query="mac=m1")))
     assert refused.value.reason == problems[0]
@@ -199,7 +200,7 @@ def test_a_cycle_of_thousands_of_groups_is_a_problem_and_no_trouble() -> None:
     problems = load_problems(catalogue)
     assert len(problems) == 1
     assert problems[0].startswith('group "g0000" (toml): is in a cycle of extends: g0000 -> g0001')
-    with pytest.raises(BrokenDocument, match="stands on more groups"):  # nobody climbs further than that
+    with pytest.raises(BrokenDocument, match="extends more groups"):  # nobody climbs further than that
         catalogue.chain(catalogue.group("g1500", "toml"))
 
 

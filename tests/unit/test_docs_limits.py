@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from answerd import captures, errors, identity
-from answerd.answers import catalogue
+from answerd.answers import problem_sentences
 from answerd.formats import family, filters, template, xml_tree, yaml_reading
+from answerd.inventory import records
+from answerd.inventory import rows as inventory_rows
 from answerd.server import capture, request_log
 from answerd.server.admin import change_body, routes
 from answerd.store import reading, secret_files
@@ -25,13 +27,19 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ("document through the admin API", f"{routes.DOCUMENT_LIMIT:,} bytes"),
         ("inventory through the admin API", f"{routes.INVENTORY_LIMIT:,} bytes"),
         ("problems of one inventory's rows that are listed", f"{errors.MOST_PROBLEMS} rows"),
+        ("a row of an inventory", f"{records.LONGEST_ROW:,} characters"),
+        ("columns of an inventory", f"{records.MOST_COLUMNS:,} columns"),
+        ("addresses of one `mac` cell", f"{inventory_rows.MOST_ADDRESSES:,} addresses"),
         ("body of `POST /apply`", f"{change_body.BODY_LIMIT:,} bytes"),
         ("identifier", f"{identity.IDENTIFIER_LENGTH} characters"),
         ("nesting (TOML, YAML, JSON, XML)", f"{family.DEEPEST} levels"),
         ("what the aliases of a YAML document stand for, together", f"{yaml_reading.MOST_ALIASED:,} nodes"),
         ("`%TAG` directives of a YAML document", f"{yaml_reading.MOST_TAG_DIRECTIVES} directives"),
         ("attributes that a doctype declares", f"{xml_tree.MOST_DECLARED} attributes"),
-        ("groups of one answer: the group that applies and those that it extends", f"{catalogue.MOST_GROUPS} groups"),
+        (
+            "groups of one answer: the group that applies and those that it extends",
+            f"{problem_sentences.MOST_GROUPS} groups",
+        ),
         ("filters of a placeholder", f"{template.MOST_FILTERS} filters"),
         ("a secret", f"{secret_files.LARGEST_SECRET:,} bytes"),
         ("text that the filter `slug` makes", f"{len(filters.FILTERS['slug']('x' * 999))} characters"),
@@ -55,4 +63,4 @@ def test_a_limit_is_that_of_the_code(what: str, limit: str) -> None:
 
 
 def test_every_row_is_tested() -> None:
-    assert len(TABLE) - 1 == 24, "the heads of the tables are alike: 'what'"
+    assert len(TABLE) - 1 == 27, "the heads of the tables are alike: 'what'"

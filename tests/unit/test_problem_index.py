@@ -7,7 +7,7 @@ from unittest import mock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.answers import catalogue as catalogues
+from answerd.answers import problem_sentences
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex, load_problems
 from answerd.documents import Document, Key, RawDocument
@@ -41,6 +41,7 @@ def test_an_index_brought_up_to_date_equals_one_made_anew(
     with (
         mock.patch("answerd.answers.problems.MOST_GROUPS", most_groups),
         mock.patch("answerd.answers.catalogue.MOST_GROUPS", most_groups),
+        mock.patch("answerd.answers.problem_sentences.MOST_GROUPS", most_groups),
     ):
         check_against_one_made_anew(steps, told)
 
@@ -59,7 +60,7 @@ def check_against_one_made_anew(steps: list[list[tuple[Key, str | None]]], told:
         assert set(index.too_high) == {
             (claim.identity, claim.key.format)
             for claim in catalogue.claims
-            if height(catalogue, claim) > catalogues.MOST_GROUPS
+            if height(catalogue, claim) > problem_sentences.MOST_GROUPS
         }
 
 

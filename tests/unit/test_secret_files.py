@@ -253,7 +253,7 @@ def test_links_and_files_that_are_not_followed(tmp_path: Path) -> None:
     for _ in range(2):
         secrets.look()
     assert "/proc" in reason(secrets, "kernel")
-    assert "is missing" in reason(secrets, "nowhere")
+    assert "leads nowhere" in reason(secrets, "nowhere")
     assert "cannot be read" in reason(secrets, "circle")
     assert "not a regular file" in reason(secrets, "pipe")
 
@@ -288,3 +288,15 @@ def test_what_cannot_be_opened_is_no_missing_secret(tmp_path: Path) -> None:
     assert secrets.secret("y", []) == "all"
     assert "Permission denied (web-01/x)" in reason(secrets, "x", "web-01")
     assert "Permission denied (web-02/)" in reason(secrets, "y", "web-02")
+
+
+def test_a_link_of_a_machine_that_leads_nowhere_is_not_replaced_by_the_secret_of_all(tmp_path: Path) -> None:
+    root = tmp_path / "s"
+    filled(root, {"x": "of all", "web-01/y": "own"})
+    (root / "web-01" / "x").symlink_to("gone")
+    (root / "web-02").symlink_to("gone")
+    secrets = SecretFiles(str(root))
+    assert reason(secrets, "x", "web-01") == "the secret 'x' cannot be read: it is a link that leads nowhere (web-01/x)"
+    assert reason(secrets, "x", "web-02") == "the secret 'x' cannot be read: it is a link that leads nowhere (web-02/)"
+    assert secrets.secret("x", ["web-03"]) == "of all"
+    assert secrets.problems() == []

@@ -19,18 +19,18 @@
         <div>{{one}}</div>
       % end
       </dd>
-      % for label, value in row:
+      % if row:
+      % for label, value in row.cells:
       <dt>{{label}}</dt><dd>{{value or '–'}}</dd>
       % end
-      % if row_place:
-      <dt>Row</dt><dd class="mono">{{row_place}}</dd>
+      <dt>Row</dt><dd class="mono">{{row.place}}</dd>
       % end
       <dt>Documents</dt><dd>
       % for kind, identifier, extension, shown in documents:
         <div><a href="{{document_link(kind, identifier, extension)}}">{{shown}}</a></div>
       % end
       % if not documents:
-        none by its name
+        none by its name or row
       % end
       </dd>
     </dl>
@@ -70,22 +70,20 @@
 <p>No document names it, no group has it as a member, and no pattern matches its name alone. Write a document for it, or find out what a request of it would get.</p>
 <p><a class="button" href="{{link('/console/document/new', kind='machine', name=name)}}">New document</a> <a class="button" href="{{link('/console/try', query='mac=' + name)}}">Try a request</a></p></div>
 % end
-% for answer in answers:
+% for answer, why in answers:
 <section class="card" aria-label="Answer in {{answer.format}}">
   <h2>{{answer.format}}</h2>
   % include('answer', answer=answer)
+  <details class="why"><summary>Why <span class="muted">what was considered, and why it won or lost</span></summary>
+  % include('steps', steps=why, label='Reasoning, ' + answer.format)
+  </details>
 </section>
 % end
-<details class="card"><summary><strong>Why</strong> <span class="muted">what was considered, and why it won or lost</span></summary>
-<div class="scroll" tabindex="0" role="region" aria-label="Reasoning"><table><tbody>
-% for step in steps:
-<tr><th scope="row">{{step.heading}}</th><td>{{step.sentence}}
-% for detail in step.details:
-<div class="muted">{{detail}}</div>
+% if not answers:
+<details class="card" open><summary><strong>Why</strong> <span class="muted">what was considered, and why it lost</span></summary>
+% include('steps', steps=steps, label='Reasoning')
+</details>
 % end
-</td></tr>
-% end
-</tbody></table></div></details>
 % if events:
 <section class="card" aria-labelledby="history"><h2 id="history">History</h2>
 <ul class="list">

@@ -1,9 +1,17 @@
 % rebase('layout', title='Now', current='/console/')
+<%
+# An event is shown at once, a long burst while it lasts, by time; so is what no event tells: silence, a line that moves on.
+def on(event):
+    return f'sse:{event} delay:200ms, every 3s'
+end
+%>
 <div class="head"><h1>Now</h1><span class="sub">{{version}} · {{store}}</span></div>
-<div id="overview" hx-get="/console/overview" hx-trigger="every 2s">
+<div hx-ext="sse" sse-connect="/events">
+<div id="overview" hx-get="/console/overview" hx-trigger="{{on('state')}}">
 % include('overview')
 </div>
 <section class="card" aria-labelledby="asking"><h2 id="asking">Asking now</h2>
-<div id="requests" hx-get="/console/requests" hx-trigger="every 2s">
+<div id="requests" hx-get="/console/requests" hx-trigger="{{on('request')}}">
 % include('requests')
 </div></section>
+</div>

@@ -20,13 +20,6 @@
 % include('answer', answer=answer)
 </section>
 <section class="card" aria-labelledby="why"><h2 id="why">Why</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Reasoning"><table><tbody>
-% for step in steps:
-<tr><th scope="row">{{step.heading}}</th><td>{{step.sentence}}
-% for detail in step.details:
-<div class="muted">{{detail}}</div>
-% end
-</td></tr>
-% end
-</tbody></table></div></section>
+% include('steps', steps=steps, label='Reasoning')
+</section>
 % end

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import bottle
+from gevent.lock import BoundedSemaphore
 
 from answerd.answers.rows import source_of
 from answerd.documents import Key, RawDocument
@@ -33,7 +34,8 @@ from answerd.server.write_guard import ConditionFailed, Stored, WriteGuard
 CONTENT_TYPE = "text/csv; charset=utf-8"
 
 _MOST_TRIES = 5
-"""Times that a row is changed anew because another write came first, where the client has no condition."""
+"""Times that a row is changed anew because a write of the whole inventory, or one of another service, came first, where
+the client has no condition. Those who edit rows here wait for each other."""
 
 Edit = Callable[[str, Table, Row | None], str]
 """Makes a text of a text, with its table and the row that the request is about."""
@@ -45,6 +47,7 @@ class Inventories:
     def __init__(self, guard: WriteGuard) -> None:
         self.guard = guard
         self.store = guard.store
+        self._editing = BoundedSemaphore()  # else clients that edit rows at once would undo each other's tries
 
     def routes(self) -> Iterable[Route]:
         """Return the requests that this group answers."""
@@ -121,6 +124,10 @@ class Inventories:
         """Store what ``edit`` makes of an inventory: of the version that it was made from, or not at all."""
         asked = requests.conditions()
         tries = 1 if asked.if_match is not None else _MOST_TRIES
+        with self._editing:
+            return self._tried(name, one, edit, asked, tries)
+
+    def _tried(self, name: str, one: str, edit: Edit, asked: Conditions, tries: int) -> Stored:
         while True:
             key, body, tag = self._stored(name)
             if fault := asked.fault(tag):

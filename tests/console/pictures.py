@@ -1,0 +1,100 @@
+"""Makes the pictures of docs/console.md and the README: python -m tests.console.pictures [DIRECTORY]
+
+Needs Playwright and Chromium, as the tests of the console do. `scripts/pictures` runs it.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.console.browsing import Scheme, start, window
+from tests.console.lab import CHECKOUT, NODES, Lab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+IMAGES = CHECKOUT / "docs" / "images"
+
+
+class Picture(NamedTuple):
+    """One picture. ``prepare`` is done on the page before it is taken."""
+
+    path: str
+    scheme: Scheme = "light"
+    width: int = 1280
+    height: int = 800
+    prepare: Callable[[Page], None] = lambda page: None
+
+
+STORE = "document.querySelector('.head .sub').textContent = 'answerd · sqlite:/var/lib/answerd/answers.db'"
+
+
+def watch(page: Page) -> None:
+    """Wait for the page to look again; the database of an example has a name that says nothing."""
+    page.evaluate(STORE)
+    page.wait_for_timeout(2_500)
+
+
+def preview(page: Page) -> None:
+    """Change a value in the editor, and ask what that would change."""
+    page.locator(".cm-line", has_text="layout: us").click()
+    page.keyboard.press("End")
+    for _ in "us":
+        page.keyboard.press("Backspace")
+    page.keyboard.type("de")
+    page.get_by_role("button", name="Preview what changes").click()
+
+
+PICTURES: Mapping[str, Picture] = {
+    "console-now": Picture("/console/", height=860, prepare=watch),
+    "console-machines": Picture("/console/machines?group=nodes&sort=state", "dark"),
+    "console-machine": Picture("/console/machine?id=web-001", height=980),
+    "console-preview": Picture("/console/document?kind=group&name=ubuntu&format=yaml", height=860, prepare=preview),
+    "console-telephone": Picture("/console/machines?group=nodes&state=failed", "dark", 400, 720),
+}
+
+
+def populate(lab: Lab) -> None:
+    """Have some machines install, and some be lost."""
+    reports = {name: lab.install(name) for name in NODES[:42]}
+    for path in list(reports.values())[:31]:
+        lab.service.get(f"{path}/installed")
+    lab.service.get(f"{reports[NODES[33]]}/failed?message=no%20disk%20larger%20than%2032%20GB")
+    for number, name in enumerate(NODES[34:40]):
+        lab.service.get(f"{reports[name]}/progress?message=packages&percent={20 + 11 * number}")
+    lab.service.get("/ks?mac=00:00:5e:00:53:ee&serial=SN-4711")
+    for number in range(1, 9):
+        lab.service.get(f"/ubuntu/user-data?id=web-00{number}")
+    lab.service.get("/proxmox?serial=LAB0131")
+
+
+def main(directory: Path) -> None:
+    """Make all pictures."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+
+    directory.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as home, Lab(Path(home)) as lab, sync_playwright() as playwright:
+        populate(lab)
+        browser = start(playwright)
+        for name, picture in PICTURES.items():
+            with window(
+                browser,
+                lab,
+                session=lab.session(),
+                width=picture.width,
+                height=picture.height,
+                scheme=picture.scheme,
+            ) as page:
+                page.goto(picture.path)
+                picture.prepare(page)
+                page.wait_for_timeout(300)
+                page.screenshot(path=directory / f"{name}.png")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if sys.argv[1:] else IMAGES)

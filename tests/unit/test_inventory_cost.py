@@ -1,0 +1,175 @@
+"""What an inventory of the largest size may cost: work in proportion to its size, in slices."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from answerd.answers import rows as inventory_rows
+from answerd.answers.rows import Inventory, inventory_after
+from answerd.documents import Key, RawDocument
+from answerd.identity import Kind
+from answerd.inventory.records import LONGEST_ROW, MOST_COLUMNS, UnreadableError, lines_in
+from answerd.inventory.rows import MOST_ADDRESSES, Row, judged
+from answerd.inventory.table import read_table, table_after
+
+MANY = 20_000
+
+
+class Pauses:
+    """Counts how often a long work lets others run."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def __call__(self) -> None:
+        self.number += 1
+
+
+def inventory_of(text: str, before: tuple[Inventory, RawDocument] | None = None) -> tuple[Inventory, RawDocument]:
+    document = RawDocument(Key(Kind.INVENTORY, "default", "csv"), text)
+    found = inventory_after(before[0] if before else None, [document], [before[1]] if before else [], Pauses())
+    assert found is not None
+    return found, document
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("id\n" + "\n" * MANY, id="blank lines"),
+        pytest.param("\n" * MANY + "id\n", id="blank lines before the header"),
+        pytest.param("#\n" * MANY + "id\n", id="comments before the header"),
+        pytest.param("id\n" + "# x\n" * MANY, id="comments"),
+        pytest.param("id\n" + ",\n" * MANY, id="rows of empty cells"),
+        pytest.param("id\n" + '"",""\n' * MANY, id="rows of empty cells in quotes"),
+        pytest.param("id\nx" + ',"y"' * MANY + "\n", id="cells of one row"),
+        pytest.param('"a" ' * MANY + "\n", id="quotes in the header"),
+        pytest.param("id\n" + "x\n" * MANY, id="rows"),
+    ],
+)
+def test_reading_lets_others_run_also_while_it_finds_no_row(text: str) -> None:
+    pauses = Pauses()
+    with contextlib.suppress(UnreadableError):  # a header that is no header takes its time too
+        read_table("inventory.csv", text, pauses)
+    assert pauses.number >= MANY // 1_000
+
+
+class SearchedWithin(str):
+    """A text that is only ever searched between two places."""
+
+    __slots__ = ()
+
+    def __contains__(self, _: object) -> bool:
+        raise AssertionError("the whole text was searched")
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_lines_are_counted_without_a_look_at_the_whole_text(line_end: str) -> None:
+    text = SearchedWithin(f"a{line_end}b{line_end}c")
+    assert lines_in(text, 0, len(text)) == 2
+    assert lines_in(text, 0, 1) == 0
+
+
+def test_the_rows_of_one_identity_are_filed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    handled = 0
+    original = inventory_rows._rows
+
+    def counted(entry: inventory_rows.Entry) -> tuple[Row, ...]:
+        nonlocal handled
+        found = original(entry)
+        handled += len(found)
+        return found
+
+    monkeypatch.setattr(inventory_rows, "_rows", counted)
+    inventory, document = inventory_of("id,serial\n" + "".join(f"same,own-{number}\n" for number in range(2_000)))
+    assert handled < 10
+    assert list(inventory.problems()) == [
+        "inventory.csv:2 and inventory.csv:3 and inventory.csv:4 and inventory.csv:5 and 1,996 more: "
+        "rows with one identity, so none of them counts"
+    ]
+    after, document = inventory_of("id,serial\nsame,own-1\nother,own-2\n", (inventory, document))
+    assert list(after.problems()) == []
+    assert [row.name for row in after.rows_of("same")] == ["same"]
+    assert after.rows_of("own7") == ()
+    doubled, document = inventory_of("id,serial\nsame,own-1\nother,own-1\n", (after, document))
+    assert list(doubled.problems()) == [
+        "inventory.csv:2 and inventory.csv:3: rows with one identity, so none of them counts"
+    ]
+    assert inventory_of("id,serial\nnew,x-1\n", (doubled, document))[0].rows_of("own1") == ()
+
+
+def test_of_many_problems_the_first_of_each_file_are_listed_and_the_others_counted() -> None:
+    inventory, _ = inventory_of("id\n" + "a b\n" * 20 + "twice\n" * 2)
+    said = list(inventory.problems())
+    assert [sentence.split(":")[1] for sentence in said[:10]] == [str(line) for line in range(2, 12)]
+    assert said[10:] == ["inventory.csv: and 11 more problems like these"]
+
+
+class ReadThrough(list[Row]):
+    """Counts how often all rows are gone through."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[Row]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_the_places_of_all_rows_in_a_new_order_cost_one_look_at_all_rows() -> None:
+    lines = [f"machine-{number}\n" for number in range(5_000)]
+    before = read_table("inventory.csv", "id\n" + "".join(lines))
+    after = table_after(before, "inventory.csv", "id\n" + "".join(reversed(lines))).table
+    rows = ReadThrough(after.rows)
+    table = replace(after, rows=rows)
+    assert [table.line_of(row) for row in list(after.rows)] == list(range(2, 5_002))
+    assert rows.times == 1
+    assert table.line_of(before.rows[0]) == 5_001
+    assert table.line_of(Row(table.layout, "other", 3)) is None
+
+
+def test_a_header_of_too_many_columns_cannot_be_read() -> None:
+    names = ",".join(f"c{number}" for number in range(MOST_COLUMNS - 1))
+    assert len(read_table("inventory.csv", f"id,{names}\nx\n").layout.columns) == MOST_COLUMNS
+    for more in (",more", ",", ',"more"'):
+        with pytest.raises(UnreadableError, match="more than 16,384 columns"):
+            read_table("inventory.csv", f"id,{names}{more}\nx\n")
+
+
+@pytest.mark.parametrize("cell", ["y", '"y"'])
+def test_of_a_row_with_far_too_many_cells_no_more_are_read(cell: str) -> None:
+    (row,) = read_table("inventory.csv", "id,role\nx" + f",{cell}" * (MOST_COLUMNS * 3) + "\n").rows
+    cells = row.layout.syntax.cells(row.text)
+    assert len(cells) == MOST_COLUMNS + 1
+    assert judged(row.layout, cells) == ({"x": "x"}, "has more than 16,384 cells, and the header has 2 columns")
+
+
+def test_a_cell_of_too_many_addresses_is_a_fault() -> None:
+    addresses = [f"98:fa:9b:50:{number >> 8:02x}:{number & 255:02x}" for number in range(MOST_ADDRESSES + 5)]
+
+    def fault(number: int) -> str | None:
+        (row,) = read_table("inventory.csv", "mac\n" + " ".join(addresses[:number]) + "\n").rows
+        return judged(row.layout, row.cells()).fault
+
+    assert fault(MOST_ADDRESSES) is None
+    assert fault(MOST_ADDRESSES + 1) == "column mac: a cell has more than 1,000 addresses"
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_row_that_is_too_long_is_not_read_by_requests(quote: str) -> None:
+    def read(size: int) -> int:
+        return len(read_table("inventory.csv", f"id,note\n# {'c' * size}\nx,{quote}{'a' * size}{quote}\n").rows)
+
+    assert read(LONGEST_ROW - len(f"x,{quote}{quote}")) == 1
+    with pytest.raises(UnreadableError, match="line 3: a row has more than 1,048,576 characters"):
+        read(LONGEST_ROW)
+
+
+def test_of_many_new_faults_the_first_are_told_and_the_others_counted() -> None:
+    inventory, document = inventory_of("id\n" + "a b\n" * 2_000)
+    said = inventory.new_faults(None, [document])
+    assert [sentence.split(":")[1] for sentence in said[:10]] == [str(line) for line in range(2, 12)]
+    assert said[10:] == ["and 1,990 more problems like these"]
+    assert inventory.new_faults(inventory, [document]) == []
