@@ -32,11 +32,12 @@ class Circumstances(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """Who a request was of, and by what it was judged. ``names`` are those of its records."""
+    """Who a request was of, and by what it was judged. ``found_at``: the memory's index then; ``names``: those of its
+    records."""
 
     machine: Document | None
     group: Document | None
-    index: int
+    found_at: int
     visitor: Visitor
     names: tuple[str, ...]
 
@@ -63,7 +64,7 @@ class RecentVisitors:
             return None
         if (
             known is None
-            or known.index != memory.index
+            or known.found_at != memory.index
             or known.machine is not selection.machine
             or known.group is not selection.group
         ):
