@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -154,22 +154,39 @@ class _ReplicatedTransaction(PostgresTransaction):
         super().__init__(server, author, wait)
         self._replica = replica
         try:
-            with self.faults("read"), replica.file.faults("written"):
+            with self._own_faults():
                 replica.bring_up_to_date(self._database, has_lock=True)
         except BaseException:
             self.close()
             raise
 
     def commit(self) -> None:
-        """Make it durable in the database, then bring the replica up to date.
+        """Make it durable in the database and in the replica.
 
-        What fails after the commit is made good by the replicator within a second.
+        The replica is written first and committed last, so it needs no connection once the database has the write: an
+        acknowledged write is in force here even if the database is gone the next moment. Raises `StoreError` where the
+        replica cannot be written; then nothing is stored. Only its own commit may fail after that of the database,
+        which the replicator makes good.
         """
-        super().commit()
+        self.number()
+        is_stored = False
         try:
-            self._replica.bring_up_to_date(self._database)
-        except (StoreError, peewee.PeeweeException, sqlite3.Error, OSError):
-            pass
+            with self._own_faults(), self._replica.ahead_of(self._database):
+                self.end()
+                is_stored = True
+        except StoreError:
+            if not is_stored:
+                raise
+
+    @contextmanager
+    def _own_faults(self) -> Iterator[None]:
+        """Turn what either engine reports in the block into a `StoreError` that names the right one."""
+        try:
+            yield
+        except (peewee.PeeweeException, OSError) as error:
+            is_local = isinstance(getattr(error, "orig", error), sqlite3.Error | OSError)
+            with (self._replica.file if is_local else self).faults("written"):
+                raise
 
 
 class ReplicatedStore(PostgresStore):

@@ -63,10 +63,18 @@ class PostgresTransaction(RowTransaction):
 
     def commit(self) -> None:
         """Make it durable. Raises `CommitUnknown` where the connection was lost meanwhile: it may have been stored."""
+        self.number()
+        self.end()
+
+    def number(self) -> None:
+        """Raise the counter to the last change of this transaction, and announce it. The last thing before `end`."""
         with self.faults("written"):
             if self._revision > self._before:
                 execute(self._database, "UPDATE counter SET revision = %s", (self._revision,))
                 execute(self._database, f"NOTIFY {CHANNEL}")
+
+    def end(self) -> None:
+        """Commit. Raises `CommitUnknown`."""
         try:
             self._database.commit()
         except (peewee.PeeweeException, OSError):

@@ -75,25 +75,35 @@ class Replica:
         transaction that holds the lock of the counter, so nothing can change meanwhile; it is to be called before that
         transaction writes. Raises what the engines raise.
         """
+        with self._exclusively() as local, nullcontext() if has_lock else database.atomic("REPEATABLE READ"):
+            return _copy(database, local)
+
+    @contextmanager
+    def ahead_of(self, database: peewee.Database) -> Iterator[None]:
+        """Copy what a transaction has written, whose connection this is, and put it in force at the end of the block,
+        in which the transaction is committed. Where the block raises, the replica stays as it was."""
         with self._exclusively() as local:
-            known = _position(local)
-            with nullcontext() if has_lock else database.atomic("REPEATABLE READ"):
-                newest: int = execute(database, "SELECT revision FROM counter").fetchone()[0]
-                token = (token_of(database, newest) or "") if newest else ""
-                if (newest, token) == (known.revision, known.token):
-                    _note(local, newest, token)
-                    return False
-                if known.revision is not None and _is_in_history(database, known.revision, known.token, newest):
-                    _copy_since(database, local, known.revision)
-                else:
-                    _copy_all(database, local, newest, token)
-            _note(local, newest, token)
-            return True
+            _copy(database, local)
+            yield
 
     @contextmanager
     def _exclusively(self) -> Iterator[peewee.SqliteDatabase]:
         with self.file.connected(WRITER_WAIT_SECONDS) as local, local.atomic("IMMEDIATE"):
             yield local
+
+
+def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
+    """Copy what changed since the position of the replica; return whether anything did."""
+    known = _position(local)
+    newest: int = execute(database, "SELECT revision FROM counter").fetchone()[0]
+    token = (token_of(database, newest) or "") if newest else ""
+    has_changed = (newest, token) != (known.revision, known.token)
+    if has_changed and known.revision is not None and _is_in_history(database, known.revision, known.token, newest):
+        _copy_since(database, local, known.revision)
+    elif has_changed:
+        _copy_all(database, local, newest, token)
+    _note(local, newest, token)
+    return has_changed
 
 
 def _is_in_history(database: peewee.Database, revision: int, token: str, newest: int) -> bool:

@@ -14,6 +14,7 @@ Groups (all of them when none is named):
   load       load time, reload after one change, memory, idling, in both stores
   workers    two workers against one by CPU time
   write      PUT through the admin API, small and large set
+  nodes      a node on PostgreSQL: answers against SQLite, changes, loading, catching up; needs PostgreSQL
   rivals     what others take for an answer beside what this takes, each as its users run it (loadtest/rivals/)
   publish    measures nothing: writes the figures of the JSON file into docs/performance.md, draws docs/performance.svg
 
@@ -47,7 +48,7 @@ from typing import Any
 
 from docopt import docopt
 
-from loadtest.bench import inventory, loading, report, rivals, servers, storm, throughput, writing
+from loadtest.bench import inventory, loading, nodes, report, rivals, servers, storm, throughput, writing
 from loadtest.bench.against import LEAST_RATIO, LEAST_RATIO_OF_A_RELEASE, against, checked_out
 from loadtest.bench.figures import FULL, QUICK, Effort, Figure
 from loadtest.bench.load import WrongAnswers, generator_name
@@ -63,6 +64,7 @@ GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
     "load": loading.load,
     "workers": throughput.workers,
     "write": writing.write,
+    "nodes": nodes.nodes,
     "rivals": rivals.rivals,
 }
 

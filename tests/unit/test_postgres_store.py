@@ -15,10 +15,11 @@ from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.write_guard import BreaksTheSet, NoSuchDocument, WriteGuard
-from answerd.store import Author, NoSetYet, StoreError
+from answerd.store import Author, NoSetYet, StoreAway, StoreError
 from answerd.store.loader import Loader, loaded
 from answerd.store.postgres import PostgresStore, ReplicatedStore
-from answerd.store.postgres_connection import described, url_fault
+from answerd.store.postgres_connection import CommitUnknown, described, url_fault
+from answerd.store.postgres_transaction import PostgresTransaction
 from answerd.store.replica import Replica
 from answerd.store.replicator import Replicator
 from answerd.store.tables import execute
@@ -240,6 +241,74 @@ def test_an_own_write_is_in_the_replica_once_it_is_committed(node: ReplicatedSto
         transaction.commit()
     assert node.replica.position().revision == stored.revision
     assert texts(node) == {A: "x = 1\n"}
+
+
+def test_an_own_write_is_in_force_even_if_the_database_is_gone_right_after_the_commit(
+    node: ReplicatedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = PostgresTransaction.end
+
+    def end_and_break(transaction: PostgresTransaction) -> None:
+        end(transaction)
+        transaction._database.close()
+
+    monkeypatch.setattr(PostgresTransaction, "end", end_and_break)
+    with node.writing() as transaction:
+        transaction.put(A, "x = 1\n")
+        transaction.commit()
+    assert texts(node) == {A: "x = 1\n"}
+
+
+def test_a_write_that_is_lost_during_the_commit_leaves_the_replica_as_it_was(
+    node: ReplicatedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(node, A, "x = 1\n")
+    before = node.replica.position()
+
+    def broken(transaction: PostgresTransaction) -> None:
+        transaction._database.close()
+        raise CommitUnknown("lost")
+
+    monkeypatch.setattr(PostgresTransaction, "end", broken)
+    with node.writing() as transaction:
+        transaction.put(A, "x = 2\n")
+        with pytest.raises(CommitUnknown):
+            transaction.commit()
+    after = node.replica.position()
+    assert (after.revision, after.token) == (before.revision, before.token)
+    assert texts(node) == {A: "x = 1\n"}
+
+
+def test_a_write_that_cannot_be_put_in_force_here_is_not_stored(
+    node: ReplicatedStore, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with node.writing() as transaction:
+        transaction.put(A, "x = 1\n")
+        monkeypatch.setattr("answerd.store.replica.WRITER_WAIT_SECONDS", 0.05)
+        with (
+            node.replica.file.connected() as local,
+            local.atomic("IMMEDIATE"),
+            pytest.raises(StoreError, match=r"replica\.db cannot be written"),
+        ):
+            transaction.commit()
+    assert store.keys() == []
+
+
+def test_a_database_that_is_lost_before_the_commit_is_the_one_that_is_named(
+    node: ReplicatedStore, store: PostgresStore
+) -> None:
+    with node.writing() as transaction:
+        transaction.put(A, "x = 1\n")
+        end_backends(store)
+        with pytest.raises(StoreAway, match="postgresql://"):
+            transaction.commit()
+
+
+def end_backends(store: PostgresStore) -> None:
+    """End all other connections to the database, as an administrator would."""
+    ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+    with store.server.connected() as database:
+        execute(database, f"{ended} AND pid <> pg_backend_pid()").fetchall()
 
 
 def test_a_replica_outlives_the_database(node: ReplicatedStore, tmp_path: Path, store: PostgresStore) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.load.torture import cost, durability, fuzz, listener, memory, slow, workers
+from tests.load.torture import cost, durability, fuzz, listener, memory, nodes, slow, workers
 from tests.load.torture.figures import Figure, table
 
 PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
@@ -31,6 +31,7 @@ PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
     ],
     "cost": [cost.documents, cost.requests, cost.files],
     "durability": [durability.kills, durability.applies, durability.full_disk],
+    "nodes": [nodes.apart],
 }
 """The proofs of each part. A proof is given an empty directory and returns its figures."""
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.load.torture import cost, fuzz, listener, memory
+from tests.load.torture import cost, fuzz, listener, memory, nodes
 from tests.load.torture.__main__ import PARTS, main
 from tests.load.torture.figures import Figure, exactly, table, under
+from tests.support.postgres import MISSING, binaries
 
 SHORT = ("text: braces on one line", "xml: ids over ids", "toml: keys", "yaml: unset what is there")
 
@@ -37,11 +38,16 @@ PROOFS: dict[str, Callable[[Path], list[Figure]]] = {
     "large files and sets": lambda scratch: cost.files(
         scratch, cases=["file: a payload in a script", "set: a chain of groups"], size=1_000_000
     ),
+    "nodes on one database": lambda scratch: nodes.apart(
+        scratch, nodes=2, workers=1, machines=5, trouble=nodes.Trouble(kills=1, seconds=0.2, stall=0.5)
+    ),
 }
 
 
 @pytest.mark.parametrize("proof", PROOFS)
 def test_a_proof_holds_in_small(proof: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if proof == "nodes on one database" and binaries() is None:
+        pytest.skip(MISSING)
     monkeypatch.setattr(memory, "TIMEOUT", 1)
     figures = PROOFS[proof](tmp_path)
     assert len(figures) >= 5
@@ -72,4 +78,4 @@ def test_a_proof_that_breaks_off_is_a_figure_that_fails(
 
 def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["no-such-part"]) == 2
-    assert "listener|workers|fuzz|slow|memory|cost|durability|all" in capsys.readouterr().err
+    assert "listener|workers|fuzz|slow|memory|cost|durability|nodes|all" in capsys.readouterr().err

@@ -1,0 +1,139 @@
+"""Figures of nodes on PostgreSQL: answers against the SQLite store, changes of other nodes, loading, catching up."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from answerd.documents import Key, RawDocument
+from answerd.identity import Kind
+from answerd.store.postgres import PostgresStore
+from loadtest.bench import shapes
+from loadtest.bench.figures import Bar, Effort, Figure, Spread
+from loadtest.bench.load import Contestant, alternate, ask
+from loadtest.bench.loading import once, settle
+from loadtest.bench.servers import START_SECONDS, CannotStart, Server, answerd
+from loadtest.bench.stores import stored
+from loadtest.bench.storm import ask_once_up
+from loadtest.bench.throughput import contest, ratio
+from loadtest.fleet import Machine, templated_document, templated_fleet
+from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
+
+AGAINST_SQLITE = Bar(at_least=0.98)
+IN_FORCE = Bar(at_most=50)
+"""Milliseconds until a change is in force on another node."""
+
+LOADED = Bar(at_most=10)
+"""Seconds for 100,000 documents."""
+
+MISSED = 10_000
+_POLL_SECONDS = 0.001
+_WRITTEN_AT_ONCE = 10_000
+
+
+def nodes(effort: Effort) -> list[Figure]:
+    """A node's answers, one change, an empty replica, and a replica that has missed changes."""
+    if binaries() is None:
+        print(f"bench: nodes: {MISSING}", file=sys.stderr)
+        return []
+    with ExitStack() as running:
+        place = running.enter_context(clusters())
+        cluster = Cluster(home_of(place, "primary")).start()
+        running.callback(cluster.stop)
+        url = cluster.database()
+        store = PostgresStore(url)
+        store.prepare()
+        _write(store, [_document(*one) for one in templated_fleet(effort.load)])
+        replica = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="answerd-bench-"))) / "replica.db"
+        return [
+            *_loading(effort, url, replica),
+            *_answering(effort, url, replica),
+            *_changes(effort, url, replica, store),
+            *_catching_up(effort, url, replica, store),
+        ]
+
+
+@contextmanager
+def _node(url: str, replica: Path, *, wait: bool = True) -> Iterator[Server]:
+    settings = {"SERVICE_STORE": "postgres", "SERVICE_DB_URL": url, "SERVICE_REPLICA_PATH": replica}
+    with answerd({**settings, "SERVICE_TIMEOUT_SECS": 600}, wait=wait) as server:
+        yield server
+
+
+def _loading(effort: Effort, url: str, replica: Path) -> list[Figure]:
+    named = f"{effort.load:,} machines from the database"
+    with _node(url, replica, wait=False) as server:
+        machine = Machine(effort.load - 1)
+        ask_once_up(server, shapes.HEALTH_GET.request(machine))
+        _until(server, machine, machine.host)
+        return [Figure(f"{named}: load into an empty replica", once(time.monotonic() - server.started), "s", LOADED)]
+
+
+def _changes(effort: Effort, url: str, replica: Path, store: PostgresStore) -> list[Figure]:
+    """One document is changed by another program: how long until this node answers from it."""
+    times = []
+    with _node(url, replica) as server:
+        settle(server)
+        machine = Machine(effort.load // 2)
+        for number in range(effort.changes):
+            mark = f"-changed-{number}"
+            _write(store, [_document(*templated_document(machine, mark))])
+            times.append(1_000 * _until(server, machine, machine.host + mark))
+            time.sleep(0.2)
+    return [Figure("one change in force on another node after", Spread.of(times), "ms", IN_FORCE)]
+
+
+def _catching_up(effort: Effort, url: str, replica: Path, store: PostgresStore) -> list[Figure]:
+    """Changes are made while the node is down: from its start until it answers from the last of them."""
+    missed = min(MISSED, effort.load)
+    _write(store, [_document(*templated_document(Machine(one), "-missed")) for one in range(missed)])
+    last = Machine(missed - 1)
+    with _node(url, replica, wait=False) as server:
+        ask_once_up(server, shapes.HEALTH_GET.request(last))
+        _until(server, last, f"{last.host}-missed")
+        took = time.monotonic() - server.started
+    return [Figure(f"start and catch-up after {missed:,} missed changes", once(took), "s")]
+
+
+def _answering(effort: Effort, url: str, replica: Path) -> list[Figure]:
+    with stored(templated_fleet(effort.load)) as answers, ExitStack() as running:
+        sqlite = running.enter_context(answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600}))
+        node = running.enter_context(_node(url, replica))
+        contestants = [
+            Contestant("a node on PostgreSQL", node, shapes.TEMPLATED_POST, effort.load),
+            Contestant("SQLite", sqlite, shapes.TEMPLATED_POST, effort.load),
+        ]
+        for contestant in contestants:
+            settle(contestant.server)
+        turns = alternate(contestants, effort.rounds, effort.seconds)
+    first, second = (contestant.label for contestant in contestants)
+    figures = [figure for label, rounds in turns.items() for figure in contest(label, rounds)]
+    return [*figures, *ratio(first, turns[first], second, turns[second], AGAINST_SQLITE)]
+
+
+def _until(server: Server, machine: Machine, proof: str) -> float:
+    """Wait until the answer to a machine holds a text; seconds."""
+    request, began = shapes.TEMPLATED_POST.request(machine), time.monotonic()
+    while proof.encode() not in ask(server.port, request):
+        if time.monotonic() - began > START_SECONDS:
+            raise CannotStart(f"{proof} was not in force in time")
+        time.sleep(_POLL_SECONDS)
+    return time.monotonic() - began
+
+
+def _document(name: str, text: str) -> RawDocument:
+    """A document by its flat name."""
+    folder, _, file = name.rpartition("/")
+    identifier, _, extension = file.rpartition(".")
+    return RawDocument(Key(Kind.GROUP if folder == "groups" else Kind.MACHINE, identifier, extension), text)
+
+
+def _write(store: PostgresStore, documents: list[RawDocument]) -> None:
+    for start in range(0, len(documents), _WRITTEN_AT_ONCE):
+        with store.writing() as transaction:
+            transaction.write(documents[start : start + _WRITTEN_AT_ONCE])
+            transaction.commit()

@@ -1,0 +1,311 @@
+"""Proofs about many nodes on one PostgreSQL database: nodes are killed, the database stalls and fails over.
+
+Rules: docs/many-nodes.md. An operator writes documents whose text is a number that only grows, machines ask for them at
+every node all the while. An answer is wrong where it is an error, a text that nobody wrote, or older than what the same
+node has acknowledged before.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from answerd.store.postgres import PostgresStore
+from tests.load.torture.figures import Figure, exactly, told, under
+from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
+from tests.support.service import Service
+from tests.support.waiting import wait_until
+
+TOKEN = "a-token-for-torture-0123456789"
+AGREE_SECONDS = 30.0
+PROMOTED_SECONDS = 10.0
+"""Within which writes go on after a promotion."""
+
+_TEXT = re.compile(rb"# (\d+)\n\Z")
+
+
+@dataclass
+class Node:
+    """One node, which may be killed and started again on its replica. ``acknowledged`` has the newest number of each
+    machine that it took; it is emptied where the database may have lost writes."""
+
+    url: str
+    replica: Path
+    workers: int
+    service: Service | None = None
+    acknowledged: dict[int, int] = field(default_factory=dict)
+
+    def start(self) -> None:
+        """Start it."""
+        self.service = Service(
+            SERVICE_STORE="postgres",
+            SERVICE_DB_URL=self.url,
+            SERVICE_REPLICA_PATH=self.replica,
+            SERVICE_WORKERS=self.workers,
+            SERVICE_ADMIN_ADDR="127.0.0.1:0",
+            SERVICE_ADMIN_TOKEN=TOKEN,
+        )
+
+    def kill(self) -> None:
+        """Kill it, as a power failure would; its processes see that their parent is gone."""
+        service, self.service = self.service, None
+        assert service is not None
+        service.process.send_signal(signal.SIGKILL)
+        service.process.wait(20)
+
+    def answer(self, machine: int) -> int | None:
+        """The number in the answer to a machine; None where the node is down. Raises `ValueError` for anything
+        else."""
+        service = self.service
+        if service is None:
+            return None
+        try:
+            reply = service.get(f"/ks?mac={mac(machine)}")
+        except OSError:
+            if self.service is not service or service.process.poll() is not None:
+                return None  # it was killed meanwhile
+            raise
+        found = _TEXT.fullmatch(reply.body)
+        if self.service is not service:
+            return None
+        if reply.status != 200 or found is None:
+            raise ValueError(f"{reply.status} {reply.body[:80]!r}")
+        return int(found[1])
+
+    def put(self, machine: int, number: int) -> int | None:
+        """Write a machine's document; the status, None where there was no response."""
+        service = self.service
+        if service is None:
+            return None
+        target = f"/machines/{mac(machine)}?format=ks"
+        try:
+            status = service.ask_admin("PUT", target, b"# %d\n" % number, Authorization=f"Bearer {TOKEN}").status
+        except OSError:
+            return None
+        if status == 200 and self.service is service:
+            self.acknowledged[machine] = number
+        return status
+
+
+def mac(machine: int) -> str:
+    """The MAC address of a machine."""
+    return f"5254{machine:08x}"
+
+
+class Lab:
+    """Nodes, those who ask them, and an operator. Counts what went wrong."""
+
+    def __init__(self, nodes: list[Node], machines: int, seed: int) -> None:
+        self.nodes = nodes
+        self.machines = machines
+        self.random = random.Random(seed)
+        self.answers = 0
+        self.refused = 0
+        self.wrong: list[str] = []
+        self.attempted: dict[int, int] = dict.fromkeys(range(machines), 0)
+        self.acknowledged: dict[int, int] = {}
+        self.writes = 0
+        self.slowest = 0.0
+        self.written_at = 0.0
+        self._lock = threading.Lock()
+        self._end = threading.Event()
+        self._number = 0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Machines ask and the operator writes, for the time of the block."""
+        threads = [threading.Thread(target=self._ask, args=(node,), daemon=True) for node in self.nodes]
+        threads.append(threading.Thread(target=self._operate, daemon=True))
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._end.set()
+            for thread in threads:
+                thread.join(30)
+
+    def write(self, node: Node, machine: int) -> bool:
+        """Write the next number of a machine; whether that was acknowledged."""
+        self._number += 1
+        self.attempted[machine] = self._number
+        status = node.put(machine, self._number)
+        if status == 200:
+            self.acknowledged[machine] = self._number
+            self.writes += 1
+            self.written_at = time.monotonic()
+            return True
+        if status not in (None, 503):
+            self._fault(f"a write was answered with {status}")
+        self.refused += 1
+        return False
+
+    def forget_acknowledged(self) -> dict[int, int]:
+        """Begin anew with what was acknowledged: the database may have lost some of it. Return what there was."""
+        before, self.acknowledged = dict(self.acknowledged), {}
+        for node in self.nodes:
+            node.acknowledged.clear()
+        return before
+
+    def _operate(self) -> None:
+        while not self._end.wait(0.01):
+            node, machine = self.random.choice(self.nodes), self.random.randrange(self.machines)
+            if not self.write(node, machine):
+                self._end.wait(0.1)
+
+    def _ask(self, node: Node) -> None:
+        chosen = random.Random(self.random.random())
+        while not self._end.wait(0.005):
+            machine = chosen.randrange(self.machines)
+            at_least = node.acknowledged.get(machine, 0)
+            began = time.monotonic()
+            try:
+                found = node.answer(machine)
+            except (OSError, ValueError) as error:
+                self._fault(f"machine {machine}: {error}")
+                continue
+            if found is None:
+                continue
+            with self._lock:
+                self.answers += 1
+                self.slowest = max(self.slowest, time.monotonic() - began)
+            if found > self.attempted[machine]:
+                self._fault(f"machine {machine} got {found}, which nobody wrote")
+            if found < at_least and node.acknowledged.get(machine, 0) >= at_least:
+                self._fault(f"machine {machine} got {found} after {at_least} was acknowledged")
+
+    def _fault(self, fault: str) -> None:
+        with self._lock:
+            self.wrong.append(fault)
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What is done to them: ``kills`` of nodes over ``seconds``, and a ``stall`` of the database, in seconds."""
+
+    kills: int = 10
+    seconds: float = 20.0
+    stall: float = 60.0
+
+
+_MUCH = Trouble()
+
+
+def apart(
+    scratch: Path, *, nodes: int = 3, workers: int = 2, machines: int = 2_000, trouble: Trouble = _MUCH, seed: int = 1
+) -> list[Figure]:
+    """Nodes on a primary and a standby: nodes are killed, the primary stalls, and the standby is promoted."""
+    if binaries() is None:
+        return [Figure("nodes", "not run", MISSING)]
+    with clusters() as parent:
+        primary = Cluster(home_of(parent, "primary")).start()
+        name = primary.database().rpartition("/")[2]
+        standby = Cluster(home_of(parent, "standby"), standby_of=primary).start()
+        hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
+        url = f"postgresql://answerd@{hosts}/{name}?target_session_attrs=read-write"
+        running = [Node(url, scratch / f"{number}.db", workers) for number in range(nodes)]
+        try:
+            for node in running:
+                node.start()
+            return _torn(Lab(running, machines, seed), primary, standby, url, trouble)
+        finally:
+            for node in running:
+                if node.service is not None:
+                    node.service.stop()
+            for cluster in (primary, standby):
+                cluster.stop(signal.SIGQUIT)
+
+
+def _torn(lab: Lab, primary: Cluster, standby: Cluster, url: str, trouble: Trouble) -> list[Figure]:
+    proof = f"{len(lab.nodes)} nodes"
+    for machine in range(lab.machines):
+        wait_until(lambda machine=machine: lab.write(lab.nodes[0], machine), 30)  # type: ignore[misc]
+    _wait_until_equal(lab, url)
+    with lab.running():
+        _kill_nodes(lab, trouble)
+        lost_by_kills = _lost(lab.acknowledged.copy(), url)
+        primary.pause()
+        slowest, lab.slowest = lab.slowest, 0.0
+        time.sleep(trouble.stall)
+        while_away = lab.slowest
+        primary.resume()
+        before = lab.writes
+        wait_until(lambda: lab.writes > before, 30)
+        lost_by_stall = _lost(lab.acknowledged.copy(), url)
+        primary.stop(signal.SIGQUIT)
+        before_promotion = lab.forget_acknowledged()
+        began, written = time.monotonic(), lab.writes
+        standby.promote()
+        wait_until(lambda: lab.writes > written, 60)
+        went_on = time.monotonic() - began
+        lost_by_promotion = _lost(before_promotion, url)
+        time.sleep(min(trouble.seconds, 2.0))
+    differ = _wait_until_equal(lab, url)
+    return [
+        told(proof, "answers", lab.answers),
+        told(proof, "acknowledged writes", lab.writes),
+        told(proof, "refused writes", lab.refused),
+        exactly(proof, "wrong answers", len(lab.wrong), 0),
+        *(Figure(proof, "the first of them", fault[:80]) for fault in lab.wrong[:1]),
+        told(proof, "slowest answer", 1_000 * slowest, "ms"),
+        told(proof, f"slowest answer while the database stalls for {trouble.stall:g} s", 1_000 * while_away, "ms"),
+        exactly(proof, f"acknowledged writes lost by {trouble.kills} kills", lost_by_kills, 0),
+        exactly(proof, "acknowledged writes lost by the stall", lost_by_stall, 0),
+        under(proof, "writes go on after the promotion", went_on, PROMOTED_SECONDS, "s"),
+        told(proof, "writes that the asynchronous standby did not have", lost_by_promotion),
+        exactly(proof, "nodes that differ at the end", differ, 0),
+    ]
+
+
+def _kill_nodes(lab: Lab, trouble: Trouble) -> None:
+    for number in range(trouble.kills):
+        node = lab.nodes[number % len(lab.nodes)]
+        node.kill()
+        node.acknowledged.clear()
+        node.start()
+        _wait_until_ready(node)
+        time.sleep(trouble.seconds / trouble.kills)
+
+
+def _wait_until_ready(node: Node) -> None:
+    service = node.service
+    assert service is not None
+    wait_until(lambda: service.get("/ready").status == 200, 20)
+
+
+def _stored(url: str) -> dict[str, int]:
+    """The numbers in the database, by MAC address."""
+    return {one.key.identifier: int(one.body[2:]) for one in PostgresStore(url).all()}
+
+
+def _lost(acknowledged: dict[int, int], url: str) -> int:
+    """How many machines have an older number in the database than was acknowledged before."""
+    stored = _stored(url)
+    return sum(stored.get(mac(machine), 0) < number for machine, number in acknowledged.items())
+
+
+def _wait_until_equal(lab: Lab, url: str) -> int:
+    """Wait until every node answers what is in the database; how many nodes do not in the end."""
+
+    def equal(node: Node) -> Callable[[], bool]:
+        def is_equal() -> bool:
+            stored = _stored(url)
+            sample = lab.random.sample(range(lab.machines), min(200, lab.machines))
+            return all(node.answer(machine) == stored.get(mac(machine)) for machine in sample)
+
+        return is_equal
+
+    differ = 0
+    for node in lab.nodes:
+        try:
+            wait_until(equal(node), AGREE_SECONDS)
+        except (AssertionError, TimeoutError, ValueError):
+            differ += 1
+    return differ
