@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.members import claimed_member
 from answerd.answers.select import Selection
+from answerd.answers.visitors import Circumstances, RecentVisitors
 from answerd.errors import CannotFill
 from answerd.facts import Facts
 from answerd.formats.once import Once
 from answerd.identity import identity, is_shared_by_many, mac_digits, without_pxelinux_prefix
 from answerd.installs.memory import Judgement, Memory, Remembered, Visitor
 from answerd.installs.sentences import script, sentence
-from answerd.installs.states import Asked, Gate, Record, Refusal, Rules
+from answerd.installs.states import Asked, Gate, Record, Refusal, Rules, brings_nothing_new
 from answerd.installs.tokens import Speaker, token_of
 
 IPXE = "ipxe"
@@ -76,6 +77,7 @@ class Gates:
     """The gates of one service."""
 
     source: InstallSource
+    recent: RecentVisitors = field(default_factory=RecentVisitors, compare=False)
 
     def state(self, facts: Facts) -> str:
         """Return the state of the machine that asks. Raises `answerd.errors.StatesUnknown`."""
@@ -90,34 +92,48 @@ class Gates:
         Raises `answerd.errors.StatesUnknown`, and `CannotFill` where nothing identifies the machine.
         """
         memory = self.source.current()
-        visitor = visitor_of(catalogue, selection, facts)
-        found = memory.found_by(_identities(memory, facts), visitor.name)
+        known = self.recent.find(memory, catalogue, selection, facts)
+        visitor, found = known or self._look(memory, catalogue, selection, facts)
         if not found and visitor.name is None:
             raise _nameless("once")
         top = selection.layers[-1].key
         gate = Gate.LOADER if once is Once.LOADER or top.format == IPXE else Gate.ANSWERS
         asked = Asked(str(top), gate, once, self.source.now(), only_looks)
+        if known is not None and all(brings_nothing_new(one.record, asked, self.source.rules) for one in found):
+            return Asking(visitor, asked, _NOTHING_HAPPENS, asked.document, facts.request.peer)
         judgement = memory.judge(visitor, found, asked, self.source.rules)
-        asking = Asking(visitor, asked, judgement, str(top), facts.request.peer)
+        asking = Asking(visitor, asked, judgement, asked.document, facts.request.peer)
         if judgement.refuser is not None and judgement.outcomes:
             self.source.given(asking)
         return asking
 
     def given(self, asking: Asking) -> None:
         """Record that the answer was composed."""
-        if not asking.asked.only_looks:
+        if not asking.asked.only_looks and asking.judgement.outcomes:
             self.source.given(asking)
+
+    def _look(
+        self, memory: Memory, catalogue: Catalogue, selection: Selection, facts: Facts
+    ) -> tuple[Visitor, list[Remembered]]:
+        """Return who asks, with its records."""
+        visitor = visitor_of(catalogue, selection, facts)
+        found = memory.found_by(_identities(memory, facts), visitor.name)
+        self.recent.keep(facts.request, Circumstances(catalogue, selection, memory), visitor, found)
+        return visitor, found
 
     def report(self, catalogue: Catalogue, selection: Selection, facts: Facts) -> str:
         """Return the URL by which the machine reports. Raises `CannotFill`, `answerd.errors.StatesUnknown`."""
         memory = self.source.current()
-        visitor = visitor_of(catalogue, selection, facts)
-        found = memory.found_by(_identities(memory, facts), visitor.name)
+        known = self.recent.find(memory, catalogue, selection, facts)
+        visitor, found = known or self._look(memory, catalogue, selection, facts)
         if not found and visitor.name is None:
             raise _nameless("{{ report }}")
         record = found[0].record if found else memory.new(visitor.name or "")
         base = self.source.base_url(facts)
         return f"{base}/report/{token_of(Speaker(record.name, record.attempt), self.source.key)}"
+
+
+_NOTHING_HAPPENS = Judgement(())
 
 
 def _nameless(what: str) -> CannotFill:

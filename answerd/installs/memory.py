@@ -58,8 +58,8 @@ class Visitor(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What the states say to a request for a document. ``outcomes`` has one entry for each record that the request
-    belongs to; ``refuser`` is the record that refuses, None where the document is given."""
+    """What the states say to a request for a document. ``outcomes`` has one entry for each record to which something
+    happens by it; ``refuser`` is the record that refuses, None where the document is given."""
 
     outcomes: tuple[tuple[Remembered, Outcome], ...]
     refuser: Record | None = None
@@ -80,6 +80,7 @@ class Memory:
         self._assumed = assumed
         self.by_name: dict[str, Remembered] = {}
         self.by_state: Counter[State] = Counter()
+        self.index = 0  # rises whenever a name or an identity finds other records
         self._by_identity: dict[str, tuple[str, ...]] = {}
         self.forgotten: dict[str, int] = dict(forgotten or {})
         for one in remembered:
@@ -96,6 +97,9 @@ class Memory:
         self.by_state[remembered.record.state] += 1
         if before:
             self.by_state[before.record.state] -= 1
+            if before.identities.keys() == remembered.identities.keys():
+                return
+        self.index += 1
         gone = before.identities.keys() - remembered.identities.keys() if before else ()
         for one in gone:
             self._drop(one, name)
@@ -108,6 +112,7 @@ class Memory:
         """Remove the record of a name's identity, whose last attempt was ``attempt``."""
         self.forgotten[name] = attempt
         before = self.by_name.pop(name, None)
+        self.index += 1
         if before:
             self.by_state[before.record.state] -= 1
         for one in before.identities if before else ():

@@ -194,6 +194,10 @@ UNDER_WAY = frozenset({State.INSTALLING, State.COPIED})
 """States in which a machine is expected to report, and may be silent."""
 
 
+HEARD_AGAIN_SECONDS = 10.0
+"""How long a document that is given once more need not be noted: an installer asks for it several times in a row."""
+
+
 class Refusal(StrEnum):
     """The rule by which a document is refused."""
 
@@ -303,6 +307,20 @@ def step(record: Record, event: Event, rules: Rules) -> Outcome:
     if isinstance(event, Reported):
         return _reported(record, event, rules)
     return Outcome(_ordered(record, event))
+
+
+def brings_nothing_new(record: Record, asked: Asked, rules: Rules) -> bool:
+    """Return whether a document is given once more within the same start, and the machine was heard of just before:
+    `step` would change nothing but ``heard``, and that by at most `HEARD_AGAIN_SECONDS`."""
+    first = record.given.get(asked.document)
+    return (
+        first is not None
+        and record.state in UNDER_WAY
+        and not asked.only_looks
+        and 0 <= asked.at - first <= rules.start
+        and 0 <= asked.at - record.heard <= HEARD_AGAIN_SECONDS
+        and refusal_of(record, asked, rules) is None
+    )
 
 
 def refusal_of(record: Record, asked: Asked, rules: Rules) -> Refusal | None:

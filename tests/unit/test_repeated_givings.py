@@ -1,0 +1,105 @@
+"""A document that is given once more costs little, and whatever could change its judgement is looked at again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.gates import Asking
+from answerd.answers.resolve import resolve
+from answerd.answers.sources import Sources
+from answerd.documents import Key, RawDocument
+from answerd.facts import Facts, Request
+from answerd.formats.once import Once
+from answerd.identity import Kind
+from answerd.installs.states import (
+    HEARD_AGAIN_SECONDS,
+    Asked,
+    Gate,
+    Order,
+    Record,
+    Rules,
+    State,
+    brings_nothing_new,
+    step,
+)
+from tests.support.installs import RememberedInstalls
+
+RULES = Rules()
+TIMES = st.sampled_from([0.0, 1.0, 9.0, 10.0, 11.0, 119.0, 121.0, 900.0])
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.builds(
+        Record,
+        st.just("web-01"),
+        state=st.sampled_from(State),
+        since=TIMES,
+        was_armed=st.booleans(),
+        by_operator=st.booleans(),
+        starts=st.integers(0, 6),
+        given=st.dictionaries(st.sampled_from("ab"), TIMES),
+        heard=TIMES,
+    ),
+    st.builds(
+        Asked,
+        st.sampled_from("ab"),
+        st.sampled_from(Gate),
+        st.sampled_from([Once.ON, Once.ARMED]),
+        TIMES,
+        st.booleans(),
+    ),
+)
+def test_what_brings_nothing_new_changes_nothing_but_when_the_machine_was_heard(record: Record, asked: Asked) -> None:
+    if not brings_nothing_new(record, asked, RULES):
+        return
+    outcome = step(record, asked, RULES)
+    assert (outcome.refusal, outcome.counts) == (None, False)
+    assert replace(outcome.record, heard=0) == replace(record, heard=0)
+    assert outcome.record.heard - record.heard <= HEARD_AGAIN_SECONDS
+
+
+class Noted(RememberedInstalls):
+    """Installs that count what is noted."""
+
+    count = 0
+
+    def given(self, asking: Asking) -> None:
+        self.count += 1
+        super().given(asking)
+
+
+def catalogue(text: str) -> Catalogue:
+    raw = [RawDocument(Key(Kind.DEFAULT, "", "ks"), text)]
+    return Catalogue(has_states=True).changed(raw)
+
+
+def test_what_is_asked_again_is_noted_again_only_where_something_could_be_new() -> None:
+    installs = Noted()
+    sources = Sources(gates=installs.gates)
+    documents = catalogue("# answer: once\nlang C\n")
+
+    def ask(query: str = "serial=S1", seconds: float = 1) -> int:
+        before = installs.count
+        installs.clock += seconds
+        resolve(documents, Facts(Request("/ks", query, (), b"", "192.0.2.1")), sources=sources)
+        return installs.count - before
+
+    assert [ask(), ask()] == [1, 1]  # a start; the first time that its record is known
+    assert [ask(), ask(), ask()] == [0, 0, 0]
+    assert ask(seconds=HEARD_AGAIN_SECONDS) == 1  # or it would be silent one day
+    assert ask() == 0
+    assert ask("serial=S1&mac=98:fa:9b:00:00:01") == 1  # a new identity
+    assert ask() == 1  # what finds records has changed
+    assert ask() == 0
+    assert installs.memory.by_name["s1"].record.starts == 1
+    assert ask(seconds=RULES.start + 1) == 1
+    assert installs.memory.by_name["s1"].record.starts == 2
+    assert [ask(), ask()] == [0, 0]
+    installs.order("S1", Order.ARM)
+    assert ask() == 1
+    assert installs.memory.by_name["s1"].record.attempt == 2
