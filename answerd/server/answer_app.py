@@ -33,7 +33,8 @@ from answerd.server.installs import LiveInstalls
 from answerd.server.long_work import TooLate, waiting_client
 from answerd.server.metrics import PROBE, REPORT
 from answerd.server.probes import Readiness, is_probe, probe
-from answerd.server.report_app import is_report, refusal_of_report, take_report
+from answerd.server.report_app import is_report, refusal_of_report, take_report, token_in
+from answerd.server.request_log import without_token
 from answerd.server.statuses import (
     CONTENT_TOO_LARGE,
     FIRST_PROBLEM,
@@ -67,8 +68,8 @@ def make_answer_app(
     """Return the application.
 
     ``catalogue`` returns the answer set in force. ``access`` guards all but ``/health``, ``/ready`` and reports.
-    ``recorder``, when set, captures each other request, with its outcome. ``sources`` fill placeholders that no request
-    fills. ``installs`` are the states of installs, None where the service keeps none.
+    ``recorder``, when set, captures each other request and each report, with its outcome. ``sources`` fill placeholders
+    that no request fills. ``installs`` are the states of installs, None where the service keeps none.
     """
     if installs is not None:
         sources = replace(sources, gates=Gates(installs))
@@ -80,7 +81,10 @@ def make_answer_app(
     def answer() -> bytes:
         exchange = exchange_of(bottle.request.environ)
         if installs is not None and is_report(exchange.request.path):
-            return _report(exchange, installs)
+            reply = _report(exchange, installs)
+            if recorder is not None:
+                _record(exchange, recorder)
+            return reply
         fault = access.fault(exchange.request, exchange.peer)
         body = _refusal(exchange, fault) if fault is not None else _answer(exchange, catalogue, sources, installs)
         if recorder is not None:
@@ -216,11 +220,17 @@ def _record(exchange: Exchange, recorder: Recorder) -> None:
     if not recorder.wants(status):
         return
     request = exchange.request
+    target, headers, body = request.target, request.headers, request.body
+    shown = without_token(target)
+    if shown != target:  # a report: nothing that is kept may speak for a machine
+        token, mark = token_in(request.path)
+        body = body.replace(token.encode(), mark.encode())
+        headers = tuple((name, value.replace(token, mark)) for name, value in headers)
     recorder.record(
         exchange.peer,
-        f"{request.method} {request.target} HTTP/1.{request.minor_version}",
-        request.headers,
-        request.body,
+        f"{request.method} {shown} HTTP/1.{request.minor_version}",
+        headers,
+        body,
         f"{status} {exchange.outcome}",
     )
 

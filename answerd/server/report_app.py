@@ -83,6 +83,13 @@ def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> Repl
     return Reply(OK, _DONE, f"reported {report.word} for {printable(speaker.name)}{noted}", report.word.value)
 
 
+def token_in(path: str) -> tuple[str, str]:
+    """Return the token of a report's path, and what is shown in its place."""
+    segments = _segments(path)
+    token = segments[1] if len(segments) > 1 else path
+    return token, fingerprint(token)
+
+
 def _refused(status: int, reason: str) -> Reply:
     return Reply(status, f"{reason}\n", reason)
 

@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from answerd.installs.tokens import fingerprint
 from tests.support.replies import exchange
 from tests.support.service import Service, run
+from tests.support.waiting import wait_until
 
 IPXE = "#!ipxe\n# answer: once\nkernel vmlinuz {{ report }}\n"
 HOST = {"Host": "answers.example.com:8000"}
@@ -89,7 +90,12 @@ def test_no_token_is_shown_and_the_statuses_of_reports(serving: Callable[..., Se
     assert (metrics["answerd_reports_total", "installed"], metrics["answerd_reports_total", "failed"]) == (1, 0)
     assert metrics["answerd_requests_total", "", "report", "200"] == 2  # HEAD too
     assert not any(token in line for line in service.log)
-    captured = b"".join(path.read_bytes() for path in (tmp_path / "captures").iterdir())
+
+    def captures() -> bytes:
+        return b"".join(path.read_bytes() for path in (tmp_path / "captures").iterdir())
+
+    wait_until(lambda: f"/{fingerprint(token)}/INSTALLED ".encode() in captures())
+    captured = captures()
     assert token.encode() not in captured
     history = run(
         "install", "node1", SERVICE_STATE_PATH=tmp_path / "state.db", SERVICE_ANSWERS_DIR=tmp_path / "answers"
