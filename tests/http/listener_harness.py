@@ -51,13 +51,13 @@ def _remember() -> bytes:
     return b"hello\n"
 
 
-def _stream(pieces: int) -> Callable[[Any], object]:
-    """Go on sending so many pieces of 64 KB."""
+def _stream(pieces: int, size: int) -> Callable[[Any], object]:
+    """Go on sending so many pieces of so many bytes."""
     from gevent import sleep, spawn
 
     def send(sink: Any) -> None:
         for _ in range(pieces):
-            if not sink.push(b"x" * 65_536):
+            if not sink.push(b"x" * size):
                 return
             sleep(0.002)
         sink.close()
@@ -107,7 +107,7 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     elif path in _LOOKS:
         body = _LOOKS[path]()
     elif path == "/stream":
-        exchange.takeover, body = _stream(int(query)), b""
+        exchange.takeover, body = _stream(*map(int, query.split("x"))), b""
     elif path == "/echo":
         body = request.body
     else:

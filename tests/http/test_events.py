@@ -55,9 +55,23 @@ def listening(service: Service, *, last: str = "", small: bool = False) -> Itera
         stream.socket.close()
 
 
-def find(events: Iterator[tuple[str, dict[str, Any]]], name: str, **wanted: object) -> dict[str, Any]:
-    """The first event of this name that has these values."""
-    return next(data for one, data in events if one == name and wanted.items() <= data.items())
+class Told:
+    """The events of a stream; each is found once, in whatever order they are sought."""
+
+    def __init__(self, events: Iterator[tuple[str, dict[str, Any]]]) -> None:
+        self._events = events
+        self._kept: list[tuple[str, dict[str, Any]]] = []
+
+    def find(self, name: str, **wanted: object) -> dict[str, Any]:
+        """The first event of this name that has these values; waits for it."""
+        for at, (one, data) in enumerate(self._kept):
+            if one == name and wanted.items() <= data.items():
+                return self._kept.pop(at)[1]
+        for one, data in self._events:
+            if one == name and wanted.items() <= data.items():
+                return data
+            self._kept.append((one, data))
+        raise AssertionError(f"the stream ended before {name} {wanted}")
 
 
 def report_in(text: str) -> str:
@@ -87,25 +101,26 @@ def test_what_happens_in_any_worker_is_told_until_the_service_ends(
         assert "Content-Type: text/event-stream\r\n" in stream.head
         assert "Content-Length" not in stream.head
         events = stream.events()
+        told = Told(events)
         opened = time.monotonic()
         url = report_in(service.get("/ipxe/node1").text)
-        asked = find(events, "request", target="/ipxe/node1")
+        asked = told.find("request", target="/ipxe/node1")
         assert (asked["status"], asked["method"], asked["bytes"] > 0) == (200, "GET", True)
-        assert find(events, "state", machine="node1")["state"] == "installing"
+        assert told.find("state", machine="node1")["state"] == "installing"
         assert service.post(f"{url}/installed", b"").status == 200
-        assert find(events, "state", machine="node1")["state"] == "installed"
+        assert told.find("state", machine="node1")["state"] == "installed"
 
         # Each is told of some worker; with 40 of them both have answered.
         for number in range(40):
             service.get(f"/ks/none{number}")
-        assert find(events, "request", target="/ks/none39")["status"] == 404
+        assert told.find("request", target="/ks/none39")["status"] == 404
 
         before = stream.last
         while time.monotonic() < opened + 1.5:  # longer than SERVICE_TIMEOUT_SECS
             service.get("/ks/none")
-            assert find(events, "request")["method"] == "GET"
+            assert told.find("request", target="/ks/none")["method"] == "GET"
         with listening(service, last=before) as again:
-            assert find(again.events(), "request", target="/ks/none")["status"] == 404
+            assert Told(again.events()).find("request", target="/ks/none")["status"] == 404
         assert not any(url.split("/")[2] in line for line in service.log)
         assert service.stop() == 0
         list(events)  # which ends
