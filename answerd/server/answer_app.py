@@ -81,12 +81,10 @@ def make_answer_app(
     def answer() -> bytes:
         exchange = exchange_of(bottle.request.environ)
         if installs is not None and is_report(exchange.request.path):
-            reply = _report(exchange, installs)
-            if recorder is not None:
-                _record(exchange, recorder)
-            return reply
-        fault = access.fault(exchange.request, exchange.peer)
-        body = _refusal(exchange, fault) if fault is not None else _answer(exchange, catalogue, sources, installs)
+            body = _report(exchange, installs)
+        else:
+            fault = access.fault(exchange.request, exchange.peer)
+            body = _refusal(exchange, fault) if fault is not None else _answer(exchange, catalogue, sources, installs)
         if recorder is not None:
             _record(exchange, recorder)
         return body
