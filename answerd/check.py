@@ -43,7 +43,7 @@ TOOL_RUNS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CheckReport:
     """What a check found, sorted. ``problems`` fail it, ``notes`` do not. ``rendered`` counts the answers tried.
 
     ``machines`` has the names of the affected machines, where they are known; a default has the name "".
@@ -63,7 +63,7 @@ def check(
     spread: Spread | None = None,
     *,
     sources: Sources = NO_SOURCES,
-) -> Report:
+) -> CheckReport:
     """Try everything that can be tried without a request.
 
     ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` gets the number of
@@ -102,7 +102,7 @@ def check(
             progress(count, len(answers))
         pause()
     machines = {sentence: frozenset(names) for sentence, names in found.machines.items()}
-    return Report(tuple(sorted(found.problems)), tuple(sorted(found.notes | judge.notes)), len(tried), machines)
+    return CheckReport(tuple(sorted(found.problems)), tuple(sorted(found.notes | judge.notes)), len(tried), machines)
 
 
 class _SilentInstalls:

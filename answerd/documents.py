@@ -39,6 +39,13 @@ def here(work: Callable[[], _T]) -> _T:
     return work()
 
 
+DocumentName = tuple[Kind, str, str]
+"""Kind, identity and format: at most one document may have all three. Spellings of one identity are one name."""
+
+NameInKind = tuple[str, str]
+"""Identity and format: at most one document of a kind may have both."""
+
+
 class Key(NamedTuple):
     """What a document is stored under. ``identifier`` is empty for a default; ``format`` is the extension."""
 
@@ -52,8 +59,8 @@ class Key(NamedTuple):
         return f"{self.kind}{name} ({self.format})"
 
     @property
-    def name(self) -> tuple[Kind, str, str]:
-        """Kind, identity and format: at most one document may have all three."""
+    def name(self) -> DocumentName:
+        """Return what at most one document may have."""
         return self.kind, identity(self.identifier), self.format
 
     @property

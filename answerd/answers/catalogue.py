@@ -27,7 +27,7 @@ from answerd.answers.problem_sentences import (
 )
 from answerd.answers.rows import Inventory, inventory_after
 from answerd.answers.selectors import SelectorIndex
-from answerd.documents import Document, Elsewhere, Key, RawDocument, here
+from answerd.documents import Document, Elsewhere, Key, NameInKind, RawDocument, here
 from answerd.errors import BrokenDocument
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
@@ -38,9 +38,6 @@ _V = TypeVar("_V", bound="Document | GroupClaim")
 
 _FILED_BETWEEN_PAUSES = 100
 """Documents that are filed between two pauses: 0.3 ms."""
-
-Name = tuple[str, str]
-"""An identity and a format: at most one document of a kind may have both."""
 
 Claimed = tuple[tuple[str, ...], tuple[Criterion, ...]]
 """The ``members`` and ``match`` of a group."""
@@ -81,7 +78,7 @@ class Catalogue:
     machines: CopyOnWriteMap[str, tuple[Document, ...]] = field(
         default_factory=partial(CopyOnWriteMap, is_searched=True)
     )
-    groups: CopyOnWriteMap[Name, tuple[Document, ...]] = field(default_factory=CopyOnWriteMap)
+    groups: CopyOnWriteMap[NameInKind, tuple[Document, ...]] = field(default_factory=CopyOnWriteMap)
     defaults: CopyOnWriteMap[str, tuple[Document, ...]] = field(default_factory=CopyOnWriteMap)
     claims: CopyOnWriteMap[Document, GroupClaim] = field(default_factory=CopyOnWriteMap)
     members: CopyOnWriteMap[str, tuple[GroupClaim, ...]] = field(
@@ -91,12 +88,12 @@ class Catalogue:
     unreadable: tuple[Document, ...] = ()
     unlisted: tuple[str, ...] = ()
     elsewhere: Elsewhere = here
-    gone: Mapping[Name, Claimed] = field(default_factory=dict)
+    gone: Mapping[NameInKind, Claimed] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     inventory: Inventory | None = None
     has_states: bool = False
     # The results of `extended_by` and `chain`: hundreds of machines extend the same group.
-    _extended: dict[Name, Document] = field(default_factory=dict)
+    _extended: dict[NameInKind, Document] = field(default_factory=dict)
     _chains: dict[Document, tuple[Document, ...]] = field(default_factory=dict)
 
     @property
@@ -209,7 +206,7 @@ class _Change:
         self.members = before.members.copy(pause)
         self.selectors = before.selectors
         self.unreadable = dict.fromkeys(before.unreadable)
-        self.lapsed: dict[Name, dict[str, Claimed]] = {}  # by source
+        self.lapsed: dict[NameInKind, dict[str, Claimed]] = {}  # by source
 
     def made(
         self,
@@ -326,14 +323,14 @@ class _Change:
         claimed = lapsed.get(document.raw.source) or (next(iter(lapsed.values())) if len(lapsed) == 1 else None)
         return GroupClaim(document, *claimed) if claimed else None
 
-    def _gone(self) -> Mapping[Name, Claimed]:
+    def _gone(self) -> Mapping[NameInKind, Claimed]:
         """Return the last claims of removed groups, the newest first to be kept, up to the limit."""
         gone = dict(self.before.gone)
         for name, of_name in self.lapsed.items():
             if len(of_name) == 1:
                 gone.pop(name, None)  # makes it the newest
                 gone[name] = next(iter(of_name.values()))
-        kept: dict[Name, Claimed] = {}
+        kept: dict[NameInKind, Claimed] = {}
         members = 0
         for name, claimed in reversed(gone.items()):
             members += len(claimed[0])

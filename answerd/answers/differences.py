@@ -17,7 +17,7 @@ from answerd.answers.line_diff import unified
 from answerd.answers.masking import masked
 from answerd.answers.select import Question, select
 from answerd.answers.sources import REPORT, Sources, Values
-from answerd.documents import Document
+from answerd.documents import Document, NameInKind
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import STATE
 from answerd.formats import FORMATS
@@ -202,13 +202,9 @@ def compare(
     return Comparison(len(names), tuple(differences), tuple(sorted(set(_notes(before, after)))))
 
 
-_Name = tuple[str, str]
-"""An identity, empty for a default, and a format."""
-
-
 def _collected(
-    tried: Iterator[tuple[_Name, CheckCase | Document]], pause: Callable[[], None]
-) -> dict[_Name, CheckCase | Document]:
+    tried: Iterator[tuple[NameInKind, CheckCase | Document]], pause: Callable[[], None]
+) -> dict[NameInKind, CheckCase | Document]:
     found = {}
     for name, of in tried:
         found[name] = of
@@ -216,7 +212,7 @@ def _collected(
     return found
 
 
-def _tried(catalogue: Catalogue) -> Iterator[tuple[_Name, CheckCase | Document]]:
+def _tried(catalogue: Catalogue) -> Iterator[tuple[NameInKind, CheckCase | Document]]:
     """Yield what is asked of a set, by name. A document that cannot be read is yielded itself: its reason is its
     answer."""
     for document in catalogue.documents.values():

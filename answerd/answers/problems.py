@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from answerd.answers.catalogue import Catalogue, Name, no_pause
+from answerd.answers.catalogue import Catalogue, no_pause
 from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.problem_sentences import (
     MOST_GROUPS,
@@ -22,13 +22,12 @@ from answerd.answers.problem_sentences import (
     height_problem,
     unknown_group_problem,
 )
-from answerd.documents import Document, RawDocument
+from answerd.documents import Document, DocumentName, NameInKind, RawDocument
 from answerd.errors import BrokenDocument
 from answerd.identity import Kind, identity
 
 _Place = TypeVar("_Place")
 
-_FullName = tuple[Kind, str, str]
 """Kind, identity and format: at most one document may have all three."""
 
 
@@ -44,7 +43,7 @@ def load_problems(catalogue: Catalogue, pause: Callable[[], None] = no_pause) ->
 class _Cycle:
     """Groups that extend one another in a cycle, and the sentence that says so."""
 
-    groups: tuple[Name, ...]
+    groups: tuple[NameInKind, ...]
     sentence: str
 
 
@@ -58,10 +57,10 @@ class ProblemIndex:
 
     catalogue: Catalogue
     of_documents: Mapping[Document, tuple[str, ...]]
-    of_names: Mapping[_FullName, tuple[str, ...]]
-    cycles: Mapping[Name, _Cycle]
-    too_high: Mapping[Name, str]
-    extending: Mapping[Name, CopyOnWriteMap[Document, None]]
+    of_names: Mapping[DocumentName, tuple[str, ...]]
+    cycles: Mapping[NameInKind, _Cycle]
+    too_high: Mapping[NameInKind, str]
+    extending: Mapping[NameInKind, CopyOnWriteMap[Document, None]]
 
     @classmethod
     def of(cls, catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> ProblemIndex:
@@ -134,9 +133,11 @@ class _Update:
         self.cycles = dict(before.cycles)
         self.too_high = dict(before.too_high)
         self.extending = dict(before.extending)
-        self.own: dict[Name, CopyOnWriteMap[Document, None]] = {}  # the tables of ``extending`` that are copies already
-        self.groups: dict[Name, None] = {}
-        self.names: dict[_FullName, None] = {}
+        self.own: dict[
+            NameInKind, CopyOnWriteMap[Document, None]
+        ] = {}  # the tables of ``extending`` that are copies already
+        self.groups: dict[NameInKind, None] = {}
+        self.names: dict[DocumentName, None] = {}
 
     def take_away(self, documents: Iterable[Document]) -> None:
         for document in documents:
@@ -187,7 +188,7 @@ class _Update:
             self.groups[one, extension] = None
         self.names[name] = None
 
-    def _file_of(self, extended: Name) -> CopyOnWriteMap[Document, None]:
+    def _file_of(self, extended: NameInKind) -> CopyOnWriteMap[Document, None]:
         """Return the documents that extend a group, for modification."""
         file = self.own.get(extended)
         if file is None:
@@ -202,7 +203,7 @@ class _Update:
             cycle = self.cycles.get(group)
             for name in cycle.groups if cycle else ():
                 del self.cycles[name]
-        passed: set[Name] = set()
+        passed: set[NameInKind] = set()
         for group in self.groups:
             self.pause()
             found = _cycle_above(self.catalogue, group, passed)
@@ -229,7 +230,7 @@ class _Update:
                         seen.add(name)
                         measured.append(name)
 
-    def _standing_on(self, group: Name) -> Iterator[Name]:
+    def _standing_on(self, group: NameInKind) -> Iterator[NameInKind]:
         """Yield the groups that extend a group directly."""
         for document in self.extending.get(group, ()):
             if document.is_shared:
@@ -243,11 +244,11 @@ def _file(files: dict[_Place, tuple[str, ...]], place: _Place, sentences: tuple[
         files.pop(place, None)
 
 
-def _full_name(document: Document) -> _FullName:
+def _full_name(document: Document) -> DocumentName:
     return document.key.kind, document.identity, document.key.format
 
 
-def _extended(document: Document) -> Name | None:
+def _extended(document: Document) -> NameInKind | None:
     """Return the name of the group that a document extends."""
     extended = document.control.extends
     return None if extended is None else (identity(extended), document.key.format)
@@ -261,7 +262,7 @@ def _of_document(catalogue: Catalogue, document: Document) -> Iterator[str]:
         yield unknown_group_problem(document)
 
 
-def _of_duplicates(catalogue: Catalogue, name: _FullName) -> Iterator[str]:
+def _of_duplicates(catalogue: Catalogue, name: DocumentName) -> Iterator[str]:
     kind, one, extension = name
     if kind is Kind.MACHINE:
         namesakes = catalogue.machines.get(one, ())
@@ -274,14 +275,14 @@ def _of_duplicates(catalogue: Catalogue, name: _FullName) -> Iterator[str]:
             yield duplicate_problem(duplicates)
 
 
-def _cycle_above(catalogue: Catalogue, start: Name, passed: set[Name]) -> _Cycle | None:
+def _cycle_above(catalogue: Catalogue, start: NameInKind, passed: set[NameInKind]) -> _Cycle | None:
     """Return the cycle that a group leads into, beginning with the name that sorts first.
 
     ``passed`` are the groups that were visited before, which are not visited again: a cycle that contains them has been
     found. The groups of this visit are added.
     """
-    trail: dict[Name, Document] = {}
-    name: Name | None = start
+    trail: dict[NameInKind, Document] = {}
+    name: NameInKind | None = start
     while name is not None and name not in trail:
         group = None if name in passed else _only(catalogue, name)
         if group is None:
@@ -306,12 +307,12 @@ class _Heights:
     def __init__(self, catalogue: Catalogue, pause: Callable[[], None]) -> None:
         self._catalogue = catalogue
         self._pause = pause
-        self._known: dict[Name, int] = {}
+        self._known: dict[NameInKind, int] = {}
 
-    def of(self, group: Name) -> int:
+    def of(self, group: NameInKind) -> int:
         """Return the height of a group."""
-        trail: dict[Name, None] = {}
-        name: Name | None = group
+        trail: dict[NameInKind, None] = {}
+        name: NameInKind | None = group
         height = 0
         leads_on = True
         while name is not None:
@@ -329,7 +330,7 @@ class _Heights:
         return self._known.get(group, 0)
 
 
-def _only(catalogue: Catalogue, name: Name) -> Document | None:
+def _only(catalogue: Catalogue, name: NameInKind) -> Document | None:
     """Return the only group with a name; None where there is none, or two."""
     try:
         return catalogue.group(*name)

@@ -13,10 +13,10 @@ from itertools import islice
 
 from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.row_facts import RowFacts
-from answerd.documents import RawDocument
+from answerd.documents import DocumentName, RawDocument
 from answerd.errors import MOST_PROBLEMS, BrokenDocument
 from answerd.facts import Facts
-from answerd.identity import Kind, printable
+from answerd.identity import printable
 from answerd.inventory import file_of
 from answerd.inventory.records import UnreadableError
 from answerd.inventory.rows import Layout, Row, judged
@@ -34,7 +34,6 @@ _MOST_PLACES = 4
 _LOOKED_AT_FOR_PLACES = 100
 """Rows of one identity of which the first places are named: a request pays for no more."""
 
-Name = tuple[Kind, str, str]
 Entry = Row | tuple[Row, ...]
 """What is filed under an identity: its row, or several where that is a problem. A tuple for each row would take 56 more
 bytes."""
@@ -58,7 +57,7 @@ class Inventory:
     faulty: Mapping[Row, str] = field(default_factory=dict)
     by_layout: Mapping[Layout, Table] = field(default_factory=dict)
     doubled: Mapping[Layout, str] = field(default_factory=dict)
-    gone: Mapping[Name, Table] = field(default_factory=dict)
+    gone: Mapping[DocumentName, Table] = field(default_factory=dict)
 
     def facts(self, facts: Facts) -> Facts:
         """Return the facts of a request with those of its row, if it has one.
@@ -251,7 +250,7 @@ class _InventoryChange:
         self.gone = dict(before.gone)
 
     def made(self, added: list[RawDocument], removed: list[RawDocument]) -> Inventory:
-        lapsed: dict[Name, list[tuple[str, Table]]] = {}
+        lapsed: dict[DocumentName, list[tuple[str, Table]]] = {}
         for document in removed:
             self.unreadable.pop(document, None)
             table = self.tables.pop(document, None)
@@ -348,7 +347,7 @@ class _InventoryChange:
                 self.index.pop(one, None)
 
     def _doubled(self) -> dict[Layout, str]:
-        by_name: dict[Name, list[RawDocument]] = {}
+        by_name: dict[DocumentName, list[RawDocument]] = {}
         for document in self.tables:
             by_name.setdefault(document.key.name, []).append(document)
         doubled = {}

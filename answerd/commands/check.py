@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 
 from answerd.answers.oversights import misspelled_extension
-from answerd.check import Report, built_in_verdict, check
+from answerd.check import CheckReport, built_in_verdict, check
 from answerd.commands import Arguments, Help
 from answerd.commands.common import configured_sources, read_documents
 from answerd.commands.terminal import coloured, counted, plain, print_json, progress
@@ -83,7 +83,7 @@ def _overlooked_files(store: Store) -> Iterator[str]:
             yield f"file {printable(name)} is no document: its extension is no format; did you mean .{meant}?"
 
 
-def _print(problems: list[str], notes: list[str], report: Report, hit: int) -> None:
+def _print(problems: list[str], notes: list[str], report: CheckReport, hit: int) -> None:
     for kind, colour, sentences in (("problem:", "red", problems), ("note:", "yellow", notes)):
         for sentence in _gathered(sentences, report.machines):
             print(f"{coloured(f'{kind:8}', colour)} {plain(sentence)}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from answerd.answers.catalogue import Catalogue, Name
-from answerd.documents import Document, Key, RawDocument
+from answerd.answers.catalogue import Catalogue
+from answerd.documents import Document, Key, NameInKind, RawDocument
 from answerd.identity import Kind, identity
 
 
@@ -19,7 +19,7 @@ class Listing:
     shared_names: Sequence[str] = ()
     machines: Sequence[Document] = ()
     machine_names: Sequence[str] = ()
-    extending: Mapping[Name, Sequence[str]] = field(default_factory=dict)
+    extending: Mapping[NameInKind, Sequence[str]] = field(default_factory=dict)
 
     def found(self, kind: str, search: str) -> Iterator[Document]:
         """Yield the documents of a kind whose names hold the search; without a kind, machines only for a search."""
@@ -51,7 +51,7 @@ class Listings:
 
 def listing_of(catalogue: Catalogue) -> Listing:
     """Return the documents of a set, sorted."""
-    extending: dict[Name, list[str]] = {}
+    extending: dict[NameInKind, list[str]] = {}
     shared: list[Document] = []
     machines: list[Document] = []
     for document in list(catalogue.documents.values()):

@@ -16,7 +16,7 @@ from answerd.formats.family import MergeError, Path, Prepared, RawControl, Slot
 from answerd.formats.template import Placeholder, Template, TemplateReader
 from answerd.formats.xml_control import META, holding, named, read_meta, without
 from answerd.formats.xml_merge import is_list, merged
-from answerd.formats.xml_tree import Document, Element, Instruction, Shape, Text, read, shape
+from answerd.formats.xml_tree import Element, Instruction, Shape, Text, XmlDocument, read, shape
 from answerd.identity import brief
 
 name = "xml"
@@ -30,12 +30,12 @@ _NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 """What XML 1.0 cannot hold in any spelling (production 2, Char)."""
 
 
-def parse(text: str) -> Document:
-    """Return a `Document`. Raises `ParseError` with line and column."""
+def parse(text: str) -> XmlDocument:
+    """Return a `XmlDocument`. Raises `ParseError` with line and column."""
     return read(text)
 
 
-def control(tree: Document) -> tuple[RawControl, Document]:
+def control(tree: XmlDocument) -> tuple[RawControl, XmlDocument]:
     """Return the content of ``<answer-meta>`` below the root, and the document without it."""
     root: Element = tree.root
     metas = [child for child in root.elements() if child.name == META]
@@ -45,7 +45,7 @@ def control(tree: Document) -> tuple[RawControl, Document]:
     return replace(read_meta(metas), is_there=True), replace(tree, root=holding(root, kept))
 
 
-def placeholders(tree: Document, reader: TemplateReader) -> Document:
+def placeholders(tree: XmlDocument, reader: TemplateReader) -> XmlDocument:
     """Replace texts and attribute values that have placeholders by templates; never names, nor anything before the
     root."""
     return replace(tree, root=_read_placeholders(tree.root, reader))
@@ -66,29 +66,29 @@ def _template(value: str | Template, reader: TemplateReader) -> str | Template:
     return reader(value) if isinstance(value, str) and "{{" in value else value
 
 
-def unset(tree: Document, paths: Collection[Path]) -> Document:
+def unset(tree: XmlDocument, paths: Collection[Path]) -> XmlDocument:
     """Return the document without what ``paths`` name below its root: all siblings of a name."""
     root = without(tree.root, paths)
     return tree if root is tree.root else replace(tree, root=root)
 
 
-def not_arrays(tree: Document, paths: Collection[Path]) -> Collection[Path]:
+def not_arrays(tree: XmlDocument, paths: Collection[Path]) -> Collection[Path]:
     """Return the ``paths`` that name no element, or an element that is no list."""
     found = named(tree.root, paths)
     return [path for path in paths if not (found[path] and all(is_list(one.attributes) for one in found[path]))]
 
 
-def merge(lower: Document, upper: Document, append: Collection[Path] = ()) -> Document:
+def merge(lower: XmlDocument, upper: XmlDocument, append: Collection[Path] = ()) -> XmlDocument:
     """Merge the roots; the upper declaration, doctype and instructions replace the lower ones. The content of a list at
     a path in ``append`` is appended to that of the list below it."""
     if lower.root.name != upper.root.name:
         above, below = brief(upper.root.name), brief(lower.root.name)
         raise MergeError(f"the root elements differ: <{above}> cannot be laid over <{below}>")
     appended = {id(one) for found in named(upper.root, append).values() for one in found} if append else ()
-    return Document({**lower.around, **upper.around}, merged(lower.root, upper.root, appended=appended))
+    return XmlDocument({**lower.around, **upper.around}, merged(lower.root, upper.root, appended=appended))
 
 
-def prepare(tree: Document) -> Prepared:
+def prepare(tree: XmlDocument) -> Prepared:
     """Return the document: elements on lines of their own, texts exactly as they are."""
     around = sorted(tree.around.items(), key=lambda item: item[0] != "xml")  # the declaration must be first
     return Prepared(

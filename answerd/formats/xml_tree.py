@@ -60,7 +60,7 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class XmlDocument:
     """A root element and what is around it.
 
     ``around`` maps a kind to its texts as written: ``xml`` (the declaration), ``doctype``, ``?target`` and a comment's
@@ -112,7 +112,7 @@ _BEFORE_ROOT = re.compile(
 """The parts of a prolog that expat has found well-formed."""
 
 
-def read(text: str) -> Document:
+def read(text: str) -> XmlDocument:
     """Return the tree of a text. Raises `ParseError` with line and column.
 
     Only XML's own five entities are expanded, and nothing is fetched.
@@ -155,7 +155,7 @@ class _Reader:
         parser.EndCdataSectionHandler = lambda: self.switch_cdata(False)
         parser.ProcessingInstructionHandler = self.instruction
 
-    def read(self) -> Document:
+    def read(self) -> XmlDocument:
         """Return the document; to be called once. Raises `ParseError`."""
         try:
             if not self.source.strip(WHITE):
@@ -169,7 +169,7 @@ class _Reader:
         finally:
             del self.parser  # its handlers refer to this reader: only the garbage collector would free that cycle
         assert self.root is not None  # noqa: S101 - expat finds a root, or it has raised
-        return Document({kind: tuple(sources) for kind, sources in self.around.items()}, self.root)
+        return XmlDocument({kind: tuple(sources) for kind, sources in self.around.items()}, self.root)
 
     def fault(self, error: expat.ExpatError) -> ParseError:
         """Return the `ParseError` for expat's error. Names nothing but HTML's entities: what looks like a tag or an

@@ -40,7 +40,7 @@ _BOOLEANS = frozenset({"template", "once"})
 """Control keys whose value may be true or false. For other keys the text of true or false counts."""
 
 
-class Document(NamedTuple):
+class YamlDocument(NamedTuple):
     """A layer, or several merged: the comment lines at its top (each with its newline), and its content.
 
     ``root`` is None where the text has nothing but comments.
@@ -57,7 +57,7 @@ class Stream(NamedTuple):
     pieces: tuple[str | Slot, ...]
 
 
-YamlTree = Document | Stream
+YamlTree = YamlDocument | Stream
 """The tree of this family."""
 
 
@@ -72,7 +72,7 @@ def parse(text: str) -> YamlTree:
     root = roots[0] if roots else None
     if isinstance(root, Scalar) and not (root.text or root.style or root.tag):
         root = None  # only "---"
-    return Document("".join(f"{line}\n" for line in lines), root)
+    return YamlDocument("".join(f"{line}\n" for line in lines), root)
 
 
 def _stream(text: str, roots: list[Node | None]) -> Stream:
@@ -200,8 +200,8 @@ def merge(lower: YamlTree, upper: YamlTree, append: Collection[Path] = ()) -> Ya
     tells = bool(_TELLING_COMMENT.search(upper.opening)) or not _TELLING_COMMENT.search(lower.opening)
     opening = upper.opening if upper.opening and tells else lower.opening
     if lower.root is None or upper.root is None:
-        return Document(opening, lower.root if upper.root is None else upper.root)
-    return Document(opening, _merge(lower.root, upper.root, branches(append)))
+        return YamlDocument(opening, lower.root if upper.root is None else upper.root)
+    return YamlDocument(opening, _merge(lower.root, upper.root, branches(append)))
 
 
 def _merge(lower: Node, upper: Node, append: Branches | None) -> Node:

@@ -15,8 +15,8 @@ from typing import Any
 
 import peewee
 
-from answerd.documents import Key, RawDocument
-from answerd.identity import Kind, identity
+from answerd.documents import DocumentName, Key, RawDocument
+from answerd.identity import identity
 from answerd.store import Progress, StoredDocument, StoreError, Version, Written, no_progress
 from answerd.store.tables import (
     Row,
@@ -36,7 +36,6 @@ NUL_FAULT = "it holds the character NUL, which PostgreSQL has no place for: no s
 _ONE_BY_ONE = 100
 """Up to so many documents are looked up one by one; for more, all rows are read once."""
 
-_Name = tuple[Kind, str, str]
 """Kind, identity and format (`Key.name`)."""
 
 
@@ -149,7 +148,7 @@ class RowTransaction(ABC):
         finally:
             self._database.close()
 
-    def _find(self, wanted: Mapping[_Name, RawDocument], deletes: Sequence[Key], prune: bool) -> Iterator[Found]:
+    def _find(self, wanted: Mapping[DocumentName, RawDocument], deletes: Sequence[Key], prune: bool) -> Iterator[Found]:
         """Yield the stored documents that the write replaces or removes. To be read to the end."""
 
         def found(row: Row) -> Found:

@@ -30,7 +30,7 @@ __all__ = ["TOOL_OF_FORMAT", "Finding", "Tools", "Verdict", "validate"]
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _JudgedAnswer:
     """An answer to judge. ``text`` has no byte order mark, ``written`` is the answer as it came."""
 
     text: str
@@ -61,7 +61,7 @@ def validate(
     """
     remarks = Remarks()
     extension = format_extension.lower().lstrip(".")
-    answer = _Answer(text.removeprefix("\ufeff"), text, extension, release, product)
+    answer = _JudgedAnswer(text.removeprefix("\ufeff"), text, extension, release, product)
     judge = _JUDGES.get(extension)
     if judge is None:
         remarks.note(f"nothing here can judge {extension}")
@@ -98,44 +98,44 @@ TOOL_OF_FORMAT: Mapping[str, str] = {
 """The installer's own program that reads answers of a format, by extension."""
 
 
-def _judge_toml(answer: _Answer, remarks: Remarks) -> ToolRequest | None:
+def _judge_toml(answer: _JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
     if toml_answer.judge(answer.text, answer.release, answer.product, remarks):
         return ToolRequest("proxmox-auto-install-assistant", answer.text, answer.format)
     return None
 
 
-def _judge_kickstart(answer: _Answer, remarks: Remarks) -> ToolRequest | None:
+def _judge_kickstart(answer: _JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
     dialect = kickstart.judge(answer.text, remarks)
     arguments = ("-v", dialect) if dialect else ()
     return ToolRequest("ksvalidator", kickstart.without_includes(answer.text), answer.format, arguments)
 
 
-def _judge_yaml(answer: _Answer, remarks: Remarks) -> ToolRequest | None:
+def _judge_yaml(answer: _JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
     is_cloud_config = cloud_config.judge(answer.text, remarks)
     return ToolRequest("cloud-init", answer.text, answer.format) if is_cloud_config else None
 
 
-def _judge_preseed(answer: _Answer, remarks: Remarks) -> ToolRequest | None:
+def _judge_preseed(answer: _JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
     preseed.judge(answer.text, remarks)
     return ToolRequest("debconf-set-selections", answer.text, answer.format, known=preseed.known_words(answer.text))
 
 
-def _judge_json(answer: _Answer, remarks: Remarks) -> ToolRequest | None:
+def _judge_json(answer: _JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
     is_ignition = ignition.judge(answer.text, answer.format, remarks)
     return ToolRequest("ignition-validate", answer.text, answer.format) if is_ignition else None
 
 
-def _judge_xml(answer: _Answer, remarks: Remarks) -> ToolRequest | None:
+def _judge_xml(answer: _JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
     is_harmless = xml_document.judge(answer.text, remarks)
     return ToolRequest("xmllint", answer.text, answer.format) if is_harmless else None
 
 
-def _judge_ipxe(answer: _Answer, remarks: Remarks) -> ToolRequest | None:
+def _judge_ipxe(answer: _JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
     ipxe.judge(answer.written, remarks)
     return None
 
 
-_JUDGES: dict[str, Callable[[_Answer, Remarks], ToolRequest | None]] = {
+_JUDGES: dict[str, Callable[[_JudgedAnswer, Remarks], ToolRequest | None]] = {
     "toml": _judge_toml,
     "yaml": _judge_yaml,
     "yml": _judge_yaml,

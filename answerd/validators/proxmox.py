@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from answerd.formats.control import CONTROL_KEYS
-from answerd.validators.proxmox_keys import TABLES, Key
+from answerd.validators.proxmox_keys import TABLES, KeyRule
 from answerd.validators.proxmox_release import KEBAB_SINCE, OLD_ENOUGH, PRODUCTS, Release, read_release
 from answerd.validators.proxmox_rules import RULES, ProxmoxAnswer, Table
 from answerd.validators.verdict import Remarks
@@ -87,7 +87,7 @@ def _refuse_unknown(name: str, where: str, keys: Iterable[str], remarks: Remarks
     remarks.refuse(f"{where}: the installer knows no such key and refuses the whole answer{known}", where)
 
 
-def _judge_release(key: Key, name: str, where: str, release: Release, remarks: Remarks) -> None:
+def _judge_release(key: KeyRule, name: str, where: str, release: Release, remarks: Remarks) -> None:
     """Judge whether the release knows the key and its spelling."""
     known = release.knows(key.since)
     since = ".".join(map(str, key.since))

@@ -63,7 +63,7 @@ def create(page: Page, name: str, text: str, extension: str = "ks") -> None:
 
 
 def stored(page: Page) -> str:
-    return page.locator("textarea").input_value()
+    return str(page.locator("textarea").input_value())
 
 
 def test_a_document_is_written_changed_restored_and_removed(writer: Page) -> None:

@@ -87,6 +87,7 @@ def test_a_file_store_has_metrics_in_a_process_of_their_own(serving: Callable[..
     service.get("/ks")
     wait_until(lambda: answered(service) == 1)
     assert scrape(service)["answerd_problems",] == 1
+    wait_until(lambda: scrape(service)["answerd_ready",] == 1)
     address = metrics_address(service)
     for method, path, status in (("HEAD", "/ready", 200), ("GET", "/", 404), ("PUT", "/metrics", 405)):
         assert exchange(address, request_bytes(method, path, {})).status == status

@@ -10,7 +10,7 @@ from typing import Any
 from answerd.answers.problems import load_problems
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import NO_SOURCES, Sources
-from answerd.check import Report, check
+from answerd.check import CheckReport, check
 from answerd.documents import Key
 from answerd.facts import Facts, Request
 from answerd.formats import split_extension
@@ -98,6 +98,6 @@ class Fleet:
         """What is wrong with the set."""
         return load_problems(self.loader.catalogue)
 
-    def check(self) -> Report:
+    def check(self) -> CheckReport:
         """What ``check`` says, by the built-in rules alone."""
         return check(self.loader.catalogue, Tools.none())

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from answerd.check import Report
+from answerd.check import CheckReport
 from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.server.admin import answers
@@ -331,9 +331,9 @@ def test_check_tells_what_the_command_tells_and_looks_once_for_each_state(
 ) -> None:
     looked = []
 
-    def check(catalogue: Any, **_: Any) -> Report:
+    def check(catalogue: Any, **_: Any) -> CheckReport:
         looked.append(catalogue)
-        return Report(("a", "b"), ("a note",))
+        return CheckReport(("a", "b"), ("a note",))
 
     monkeypatch.setattr(answers, "check", check)
     for _ in range(2):
