@@ -139,17 +139,20 @@ class Comparison:
     def as_json(self, *, show_secrets: bool = False, summary: bool = False) -> dict[str, Any]:
         """Return the comparison as JSON (docs/explain.md#what-a-change-would-change); ``summary``: without diffs."""
         changes = self.changes(show_secrets=show_secrets)
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "compared": self.compared,
             "differences": [
-                {**_difference_as_json(one), **({} if summary else {"diff": one.unified(show_secrets=show_secrets)})}
-                for one in self.differences
+                {
+                    **_difference_as_json(difference),
+                    **({} if summary else {"diff": difference.unified(show_secrets=show_secrets)}),
+                }
+                for difference in self.differences
             ],
             "changes": [
                 {
                     "change": change.first.change,
                     "format": change.first.format,
-                    "names": [one.name for one in change.differences],
+                    "names": [difference.name for difference in change.differences],
                     "added": change.counts[0],
                     "removed": change.counts[1],
                 }
@@ -157,7 +160,7 @@ class Comparison:
             ],
             "notes": list(self.notes),
         }
-        return told
+        return fields
 
 
 def _difference_as_json(difference: Difference) -> dict[str, Any]:

@@ -157,7 +157,7 @@ def parsed(text: str) -> Any:
     try:
         return yaml_family.parse(text)
     except ParseError as error:
-        assume("stands in this map already" not in str(error) and "<<" not in str(error) and "{{" not in str(error))
+        assume("this map has this key already" not in str(error) and "<<" not in str(error) and "{{" not in str(error))
         raise
 
 
