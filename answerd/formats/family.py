@@ -132,6 +132,9 @@ class Slot:
 
     def fill(self, lookup: Lookup) -> str:
         """Return the text for a request. Raises `answerd.errors.CannotFill`."""
+        parts = self.template.parts
+        if len(parts) == 1 and not isinstance(only := parts[0], str):  # as `Template.fill`, without its call
+            return self.write(only.value(lookup))
         return self.write(self.template.fill(lookup))
 
 
