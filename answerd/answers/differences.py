@@ -22,7 +22,8 @@ from answerd.errors import AnswerError, CannotFill
 from answerd.facts import STATE
 from answerd.formats import FORMATS
 from answerd.formats.family import Prepared, Slot
-from answerd.formats.template import SECRETS, Lookup, Placeholder
+from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
+from answerd.formats.template import SECRETS, Placeholder
 from answerd.identity import identity
 from answerd.installs.states import State
 
@@ -246,7 +247,15 @@ def _side(catalogue: Catalogue, asked: CheckCase | Document | None) -> Side | No
 
 def _filled(prepared: Prepared, lookup: Lookup) -> str:
     """Fill an answer. A placeholder without a value stays as it is written, escaped like any value."""
-    return "".join(part.decode() if isinstance(part, bytes) else _visible(part, lookup) for part in prepared.parts)
+    metered = Metered(lookup)
+    room = LARGEST_ANSWER
+    filled: list[str] = []
+    for part in prepared.parts:
+        filled.append(part.decode() if isinstance(part, bytes) else _visible(part, metered))
+        room -= len(filled[-1])
+        if room < 0:
+            raise too_large()
+    return "".join(filled)
 
 
 def _visible(slot: Slot, lookup: Lookup) -> str:

@@ -13,7 +13,13 @@ from tests.load.torture.__main__ import PARTS, main
 from tests.load.torture.figures import Figure, exactly, table, under
 from tests.support.postgres import MISSING, binaries
 
-SHORT = ("text: braces on one line", "xml: ids over ids", "toml: keys", "yaml: unset what is there")
+SHORT = (
+    "text: braces on one line",
+    "xml: ids over ids",
+    "toml: keys",
+    "yaml: unset what is there",
+    "filled: addresses",
+)
 
 PROOFS: dict[str, Callable[[Path], list[Figure]]] = {
     "slow connections": lambda scratch: listener.trickle(scratch, count=400, timeout=2),
