@@ -30,6 +30,7 @@ class Entry(NamedTuple):
 
     ``detail`` says for people what was given or reported, ``origin`` from where, ``body`` is what came with a report.
     ``was_refused``: the document was not given, because it would have begun a start that is one too many.
+    ``is_copy``: another process writes this event too, and notes it in the history.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Entry(NamedTuple):
     origin: str = ""
     body: bytes = b""
     was_refused: bool = False
+    is_copy: bool = False
 
     @property
     def happened(self) -> Happened:
@@ -98,6 +100,10 @@ class Batch:
 
     def _keep(self, name: str, stored: StoredInstall | None, entry: Entry, after: Remembered, *, counts: bool) -> None:
         number, events, news = (stored.id, stored.events, stored.news) if stored else (None, 0, 0)
+        self._dirty[name] = None
+        if entry.is_copy:
+            self._stored[name] = StoredInstall(after, number, events, news)
+            return
         is_news = isinstance(entry.event, Reported) and entry.event.word is Word.PROGRESS
         place = MOST_EVENTS + news % MOST_NEWS if is_news else events % MOST_EVENTS
         told = (
@@ -112,7 +118,6 @@ class Batch:
         )
         self._history.append((name, told))
         self._stored[name] = StoredInstall(after, number, events + (not is_news), news + is_news)
-        self._dirty[name] = None
 
     def write(self, revision: int) -> None:
         """Write what changed, and the history, as this revision."""
