@@ -75,6 +75,11 @@ class Commits:
         """Write the number of this process from now on."""
         self._own = process
 
+    @property
+    def own(self) -> int:
+        """The number of this process."""
+        return self._numbers[self._own]
+
     def announce(self, revision: int) -> None:
         """Publish that a revision is committed."""
         self._numbers[self._own] = revision
@@ -95,8 +100,8 @@ class SharedInstalls:
     def __init__(self, store: InstallStore, config: Config) -> None:
         self.store = store
         self.rules = install_rules(config)
-        # A number for each worker, the process of the admin API, and the interim worker.
-        self.commits = Commits(config.workers + 2)
+        # A number for each worker, the process of the admin API, the interim worker, and the replicator.
+        self.commits = Commits(config.workers + 3)
         self.url = config.url
         self.own_url = config.own_url
         self.scheme = "http" if config.tls_cert is None else "https"
@@ -123,7 +128,6 @@ class LiveInstalls:
         store = shared.store
         self.store = store
         self.rules = shared.rules
-        self.key = store.key
         self.shared = shared
         self.on_change: list[Callable[[Remembered], None]] = []
         self._commits = shared.commits
@@ -145,6 +149,11 @@ class LiveInstalls:
         self._fault: str | None = None
         self._write_fault: str | None = None
         self._dropped = 0
+
+    @property
+    def key(self) -> bytes:
+        """The key of tokens. Raises `StoreError` where it is not known."""
+        return self.store.key
 
     # --- for requests ----------------------------------------------------------------------------------------------
 
