@@ -91,6 +91,7 @@ COMPILED = [
     "answerd/formats/control.py",
     "answerd/formats/family.py",
     "answerd/formats/filters.py",
+    "answerd/formats/meter.py",
     "answerd/formats/template.py",
     "answerd/identity.py",
     "answerd/inventory/rows.py",

@@ -146,7 +146,7 @@ def _create(path: Path, content: bytes) -> None:
 
 def _meta(capture: Capture) -> str:
     headers = [[name, REDACTED if _SECRET_HEADER.search(name) else value] for name, value in capture.headers]
-    told = {
+    fields = {
         "time": capture.time,
         "peer": capture.peer,
         "request": _USER_IN_URL.sub(REDACTED, capture.request_line),
@@ -154,7 +154,7 @@ def _meta(capture: Capture) -> str:
         "body_bytes": len(capture.body),
         "outcome": capture.outcome,
     }
-    return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(fields, indent=2, ensure_ascii=False) + "\n"
 
 
 def read(meta: Path) -> Capture:
@@ -201,7 +201,7 @@ def _capture(content: Any) -> tuple[Capture, int]:
     for text in texts:
         text.encode()  # no lone surrogate
     time, peer, request, outcome = texts
-    return Capture(time, peer, request, [one for one in headers if one[1] != REDACTED], b"", outcome), size
+    return Capture(time, peer, request, [header for header in headers if header[1] != REDACTED], b"", outcome), size
 
 
 def newest_first(directory: Path) -> Iterator[tuple[str, Capture | CaptureError]]:

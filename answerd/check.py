@@ -97,7 +97,7 @@ def check(
             hide = hiding(catalogue, answer, trial.facts, sources)
             for finding in judge.placed(verdict.findings, answer):
                 _file(found, f"{trial.label}: {hide(finding)}", trial)
-            found.notes.update(f"{trial.label}: {hide(one)}" for one in judge.placed(verdict.warnings, answer))
+            found.notes.update(f"{trial.label}: {hide(warning)}" for warning in judge.placed(verdict.warnings, answer))
         if progress:
             progress(count, len(answers))
         pause()

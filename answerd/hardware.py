@@ -200,8 +200,8 @@ def _hardware(macs: Iterable[str], serial: str, uuid: str, others: Mapping[str, 
 
 
 def _own(value: str) -> str:
-    one = identity(value)
-    return value if one and not is_shared_by_many(one) and value.isprintable() else ""
+    identity_ = identity(value)
+    return value if identity_ and not is_shared_by_many(identity_) and value.isprintable() else ""
 
 
 def _each(value: object) -> Iterator[Any]:

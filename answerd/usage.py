@@ -131,6 +131,6 @@ def _unknown_option(text: Help, arguments: Sequence[str]) -> str | None:
         option = argument.partition("=")[0]
         if option == "--":
             return None
-        if option.startswith("-") and len(option) > 1 and not any(one.startswith(option) for one in known):
+        if option.startswith("-") and len(option) > 1 and not any(candidate.startswith(option) for candidate in known):
             return option
     return None

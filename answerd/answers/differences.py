@@ -22,7 +22,8 @@ from answerd.errors import AnswerError, CannotFill
 from answerd.facts import STATE
 from answerd.formats import FORMATS
 from answerd.formats.family import Prepared, Slot
-from answerd.formats.template import SECRETS, Lookup, Placeholder
+from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
+from answerd.formats.template import SECRETS, Placeholder
 from answerd.identity import identity
 from answerd.installs.states import State
 
@@ -138,17 +139,20 @@ class Comparison:
     def as_json(self, *, show_secrets: bool = False, summary: bool = False) -> dict[str, Any]:
         """Return the comparison as JSON (docs/explain.md#what-a-change-would-change); ``summary``: without diffs."""
         changes = self.changes(show_secrets=show_secrets)
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "compared": self.compared,
             "differences": [
-                {**_difference_as_json(one), **({} if summary else {"diff": one.unified(show_secrets=show_secrets)})}
-                for one in self.differences
+                {
+                    **_difference_as_json(difference),
+                    **({} if summary else {"diff": difference.unified(show_secrets=show_secrets)}),
+                }
+                for difference in self.differences
             ],
             "changes": [
                 {
                     "change": change.first.change,
                     "format": change.first.format,
-                    "names": [one.name for one in change.differences],
+                    "names": [difference.name for difference in change.differences],
                     "added": change.counts[0],
                     "removed": change.counts[1],
                 }
@@ -156,7 +160,7 @@ class Comparison:
             ],
             "notes": list(self.notes),
         }
-        return told
+        return fields
 
 
 def _difference_as_json(difference: Difference) -> dict[str, Any]:
@@ -243,7 +247,15 @@ def _side(catalogue: Catalogue, asked: CheckCase | Document | None) -> Side | No
 
 def _filled(prepared: Prepared, lookup: Lookup) -> str:
     """Fill an answer. A placeholder without a value stays as it is written, escaped like any value."""
-    return "".join(part.decode() if isinstance(part, bytes) else _visible(part, lookup) for part in prepared.parts)
+    metered = Metered(lookup)
+    room = LARGEST_ANSWER
+    filled: list[str] = []
+    for part in prepared.parts:
+        filled.append(part.decode() if isinstance(part, bytes) else _visible(part, metered))
+        room -= len(filled[-1])
+        if room < 0:
+            raise too_large()
+    return "".join(filled)
 
 
 def _visible(slot: Slot, lookup: Lookup) -> str:

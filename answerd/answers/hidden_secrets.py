@@ -15,7 +15,8 @@ from answerd.answers.resolve import Answer
 from answerd.answers.sources import Sources, Values
 from answerd.facts import Facts
 from answerd.formats.family import Slot
-from answerd.formats.template import Lookup, Placeholder
+from answerd.formats.meter import Lookup, Metered
+from answerd.formats.template import Placeholder
 
 SHORTEST_HIDDEN = 3
 """Characters of the shortest secret that is replaced in messages: a shorter secret is part of many words."""
@@ -52,9 +53,9 @@ def hiding(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources)
     return hide
 
 
-def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Values:
+def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Metered:
     of_row = catalogue.inventory.facts(facts) if catalogue.inventory is not None else facts
-    return Values(answer.selection, of_row, sources)
+    return Metered(Values(answer.selection, of_row, sources))
 
 
 def _slots(answer: Answer) -> tuple[Slot, ...]:

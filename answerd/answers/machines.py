@@ -29,18 +29,18 @@ class Machine(NamedTuple):
 def machine_named(catalogue: Catalogue, memory: Memory, name: str) -> Machine | None:
     """Return the machine with this name or identity. None where no record, row, document or ``members`` has it and it
     is no MAC address."""
-    one = identity(name)
-    row = _row_of(catalogue, one)
-    identities = {one: name} if row is None else {one: name, **row.identities()}
+    identity_ = identity(name)
+    row = _row_of(catalogue, identity_)
+    identities = {identity_: name} if row is None else {identity_: name, **row.identities()}
     records = tuple(memory.found_by(identities, name))
     if row is not None:
         return Machine(row.name or name, identities, records)
     if records:
         return Machine(records[0].record.name, identities, records)
-    for document in catalogue.machines.get(one, ()):
+    for document in catalogue.machines.get(identity_, ()):
         return Machine(document.key.identifier, identities, ())
-    for claim in catalogue.members.get(one, ()):
-        return Machine(claim.document.control.spelled(one), identities, ())
+    for claim in catalogue.members.get(identity_, ()):
+        return Machine(claim.document.control.spelled(identity_), identities, ())
     return Machine(name, identities, ()) if mac_digits(name) else None
 
 
@@ -71,22 +71,22 @@ def _named_by_group(catalogue: Catalogue, memory: Memory, wanted: str) -> Iterat
             continue
         if document.is_shared:
             if document.identity == wanted:
-                yield from (_name_of_member(catalogue, document, one) for one in document.control.members)
+                yield from (_name_of_member(catalogue, document, identity_) for identity_ in document.control.members)
         elif document.identity and _extends(catalogue, document, wanted):
             yield _own_name(catalogue, document.identity, document.key.identifier)
 
 
-def _name_of_member(catalogue: Catalogue, group: Document, one: str) -> str:
-    return _own_name(catalogue, one, group.control.spelled(one))
+def _name_of_member(catalogue: Catalogue, group: Document, identity_: str) -> str:
+    return _own_name(catalogue, identity_, group.control.spelled(identity_))
 
 
-def _own_name(catalogue: Catalogue, one: str, name: str) -> str:
-    row = _row_of(catalogue, one)
+def _own_name(catalogue: Catalogue, identity_: str, name: str) -> str:
+    row = _row_of(catalogue, identity_)
     return row.name if row is not None and row.name else name
 
 
-def _row_of(catalogue: Catalogue, one: str) -> Row | None:
-    row = catalogue.inventory.index.get(one) if catalogue.inventory is not None else None
+def _row_of(catalogue: Catalogue, identity_: str) -> Row | None:
+    row = catalogue.inventory.index.get(identity_) if catalogue.inventory is not None else None
     return row if isinstance(row, Row) else None
 
 
@@ -101,6 +101,6 @@ def _extends(catalogue: Catalogue, document: Document, wanted: str) -> bool:
     """Return whether a machine's document extends a group, directly or not."""
     try:
         group = catalogue.extended_by(document)
-        return group is not None and any(one.identity == wanted for one in catalogue.chain(group))
+        return group is not None and any(ancestor.identity == wanted for ancestor in catalogue.chain(group))
     except AnswerError:
         return False

@@ -99,17 +99,17 @@ def with_hints(error: AnswerError, facts: Facts) -> str:
 def missing_fact(label: str, facts: Facts) -> str | None:
     """Return the facts of a request whose labels are similar to a missing label."""
     labels = sorted(facts.labels)[:MOST_LABELS]
-    comparable = [one for one in labels if len(one) <= LONGEST_LABEL] if len(label) <= LONGEST_LABEL else []
+    comparable = [known for known in labels if len(known) <= LONGEST_LABEL] if len(label) <= LONGEST_LABEL else []
     near = difflib.get_close_matches(label, comparable, n=3, cutoff=0.7)
-    ends = [one for one in labels if one.endswith(f".{label}") or label.endswith(f".{one}")]
+    ends = [known for known in labels if known.endswith(f".{label}") or label.endswith(f".{known}")]
     found = list(dict.fromkeys([*near, *ends]))
     return f"it has {join_limited(found)}" if found else None
 
 
 def _machines(catalogue: Catalogue, question: Question) -> Iterator[str]:
-    for one in question.facts.identities:
+    for identity in question.facts.identities:
         elsewhere: dict[str, list[str]] = {}
-        for document in sorted(catalogue.machines.get(one, ()), key=_order):
+        for document in sorted(catalogue.machines.get(identity, ()), key=_order):
             key = document.key
             if document.is_named_like_an_alias:
                 continue
@@ -122,10 +122,10 @@ def _machines(catalogue: Catalogue, question: Question) -> Iterator[str]:
 
 
 def _members(catalogue: Catalogue, question: Question) -> Iterator[str]:
-    for one in question.facts.identities:
-        for claim in sorted(catalogue.members.get(one, ()), key=lambda claim: _order(claim.document)):
+    for identity in question.facts.identities:
+        for claim in sorted(catalogue.members.get(identity, ()), key=lambda claim: _order(claim.document)):
             key = claim.document.key
-            named = f"group {key.identifier} has {shortened(one)} as a member"
+            named = f"group {key.identifier} has {shortened(identity)} as a member"
             if key.format not in question.extensions:
                 yield f"{named} and exists as {key.format}, {_asked(question)}"
             else:

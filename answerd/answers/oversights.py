@@ -136,7 +136,7 @@ def _judge_keys(catalogue: Catalogue, document: Document, found: Oversights) -> 
 
 def _control_key_near(key: str) -> str | None:
     """Return the control key that differs from a key in a single letter."""
-    return next((one for one in CONTROL_KEYS if differs_by_one(key.lower(), one)), None)
+    return next((known for known in CONTROL_KEYS if differs_by_one(key.lower(), known)), None)
 
 
 def differs_by_one(written: str, known: str) -> bool:

@@ -69,7 +69,7 @@ def cycle_problem(cycle: Sequence[Document]) -> str:
     """Return why groups that extend one another in a cycle cannot be used. The list begins with the name that sorts
     first, and is cut where the sentence would be too long."""
     first = min(range(len(cycle)), key=lambda at: cycle[at].key)
-    turned = [printable(one.key.identifier) for one in (*cycle[first:], *cycle[:first])]
+    turned = [printable(document.key.identifier) for document in (*cycle[first:], *cycle[:first])]
     listed = length = 0
     while listed < len(turned) and (listed < _FEWEST_IN_CYCLE or length + len(turned[listed]) <= _LONGEST_CYCLE):
         length += len(turned[listed]) + len(" -> ")

@@ -183,9 +183,9 @@ class _Update:
         _file(self.of_documents, document, tuple(_of_document(self.catalogue, document)))
 
     def _look_at_name(self, document: Document) -> None:
-        kind, one, extension = name = _full_name(document)
+        kind, identity_, extension = name = _full_name(document)
         if kind is Kind.GROUP:
-            self.groups[one, extension] = None
+            self.groups[identity_, extension] = None
         self.names[name] = None
 
     def _file_of(self, extended: NameInKind) -> CopyOnWriteMap[Document, None]:
@@ -263,11 +263,11 @@ def _of_document(catalogue: Catalogue, document: Document) -> Iterator[str]:
 
 
 def _of_duplicates(catalogue: Catalogue, name: DocumentName) -> Iterator[str]:
-    kind, one, extension = name
+    kind, identity_, extension = name
     if kind is Kind.MACHINE:
-        namesakes = catalogue.machines.get(one, ())
+        namesakes = catalogue.machines.get(identity_, ())
     elif kind is Kind.GROUP:
-        namesakes = catalogue.groups.get((one, extension), ())
+        namesakes = catalogue.groups.get((identity_, extension), ())
     else:
         namesakes = catalogue.defaults.get(extension, ())
     if len(namesakes) > 1:
@@ -295,7 +295,7 @@ def _cycle_above(catalogue: Catalogue, start: NameInKind, passed: set[NameInKind
         return None
     names = list(trail)
     cycle = names[names.index(name) :]
-    return _Cycle(tuple(cycle), cycle_problem([trail[one] for one in cycle]))
+    return _Cycle(tuple(cycle), cycle_problem([trail[group] for group in cycle]))
 
 
 class _Heights:
@@ -324,9 +324,9 @@ class _Heights:
                 break
             trail[name] = None
             name = _extended(document)
-        for one in reversed(trail):
+        for below in reversed(trail):
             height = height + 1 if leads_on else 0
-            self._known[one] = height
+            self._known[below] = height
         return self._known.get(group, 0)
 
 

@@ -188,7 +188,7 @@ class Placing:
         self._by_steps: dict[tuple[str, ...], Origin] = {}
         by_line: dict[int, Origin] = {}
         for origin in found:
-            steps = tuple(step for one in origin.path for step in _steps(one))
+            steps = tuple(step for element in origin.path for step in _steps(element))
             for length in range(len(steps) + 1):
                 self._by_steps.setdefault(steps[:length], origin)
             if origin.answer_line is not None:
@@ -304,10 +304,12 @@ def _comments(found: Iterable[Origin]) -> dict[int, str]:
 def _comment(together: Sequence[Origin]) -> str:
     """Return the only place of a line's values; with their names where they came from several documents."""
     first = together[0].place
-    rows = {one.row for one in together}
-    if len(rows) == 1 and all(one.place and first and one.place.document is first.document for one in together):
+    rows = {element.row for element in together}
+    if len(rows) == 1 and all(
+        element.place and first and element.place.document is first.document for element in together
+    ):
         return together[0].where
-    return ", ".join(f"{shortened(one.path[-1])}: {one.where}" for one in together)
+    return ", ".join(f"{shortened(element.path[-1])}: {element.where}" for element in together)
 
 
 def _beside(text: str, comments: Mapping[int, str]) -> str:

@@ -55,14 +55,14 @@ class Reasoning:
     def lines(self) -> list[str]:
         """Return lines for a console: each heading once, its steps aligned below one another."""
         width = max((len(step.heading) for step in self.steps), default=0)
-        told: list[str] = []
+        lines: list[str] = []
         before = ""
         for step in self.steps:
             heading = step.heading if step.heading != before else ""
-            told.append(f"{heading:{width}}  {step.sentence}".rstrip())
-            told += [f"{'':{width}}    {detail}" for detail in step.details]
+            lines.append(f"{heading:{width}}  {step.sentence}".rstrip())
+            lines += [f"{'':{width}}    {detail}" for detail in step.details]
             before = step.heading
-        return told
+        return lines
 
 
 def reasoning(
@@ -131,7 +131,7 @@ def _with_row(catalogue: Catalogue, facts: Facts) -> tuple[Facts, list[Step]]:
         return facts, [Step("row", "no row of the inventory has one of these identities")]
     columns = ", ".join(map(shortened, known.row.values()))
     sentence = f"{inventory.place(known.row)} is the row of this machine: its values count for {columns}"
-    found = [one for one in known.row.identities() if one in facts.identities]
+    found = [identity_ for identity_ in known.row.identities() if identity_ in facts.identities]
     return known, [Step("row", sentence, (f"found by {join_limited(found)}",))]
 
 
@@ -142,8 +142,8 @@ def _request(facts: Facts) -> Iterator[Step]:
         yield Step("facts", f"{shortened(label)} = {', '.join(shortened(value) for value in values)}")
     if not facts.identities:
         yield Step("identities", "none: no machine document and no group's members can claim this request")
-    for one, sent in facts.identities.items():
-        yield Step("identities", one if one == sent else f"{one}, sent as {shortened(sent)}")
+    for identity_, sent in facts.identities.items():
+        yield Step("identities", identity_ if identity_ == sent else f"{identity_}, sent as {shortened(sent)}")
 
 
 def _formats(facts: Facts, acceptable: Sequence[str], *, by_name: bool) -> Step:
@@ -230,10 +230,14 @@ class _Considered:
             self._defaults()
 
     def _machines(self) -> Document | None:
-        documents = [one for name in self.facts.identities for one in self.catalogue.machines.get(name, ())]
+        documents = [document for name in self.facts.identities for document in self.catalogue.machines.get(name, ())]
         claims = [
-            _Claim(one, one.control.match, self._refusal(one, one.control.match, self.question.extensions))
-            for one in documents
+            _Claim(
+                document,
+                document.control.match,
+                self._refusal(document, document.control.match, self.question.extensions),
+            )
+            for document in documents
         ]
         if not claims:
             self._tell("machine", "no machine document has one of these identities")
@@ -242,23 +246,25 @@ class _Considered:
 
     def _groups(self, extensions: tuple[str, ...]) -> bool:
         """Return whether a group claims through ``members``; then groups that only select are not examined."""
-        named = [claim for one in self.facts.identities for claim in self.catalogue.members.get(one, ())]
-        by_members = self._judge("group by members", [self._group_claim(one, extensions) for one in named], extensions)
+        named = [claim for identity_ in self.facts.identities for claim in self.catalogue.members.get(identity_, ())]
+        by_members = self._judge(
+            "group by members", [self._group_claim(claim, extensions) for claim in named], extensions
+        )
         selecting = [
-            one
-            for one in self.catalogue.claims.values()
-            if one.match and not one.members and one.document.key.format in extensions
+            claim
+            for claim in self.catalogue.claims.values()
+            if claim.match and not claim.members and claim.document.key.format in extensions
         ]
         if by_members:
             if selecting:
                 self._tell("group by match", "not looked at: a claim through members beats any claim by match alone")
             return True
-        claims = [self._group_claim(one, extensions) for one in selecting]
-        gc_paused = [claim for claim in claims if claim.refused]
-        told = [claim for claim in claims if not claim.refused] + gc_paused[:MOST_MATCHES]
-        best = self._judge("group by match", told, extensions)
-        if len(gc_paused) > MOST_MATCHES:
-            self._tell("group by match", f"{len(gc_paused) - MOST_MATCHES} more do not hold")
+        claims = [self._group_claim(claim, extensions) for claim in selecting]
+        refused = [claim for claim in claims if claim.refused]
+        shown = [claim for claim in claims if not claim.refused] + refused[:MOST_MATCHES]
+        best = self._judge("group by match", shown, extensions)
+        if len(refused) > MOST_MATCHES:
+            self._tell("group by match", f"{len(refused) - MOST_MATCHES} more do not hold")
         if not (named or claims):
             self._tell("group", "no group names one of these identities, and none selects by match")
         elif not best:
@@ -275,7 +281,7 @@ class _Considered:
         if document.key.format not in extensions:
             return f"its format is not one of {', '.join(extensions)}"
         if not self.question.holds_for(document, match):
-            if self.question.only_naming and all(one.label != self.question.only_naming for one in match):
+            if self.question.only_naming and all(criterion.label != self.question.only_naming for criterion in match):
                 return f"its match does not name {self.question.only_naming!r}"
             return "its match does not hold"
         return None

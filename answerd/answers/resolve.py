@@ -16,7 +16,8 @@ from answerd.documents import Document
 from answerd.errors import AnswerTooLarge, EmptyAnswer, GateClosed, NotClaimed
 from answerd.facts import Facts
 from answerd.formats import FORMATS, Format
-from answerd.formats.family import LARGEST_ANSWER
+from answerd.formats.family import LONG
+from answerd.formats.meter import LARGEST_ANSWER
 from answerd.formats.once import Once
 from answerd.formats.yaml_writing import escape
 from answerd.inventory.rows import Row
@@ -112,7 +113,7 @@ def _answer(
     body = prepared.static
     if body is None:
         values = Values(selection, facts, sources, catalogue)
-        body = catalogue.elsewhere(lambda: prepared.fill(values)) if prepared.takes_long else prepared.fill(values)
+        body = catalogue.elsewhere(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
         if is_blank(body) and not may_be_blank:
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
     if len(body) > LARGEST_ANSWER:

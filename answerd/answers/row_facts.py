@@ -28,7 +28,7 @@ class RowFacts(Facts):
         self._said = facts
         self._cells = row.cells()
         self._places = row.layout.labels
-        self._of_row = identities_of_sound(row.layout, self._cells)
+        self._of_row: dict[str, str] | None = None  # what a machine document or a member is looked up by
         self._identities = None
         self._values = {}
         self._forms = {}
@@ -37,23 +37,20 @@ class RowFacts(Facts):
 
     def values(self, label: str) -> Sequence[str]:
         """Return the values of a case-folded label: the row's, where it has any, else the request's."""
-        if label == STATE:  # the row's identities find the machine's install too
-            return super().values(label)
         at = self._places.get(label)
         cell = self._cells[at] if at is not None else ""
-        if not cell:
-            return self._said.values(label)
-        return cell.split() or [cell] if label == "mac" else [cell]
+        if cell:
+            return cell.split() or [cell] if label == "mac" else [cell]
+        if label == STATE:  # the row's identities find the machine's install too
+            return super().values(label)
+        return self._said.values(label)
 
     def first(self, label: str) -> str | None:
         """Return the first of the `values`."""
-        if label == STATE:
-            return next(iter(self.values(label)), None)
         at = self._places.get(label)
-        cell = self._cells[at] if at is not None else ""
-        if not cell:
-            return self._said.first(label)
-        return (cell.split(maxsplit=1) or [cell])[0] if label == "mac" else cell
+        if at is not None and (cell := self._cells[at]):
+            return (cell.split(maxsplit=1) or [cell])[0] if label == "mac" else cell
+        return self._said.first(label) if label != STATE else next(iter(self.values(label)), None)
 
     def values_before_json(self, label: str) -> list[str]:
         """Return the values of a case-folded label that the request has outside of a JSON body."""
@@ -79,16 +76,25 @@ class RowFacts(Facts):
         """Each identity of the request and of its row, with the text that gave it; the request's come first."""
         if self._identities is None:
             said = self._said.identities
-            self._identities = {**said, **{one: text for one, text in self._of_row.items() if one not in said}}
+            self._identities = {
+                **said,
+                **{one: text for one, text in self._row_identities().items() if one not in said},
+            }
         return self._identities
 
     def identities_in(self, among: Callable[[Collection[str]], set[str]]) -> list[str]:
         """Return the `identities` that an index has; ``among`` returns those of its keys that are in a collection."""
         found = self._said.identities_in(among)
-        of_row = among(self._of_row.keys())
+        row_identities = self._row_identities()
+        of_row = among(row_identities.keys())
         if not of_row:
             return found
-        return [*found, *(one for one in self._of_row if one in of_row and one not in found)]
+        return [*found, *(one for one in row_identities if one in of_row and one not in found)]
+
+    def _row_identities(self) -> dict[str, str]:
+        if self._of_row is None:
+            self._of_row = identities_of_sound(self._row.layout, self._cells)
+        return self._of_row
 
     def _made_for_user_data(self) -> Facts:
         return RowFacts(self._said.asking_for_user_data(), self._row)

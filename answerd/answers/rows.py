@@ -81,13 +81,27 @@ class Inventory:
         found = facts.identities_but_of_peer_in(self.index.intersection)
         if not found:
             return None
+        index = self.index
+        row: Row | None = None
+        for one in found:  # a request mostly carries some identities of a single row
+            entry = index[one]
+            if row is None and isinstance(entry, Row):
+                row = entry
+            elif entry is not row:
+                row = self._only_row(found)
+                break
+        if row is not None and (self.faulty or self.doubled or self.shared):
+            fault = self.fault_of(row)
+            if fault:
+                raise BrokenDocument(fault)
+        return row
+
+    def _only_row(self, found: Iterable[str]) -> Row:
+        """Return the row of some identities. Raises `BrokenDocument` where they are those of several."""
         rows = dict.fromkeys(row for one in found for row in _rows(self.index[one]))
         if len(rows) > 1:
             raise BrokenDocument(f"two rows of the inventory claim this request: {self._places(list(rows))}")
         (row,) = rows
-        fault = self.fault_of(row)
-        if fault:
-            raise BrokenDocument(fault)
         return row
 
     def fault_of(self, row: Row) -> str | None:

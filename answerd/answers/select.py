@@ -147,12 +147,12 @@ def _best_group(
         best = _best(named, extensions)
         if best:
             return best, True
-    matching = (
+    matching = [
         claim
         for claim in catalogue.selectors.holding(question.facts)
         if claim.document.key.format in extensions and question.is_named_by(claim.match)
-    )
-    return _best(matching, extensions), False
+    ]
+    return (matching[0] if len(matching) == 1 else _best(matching, extensions)), False
 
 
 def _best(claims: Iterable[GroupClaim], extensions: tuple[str, ...]) -> GroupClaim | None:

@@ -34,7 +34,10 @@ a million, where the cutting takes 100 ms."""
 
 def holds(match: Iterable[Criterion], facts: Facts) -> bool:
     """Return whether every criterion holds for the request."""
-    return all(criterion.holds(facts.forms(criterion.label)) for criterion in match)
+    for criterion in match:  # noqa: SIM110 - the generator of all(...) takes half as long as most criteria
+        if not criterion.holds(facts.forms(criterion.label)):
+            return False
+    return True
 
 
 _WHOLE, _BEGINNING, _INSIDE = "whole", "beginning", "inside"

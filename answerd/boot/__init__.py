@@ -131,51 +131,51 @@ def _file(firmware: Firmware, service: Service) -> str:
 
 def _dnsmasq(service: Service) -> dict[str, str]:
     matches, boots, offers = [], [], []
-    for one in FIRMWARE:
-        matches += [f"dhcp-match=set:{one.name},option:client-arch,{code}" for code in one.codes]
-        boots.append(f"dhcp-boot=tag:{one.name},tag:!ipxe,{_file(one, service)}")
-        if one.http:  # firmware takes a URL only from a server that calls itself HTTPClient
-            boots.append(f"dhcp-option-force=tag:{one.name},tag:!ipxe,60,HTTPClient")
-        offers += [f'pxe-service=tag:!ipxe,{name},"iPXE",{one.file}' for name in one.pxe_names]
+    for firmware in FIRMWARE:
+        matches += [f"dhcp-match=set:{firmware.name},option:client-arch,{code}" for code in firmware.codes]
+        boots.append(f"dhcp-boot=tag:{firmware.name},tag:!ipxe,{_file(firmware, service)}")
+        if firmware.http:  # firmware takes a URL only from a server that calls itself HTTPClient
+            boots.append(f"dhcp-option-force=tag:{firmware.name},tag:!ipxe,60,HTTPClient")
+        offers += [f'pxe-service=tag:!ipxe,{name},"iPXE",{firmware.file}' for name in firmware.pxe_names]
     return {"matches": "\n".join(matches), "boots": "\n".join(boots), "offers": "\n".join(offers)}
 
 
 def _isc_dhcp(service: Service) -> dict[str, str]:
     branches = []
-    for one in FIRMWARE:
-        test = " or ".join(f"option client-arch = 00:{code:02x}" for code in one.codes)
-        vendor = '    option vendor-class-identifier "HTTPClient";\n' if one.http else ""
-        branches.append(f'}} elsif {test} {{\n{vendor}    filename "{_file(one, service)}";')
+    for firmware in FIRMWARE:
+        test = " or ".join(f"option client-arch = 00:{code:02x}" for code in firmware.codes)
+        vendor = '    option vendor-class-identifier "HTTPClient";\n' if firmware.http else ""
+        branches.append(f'}} elsif {test} {{\n{vendor}    filename "{_file(firmware, service)}";')
     return {"branches": "\n".join(branches) + "\n}"}
 
 
 def _kea(service: Service) -> dict[str, str]:
     classes = []
-    for one in FIRMWARE:
-        test = " or ".join(f"option[93].hex == 0x{code:04x}" for code in one.codes)
+    for firmware in FIRMWARE:
+        test = " or ".join(f"option[93].hex == 0x{code:04x}" for code in firmware.codes)
         vendor = ""
-        if one.http:
+        if firmware.http:
             vendor = ', "option-data": [{"name": "vendor-class-identifier", "data": "HTTPClient", "always-send": true}]'
         classes.append(
-            f'      {{"name": "{one.name}", "test": "not member(\'ipxe\') and ({test})",\n'
-            f'       "boot-file-name": "{_file(one, service)}"{vendor}}}'
+            f'      {{"name": "{firmware.name}", "test": "not member(\'ipxe\') and ({test})",\n'
+            f'       "boot-file-name": "{_file(firmware, service)}"{vendor}}}'
         )
     return {"classes": ",\n".join(classes)}
 
 
 def _mikrotik(service: Service) -> dict[str, str]:
     options, sets, matchers = [], [], []
-    for one in FIRMWARE:
-        options.append(f"add name=answerd-{one.name} code=67 value=\"s'{_file(one, service)}'\"")
-        names = f"answerd-{one.name}"
-        if one.http:
+    for firmware in FIRMWARE:
+        options.append(f"add name=answerd-{firmware.name} code=67 value=\"s'{_file(firmware, service)}'\"")
+        names = f"answerd-{firmware.name}"
+        if firmware.http:
             names += ",answerd-http-client"
-        sets.append(f'add name=answerd-{one.name} options="{names}"')
-        vendor = "HTTPClient" if one.http else "PXEClient"
+        sets.append(f'add name=answerd-{firmware.name} options="{names}"')
+        vendor = "HTTPClient" if firmware.http else "PXEClient"
         matchers += [
-            f"add name=answerd-{one.name}-{code} server=dhcp1 address-pool=pool1 code=60 matching-type=substring "
-            f'value="{vendor}:Arch:{code:05}" option-set=answerd-{one.name}'
-            for code in one.codes
+            f"add name=answerd-{firmware.name}-{code} server=dhcp1 address-pool=pool1 code=60 matching-type=substring "
+            f'value="{vendor}:Arch:{code:05}" option-set=answerd-{firmware.name}'
+            for code in firmware.codes
         ]
     escaped = service.script.replace("$", r"\$")
     return {
@@ -193,7 +193,9 @@ def _pfsense(service: Service) -> dict[str, str]:
         "arm64": "ARM 64 bit File Name",
         "efi64-http": "UEFI HTTPBoot URL",
     }
-    rows = [f"#   {fields[one.name]:24} {_file(one, service)}" for one in FIRMWARE if one.name in fields]
+    rows = [
+        f"#   {fields[firmware.name]:24} {_file(firmware, service)}" for firmware in FIRMWARE if firmware.name in fields
+    ]
     return {"fields": "\n".join(rows)}
 
 

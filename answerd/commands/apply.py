@@ -218,7 +218,7 @@ def _summary(told: dict[str, Any]) -> Iterator[str]:
             yield plain(f"{sort:7}  {name} ({key['format']})")
     answers = told["answers"]
     yield coloured(f"{len(answers['differences'])} of {answers['compared']} answers would change", "bold")
-    diffs = {one["name"]: one["diff"] for one in answers["differences"]}
+    diffs = {difference["name"]: difference["diff"] for difference in answers["differences"]}
     for change in answers["changes"]:
         names = change["names"]
         more = f" and {len(names) - 1} more with the same change" if len(names) > 1 else ""

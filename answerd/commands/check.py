@@ -66,8 +66,8 @@ def run(arguments: Arguments) -> int:
     hit = frozenset[str]().union(*(report.machines.get(problem, frozenset()) for problem in problems))
     if arguments["--json"]:
         machines = {problem: len(report.machines.get(problem, ())) for problem in problems}
-        told = {"problems": problems, "notes": notes, "answers": report.rendered}
-        print_json({**told, "machines": machines, "machines_hit": len(hit)})
+        result = {"problems": problems, "notes": notes, "answers": report.rendered}
+        print_json({**result, "machines": machines, "machines_hit": len(hit)})
     else:
         _print(problems, notes, report, len(hit))
     return 1 if problems else 0

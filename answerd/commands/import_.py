@@ -56,9 +56,9 @@ def run(arguments: Arguments) -> int:
         raise CommandError(f"{source} is the database of the settings itself", WRONG_USAGE)
     store = open_database(config)
     shown = store.described if config.store == "postgres" else config.db_path
-    told, prune = progress("documents") or no_progress, bool(arguments["--prune"])
+    report_progress, prune = progress("documents") or no_progress, bool(arguments["--prune"])
     copied = import_file if is_file else import_directory
-    summary = copied(source, store, told, prune=prune)
+    summary = copied(source, store, report_progress, prune=prune)
     if summary.installs:
         print(
             f"warning: {printable(source)} has {counted(summary.installs, 'state')} of installs, which import does not "

@@ -33,10 +33,10 @@ def run(arguments: Arguments) -> int:
     if not found:
         raise CommandError(f"no record, row, document or member is called {arguments['ID']}, and it is no MAC address")
     told = []
-    for one in found:
-        events = installs.store.history(one.record.name)
+    for remembered in found:
+        events = installs.store.history(remembered.record.name)
         told.append(
-            {**as_json(one, installs.now, installs.rules), "events": [event_as_json(event) for event in events]}
+            {**as_json(remembered, installs.now, installs.rules), "events": [event_as_json(event) for event in events]}
         )
     if arguments["--json"]:
         print_json(told[0] if len(told) == 1 else told)
@@ -52,7 +52,7 @@ def _print(told: dict[str, Any]) -> None:
     print(f"{shown(told['machine'])} is {told['state']}{silent}{since}")
     print(f"  starts:      {told['starts']}")
     print(f"  group:       {shown(told['group'] or '-')}")
-    print(f"  identities:  {', '.join(shown(one) for one in told['identities']) or '-'}")
+    print(f"  identities:  {', '.join(shown(identity) for identity in told['identities']) or '-'}")
     if told["message"]:
         print(f"  message:     {plain(told['message'])}")
     events: Sequence[dict[str, Any]] = told["events"]

@@ -45,11 +45,11 @@ def run(arguments: Arguments) -> int:
         _print_unknown(installs.store.unknown(), as_text=not arguments["--json"])
         return 0
     found = selected(installs, arguments["--group"], state)
-    told = [as_json(one, installs.now, installs.rules) for one in found]
+    told = [as_json(remembered, installs.now, installs.rules) for remembered in found]
     if arguments["--json"]:
         print_json({"installs": told})
     else:
-        _print_table([_HEADER, *map(_line, told)], [None, *(one.record.state for one in found)])
+        _print_table([_HEADER, *map(_line, told)], [None, *(remembered.record.state for remembered in found)])
         print(_summary(told))
     return 0
 
@@ -57,10 +57,14 @@ def run(arguments: Arguments) -> int:
 def selected(installs: Installs, group: str | None, state: State | None) -> list[Remembered]:
     """Return the records that the options ask for, sorted by name."""
     if group is not None:
-        found = {one.record.name: one for name in installs.of_group(group) for one in installs.remembered(name)}
+        found = {
+            remembered.record.name: remembered
+            for name in installs.of_group(group)
+            for remembered in installs.remembered(name)
+        }
     else:
-        found = {one.record.name: one for one in installs.memory.by_name.values()}
-    return [one for _, one in sorted(found.items()) if state is None or one.record.state is state]
+        found = {remembered.record.name: remembered for remembered in installs.memory.by_name.values()}
+    return [remembered for _, remembered in sorted(found.items()) if state is None or remembered.record.state is state]
 
 
 def _line(told: dict[str, Any]) -> tuple[str, ...]:
@@ -84,20 +88,26 @@ def _print_table(rows: Sequence[Sequence[str]], states: Sequence[State | None]) 
 
 
 def _summary(told: Sequence[dict[str, Any]]) -> str:
-    counts = [(state, sum(one["state"] == state for one in told)) for state in State]
+    counts = [(state, sum(install["state"] == state for install in told)) for state in State]
     states = ", ".join(f"{count} {state}" for state, count in counts if count)
     return f"{counted(len(told), 'machine')}{f': {states}' if states else ''}"
 
 
 def _print_unknown(machines: Sequence[UnknownMachine], *, as_text: bool) -> None:
-    told = [unknown_as_json(one) for one in machines]
+    told = [unknown_as_json(machine) for machine in machines]
     if not as_text:
         print_json({"unknown": told})
         return
     header = ("MACHINE", "LAST", "FIRST", "ASKED", "PATH")
     rows = [
-        (shown(one["machine"]), one["last"], one["first"], str(one["asked"]), plain(_path(one["facts"])))
-        for one in told
+        (
+            shown(machine["machine"]),
+            machine["last"],
+            machine["first"],
+            str(machine["asked"]),
+            plain(_path(machine["facts"])),
+        )
+        for machine in told
     ]
     _print_table([header, *rows], [None] * (len(rows) + 1))
     print(f"{counted(len(rows), 'machine')} that nothing claims")

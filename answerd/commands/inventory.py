@@ -78,8 +78,8 @@ def _list(arguments: Arguments) -> int:
     rows = [row for row in inventory.rows() if _meets(row, wanted)]
     listed = [(inventory.place(row), row, _claimed_by(catalogue, row)) for row in rows]
     if arguments["--json"]:
-        told = [{"place": place, "row": row.by_column(), "claimed_by": claims} for place, row, claims in listed]
-        print_json({"rows": told})
+        listing = [{"place": place, "row": row.by_column(), "claimed_by": claims} for place, row, claims in listed]
+        print_json({"rows": listing})
     else:
         _print_table(listed)
     for problem in inventory.problems():
@@ -91,14 +91,14 @@ def _filters(written: Sequence[str], inventory: Inventory) -> dict[str, list[Pat
     """Return the patterns of each column. Raises `CommandError`."""
     columns = {label for table in inventory.by_layout.values() for label in table.layout.labels}
     wanted: dict[str, list[Pattern]] = {}
-    for one in written:
-        column, equals, pattern = one.partition("=")
+    for text in written:
+        column, equals, pattern = text.partition("=")
         try:
             matching = Pattern(pattern)
         except ValueError:
             matching = None
         if not equals or not column or matching is None:
-            raise CommandError(f"{one!r} is no filter: write COLUMN=PATTERN, role=db", WRONG_USAGE)
+            raise CommandError(f"{text!r} is no filter: write COLUMN=PATTERN, role=db", WRONG_USAGE)
         label = column.casefold()
         if label not in columns and columns:
             near = did_you_mean(label, columns)
@@ -198,8 +198,8 @@ def _new_rows(
             continue
         cells = in_columns(table, machine.cells)
         identities, fault = judged(table.layout, cells)
-        known = next((one for one in identities if inventory.rows_of(one)), None)
-        earlier = next((seen[one] for one in identities if one in seen), None)
+        known = next((identity_ for identity_ in identities if inventory.rows_of(identity_)), None)
+        earlier = next((seen[identity_] for identity_ in identities if identity_ in seen), None)
         if not identities:
             yield file, machine, "it has no MAC address, serial number or UUID that a column could hold"
         elif fault:

@@ -129,9 +129,9 @@ def entries_of(installs: Installs, name: str, order: Order, origin: str) -> list
     machine = installs.named(name)
     if machine is None:
         return []
-    names = [one.record.name for one in machine.records] or [machine.name]
+    names = [remembered.record.name for remembered in machine.records] or [machine.name]
     event = Ordered(order, installs.now)
-    return [Entry(one, event, machine.identities, origin=origin) for one in names]
+    return [Entry(record_name, event, machine.identities, origin=origin) for record_name in names]
 
 
 def _selected(installs: Installs, arguments: Arguments, state: State | None) -> tuple[list[str], list[str]]:
@@ -143,7 +143,9 @@ def _selected(installs: Installs, arguments: Arguments, state: State | None) -> 
     if arguments["--group"] is not None:
         names = installs.of_group(arguments["--group"])
     else:
-        names = sorted(one.record.name for one in installs.memory.by_name.values())
+        names = sorted(remembered.record.name for remembered in installs.memory.by_name.values())
     if state is None:
         return names, []
-    return [name for name in names if any(one.record.state is state for one in installs.remembered(name))], []
+    return [
+        name for name in names if any(remembered.record.state is state for remembered in installs.remembered(name))
+    ], []

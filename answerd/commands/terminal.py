@@ -25,10 +25,10 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def print_json(told: Any) -> None:
+def print_json(value: Any) -> None:
     """Print a value as JSON: readable where the output is UTF-8, else with escapes, which any encoding can hold."""
     is_utf8 = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "").replace("_", "") == "utf8"
-    print(json.dumps(told, indent=2, ensure_ascii=not is_utf8))
+    print(json.dumps(value, indent=2, ensure_ascii=not is_utf8))
 
 
 PAGER = ("less", "-R", "-F", "-X")

@@ -75,8 +75,8 @@ def _wait(installs: Installs, arguments: Arguments, until: float | None) -> int:
     show = progress("machines")
     while True:
         found = _awaited(installs, arguments)
-        bad = [one for one in found if one.record.state in _BAD]
-        done = sum(one.record.state is State.INSTALLED for one in found)
+        bad = [remembered for remembered in found if remembered.record.state in _BAD]
+        done = sum(remembered.record.state is State.INSTALLED for remembered in found)
         if bad:
             _say(bad)
             return FAILED_MACHINE
@@ -84,7 +84,7 @@ def _wait(installs: Installs, arguments: Arguments, until: float | None) -> int:
         if found and done == len(found):
             return INSTALLED
         if until is not None and time.monotonic() >= until:
-            missing = [one for one in found if one.record.state is not State.INSTALLED]
+            missing = [remembered for remembered in found if remembered.record.state is not State.INSTALLED]
             _say(missing)
             return TIME_OVER
         left = LOOK_SECONDS if until is None else max(0.0, min(LOOK_SECONDS, until - time.monotonic()))
@@ -101,7 +101,7 @@ def _awaited(installs: Installs, arguments: Arguments) -> list[Remembered]:
         names += installs.of_group(arguments["--group"])
     elif not names:
         return list(installs.memory.by_name.values())
-    found = {one.record.name: one for name in names for one in installs.remembered(name)}
+    found = {remembered.record.name: remembered for name in names for remembered in installs.remembered(name)}
     return list(found.values())
 
 

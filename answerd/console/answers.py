@@ -120,7 +120,7 @@ class Answering:
         placing = Placing(answer, found)
         hide = hiding(self._catalogue, answer, facts, self._sources)
         findings, warnings = (
-            tuple(hide(placing.placed(one.message, one.path, one.line)) for one in judged)
+            tuple(hide(placing.placed(finding.message, finding.path, finding.line)) for finding in judged)
             for judged in (verdict.findings, verdict.warnings)
         )
         return findings, warnings

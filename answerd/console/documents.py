@@ -142,8 +142,8 @@ class DocumentPages:
     def _adopting(self, asked: Asked, stored: Stored) -> Reply:
         """Return the editor of an inventory with a row for a machine that nothing claims, not yet stored."""
         installs, name = self._backend.installs, asked.get("adopt")
-        told = installs.unknown(name) if installs is not None else None
-        cells = cells_of(told["facts"]) if told is not None else {}
+        visitor = installs.unknown(name) if installs is not None else None
+        cells = cells_of(visitor["facts"]) if visitor is not None else {}
         text = with_machine(file_of(stored.key.identifier), stored.text, cells)
         message = f"A row for {name} is at the end, and not saved yet. Fill in the rest, preview, then save."
         return self._editor(asked, stored.key, text, stored.etag, message=message, is_new=not stored.etag)

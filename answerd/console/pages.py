@@ -148,20 +148,20 @@ class Pages(DocumentPages):
     def adopt(self, asked: Asked) -> Reply:
         """Return what a machine said that nothing claims, and the ways to make it known."""
         installs, name = self._backend.installs, asked.get("id")
-        told = installs.unknown(name) if installs is not None else None
-        if told is None:
+        visitor = installs.unknown(name) if installs is not None else None
+        if visitor is None:
             return _failed(asked, 404, "No machine of that name has asked without being claimed.")
         catalogue = self._backend.catalogue()
         inventories = [raw.key.identifier for raw in inventories_of(catalogue)] or [DEFAULT_NAME]
-        path = "".join(cells_of(told["facts"]).get("path", "")).strip("/").partition("/")[0].lower()
+        path = "".join(cells_of(visitor["facts"]).get("path", "")).strip("/").partition("/")[0].lower()
         return _html(
             asked,
             "adopt",
             name=name,
-            told=told,
-            facts=[(label, ", ".join(values)) for label, values in told["facts"].items()],
-            inventories=[(one, file_of(one)) for one in inventories],
-            row=with_machine("", "", cells_of(told["facts"])),
+            visitor=visitor,
+            facts=[(label, ", ".join(values)) for label, values in visitor["facts"].items()],
+            inventories=[(inventory, file_of(inventory)) for inventory in inventories],
+            row=with_machine("", "", cells_of(visitor["facts"])),
             format=path if path in FORMATS else "toml",
             writable=self._backend.editing is not None,
         )
@@ -252,13 +252,13 @@ class _RowShown:
 
 def _documents_of(catalogue: Catalogue, name: str, row: _RowShown | None) -> Iterator[tuple[str, str, str, str]]:
     """Kind, identifier, format and name of the documents that claim a machine by its name or its row."""
-    one = identity(name)
-    told = {document.key: "" for document in catalogue.machines.get(one, ())}
-    for claim in catalogue.members.get(one, ()):
-        told.setdefault(claim.document.key, ", as a member")
+    identity_ = identity(name)
+    how_found = {document.key: "" for document in catalogue.machines.get(identity_, ())}
+    for claim in catalogue.members.get(identity_, ()):
+        how_found.setdefault(claim.document.key, ", as a member")
     for key in row.documents if row is not None else ():
-        told.setdefault(key, ", by its row")
-    for key, how in told.items():
+        how_found.setdefault(key, ", by its row")
+    for key, how in how_found.items():
         yield key.kind.value, key.identifier, key.format, f"{key}{how}"
 
 

@@ -196,9 +196,9 @@ def _member_texts(written: Written) -> dict[str, str]:
     """Return the members, as `_members` has read them, whose spelling differs from their identity."""
     texts: dict[str, str] = {}
     for member in written.value if isinstance(written.value, list) else ():
-        one = identity(member)
-        if one != member:
-            texts.setdefault(one, member)
+        identity_ = identity(member)
+        if identity_ != member:
+            texts.setdefault(identity_, member)
     return texts
 
 

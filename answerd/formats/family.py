@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NewType, Protocol, TypeVar
 
-from answerd.errors import AnswerTooLarge
-from answerd.formats.filters import GROWING
+from answerd.formats.filters import COST, GROWING
+from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
 from answerd.formats.once import Once
-from answerd.formats.template import LONGEST_REMEMBERED, Lookup, Placeholder, Template, TemplateReader
+from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
 from answerd.memo import remembered
 
 Tree = NewType("Tree", object)
@@ -25,9 +25,6 @@ Parsed = TypeVar("Parsed")
 T = TypeVar("T")
 """A family's own tree."""
 
-
-LARGEST_ANSWER = 8_388_608
-"""Bytes. A real answer has some thousands; the answer of a client that reads slowly is kept in memory."""
 
 DEEPEST = 100
 """Levels of nesting that are read. The deepest key of a real answer is at level 8; recursion fails near 900."""
@@ -135,6 +132,9 @@ class Slot:
 
     def fill(self, lookup: Lookup) -> str:
         """Return the text for a request. Raises `answerd.errors.CannotFill`."""
+        parts = self.template.parts
+        if len(parts) == 1 and not isinstance(only := parts[0], str):  # as `Template.fill`, without its call
+            return self.write(only.value(lookup))
         return self.write(self.template.fill(lookup))
 
 
@@ -183,12 +183,13 @@ class Prepared:
     The bytes are a range of a block that several answers may share (`pack`): there may be a million answers.
     """
 
-    __slots__ = ("_begin", "_block", "_lengths", "once", "slots", "takes_long")
+    __slots__ = ("_begin", "_block", "_lengths", "effort", "once", "slots")
 
     def __init__(self, fragments: list[str | Slot], once: Once | None = None) -> None:
         """``once`` is the value in the highest layer that has the control key; None where none has it.
 
-        ``takes_long`` then says whether filling it takes some milliseconds.
+        ``effort`` then is 0, `COUNTED` where the work of its filters has to be counted, or `LONG` where filling it may
+        take some milliseconds as well.
         """
         self.once = once
         constant: list[bytes] = []
@@ -203,8 +204,7 @@ class Prepared:
         self._block = b"".join(constant)
         self._begin = 0
         lengths = tuple(map(len, constant))
-        self.slots, self._lengths = _shared_layout(tuple(slots), lengths)
-        self.takes_long = len(slots) > MANY_SLOTS or sum(map(_grows, slots)) > MANY_GROWING_SLOTS
+        self.slots, self._lengths, self.effort = _shared_layout(tuple(slots), lengths)
 
     @property
     def static(self) -> bytes | None:
@@ -228,6 +228,8 @@ class Prepared:
         slots = self.slots
         if not slots:
             return self._constant
+        if self.effort:
+            lookup = Metered(lookup)
         lengths, block, at = self._lengths, self._block, self._begin
         filled: list[bytes] = []
         room = LARGEST_ANSWER
@@ -235,7 +237,7 @@ class Prepared:
             value = slot.fill(lookup).encode()
             room -= len(value)
             if room < 0:  # checked early: a value may be long, and repeated
-                raise AnswerTooLarge(f"the filled answer has more than {LARGEST_ANSWER} bytes")
+                raise too_large()
             filled += (block[at : at + length], value)
             at += length
         filled.append(block[at : at + lengths[-1]])
@@ -265,21 +267,49 @@ class Prepared:
             at += sum(one._lengths)
 
 
+COUNTED = 1
+"""The effort of an answer whose filters may process much, so that their work is counted while it is filled."""
+
+LONG = 2
+"""The effort of an answer that may take some milliseconds to fill."""
+
 MANY_SLOTS = 2_000
 """Slots of an answer that take some milliseconds to fill."""
 
 MANY_GROWING_SLOTS = 16
 """Slots with filters that grow their values, with the same effect: 32 filters of 64 KB take up to a millisecond."""
 
+MANY_FILTERS = 2_000
+"""Filters of all slots, with the same effect."""
+
+MANY_FILTERS_OF_ALL_VALUES = 32
+"""Filters that are applied to all values of a label, with the same effect: a label has up to a thousand."""
+
+FEW_FILTERS = 64
+"""Filters of single values that need no counting: the longest value has 64 KB."""
+
 _PACKED = 65_536
 """Bytes of an answer up to which it is put into a block with others; a larger answer is a block by itself."""
 
 
-def _grows(slot: Slot) -> bool:
-    """Return whether a filter in this slot may make a short value long."""
-    return any(
-        name in GROWING for part in slot.template.parts if isinstance(part, Placeholder) for name, _ in part.filters
-    )
+def _effort(slots: tuple[Slot, ...]) -> int:
+    """Return the effort of filling slots: 0, `COUNTED` or `LONG`."""
+    growing = single = of_all = 0
+    for slot in slots:
+        for part in slot.template.parts:
+            if isinstance(part, str) or not part.filters:
+                continue
+            cost = sum([COST.get(name, 1) for name, _ in part.filters])
+            growing += any(name in GROWING for name, _ in part.filters)
+            if part.gathers:
+                of_all += cost
+            else:
+                single += cost
+    if len(slots) > MANY_SLOTS or growing > MANY_GROWING_SLOTS:
+        return LONG
+    if of_all > MANY_FILTERS_OF_ALL_VALUES or single > MANY_FILTERS:
+        return LONG
+    return COUNTED if of_all or single > FEW_FILTERS else 0
 
 
 def _weight(slots: tuple[Slot, ...]) -> int:
@@ -289,9 +319,9 @@ def _weight(slots: tuple[Slot, ...]) -> int:
 
 
 @remembered(4_096, _weight, _LONGEST_SHARED)
-def _shared_layout(slots: tuple[Slot, ...], lengths: tuple[int, ...]) -> tuple[tuple[Slot, ...], tuple[int, ...]]:
-    """Return the same pair of objects for all answers with the same layout."""
-    return slots, lengths
+def _shared_layout(slots: tuple[Slot, ...], lengths: tuple[int, ...]) -> tuple[tuple[Slot, ...], tuple[int, ...], int]:
+    """Return the same pair of objects for all answers with the same layout, and the effort of filling it."""
+    return slots, lengths, _effort(slots)
 
 
 class Family(Protocol[Parsed, T]):

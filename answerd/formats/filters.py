@@ -22,6 +22,12 @@ value each time."""
 GROWING = frozenset({"replace", "join"})
 """The filters that can make a value longer."""
 
+MOST_REPLACED = 8_388_608
+"""The most characters that ``replace`` makes of all values of a label together, as many as an answer has."""
+
+COST = dict.fromkeys(("host", "prefix", "netmask", "network", "broadcast"), 16)
+"""How many times as long as the others a filter takes for each value. Filters that are not here count once."""
+
 MOST_PIECES = 1_000
 """The most values that ``split`` makes, as many as a label has."""
 
@@ -160,6 +166,8 @@ def several(name: str, texts: tuple[str, ...], values: Sequence[str]) -> Sequenc
         if len(pieces) > MOST_PIECES:
             raise ValueError(f"has more than {MOST_PIECES} pieces")
         return pieces
+    if name == "replace" and sum(map(len, values)) * max(1, len(texts[1])) > MOST_REPLACED:
+        return _all_replaced(values, *texts)
     return [made for value in values if (made := one(name, texts, value)) is not None]
 
 
@@ -173,6 +181,17 @@ def _replaced(value: str, old: str, new: str) -> str:
     if len(new) > len(old) and len(value) + value.count(old) * (len(new) - len(old)) > LONGEST_FILTERED:
         raise ValueError(f"would have more than {LONGEST_FILTERED} characters")
     return value.replace(old, new)
+
+
+def _all_replaced(values: Sequence[str], old: str, new: str) -> list[str]:
+    made: list[str] = []
+    room = MOST_REPLACED
+    for value in values:
+        made.append(_replaced(value, old, new))
+        room -= len(made[-1])
+        if room < 0:
+            raise ValueError(f"would have more than {MOST_REPLACED} characters in all")
+    return made
 
 
 def _joined(separator: str, values: Sequence[str]) -> str:

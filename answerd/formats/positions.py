@@ -179,9 +179,9 @@ class _Line(int):
 
     @classmethod
     def of(cls, line: int, layer: int) -> _Line:
-        one = cls(line)
-        one.layer = layer
-        return one
+        marked = cls(line)
+        marked.layer = layer
+        return marked
 
 
 class _Yaml(_Structured):
@@ -245,9 +245,9 @@ class _Word(str):
 
     @classmethod
     def of(cls, value: str, layer: int, line: int) -> _Word:
-        one = cls(value)
-        one.layer, one.line = layer, line
-        return one
+        word = cls(value)
+        word.layer, word.line = layer, line
+        return word
 
 
 class _Xml(_Structured):
@@ -284,7 +284,7 @@ def _element_leaves(element: Element, path: Path) -> Iterator[Leaf]:
         yield _word_leaf((*path, f"@{label}"), value, str(value))
     children = element.elements()
     texts = [item.value for item in element.content if isinstance(item, Text)]
-    said = [one for one in texts if str(one).strip(WHITE)]
+    said = [part for part in texts if str(part).strip(WHITE)]
     if said or (texts and not children):
         yield _word_leaf(path, (said or texts)[0], "".join(map(str, texts)))
     elif not (children or element.attributes):

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from answerd.errors import MOST_PROBLEMS, CannotFill
 from answerd.formats import filters
 from answerd.formats.filters import FILTERS, Filter, one
+from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
 from answerd.identity import brief
 from answerd.memo import remembered
 
@@ -50,16 +50,6 @@ SECRETS = "secret."
 _SECRET_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
-class Lookup(Protocol):
-    """The values of labels (case-folded, except for the name of a secret) while an answer is filled."""
-
-    def first(self, label: str) -> str | None:
-        """Return the first value of a label, None where there is none. Raises `CannotFill`."""
-
-    def values(self, label: str) -> Sequence[str]:
-        """Return all values of a label."""
-
-
 @dataclass(frozen=True, slots=True)
 class Placeholder:
     """A label and the filters that its value goes through.
@@ -87,8 +77,11 @@ class Placeholder:
         if value is not None and not value.isprintable():
             self._refuse_unusable(value)
         if self.filters:
+            meter = lookup if isinstance(lookup, Metered) else None
             for name, texts in self.filters:
                 try:
+                    if meter is not None and value is not None:
+                        meter.spend(name, len(value), 1)
                     value = one(name, texts, value) if texts or value is None else FILTERS[name](value)
                 except ValueError as error:
                     raise self._refused_by(name, error) from None
@@ -100,15 +93,26 @@ class Placeholder:
 
     def values(self, lookup: Lookup) -> Sequence[str]:
         """Return all values for a request, at least one. Raises `CannotFill` as `value` does."""
-        values = lookup.values(self.label)
-        for value in values:
-            if not value.isprintable():
-                self._refuse_unusable(value)
-        for name, texts in self.filters:
-            try:
+        if not isinstance(lookup, Metered):
+            return self._values(lookup.values(self.label), None)
+        made = lookup.made.get(id(self))
+        if made is None:
+            made = lookup.made[id(self)] = self._values(lookup.values(self.label), lookup)
+        return made
+
+    def _values(self, values: Sequence[str], meter: Metered | None) -> Sequence[str]:
+        name = self.filters[0][0] if self.filters else ""
+        try:
+            _count(meter, "", values)
+            for value in values:
+                if not value.isprintable():
+                    self._refuse_unusable(value)
+            for name, texts in self.filters:
+                _count(meter, name, values)
                 values = filters.several(name, texts, values)
-            except ValueError as error:
-                raise self._refused_by(name, error) from None
+            _count(meter, "", values)
+        except ValueError as error:
+            raise self._refused_by(name, error) from None
         for value in values:
             if not value.isprintable():
                 self._refuse_unusable(value)
@@ -148,6 +152,12 @@ class Placeholder:
         return brief(self.written or self.label)
 
 
+def _count(meter: Metered | None, name: str, values: Sequence[str]) -> None:
+    """Count what is done with all values of a label. Raises ValueError when it is too much."""
+    if meter is not None:
+        meter.spend(name, sum(map(len, values)), len(values))
+
+
 def _spelled(name: str, texts: tuple[str, ...]) -> str:
     quoted = [f"'{text}'" if '"' in text else f'"{text}"' for text in texts]
     return f"{name}({', '.join(quoted)})" if texts else name
@@ -160,11 +170,20 @@ class Template:
     parts: tuple[str | Placeholder, ...]
 
     def fill(self, lookup: Lookup) -> str:
-        """Return the text for a request. Raises `CannotFill`."""
+        """Return the text for a request. Raises `CannotFill`, and `AnswerTooLarge` before it makes more than an answer
+        may have: a single text may have any number of placeholders."""
         parts = self.parts
         if len(parts) == 1 and not isinstance(parts[0], str):
             return parts[0].value(lookup)
-        return "".join([part if isinstance(part, str) else part.value(lookup) for part in parts])
+        room = LARGEST_ANSWER
+        filled: list[str] = []
+        for part in parts:
+            text = part if isinstance(part, str) else part.value(lookup)
+            filled.append(text)
+            room -= len(text)
+            if room < 0:
+                raise too_large()
+        return "".join(filled)
 
     @property
     def typed(self) -> Placeholder | None:

@@ -66,7 +66,7 @@ class _Reading:
             if label not in _ATTRIBUTES:
                 self.fault_in_name("attribute", label, _ATTRIBUTES, meta)
             elif label in self.values:
-                self.fault(label, "stands twice", meta)
+                self.fault(label, "occurs twice", meta)
             else:
                 meaning = value if label == "extends" else _TRUTH.get(value.strip(), value.strip())
                 self.values[label] = Written(meaning, f"line {meta.line}")

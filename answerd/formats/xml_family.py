@@ -75,7 +75,7 @@ def unset(tree: XmlDocument, paths: Collection[Path]) -> XmlDocument:
 def not_arrays(tree: XmlDocument, paths: Collection[Path]) -> Collection[Path]:
     """Return the ``paths`` that name no element, or an element that is no list."""
     found = named(tree.root, paths)
-    return [path for path in paths if not (found[path] and all(is_list(one.attributes) for one in found[path]))]
+    return [path for path in paths if not (found[path] and all(is_list(element.attributes) for element in found[path]))]
 
 
 def merge(lower: XmlDocument, upper: XmlDocument, append: Collection[Path] = ()) -> XmlDocument:
@@ -84,7 +84,7 @@ def merge(lower: XmlDocument, upper: XmlDocument, append: Collection[Path] = ())
     if lower.root.name != upper.root.name:
         above, below = brief(upper.root.name), brief(lower.root.name)
         raise MergeError(f"the root elements differ: <{above}> cannot be laid over <{below}>")
-    appended = {id(one) for found in named(upper.root, append).values() for one in found} if append else ()
+    appended = {id(element) for found in named(upper.root, append).values() for element in found} if append else ()
     return XmlDocument({**lower.around, **upper.around}, merged(lower.root, upper.root, appended=appended))
 
 

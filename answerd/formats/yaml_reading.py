@@ -181,7 +181,7 @@ class _Composer:
         name = event.anchor
         anchored = self.anchors.get(name)
         if anchored is None:
-            what = "stands inside the node that it names" if name in self.anchors else "names no anchor above it"
+            what = "is inside the node that it names" if name in self.anchors else "names no anchor above it"
             raise _refusal(f"this alias {what}", event)
         self.size += anchored.size
         self.aliased += anchored.size
@@ -226,7 +226,7 @@ def _pairs(keys: list[Node], values: list[Node]) -> dict[Identity, tuple[Node, N
         name = identity(key)
         before = pairs.get(name)
         if before is not None:
-            raise ParseError(f"this key stands in this map already, on line {before[0].line}", key.line, key.column)
+            raise ParseError(f"this map has this key already, on line {before[0].line}", key.line, key.column)
         pairs[name] = (key, value)
     return pairs
 

@@ -1,4 +1,4 @@
-"""Tokens of reports: what stands in a report's URL, and speaks for one machine and one attempt.
+"""Tokens of reports: what a report's URL contains, and speaks for one machine and one attempt.
 
 Rules: docs/install-once.md#the-report-url. A token holds the record's name and the attempt, so it is good also when the
 service died before it wrote the record down, and 128 bits that only the owner of the key can work out.

@@ -187,9 +187,9 @@ def separator_of(text: str, pause: Callable[[], None] = no_pause) -> str:
             break
         line, at = found[1], found.end()
         if not line.startswith(COMMENT) and line.strip(SEPARATORS + " \t"):
-            for one in _QUOTED_OR_SEPARATOR.finditer(line):
-                if one[0] in SEPARATORS:
-                    return one[0]
+            for match in _QUOTED_OR_SEPARATOR.finditer(line):
+                if match[0] in SEPARATORS:
+                    return match[0]
                 number += 1
                 if number % _BETWEEN_PAUSES == 0:
                     pause()

@@ -72,7 +72,7 @@ def _sections(answer: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _take(name: str, answer: Mapping[str, Any], made: Migration) -> None:
     origin = f'the answer "{name}"'
-    members, match = _claims(origin, [str(one) for one in answer.get("must_contain", []) if one], made)
+    members, match = _claims(origin, [str(text) for text in answer.get("must_contain", []) if text], made)
     for refused in answer.get("must_not_contain", []):
         made.leave(
             origin, f'"must not contain {refused}" has no counterpart; give the machines that it kept out their own'
@@ -98,12 +98,12 @@ def _claims(origin: str, strings: list[str], made: Migration) -> tuple[list[str]
     """Return members and selector for the strings of an answer; the others are noted."""
     members: list[str] = []
     match: dict[str, list[str]] = {}
-    for one in strings:
-        pair = _PAIR.match(one.strip())
-        if mac_digits(one.strip()) or (pair is None and identifier_fault(Kind.MACHINE, one.strip()) is None):
-            members.append(one.strip())
+    for text in strings:
+        pair = _PAIR.match(text.strip())
+        if mac_digits(text.strip()) or (pair is None and identifier_fault(Kind.MACHINE, text.strip()) is None):
+            members.append(text.strip())
         elif pair and pair["value"]:
             match.setdefault(pair["label"], []).append(pair["value"])
         else:
-            made.leave(origin, f'"must contain {one}" is neither an identifier nor a key with a value')
+            made.leave(origin, f'"must contain {text}" is neither an identifier nor a key with a value')
     return members, match

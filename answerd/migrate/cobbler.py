@@ -58,7 +58,7 @@ def read(path: Path) -> Migration:
         raise MigrationError(f"{path} holds no collections of cobbler with profiles or systems")
     made = Migration()
     collections = _Collections(path, distros, profiles)
-    extensions = {name: _profile(name, one, collections, made) for name, one in profiles.items()}
+    extensions = {name: _profile(name, item, collections, made) for name, item in profiles.items()}
     for name, system in systems.items():
         _system(name, system, extensions, made)
     made.do(
@@ -76,7 +76,7 @@ def _collection(root: Path, kind: str) -> dict[str, dict[str, Any]]:
             value = json.loads(file.read_bytes())
         except ValueError as error:
             raise MigrationError(f"{file} is no JSON: {error}") from None
-        found[str(value["name"])] = {key: one for key, one in value.items() if one not in (INHERIT, "", None)}
+        found[str(value["name"])] = {key: item for key, item in value.items() if item not in (INHERIT, "", None)}
     return found
 
 
@@ -92,8 +92,8 @@ def _profile(name: str, stored: Mapping[str, Any], known: _Collections, made: Mi
     origin = f"profile {name}"
     lineage = list(_lineage(stored, known.profiles))
     whole: dict[str, Any] = {}
-    for one in reversed(lineage):
-        whole |= one
+    for ancestor in reversed(lineage):
+        whole |= ancestor
     distro = known.distros.get(str(whole.get("distro")))
     if distro is None:
         made.leave(origin, "its distro is not there", json.dumps(stored, indent=2))
@@ -109,8 +109,8 @@ def _profile(name: str, stored: Mapping[str, Any], known: _Collections, made: Mi
         text = _template(found, origin, _variables([*lineage, distro]), made)
         if text is not None:
             texts["yaml" if recognised(text) == "yaml" else extension] = text
-    for one, text in texts.items():
-        made.add(f"groups/{group_name(name)}.{one}", text, origin)
+    for suffix, text in texts.items():
+        made.add(f"groups/{group_name(name)}.{suffix}", text, origin)
     return list(texts)
 
 
@@ -132,9 +132,9 @@ def _options(stored: Mapping[str, Any], *names: str) -> dict[str, str]:
     for name in names:
         value = stored.get(name)
         if isinstance(value, dict):
-            found |= {str(key): _text(one) for key, one in value.items()}
+            found |= {str(key): _text(item) for key, item in value.items()}
         elif isinstance(value, str):
-            found |= {key: one for key, _, one in (part.partition("=") for part in value.split())}
+            found |= {key: item for key, _, item in (part.partition("=") for part in value.split())}
     return found
 
 
@@ -146,15 +146,15 @@ def _text(value: Any) -> str:
 
 def _variables(lineage: list[Mapping[str, Any]]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for one in reversed(lineage):
-        found |= _options(one, "autoinstall_meta", "autoinstall_meta", "ks_meta")
+    for ancestor in reversed(lineage):
+        found |= _options(ancestor, "autoinstall_meta", "autoinstall_meta", "ks_meta")
     return found
 
 
 def _script(name: str, distro: Mapping[str, Any], levels: list[Mapping[str, Any]], arguments: str) -> str:
     options: dict[str, str] = {}
-    for one in levels:
-        options |= _options(one, "kernel_options", "kopts")
+    for level in levels:
+        options |= _options(level, "kernel_options", "kopts")
     words = [f"{key}={value}" if value else key for key, value in options.items()]
     kernel, initrd = (str(distro.get(key, "")).lstrip("/") for key in ("kernel", "initrd"))
     return "\n".join(
@@ -180,7 +180,7 @@ def _script(name: str, distro: Mapping[str, Any], levels: list[Mapping[str, Any]
 def _find(name: str, origin: str, path: Path, made: Migration) -> str | None:
     """Return the text of a template; None, noted, where the file is not there."""
     places = [path / folder / Path(name).name for folder in TEMPLATE_FOLDERS]
-    file = next((one for one in places if one.is_file()), None)
+    file = next((place for place in places if place.is_file()), None)
     if file is None:
         made.leave(f"{origin}: template {name}", f"the file is in none of {', '.join(TEMPLATE_FOLDERS)}")
         return None
@@ -210,9 +210,9 @@ def _template(text: str, origin: str, variables: Mapping[str, str], made: Migrat
 
 def _system(name: str, stored: Mapping[str, Any], extensions: Mapping[str, list[str]], made: Migration) -> None:
     origin = f"system {name}"
-    cards = {key: one for key, one in (stored.get("interfaces") or {}).items() if one.get("interface_type") != "bmc"}
+    cards = {key: item for key, item in (stored.get("interfaces") or {}).items() if item.get("interface_type") != "bmc"}
     addresses = [
-        str(one["mac_address"]) for one in cards.values() if one.get("mac_address") not in (None, "", "random")
+        str(card["mac_address"]) for card in cards.values() if card.get("mac_address") not in (None, "", "random")
     ]
     identifier = name if identifier_fault(Kind.MACHINE, name) is None else group_name(name)
     row = {"id": identifier, "mac": " ".join(addresses)}

@@ -102,7 +102,7 @@ def _script(name: str, boot: Mapping[str, Any]) -> str:
 
     lines = ["#!ipxe", f"# From the profile {name} of matchbox."]
     made = [f"kernel {url(str(boot.get('kernel', '')))} {' '.join(map(str, boot.get('args', [])))}".rstrip()]
-    made += [f"initrd {url(str(one))}" for one in boot.get("initrd", [])]
+    made += [f"initrd {url(str(path))}" for path in boot.get("initrd", [])]
     if any("${assets}" in line for line in made):
         lines.append(f"set assets {ASSETS}")
     return "\n".join([*lines, *made, "boot"]) + "\n"

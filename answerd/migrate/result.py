@@ -111,7 +111,7 @@ def report(migration: Migration, source: str) -> str:
         "",
     ]
     if migration.to_do:
-        lines += ["## To do", "", *(f"- {one}" for one in migration.to_do), ""]
+        lines += ["## To do", "", *(f"- {step}" for step in migration.to_do), ""]
     lines += ["## Not carried over", ""]
     lines += [f"- **{what}**: {why}" for what, why in migration.not_carried] or ["Nothing."]
     if migration.aside:

@@ -11,7 +11,7 @@ from typing import Any
 
 from answerd.formats import FORMATS, Format
 
-TEXT_FORMATS = frozenset(name for name, one in FORMATS.items() if one.family.name == "text")
+TEXT_FORMATS = frozenset(name for name, directive in FORMATS.items() if directive.family.name == "text")
 
 
 def literal(text: str, extension: str) -> str | None:
@@ -40,7 +40,7 @@ def _without_comments(text: str) -> str:
 
 def with_directives(text: str, directives: list[str]) -> str:
     """Return a text document with control keys, after its ``#!`` line where it has one."""
-    lines = "".join(f"# answer: {one}\n" for one in directives)
+    lines = "".join(f"# answer: {directive}\n" for directive in directives)
     if text.startswith("#!"):
         first, _, rest = text.partition("\n")
         return f"{first}\n{lines}{rest}"

@@ -9,10 +9,8 @@ every other process reads what was written before it answers the next request.
 
 from __future__ import annotations
 
-import mmap
-import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import gevent
@@ -23,7 +21,6 @@ from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
 from answerd.answers.gates import Asking, collected_identities, url_of_host
-from answerd.config import Config
 from answerd.errors import StatesUnknown
 from answerd.facts import LARGE, Facts
 from answerd.identity import identity
@@ -31,10 +28,10 @@ from answerd.installs.memory import Applied, Memory, Remembered, apply
 from answerd.server import gc_tuning
 from answerd.server.live_set import in_pool, in_thread
 from answerd.server.request_log import RequestLog
+from answerd.server.shared_installs import MOST_AT_ONCE, SharedInstalls
 from answerd.store import StoreError
 from answerd.store.install_batch import Entry, Sighting
-from answerd.store.installs import Changes, InstallStore
-from answerd.store.opening import install_rules
+from answerd.store.installs import Changes
 
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # the other one tells greenlets apart
 
@@ -47,9 +44,6 @@ LINGER_SECONDS = 0.05
 RETRY_SECONDS = 1.0
 """How long events wait after a write has failed."""
 
-MOST_AT_ONCE = 2_000
-"""Events of one batch: a transaction of about 50 ms."""
-
 MOST_WAITING = 20_000
 """Events that may wait for a disk; above that the oldest that no report waits for are dropped."""
 
@@ -58,59 +52,6 @@ MOST_SIGHTINGS = 1_000
 
 FACTS_AGAIN_SECONDS = 60.0
 """How long an unknown machine's facts count as written."""
-
-
-class Commits:
-    """A number for each process of the service, in memory that they share: the last revision that it committed.
-
-    Made once, before forking. Each process writes its own number only, so that none can overwrite another's.
-    """
-
-    def __init__(self, processes: int) -> None:
-        self._cells = memoryview(mmap.mmap(-1, 8 * max(1, processes)))
-        self._numbers = self._cells.cast("q")
-        self._own = 0
-
-    def attach(self, process: int) -> None:
-        """Write the number of this process from now on."""
-        self._own = process
-
-    @property
-    def own(self) -> int:
-        """The number of this process."""
-        return self._numbers[self._own]
-
-    def announce(self, revision: int) -> None:
-        """Publish that a revision is committed."""
-        self._numbers[self._own] = revision
-
-    def all(self) -> bytearray:
-        """Return all numbers, to be compared."""
-        return bytearray(self._cells)
-
-    def copy_own(self, numbers: bytearray) -> None:
-        """Copy the number of this process into what `all` returned."""
-        at = 8 * self._own
-        numbers[at : at + 8] = self._cells[at : at + 8]
-
-
-class SharedInstalls:
-    """What all processes of the service have in common of installs; made once, before forking."""
-
-    def __init__(self, store: InstallStore, config: Config) -> None:
-        self.store = store
-        self.rules = install_rules(config)
-        # A number for each worker, the process of the admin API, the interim worker, and the replicator.
-        self.commits = Commits(config.workers + 3)
-        self.url = config.url
-        self.own_url = config.own_url
-        self.scheme = "http" if config.tls_cert is None else "https"
-        # A clock that no other program sets: time never goes back, and never jumps while the service runs.
-        self._clock_offset = max(time.time(), store.newest) - _running()
-
-    def now(self) -> float:
-        """Return the time, in seconds since 1970."""
-        return self._clock_offset + _running()
 
 
 class _Waiting(NamedTuple):
@@ -131,6 +72,7 @@ class LiveInstalls:
         self.shared = shared
         self.on_change: list[Callable[[Remembered], None]] = []
         self._commits = shared.commits
+        self._notes = shared.notes
         self._log = log
         self._memory = Memory()
         self._revision = -1
@@ -149,6 +91,13 @@ class LiveInstalls:
         self._fault: str | None = None
         self._write_fault: str | None = None
         self._dropped = 0
+
+    def attach(self, process: int) -> None:
+        """Take the place of this process among those of the service, and what the process before it has left."""
+        self._commits.attach(process)
+        for entry in self._notes.attach(process):
+            self._queue.append(_Waiting(entry))
+            self._wake.set()
 
     @property
     def key(self) -> bytes:
@@ -180,6 +129,7 @@ class LiveInstalls:
         for name in asking.names:
             identities = {} if was_refused else visitor.identities
             entry = Entry(name, asking.asked, identities, visitor.group, asking.document, asking.peer, b"", was_refused)
+            self._notes.note(entry)
             self._remember(entry)
             self._enqueue(_Waiting(entry))
         self._wake.set()
@@ -327,7 +277,12 @@ class LiveInstalls:
         if not batch and not sightings:
             return True
         self._in_flight = batch
-        entries = [waiting.entry for waiting in batch]
+        is_whole = not self._queue
+        if is_whole:
+            self._notes.taken()
+        # Sorted by time: what was given before a report counts before it. Reports come after what is as old.
+        told = sorted([*enumerate(waiting.entry for waiting in batch), *self._copies(batch)], key=_time_of)
+        entries = [entry for _, entry in told]
         try:
             written = in_pool(self._pool, self.store.write, entries, self.rules, list(sightings.values()))
         except StoreError as error:
@@ -339,15 +294,26 @@ class LiveInstalls:
             self._note_write_fault(str(error))
             return False
         self._in_flight = []
+        if is_whole:
+            self._notes.written()
         self._note_write_fault(None)
         self._commits.announce(written.changes.revision)
         if written.changes.revision == self._revision + 1:  # else another process has written too: the next look reads
             self._take(written.changes)
             self._commits.copy_own(self._seen)
-        for waiting, applied in zip(batch, written.applied, strict=True):
-            if waiting.done is not None:
-                waiting.done.set(applied)
+        for (number, _), applied in zip(told, written.applied, strict=True):
+            done = batch[number].done if number != _COPY else None
+            if done is not None:
+                done.set(applied)
         return True
+
+    def _copies(self, batch: Sequence[_Waiting]) -> Iterator[tuple[int, Entry]]:
+        """Yield what other processes gave, and have not written, before something of this batch that is waited for:
+        whether it was given before decides what a report means."""
+        latest = {identity(one.entry.name): one.entry.event.at for one in batch if one.done is not None}
+        for entry in self._notes.of_others(latest.keys()) if latest else ():
+            if entry.event.at <= latest[identity(entry.name)]:
+                yield _COPY, entry._replace(is_copy=True)
 
     def _note_write_fault(self, fault: str | None) -> None:
         if self._dropped:
@@ -362,6 +328,13 @@ class LiveInstalls:
             self._log.service(f"warning: the states of installs cannot be written: {fault}")
 
 
+_COPY = -1
+
+
+def _time_of(told: tuple[int, Entry]) -> float:
+    return told[1].event.at
+
+
 def _told(facts: Facts) -> str:
     """Return the facts of a machine as JSON; empty for a large body."""
     if len(facts.request.body) > LARGE:
@@ -371,8 +344,3 @@ def _told(facts: Facts) -> str:
         return orjson.dumps(labels).decode()
     except (TypeError, ValueError):
         return "{}"
-
-
-def _running() -> float:
-    """Return a monotonic time that is the same in all processes of this machine."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)

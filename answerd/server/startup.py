@@ -22,7 +22,6 @@ from answerd.server.answer_set import Preparation
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
 from answerd.server.console_parts import ConsoleFactory
 from answerd.server.counters import Counters
-from answerd.server.installs import SharedInstalls
 from answerd.server.live_set import WriteCounter
 from answerd.server.long_work import LongWork
 from answerd.server.metrics import make_counters
@@ -31,6 +30,7 @@ from answerd.server.processes import Heartbeats, log_reopened
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens, NamedToken, TokensError, read_tokens
+from answerd.server.shared_installs import SharedInstalls
 from answerd.server.sockets import bind, local_addresses
 from answerd.store import ReplicatingStore, Store, StoreError
 from answerd.store.loader import Loader

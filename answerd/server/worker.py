@@ -86,8 +86,8 @@ class Worker:
         service.counters.attach(slot)
         if service.feed is not None:
             service.feed.attach(slot)
-        if service.installs is not None:
-            service.installs.commits.attach(config.workers + 1 if self.is_interim else worker)
+        if self.installs is not None:
+            self.installs.attach(config.workers + 1 if self.is_interim else worker)
         self.listeners.append(
             Listener(
                 service.sockets[worker],
@@ -115,8 +115,8 @@ class Worker:
         process of the service only."""
         if not self.listeners:
             self.service.counters.attach(self.service.config.workers + 1)
-            if self.service.installs is not None:
-                self.service.installs.commits.attach(self.service.config.workers)
+            if self.installs is not None:
+                self.installs.attach(self.service.config.workers)
         administration = Administration(self.service, self.answers, self.installs)
         self.guard = administration.guard
         self.listeners += administration.listeners()

@@ -118,10 +118,10 @@ def restore_shared(
     With ``force`` in place of the documents that are there. Return how many documents and machines there are in the
     backup. Raises `StoreError`: also where the database is not empty and ``force`` is not given.
     """
-    from answerd.store.shared_installs import SharedInstalls  # noqa: PLC0415 - needs psycopg
+    from answerd.store.database_installs import DatabaseInstalls  # noqa: PLC0415 - needs psycopg
     from answerd.store.state_transfer import restore_states  # noqa: PLC0415
 
-    shared = SharedInstalls(store.server, rules)
+    shared = DatabaseInstalls(store.server, rules)
     if not force and (store.keys() or not shared.is_empty()):
         raise StoreError(f"the database {store.described} is not empty: --force replaces its documents")
     with tempfile.TemporaryDirectory(prefix="answerd-restore-") as scratch:

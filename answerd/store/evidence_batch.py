@@ -103,7 +103,7 @@ class EvidenceBatch(Batch):
         group = entry.group or (before.group if before else None)
         after = Remembered(record_of(known, self._rules), identities, group)
         self.applied.append(Applied(after, outcome))
-        self._note(name, _stored(stored, after, known), told_of(entry, outcome.counts))
+        self._note(name, _stored(stored, after, known), None if entry.is_copy else told_of(entry, outcome.counts))
 
 
 def known_in(stored: StoredInstall) -> Known:

@@ -34,6 +34,7 @@ class Entry(NamedTuple):
 
     ``detail`` says for people what was given or reported, ``origin`` from where, ``body`` is what came with a report.
     ``was_refused``: the document was not given, because it would have begun a start that is one too many.
+    ``is_copy``: another process writes this event too, and notes it in the history.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Entry(NamedTuple):
     origin: str = ""
     body: bytes = b""
     was_refused: bool = False
+    is_copy: bool = False
 
     @property
     def happened(self) -> Happened:
@@ -121,7 +123,8 @@ class Batch:
         self._history = [one for one in self._history if one[0] != name]
 
     def _keep(self, name: str, stored: StoredInstall | None, entry: Entry, after: Remembered, *, counts: bool) -> None:
-        self._note(name, StoredInstall(after, *stored[1:]) if stored else StoredInstall(after), told_of(entry, counts))
+        told = None if entry.is_copy else told_of(entry, counts)
+        self._note(name, StoredInstall(after, *stored[1:]) if stored else StoredInstall(after), told)
 
     def _note(self, name: str, stored: StoredInstall, told: Told | None) -> None:
         """Keep a record as it is now, with a line of its history."""

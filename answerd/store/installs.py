@@ -117,6 +117,11 @@ class InstallStore:
         """The key of tokens. Raises `StoreError` where it is not known."""
         return self._key or b""
 
+    @property
+    def mark(self) -> bytes:
+        """What tells these states from others: of what is noted beside the file only what has it counts."""
+        return self.key
+
     def _first_key(self, database: peewee.SqliteDatabase) -> bytes | None:
         return _made_key(database)
 

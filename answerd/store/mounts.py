@@ -44,12 +44,16 @@ class Mounts:
 
     def is_local(self, directory: str) -> bool:
         """Return whether every change directly in ``directory`` passes through this kernel, as far as is known."""
+        return self.type_of(directory) in LOCAL_FILE_SYSTEMS
+
+    def type_of(self, directory: str) -> str:
+        """Return the type of the file system of ``directory``; empty where that is not known."""
         target = os.path.realpath(directory)
         holding = [mount for mount in self.table if target == mount.point or _is_below(target, mount.point)]
         # Of two mounts on one point the later one covers the earlier.
         longest = max((len(mount.point) for mount in holding), default=0)
         covering = [mount for mount in holding if len(mount.point) == longest]
-        return bool(covering) and covering[-1].type in LOCAL_FILE_SYSTEMS
+        return covering[-1].type if covering else ""
 
     def below(self, directory: str) -> frozenset[str]:
         """Return the mount points below ``directory``, as names relative to it."""

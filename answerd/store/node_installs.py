@@ -21,13 +21,13 @@ from answerd.identity import identity
 from answerd.installs.shown import HistoryEvent, UnknownMachine
 from answerd.installs.states import Ordered, Rules
 from answerd.store import StoreError
+from answerd.store.database_installs import DatabaseInstalls, Ordering, Position
 from answerd.store.evidence_batch import EvidenceBatch, Slot
 from answerd.store.install_batch import Entry, Sighting, Told, write_sightings
 from answerd.store.install_tables import SettingRow, setting
 from answerd.store.installs import Changes, InstallStore, Written, next_revision
 from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.outbox import Outbox, Waiting, add
-from answerd.store.shared_installs import Ordering, Position, SharedInstalls
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_messages import message_of, message_of_sighting
 from answerd.store.tables import execute
@@ -52,7 +52,7 @@ class NodeInstallStore(InstallStore):
     """The states as this node knows them. Made before forking; ``wake_up`` can be read from when the outbox has
     something new."""
 
-    def __init__(self, path: Path, shared: SharedInstalls) -> None:
+    def __init__(self, path: Path, shared: DatabaseInstalls) -> None:
         """Open the file; make it and its tables where missing. Raises `StoreError`."""
         file = SqliteFile(path)
         with file.faults("opened"):
@@ -77,6 +77,11 @@ class NodeInstallStore(InstallStore):
             if self._key is None:
                 raise StoreError(self._never_read)
         return self._key
+
+    @property
+    def mark(self) -> bytes:
+        """What tells the states of this node from others: the name of its outbox, which is there from the start."""
+        return str(self.outbox.source).encode()
 
     @property
     def _never_read(self) -> str:
@@ -123,16 +128,18 @@ class NodeInstallStore(InstallStore):
         Raises `StoreError`; then nothing is written. Orders need the database (`answerd.store.StoreAway`).
         """
         orders = [entry for entry in entries if isinstance(entry.event, Ordered)]
-        if not orders:
-            return self._write_here(entries, rules, sightings)
-        ordered = self._order(orders, rules)
-        if len(orders) == len(entries):
-            return ordered
         rest = [entry for entry in entries if not isinstance(entry.event, Ordered)]
-        here = self._write_here(rest, rules, sightings)
+        if not orders:
+            return self._write_here(rest, rules, sightings)
+        if not rest and not sightings:
+            return self._order(orders, rules)
+        # Copies count before the orders, and another process writes them: twice is as good as once.
+        here = self._write_here(rest, rules, sightings) if all(one.is_copy for one in rest) else None
+        ordered = self._order(orders, rules)
+        here = here or self._write_here(rest, rules, sightings)
         first, second = iter(ordered.applied), iter(here.applied)
         applied = [next(first if isinstance(entry.event, Ordered) else second) for entry in entries]
-        return Written(applied, here.changes)
+        return Written(applied, ordered.changes)
 
     def _write_here(self, entries: Sequence[Entry], rules: Rules, sightings: Sequence[Sighting]) -> Written:
         with self.writing() as (database, revision):

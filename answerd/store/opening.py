@@ -104,9 +104,9 @@ def open_existing_states(config: Config) -> States | None:
         open_store(config)  # which brings the schema up to date
         return InstallStore(SqliteFile(config.db_path))
     if config.store == "postgres":
-        from answerd.store.shared_installs import SharedInstalls  # noqa: PLC0415
+        from answerd.store.database_installs import DatabaseInstalls  # noqa: PLC0415
 
-        return SharedInstalls(_existing_postgres(config).server, install_rules(config))
+        return DatabaseInstalls(_existing_postgres(config).server, install_rules(config))
     if config.state_path is None:
         return None
     if not Path(config.state_path).exists():

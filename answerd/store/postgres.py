@@ -30,6 +30,7 @@ from answerd.store import (
     Version,
     Written,
 )
+from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.database_store import DatabaseStore, unknown_formats
 from answerd.store.migrations import migrate_postgres, require_postgres
 from answerd.store.node_installs import NodeInstallStore, states_path
@@ -38,7 +39,6 @@ from answerd.store.postgres_connection import LOOK_SECONDS, WRITE_SECONDS, Postg
 from answerd.store.postgres_transaction import PostgresTransaction
 from answerd.store.replica import ROWS_AT_ONCE, Replica
 from answerd.store.replicator import Replicator
-from answerd.store.shared_installs import SharedInstalls
 from answerd.store.sqlite_changes import ChangeReader, difference_from
 from answerd.store.state_replicator import StateReplicator
 from answerd.store.tables import DocumentRow, Row, rows
@@ -205,7 +205,7 @@ class ReplicatedStore(PostgresStore):
         super().__init__(url)
         self.replica = Replica(replica_path)
         self._rules = rules or Rules()
-        self.states = NodeInstallStore(states_path(replica_path), SharedInstalls(self.server, self._rules))
+        self.states = NodeInstallStore(states_path(replica_path), DatabaseInstalls(self.server, self._rules))
         self._feed = ChangeReader(self.replica.file)
 
     def warnings(self) -> list[str]:

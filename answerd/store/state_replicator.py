@@ -13,10 +13,10 @@ import peewee
 from answerd.identity import identity
 from answerd.installs.states import Rules
 from answerd.store import StoreError
+from answerd.store.database_installs import Position, is_in_history, parts_since, position, receive, shared_key
 from answerd.store.evidence_batch import Slot
 from answerd.store.node_installs import NodeInstallStore, drained
 from answerd.store.outbox import Message, deliver, last_received
-from answerd.store.shared_installs import Position, is_in_history, parts_since, position, receive, shared_key
 
 NAMES_AT_ONCE = 500
 

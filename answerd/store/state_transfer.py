@@ -11,6 +11,7 @@ from typing import Any
 
 import peewee
 
+from answerd.store.database_installs import DatabaseInstalls, slot_of
 from answerd.store.evidence_batch import Slot
 from answerd.store.install_batch import Sighting, Told
 from answerd.store.install_tables import (
@@ -23,7 +24,6 @@ from answerd.store.install_tables import (
     installs,
     setting,
 )
-from answerd.store.shared_installs import SharedInstalls, slot_of
 from answerd.store.sqlite_file import SqliteFile
 
 RECORDS_AT_ONCE = 20
@@ -58,7 +58,7 @@ def copy_states_to(copy: peewee.SqliteDatabase, database: peewee.Database) -> No
         SettingRow.insert(row).on_conflict_replace().bind(copy).execute()
 
 
-def restore_states(backup: Path, shared: SharedInstalls) -> int:
+def restore_states(backup: Path, shared: DatabaseInstalls) -> int:
     """Merge the states in a backup into the database, with their history. Return how many machines have one.
 
     A machine of which the database knows more keeps that. Raises `answerd.store.StoreError`.

@@ -375,6 +375,31 @@ REQUESTS: dict[str, Callable[[int], Case]] = {
     ),
 }
 
+ALL_VALUES = json.dumps({"mac": MACHINE, "a": [f"v{at:05}" for at in range(1_000)]}).encode()
+ADDRESSES = json.dumps({"mac": MACHINE, "a": [f"10.{at // 250}.{at % 250}.1/24" for at in range(1_000)]}).encode()
+LONG_VALUE = json.dumps({"mac": MACHINE, "a": "v" * 1_024}).encode()
+
+
+def filled(extension: str, text: str, body: bytes = ALL_VALUES) -> Case:
+    """A machine's document, and a request with a thousand values for its placeholders."""
+    return Case((Written(Kind.MACHINE, MACHINE, extension, text),), Request(body=body))
+
+
+FILLED: dict[str, Callable[[int], Case]] = {
+    "filled: one join again and again": lambda n: filled("ks", again("{{a|join(',')|slug}}\n", n)),
+    "filled: many filters of all values": lambda n: filled(
+        "ks", counted("{{a" + "|lower" * 29 + "|join('#')|slug}}\n", n)
+    ),
+    "filled: addresses": lambda n: filled("ks", counted("{{a|host|default('#')|join(',')|slug}}\n", n), ADDRESSES),
+    "filled: lists": lambda n: filled("toml", counted("k#='{{ a | default(\"#\") | list }}'\n", n)),
+    "filled: values that grow": lambda n: filled(
+        "json", json.dumps({f"k{at}": "{{ a | replace('v', '" + "x" * 500 + "') | list }}" for at in range(n // 550)})
+    ),
+    "filled: one value in a long text": lambda n: filled("yaml", again(" {{ a }}\n", n, "a: >-\n"), LONG_VALUE),
+    "filled: filters of a long value": lambda n: filled("ks", again("{{a" + "|lower" * 32 + "}}\n", n), LONG_VALUE),
+}
+"""Documents of placeholders, over many or long values."""
+
 PAYLOAD = "bG9uZyBwYXlsb2FkIG9mIGFuIGluc3RhbGxlciBpbiBiYXNlIDY0"
 
 FILES: dict[str, Callable[[int], Case]] = {
@@ -389,5 +414,5 @@ FILES: dict[str, Callable[[int], Case]] = {
 }
 """What makes a file as large as a file may be: few values, one of them long."""
 
-CASES = TEXT | TOML | YAML | JSON | XML | SETS | REQUESTS | FILES
+CASES = TEXT | TOML | YAML | JSON | XML | FILLED | SETS | REQUESTS | FILES
 """Every case by its name."""

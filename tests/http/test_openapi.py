@@ -17,9 +17,10 @@ from answerd.server.admin.description import description
 from answerd.server.admin.requests import DEFAULT_FORMAT
 from answerd.server.admin.routes import DOCUMENT_LIMIT
 from answerd.server.admin_app import make_admin_app
-from answerd.server.installs import LiveInstalls, SharedInstalls
+from answerd.server.installs import LiveInstalls
 from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens
+from answerd.server.shared_installs import SharedInstalls
 from answerd.store.installs import InstallStore
 from answerd.store.sqlite_file import SqliteFile
 from tests.support.admin import Admin

@@ -18,6 +18,7 @@ from answerd.formats.template import Placeholder, TemplateReader
 from answerd.identity import IDENTIFIER_LENGTH, Kind
 from answerd.server.statuses import ADMIN_STATUSES, ANSWER_STATUSES
 from answerd.usage import HELP_OPTIONS, help_of, options_of
+from release import modules
 from tests.support.lookups import Said
 
 CHECKOUT = Path(__file__).parents[2]
@@ -122,7 +123,13 @@ def test_the_length_of_an_identifier_is_stated() -> None:
     assert f"1 to {IDENTIFIER_LENGTH} characters" in page("formats")
 
 
-def test_every_file_of_the_house_exists() -> None:
+def test_the_index_of_modules_is_that_of_today() -> None:
+    written = page("architecture")
+    assert written == modules.rewritten(written), "python -m release.modules writes it"
+    assert modules.HEADING in written
+
+
+def test_every_file_that_the_architecture_names_exists() -> None:
     named = re.findall(r"`((?:answerd|tests)/[\w/.]*)`", page("architecture"))
     assert named
     assert [name for name in named if not (CHECKOUT / name).exists()] == []

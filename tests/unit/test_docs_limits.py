@@ -8,7 +8,7 @@ import pytest
 
 from answerd import captures, errors, identity
 from answerd.answers import problem_sentences
-from answerd.formats import family, filters, template, xml_tree, yaml_reading
+from answerd.formats import family, filters, meter, template, xml_tree, yaml_reading
 from answerd.inventory import records
 from answerd.inventory import rows as inventory_rows
 from answerd.server import capture, request_log
@@ -44,6 +44,16 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ("a secret", f"{secret_files.LARGEST_SECRET:,} bytes"),
         ("text that the filter `slug` makes", f"{len(filters.FILTERS['slug']('x' * 999))} characters"),
         ("text that the filters `replace` and `join` make", f"{filters.LONGEST_FILTERED:,} characters"),
+        (
+            "text that the filter `replace` makes of all values of a label together",
+            f"{filters.MOST_REPLACED:,} characters",
+        ),
+        (
+            "what the filters of one answer process together; each filter counts "
+            f"{meter.FOR_EACH_VALUE} characters more for each value, those of addresses "
+            f"{meter.FOR_EACH_VALUE * filters.COST['host']}",
+            f"{meter.MOST_WORK:,} characters",
+        ),
         ("values that the filter `split` makes", f"{filters.MOST_PIECES:,} values"),
         ("problems of one document that are listed", f"{errors.MOST_PROBLEMS} problems"),
         ("findings of one answer that are listed, and warnings", f"{verdict.MOST_REMARKS} findings"),
@@ -63,4 +73,4 @@ def test_a_limit_is_that_of_the_code(what: str, limit: str) -> None:
 
 
 def test_every_row_is_tested() -> None:
-    assert len(TABLE) - 1 == 27, "the heads of the tables are alike: 'what'"
+    assert len(TABLE) - 1 == 29, "the heads of the tables are alike: 'what'"

@@ -8,9 +8,10 @@ from pathlib import Path
 from answerd.config import Config
 from answerd.installs.states import Order, Ordered
 from answerd.server.event_streams import KEPT, MOST_STREAMS, EventStreams
-from answerd.server.installs import LiveInstalls, SharedInstalls
+from answerd.server.installs import LiveInstalls
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
+from answerd.server.shared_installs import SharedInstalls
 from answerd.store.install_batch import Entry
 from answerd.store.installs import open_state_file
 

@@ -27,12 +27,13 @@ from answerd.installs.states import (
     step,
 )
 from tests.support.installs import RememberedInstalls
+from tests.support.thorough import examples
 
 RULES = Rules()
 TIMES = st.sampled_from([0.0, 1.0, 9.0, 10.0, 11.0, 119.0, 121.0, 900.0])
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(
     st.builds(
         Record,

@@ -21,14 +21,14 @@ from answerd.installs.states import Asked, Gate, Order, Ordered, Reported, Rules
 from answerd.server.header_block import HeaderBlock
 from answerd.server.http_parser import HttpRequest
 from answerd.server.installs import LiveInstalls
-from answerd.server.installs import SharedInstalls as SharedByProcesses
 from answerd.server.report_app import take_report
 from answerd.server.request_log import RequestLog
+from answerd.server.shared_installs import SharedInstalls
 from answerd.store import StoreAway, StoreError
+from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.install_batch import Entry, Sighting
 from answerd.store.node_installs import NodeInstallStore
 from answerd.store.postgres_connection import PostgresServer
-from answerd.store.shared_installs import SharedInstalls
 from answerd.store.state_replicator import StateReplicator
 from answerd.store.tables import execute
 from tests.support.postgres import MISSING, binaries, empty_store
@@ -46,7 +46,7 @@ class Node:
 
     def __init__(self, path: Path, server: PostgresServer) -> None:
         self.server, self.path, self.said = server, path, list[str]()
-        self.shared = SharedInstalls(server, RULES)
+        self.shared = DatabaseInstalls(server, RULES)
         self.store = NodeInstallStore(path, self.shared)
         self.replicator = StateReplicator(self.store, RULES, self.said.append)
 
@@ -184,7 +184,7 @@ def test_two_nodes_that_arm_never_begin_one_attempt(nodes: list[Node]) -> None:
 def test_an_order_of_the_command_line_reaches_every_node(nodes: list[Node], server: PostgresServer) -> None:
     nodes[0].write(asked(1.0), said(Word.INSTALLED, 2.0))
     nodes[0].sync()
-    shared = SharedInstalls(server, RULES)
+    shared = DatabaseInstalls(server, RULES)
     shared.write([ordered(Order.ARM, 3.0)], RULES)
     all_synced(nodes)
     assert {node.state() for node in nodes} == {State.ARMED}
@@ -210,11 +210,11 @@ def test_a_node_that_was_never_filled_says_so(place: Path) -> None:
         node.store.look(-1)
     with pytest.raises(StoreError, match="never read"):
         assert node.store.key
-    live = LiveInstalls(SharedByProcesses(node.store, Config()), RequestLog("stderr", "off"))
+    live = LiveInstalls(SharedInstalls(node.store, Config()), RequestLog("stderr", "off"))
     with pytest.raises(StatesUnknown):
         live.current()
     path = "/report/abc.1.def/installed"
-    request = HttpRequest("POST", path, path, "", 1, HeaderBlock(b""))
+    request = HttpRequest("POST", path, path, "", 1, HeaderBlock(()))
     assert take_report(request, "192.0.2.1", live).status == 500
 
 
@@ -342,7 +342,7 @@ def test_whatever_happens_in_whatever_order_no_two_nodes_differ_in_the_end(
     all_synced(nodes)
     first, *others = [node.all() for node in nodes]
     assert others == [first, first]
-    shared = SharedInstalls(server, RULES).look(-1)
+    shared = DatabaseInstalls(server, RULES).look(-1)
     assert shared is not None
     assert {one.record.name: one for one in shared.remembered} == first
     if "web-01" in first and first["web-01"].record.attempt in installed:

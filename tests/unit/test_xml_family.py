@@ -390,7 +390,7 @@ def test_answer_meta_counts_below_the_root_only() -> None:
 
 CONTROL_FAULTS = {
     "a second one": ('<answer-meta/>\n<answer-meta extends="x"/>', "one <answer-meta>, this is another (line 2)", True),
-    "extends in both": ('<answer-meta extends="a"/><answer-meta extends="b"/>', "extends: stands twice", True),
+    "extends in both": ('<answer-meta extends="a"/><answer-meta extends="b"/>', "extends: occurs twice", True),
     "an unknown attribute": (
         '<answer-meta extend="x"/>',
         "there are extends, once, template; did you mean 'extends'?",

@@ -128,10 +128,10 @@ def test_what_is_written_otherwise_means_the_same(text: str) -> None:
 
 
 REFUSED = {
-    "a key twice": ("a: 1\nb: 2\na: 3\n", "line 3, column 1: this key stands in this map already, on line 1"),
-    "a key twice between brackets": ("x: {a: 1, 'a': 2}\n", "line 1, column 11: this key"),
-    "a number twice as a key": ("1: a\n1: b\n", "line 2, column 1: this key"),
-    "a list twice as a key": ("? [1]\n: a\n? [1]\n: b\n", "line 3, column 3: this key"),
+    "a key twice": ("a: 1\nb: 2\na: 3\n", "line 3, column 1: this map has this key already, on line 1"),
+    "a key twice between brackets": ("x: {a: 1, 'a': 2}\n", "line 1, column 11: this map has this key already"),
+    "a number twice as a key": ("1: a\n1: b\n", "line 2, column 1: this map has this key already"),
+    "a list twice as a key": ("? [1]\n: a\n? [1]\n: b\n", "line 3, column 3: this map has this key already"),
     "the merge key twice": ("a: &a {b: 1}\nc: {<<: *a, <<: *a}\n", "line 2, column 13"),
     "a control key in the second document": ("a: 1\n---\nextends: b\n", "line 3, column 1: extends is a control key"),
     "an alias to another document": ("a: &x 1\n---\nb: *x\n", "line 3, column 4: this alias"),
@@ -144,7 +144,7 @@ REFUSED = {
     "a placeholder without quotes and text": ("b: {{ mac }}-x\n", "line 1, column 4: .*in quotes"),
     "a placeholder without quotes in a list": ("- {{ mac }}\n", "line 1, column 3: .*in quotes"),
     "an alias without an anchor": ("a: *nobody\n", "line 1, column 4: this alias names no anchor"),
-    "an alias of what it stands in": ("a: &a\n  b: [*a]\n", "line 2, column 7: this alias stands inside"),
+    "an alias inside its own node": ("a: &a\n  b: [*a]\n", "line 2, column 7: this alias is inside"),
     "a merge key over a text": ("<<: text\n", "line 1, column 5: << takes a map"),
     "a merge key over a list of texts": ("<<: [{a: 1}, text]\n", "line 1, column 5: << takes a map"),
     "a control character": ("a: 1\nb: x\x07\n", "line 2, column 5: the character U[+]0007"),

@@ -1,4 +1,7 @@
-"""``python -m tests.load.torture PART``: runs the long proofs of a part, prints one table, exits 1 if one fails."""
+"""``python -m tests.load.torture PART``: runs the long proofs of a part, prints one table, exits 1 if one fails.
+
+After the part ``installs``, a number is how many rounds it has.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from tests.load.torture import cost, durability, fuzz, listener, memory, nodes, slow, workers
+from tests.load.torture import cost, durability, fuzz, installs, listener, memory, nodes, slow, workers
 from tests.load.torture.figures import Figure, table
 
 PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
@@ -31,6 +35,7 @@ PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
     ],
     "cost": [cost.documents, cost.requests, cost.files],
     "durability": [durability.kills, durability.applies, durability.full_disk],
+    "installs": [installs.killed],
     "nodes": [nodes.apart],
 }
 """The proofs of each part. A proof is given an empty directory and returns its figures."""
@@ -38,6 +43,9 @@ PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
 
 def main(arguments: list[str]) -> int:
     """Run the parts that are named, or all."""
+    if arguments[:1] == ["installs"] and len(arguments) == 2 and arguments[1].isdecimal():
+        rounds = int(arguments.pop())
+        PARTS["installs"] = [partial(installs.killed, rounds=rounds)]
     unknown = set(arguments) - PARTS.keys() - {"all"}
     if unknown or not arguments:
         print(f"usage: python -m tests.load.torture {'|'.join([*PARTS, 'all'])}", file=sys.stderr)
@@ -49,7 +57,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(part: str, proof: Callable[[Path], list[Figure]]) -> list[Figure]:
-    name = f"{part}: {proof.__name__}"
+    name = f"{part}: {getattr(proof, '__name__', 'killed')}"
     print(f"{name} ...", file=sys.stderr, flush=True)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:

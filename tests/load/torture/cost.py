@@ -15,7 +15,21 @@ from pathlib import Path
 from urllib.parse import quote
 
 from answerd.identity import Kind
-from tests.cost.worst_cases import CASES, FILES, JSON, MACHINE, REQUESTS, SETS, TEXT, TOML, XML, YAML, Case, Written
+from tests.cost.worst_cases import (
+    CASES,
+    FILES,
+    FILLED,
+    JSON,
+    MACHINE,
+    REQUESTS,
+    SETS,
+    TEXT,
+    TOML,
+    XML,
+    YAML,
+    Case,
+    Written,
+)
 from tests.load.torture.figures import Figure, exactly, told, under
 from tests.support.probe import Probes
 from tests.support.replies import Reply, exchange, request_bytes
@@ -57,7 +71,7 @@ class _Case:
 
 
 def documents(
-    scratch: Path, cases: Iterable[str] = (*TEXT, *TOML, *YAML, *JSON, *XML), size: int = LARGEST_PUT
+    scratch: Path, cases: Iterable[str] = (*TEXT, *TOML, *YAML, *JSON, *XML, *FILLED), size: int = LARGEST_PUT
 ) -> list[Figure]:
     """Documents of 256 KB, written over the admin API, asked for, explained and taken away again."""
     statuses: list[int] = []
@@ -201,7 +215,8 @@ def _admin(service: Service, method: str, target: str, body: bytes = b"") -> Rep
 def _ask(service: Service, case: Case) -> None:
     assert service.address
     target = f"/{case.documents[-1].extension}?mac={MACHINE}"
-    exchange(service.address, request_bytes("GET", target, {}), PATIENCE)
+    body = case.request.body
+    exchange(service.address, request_bytes("POST" if body else "GET", target, {}, body), PATIENCE)
 
 
 def _target(one: Written) -> str:

@@ -8,12 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.load.torture import cost, fuzz, listener, memory, nodes
+from tests.load.torture import cost, fuzz, installs, listener, memory, nodes
 from tests.load.torture.__main__ import PARTS, main
 from tests.load.torture.figures import Figure, exactly, table, under
 from tests.support.postgres import MISSING, binaries
 
-SHORT = ("text: braces on one line", "xml: ids over ids", "toml: keys", "yaml: unset what is there")
+SHORT = (
+    "text: braces on one line",
+    "xml: ids over ids",
+    "toml: keys",
+    "yaml: unset what is there",
+    "filled: addresses",
+)
 
 PROOFS: dict[str, Callable[[Path], list[Figure]]] = {
     "slow connections": lambda scratch: listener.trickle(scratch, count=400, timeout=2),
@@ -38,6 +44,7 @@ PROOFS: dict[str, Callable[[Path], list[Figure]]] = {
     "large files and sets": lambda scratch: cost.files(
         scratch, cases=["file: a payload in a script", "set: a chain of groups"], size=1_000_000
     ),
+    "a lab that installs": lambda scratch: installs.killed(scratch, rounds=1, machines=2),
     "nodes on one database": lambda scratch: nodes.apart(
         scratch, nodes=2, workers=1, machines=5, trouble=nodes.Trouble(kills=1, seconds=0.2, stall=0.5)
     ),
@@ -78,4 +85,4 @@ def test_a_proof_that_breaks_off_is_a_figure_that_fails(
 
 def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["no-such-part"]) == 2
-    assert "listener|workers|fuzz|slow|memory|cost|durability|nodes|all" in capsys.readouterr().err
+    assert "listener|workers|fuzz|slow|memory|cost|durability|installs|nodes|all" in capsys.readouterr().err

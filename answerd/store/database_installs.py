@@ -144,7 +144,7 @@ def slot_of(stored: StoredInstall) -> Slot:
     return Slot(remembered.record.name, known_in(stored), 0, remembered.identities, remembered.group)
 
 
-class SharedInstalls:
+class DatabaseInstalls:
     """The states in the database: what commands work on, from any machine. Each call makes a connection of its own."""
 
     def __init__(self, server: PostgresServer, rules: Rules) -> None:

@@ -1,0 +1,28 @@
+"""The proof of `tests.load.install_kills` as figures, for the table of all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.load.install_kills import MACHINES, survive
+from tests.load.torture.figures import Figure, exactly, told
+
+
+def killed(scratch: Path, *, rounds: int = 200, machines: int = MACHINES) -> list[Figure]:
+    """A lab installs while workers and the whole service are killed and the disk is full."""
+    found = survive(scratch / "installs.db", rounds, machines=machines)
+    proof = f"{rounds} rounds of a lab that installs"
+    given_again = sum("GIVEN AGAIN" in fault for fault in found.faults)
+    for fault in found.faults:
+        print(f"FAULT {fault}")
+    return [
+        told(proof, "workers killed", found.rounds["worker"]),
+        told(proof, "services killed", found.rounds["service"]),
+        told(proof, "times a full disk", found.rounds["disk"]),
+        told(proof, "installs that were reported", found.counts["installs"]),
+        told(proof, "acknowledged reports", found.counts["reports"]),
+        told(proof, "reports refused for the disk", found.counts["reports refused"]),
+        told(proof, "answers", found.counts["answers"]),
+        exactly(proof, "given after an acknowledged report", given_again, 0),
+        exactly(proof, "other faults", len(found.faults) - given_again, 0),
+    ]

@@ -1,0 +1,244 @@
+"""What was given and is not written yet: no process that is killed loses it, and it counts before the report that
+follows it. The real program is killed in `tests.load.install_kills`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import gevent
+import pytest
+
+from answerd.answers.gates import Asking
+from answerd.config import Config
+from answerd.formats.once import Once
+from answerd.identity import identity
+from answerd.installs.memory import Judgement, Visitor
+from answerd.installs.states import Asked, Gate, Refusal, Reported, State, Word, refusal_of
+from answerd.server.installs import LiveInstalls
+from answerd.server.request_log import RequestLog
+from answerd.server.shared_installs import SharedInstalls
+from answerd.store import given_notes
+from answerd.store.given_notes import HALF, GivenNotes
+from answerd.store.install_batch import Entry
+from answerd.store.installs import InstallStore, open_state_file
+
+KEY = b"k" * 32
+
+
+def given(name: str = "node1", at: float = 1.5, detail: str = "node1 (ks)") -> Entry:
+    """A document that was given."""
+    asked = Asked("ks", Gate.ANSWERS, Once.ON, at)
+    return Entry(name, asked, {"abc1": "ABC-1"}, "rack", detail, "192.0.2.1")
+
+
+@pytest.fixture(autouse=True)
+def _any_file_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the tests run, blocks are taken as reserved."""
+    monkeypatch.setattr(given_notes, "RESERVING_FILE_SYSTEMS", _Everything())
+
+
+class _Everything(frozenset[str]):
+    def __contains__(self, one: object) -> bool:
+        return True
+
+
+def by_a_service_that_is_killed(act: Callable[[], object]) -> None:
+    """Do something in a process that ends without any farewell."""
+    pid = os.fork()
+    if not pid:
+        try:
+            act()
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def test_a_note_comes_back_as_it_was(tmp_path: Path) -> None:
+    notes = GivenNotes(tmp_path / "state.db", 3, KEY)
+    notes.attach(1)
+    notes.note(given())
+    notes.note(given("web 2", 2.5)._replace(was_refused=True, group=None))
+    assert notes.left() == [given(), given("web 2", 2.5)._replace(was_refused=True, group=None)]
+    assert (tmp_path / "state.db-given").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_next_service_finds_what_one_that_was_killed_has_left(tmp_path: Path) -> None:
+    def serve() -> None:
+        notes = GivenNotes(tmp_path / "state.db", 4, KEY)
+        notes.attach(3)
+        notes.note(given())
+
+    by_a_service_that_is_killed(serve)
+    notes = GivenNotes(tmp_path / "state.db", 2, KEY)  # fewer workers than before
+    assert notes.left() == [given()]
+    notes.clear()
+    assert notes.left() == []
+
+
+def test_notes_of_other_states_do_not_count(tmp_path: Path) -> None:
+    def serve() -> None:
+        GivenNotes(tmp_path / "state.db", 2, KEY).note(given())
+
+    by_a_service_that_is_killed(serve)
+    assert GivenNotes(tmp_path / "state.db", 2, b"other").left() == []
+
+
+def test_two_services_on_one_file_of_states_have_notes_of_their_own(tmp_path: Path) -> None:
+    first, second = (GivenNotes(tmp_path / "state.db", 2, KEY) for _ in range(2))
+    first.note(given())
+    assert second.left() == []
+    assert first.survives_the_service
+    assert second.survives_the_service
+
+
+def test_where_no_block_can_be_reserved_notes_outlive_a_process_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(given_notes, "RESERVING_FILE_SYSTEMS", frozenset())
+    notes = GivenNotes(tmp_path / "state.db", 2, KEY)
+
+    def serve() -> None:
+        notes.attach(1)
+        notes.note(given())
+
+    by_a_service_that_is_killed(serve)
+    assert not notes.survives_the_service
+    assert list(tmp_path.iterdir()) == []
+    assert notes.attach(1) == [given()]
+
+
+def test_notes_stay_until_they_are_written_and_new_ones_come_meanwhile(tmp_path: Path) -> None:
+    notes = GivenNotes(tmp_path / "state.db", 2, KEY)
+    notes.attach(1)
+    notes.note(given(at=1))
+    notes.taken()
+    notes.note(given(at=2))
+    assert [one.event.at for one in notes.left()] == [1, 2]
+    notes.written()
+    assert [one.event.at for one in notes.left()] == [2]
+    notes.taken()  # this write fails, and the next one is of everything
+    notes.note(given(at=3))
+    notes.taken()
+    notes.note(given(at=4))
+    notes.written()
+    assert 4 in [one.event.at for one in notes.left()]
+    notes.taken()
+    notes.written()
+    assert notes.left() == []
+
+
+def test_what_a_process_has_left_stays_until_its_successor_has_written_it(tmp_path: Path) -> None:
+    notes = GivenNotes(tmp_path / "state.db", 2, KEY)
+    notes.attach(1)
+    notes.note(given(at=1))
+    notes.taken()
+    notes.note(given(at=2))
+    assert [one.event.at for one in notes.attach(1)] == [1, 2]
+    notes.note(given(at=3))
+    for _ in range(2):
+        notes.taken()
+        notes.written()
+    assert notes.left() == []
+
+
+def test_a_note_that_has_no_room_and_one_that_is_spoiled_are_left_out(tmp_path: Path) -> None:
+    notes = GivenNotes(tmp_path / "state.db", 2, KEY)
+    notes.note(given())
+    notes.note(given(detail="x" * HALF))
+    notes.note(given("\ud800"))
+    notes.note(given("node2"))
+    assert [one.name for one in notes.left()] == ["node1", "node2"]
+    file = tmp_path / "state.db-given"
+    file.write_bytes(file.read_bytes().replace(b"node2\0", b"node3\0"))  # as one that is being written over
+    assert [one.name for one in notes.left()] == ["node1"]
+
+
+def test_only_the_notes_of_others_about_these_machines_are_read(tmp_path: Path) -> None:
+    notes = GivenNotes(tmp_path / "state.db", 3, KEY)
+    for process, name in ((1, "node-1"), (1, "node2"), (2, "NODE1")):
+        notes.attach(process)
+        notes.note(given(name))
+    notes.attach(2)
+    assert [one.name for one in notes.of_others({identity("Node-1")})] == ["node-1"]
+
+
+class Processes:
+    """Two processes of a service in one, of which only the second writes."""
+
+    def __init__(self, store: InstallStore) -> None:
+        self.shared = SharedInstalls(store, Config())
+        log = RequestLog("stderr", "off")
+        self.first, self.second = (LiveInstalls(self.shared, log) for _ in range(2))
+        self.first.refresh()
+        self.shared.notes.attach(0)
+
+    def give(self, at: float, document: str = "ks") -> None:
+        """The first process gives a document."""
+        asked = Asked(document, Gate.ANSWERS, Once.ON, at)
+        made = self.first.current().judge(Visitor("node1"), [], asked, self.first.rules)
+        judgement = Judgement(tuple(made.outcomes))
+        self.first.given(Asking(Visitor("node1", {"node1": "node1"}), asked, judgement, document, "192.0.2.1"))
+
+    def report(self, word: Word, at: float) -> None:
+        """The second process takes a report."""
+        self.second.attach(1)
+        writing = gevent.spawn(self.second.write_forever)
+        self.second.write([Entry("node1", Reported(word, 1, at))])
+        writing.kill()
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Processes:
+    return Processes(open_state_file(str(tmp_path / "state.db"))[0])
+
+
+def test_a_report_counts_after_what_another_process_gave_before_it(processes: Processes) -> None:
+    now = processes.shared.now()
+    processes.give(now)
+    processes.report(Word.INSTALLED, now + 1)
+    (remembered,) = processes.second.store.all()
+    assert (remembered.record.state, remembered.record.given) == (State.INSTALLED, {"ks": now})
+    again = Asked("ks", Gate.ANSWERS, Once.ON, now + 2)
+    assert refusal_of(remembered.record, again, processes.second.rules) is Refusal.INSTALLED
+    assert [event.what for event in processes.second.store.history("node1")] == ["installed"]
+    processes.first.flush()  # the other process writes it too, and notes it
+    assert [event.what for event in processes.second.store.history("node1")] == ["installed", "given"]
+    assert processes.second.store.all()[0].record == remembered.record
+
+
+def test_what_is_given_after_a_report_is_not_taken_for_given_before_it(processes: Processes) -> None:
+    now = processes.shared.now()
+    processes.give(now + 2)
+    processes.report(Word.FAILED, now + 1)
+    (remembered,) = processes.second.store.all()
+    assert (remembered.record.state, remembered.record.given) == (State.FAILED, {})
+
+
+def test_a_new_service_writes_what_one_that_was_killed_gave(tmp_path: Path) -> None:
+    store = open_state_file(str(tmp_path / "state.db"))[0]
+    later = store.newest + 4e9
+
+    def serve() -> None:
+        notes = GivenNotes(store.path, 3, store.key)
+        notes.attach(2)
+        notes.note(given(at=later))
+
+    by_a_service_that_is_killed(serve)
+    shared = SharedInstalls(store, Config())
+    assert store.all()[0].record.given == {"ks": later}
+    assert shared.now() >= later
+    assert shared.notes.left() == []
+
+
+def test_a_worker_takes_up_what_the_one_before_it_gave(processes: Processes) -> None:
+    now = processes.shared.now()
+    processes.give(now)
+    successor = LiveInstalls(processes.shared, RequestLog("stderr", "off"))
+    successor.attach(0)
+    successor.refresh()
+    assert successor.current().by_name["node1"].record.state is State.INSTALLING
+    successor.flush()
+    assert successor.store.all()[0].record.given == {"ks": now}
+    assert processes.shared.notes.left() == []
