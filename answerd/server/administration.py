@@ -130,6 +130,7 @@ class Administration:
             expiry,
             installs=self._states,
             outbox=self._waiting,
+            silent=self._silent,
         )
 
     def _waiting(self) -> Waiting | None:
@@ -144,6 +145,11 @@ class Administration:
             return self._installs.current().by_state if self._installs is not None else None
         except StatesUnknown:
             return None
+
+    def _silent(self) -> int | None:
+        if self._installs is None or self._states() is None:
+            return None
+        return self._installs.current().silent(self._installs.now(), self._installs.rules, CooperativeYield())
 
     def _metrics(self, listening: socket.socket) -> Listener:
         return Listener(

@@ -40,10 +40,12 @@ class Exposition:
         certificate_expiry: Callable[[], float | None],
         *,
         installs: Callable[[], Mapping[State, int] | None] = lambda: None,
+        silent: Callable[[], int | None] = lambda: None,
         outbox: Callable[[], Waiting | None] = lambda: None,
     ) -> None:
         """``certificate_expiry``: seconds since 1970, None without a certificate. ``installs``: how many machines there
-        are in each state, None where that is not known. ``outbox``: what waits for a shared database, None without."""
+        are in each state, ``silent``: how many of them are silent; None where that is not known. ``outbox``: what waits
+        for a database that nodes share, None without."""
         self._counters = counters
         self._admission = admission
         self._answers = answers
@@ -51,6 +53,7 @@ class Exposition:
         self._certificate_expiry = certificate_expiry
         self._installs = installs
         self._outbox = outbox
+        self._silent = silent
         self._census: tuple[Catalogue, Counter[tuple[str, ...]]] | None = None
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -126,6 +129,11 @@ class Exposition:
         if waiting is not None:
             yield (), float(which(waiting))
 
+    def _silent_installs(self) -> Iterator[Value]:
+        silent = self._silent()
+        if silent is not None:
+            yield (), float(silent)
+
     def _one(self, number: float) -> Iterator[Value]:
         yield (), number
 
@@ -138,6 +146,7 @@ _GAUGES: dict[str, Callable[[Exposition], Iterator[Value]]] = {
     "answerd_problems": lambda its: its._one(its._counters.total("answerd_problems")),
     "answerd_set_age_seconds": lambda its: its._one(its._answers.follower.loader.store.age_seconds()),
     "answerd_installs": Exposition._installs_by_state,
+    "answerd_installs_silent": Exposition._silent_installs,
     "answerd_outbox_messages": lambda its: its._waiting(lambda waiting: waiting.messages),
     "answerd_outbox_age_seconds": lambda its: its._waiting(lambda waiting: waiting.seconds),
     "answerd_workers": lambda its: its._one(its._workers),
