@@ -14,14 +14,33 @@ from hypothesis import settings
 pytest.register_assert_rewrite("tests.support")
 
 from answerd import identity  # noqa: E402
+from tests.support import thorough  # noqa: E402
 from tests.support.fleet import STORES, Fleet  # noqa: E402
 from tests.support.service import Service, write_tree  # noqa: E402
 
-settings.register_profile("by hand", deadline=None, derandomize=False)
-settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
-settings.load_profile("ci" if os.environ.get("CI") else "by hand")
-"""Property tests have no deadline: it would measure the machine. Continuous integration draws the same examples each
-time, so that a change is judged by what it changes; by hand each run draws others, and keeps those that failed."""
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="every example and combination (tests/support/thorough.py), the console in every width, scheme and store",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how property tests draw their examples.
+
+    They have no deadline: it would measure the machine. Continuous integration draws the same examples each time, so
+    that a change is judged by what it changes; by hand each run draws others, and keeps those that failed.
+    """
+    if config.getoption("--thorough"):
+        os.environ[thorough.VARIABLE] = "1"
+    number = thorough.examples(100)
+    settings.register_profile("by hand", deadline=None, derandomize=False, max_examples=number)
+    settings.register_profile(
+        "ci", deadline=None, derandomize=True, database=None, print_blob=True, max_examples=number
+    )
+    settings.load_profile("ci" if os.environ.get("CI") else "by hand")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -121,7 +121,13 @@ class Administration:
             return service.certificate.expiry if service.certificate is not None else None
 
         return Exposition(
-            service.counters, service.admission, self._answers, service.config.workers, expiry, installs=self._states
+            service.counters,
+            service.admission,
+            self._answers,
+            service.config.workers,
+            expiry,
+            installs=self._states,
+            silent=self._silent,
         )
 
     def _states(self) -> Mapping[State, int] | None:
@@ -129,6 +135,11 @@ class Administration:
             return self._installs.current().by_state if self._installs is not None else None
         except StatesUnknown:
             return None
+
+    def _silent(self) -> int | None:
+        if self._installs is None or self._states() is None:
+            return None
+        return self._installs.current().silent(self._installs.now(), self._installs.rules, CooperativeYield())
 
     def _metrics(self, listening: socket.socket) -> Listener:
         return Listener(

@@ -39,15 +39,17 @@ class Exposition:
         certificate_expiry: Callable[[], float | None],
         *,
         installs: Callable[[], Mapping[State, int] | None] = lambda: None,
+        silent: Callable[[], int | None] = lambda: None,
     ) -> None:
         """``certificate_expiry``: seconds since 1970, None without a certificate. ``installs``: how many machines there
-        are in each state, None where that is not known."""
+        are in each state, ``silent``: how many of them are silent; None where that is not known."""
         self._counters = counters
         self._admission = admission
         self._answers = answers
         self._workers = workers
         self._certificate_expiry = certificate_expiry
         self._installs = installs
+        self._silent = silent
         self._census: tuple[Catalogue, Counter[tuple[str, ...]]] | None = None
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -118,6 +120,11 @@ class Exposition:
         if by_state is not None:
             yield from (((state.value,), float(by_state.get(state, 0))) for state in State if state is not State.NEW)
 
+    def _silent_installs(self) -> Iterator[Value]:
+        silent = self._silent()
+        if silent is not None:
+            yield (), float(silent)
+
     def _one(self, number: float) -> Iterator[Value]:
         yield (), number
 
@@ -130,6 +137,7 @@ _GAUGES: dict[str, Callable[[Exposition], Iterator[Value]]] = {
     "answerd_problems": lambda its: its._one(its._counters.total("answerd_problems")),
     "answerd_set_age_seconds": lambda its: its._one(its._answers.follower.loader.store.age_seconds()),
     "answerd_installs": Exposition._installs_by_state,
+    "answerd_installs_silent": Exposition._silent_installs,
     "answerd_workers": lambda its: its._one(its._workers),
     "answerd_certificate_expiry_timestamp_seconds": Exposition._expiry,
     "answerd_info": lambda _: iter([((__version__,), 1.0)]),

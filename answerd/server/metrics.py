@@ -96,6 +96,11 @@ METRICS: Final = (
         (("state", tuple(state.value for state in State)),),
     ),
     Metric(
+        "answerd_installs_silent",
+        "gauge",
+        "machines that install and have said nothing for SERVICE_INSTALL_SECS; absent without states",
+    ),
+    Metric(
         "answerd_reports_total",
         "counter",
         "reports of machines that were taken",

@@ -26,6 +26,7 @@ from answerd.formats import FORMATS
 from answerd.identity import Kind
 from answerd.validators import Tools, validate
 from tests.support.service import Service
+from tests.support.thorough import examples
 
 CANARY = "S3cretCanary"
 BASE = {"toml": 'a = "x"\n', "yaml": "a: x\n", "json": '{"a": "x"}', "xml": "<r><a>x</a></r>\n", "text": "a x\n"}
@@ -251,7 +252,7 @@ _NAMES: dict[str, Callable[[str], str]] = {
 }
 
 
-@settings(max_examples=250, derandomize=True)
+@settings(max_examples=examples(250), derandomize=True)
 @given(corrupted(), st.sampled_from(list(Kind)))
 def test_a_corrupted_document_never_shows_its_secret(case: tuple[str, str], kind: Kind) -> None:
     extension, text = case

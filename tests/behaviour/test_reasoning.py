@@ -16,6 +16,7 @@ from answerd.documents import RawDocument
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from tests.support.fleet import Fleet, key_of
+from tests.support.thorough import examples
 
 MAC = "52:54:00:ab:cd:ef"
 BARE = "525400abcdef"
@@ -196,7 +197,7 @@ def sets(draw: st.DrawFn) -> dict[str, str]:
     return files
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
 @given(sets(), st.lists(st.sampled_from(["m=m1", "n=m2", "o=m3", "x=1", "x=2", "y=1", "y=2"]), unique=True))
 def test_the_best_claims_that_it_tells_are_those_that_answer(files: dict[str, str], query: list[str]) -> None:
     catalogue = Catalogue().changed([RawDocument(key_of(name), text, name) for name, text in files.items()])

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from answerd.errors import AnswerError, BrokenDocument, NotClaimed
 from tests.support.fleet import STORES, Fleet
+from tests.support.thorough import examples
 
 ORDER = ["toml", "yaml", "yml", "json", "ign", "xml", "autoyast", "unattend", "ks", "preseed", "seed", "cfg", "ipxe"]
 
@@ -375,7 +376,7 @@ def test_the_real_selection_says_what_the_rules_say(store: str, tmp_path: Path) 
     count = iter(range(10**6))
 
     @given(st.randoms(use_true_random=False))
-    @settings(max_examples=60 if store == "files" else 30, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(60 if store == "files" else 30), suppress_health_check=list(HealthCheck))
     def compare(dice: Random) -> None:
         docs = fleet_of(dice)
         scratch = tmp_path / str(next(count))

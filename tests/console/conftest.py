@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 Open = Callable[..., AbstractContextManager["Page"]]
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--thorough", action="store_true", help="the console in every width, scheme and store")
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium, once for all tests."""

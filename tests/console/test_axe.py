@@ -13,6 +13,7 @@ import pytest
 
 from tests.console.browsing import Scheme
 from tests.console.lab import PAGES
+from tests.support.thorough import is_thorough
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -32,7 +33,7 @@ RUN = """async () => {
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if {"width", "scheme"} <= set(metafunc.fixturenames):
-        sizes = EVERY_SIZE if metafunc.config.getoption("--thorough", default=False) else SOME_SIZES
+        sizes = EVERY_SIZE if is_thorough() else SOME_SIZES
         metafunc.parametrize(("width", "scheme"), sizes)
 
 

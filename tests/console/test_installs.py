@@ -9,6 +9,7 @@ import pytest
 
 from tests.console.browsing import window
 from tests.console.lab import NODES, Lab
+from tests.support.thorough import is_thorough
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "installing" in metafunc.fixturenames:
-        stores = ["sqlite", "files"] if metafunc.config.getoption("--thorough", default=False) else ["files"]
+        stores = ["sqlite", "files"] if is_thorough() else ["files"]
         metafunc.parametrize("installing", stores, indirect=True, scope="module")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,7 +16,10 @@ from typing import Any
 from tests.support.commands import run_forked, starts_alike
 from tests.support.replies import Reply, exchange, request_bytes
 
-PROGRAM = [sys.executable, "-m", "answerd"]
+COMMAND = "ANSWERD_COMMAND"
+"""The variable of the environment that names another program to test, in words of a shell: an installed package."""
+CHECKOUTS = [sys.executable, "-m", "answerd"]
+PROGRAM = shlex.split(os.environ.get(COMMAND, "")) or CHECKOUTS
 START_SECONDS = 30.0
 
 _LISTENING = re.compile(r"(?P<admin>admin API )?listening on (?P<host>\[.*?\]|[^\s:]+):(?P<port>\d+)")
@@ -30,7 +34,7 @@ def environment(**settings: object) -> dict[str, str]:
 def run(*arguments: str, stdin: bytes = b"", **settings: object) -> subprocess.CompletedProcess[bytes]:
     """Run one command of the program to its end (`tests.support.commands`)."""
     environ = environment(**settings)
-    if arguments[:1] not in ((), ("serve",)) and starts_alike(environ):
+    if PROGRAM == CHECKOUTS and arguments[:1] not in ((), ("serve",)) and starts_alike(environ):
         return run_forked(arguments, stdin, environ)
     return subprocess.run(
         [*PROGRAM, *arguments], input=stdin, env=environ, capture_output=True, timeout=60, check=False

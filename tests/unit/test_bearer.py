@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from answerd.server.bearer import TRACKED_ADDRESSES, FailureBlock, Tokens, is_guess
 from tests.support.admin import Clock
+from tests.support.thorough import examples
 
 TOKEN = "correct-token-0123456789"
 ADDRESS = "192.0.2.1"
@@ -306,7 +307,7 @@ class LiteralBlock:
             del self.failures[address]
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(
     st.integers(1, 4),
     st.lists(

@@ -23,6 +23,7 @@ from answerd.errors import AnswerError, BrokenDocument
 from answerd.facts import Facts, Request
 from answerd.formats import toml_family
 from answerd.identity import Kind
+from tests.support.thorough import examples
 
 TEXTS = [
     'x = "1"\n',
@@ -86,7 +87,7 @@ class History:
 
 
 @given(steps)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_changing_step_by_step_is_building_from_scratch(changes: list[tuple[Key, str | None]]) -> None:
     history = History()
     for key, text in changes:
@@ -99,7 +100,7 @@ def test_changing_step_by_step_is_building_from_scratch(changes: list[tuple[Key,
 
 
 @given(steps, st.randoms())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_nothing_depends_on_the_order_of_documents(changes: list[tuple[Key, str | None]], random: Any) -> None:
     stored = [RawDocument(key, text) for key, text in dict(changes).items() if text is not None]
     one = answers(Catalogue().changed(stored))
@@ -108,7 +109,7 @@ def test_nothing_depends_on_the_order_of_documents(changes: list[tuple[Key, str 
 
 
 @given(steps)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_an_old_catalogue_answers_as_before(changes: list[tuple[Key, str | None]]) -> None:
     history = History()
     kept = []

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from answerd.server.header_block import BadRequest
 from answerd.server.http_parser import HttpRequest, Progress, RequestReader
+from tests.support.thorough import examples
 
 HEAD = b"POST / HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n"
 LIMIT = 100
@@ -47,7 +48,7 @@ def streams(draw: st.DrawFn) -> tuple[bytes, bytes | None]:
     return sent + b"0\r\n" + trailers + b"\r\n", body if len(body) <= LIMIT else None
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(streams(), st.sets(st.integers(1, 700), max_size=30) | st.just(set(range(2_000))))
 def test_a_body_is_read_or_too_large_however_the_stream_is_cut(
     stream: tuple[bytes, bytes | None], cuts: set[int]

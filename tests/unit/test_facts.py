@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from answerd.facts import Facts, Request, facts_of
 from answerd.json_body import read_json
+from tests.support.thorough import examples
 
 FORM = [("content-type", "application/x-www-form-urlencoded")]
 
@@ -361,7 +362,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(VALUES)
 def test_a_label_that_is_asked_for_has_the_values_that_all_labels_show(value: object) -> None:
     body = read_json(json.dumps(value).encode())
@@ -388,7 +389,7 @@ BODIES = st.recursive(
 QUERIES = st.lists(st.tuples(st.sampled_from(["mac", "peer", "x", ""]), ADDRESSES), max_size=3)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(BODIES, QUERIES, st.booleans())
 def test_identities_that_an_index_holds_are_those_that_the_request_carries(
     value: object, query: list[tuple[str, str]], ascii_only: bool

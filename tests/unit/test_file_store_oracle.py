@@ -19,6 +19,7 @@ from answerd.formats import ALL_EXTENSIONS
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 from answerd.store.mounts import Mounts
+from tests.support.thorough import examples
 from tests.support.unprivileged import as_nobody, reachable
 
 FAULT = None
@@ -206,7 +207,7 @@ def test_what_is_in_force_is_what_a_literal_walk_finds(
     reachable(scratch)
     runs = count()
 
-    @settings(max_examples=100, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(100), database=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(st.tuples(OPERATIONS, st.booleans()), min_size=1, max_size=14))
     def follow(steps: list[tuple[tuple[str, str, object], bool]]) -> None:
         home = scratch / str(next(runs))

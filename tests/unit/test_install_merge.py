@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from answerd.formats.once import Once
 from answerd.installs.merge import Known, Said, Start, Strength, learned, merge, record_of
 from answerd.installs.states import Asked, Event, Gate, Order, Ordered, Record, Reported, Rules, State, Word, step
+from tests.support.thorough import examples
 
 RULES = Rules(starts=2)
 NEXT, MINUTES = 10.0, 200.0
@@ -80,7 +81,7 @@ def test_on_one_node_the_evidence_comes_to_the_state_that_the_events_do(length: 
     assert wrong == []
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.lists(st.sampled_from(KINDS), min_size=5, max_size=14))
 def test_longer_histories_of_one_node_come_to_the_same_too(kinds: list[Kind]) -> None:
     record, known = on_one_node(kinds)
@@ -177,7 +178,7 @@ def test_every_order_of_arrival_gives_the_state_of_the_table(rule: str) -> None:
     assert reduce(merge, [*known, *known]) == found[0]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.lists(st.tuples(st.sampled_from(KINDS[:7]), st.integers(0, 2)), max_size=10), st.randoms())
 def test_nodes_that_worked_apart_come_to_one_state(happened: list[tuple[Kind, int]], random: object) -> None:
     """Three nodes, each with its own events; what they know is exchanged in any order, some of it twice."""

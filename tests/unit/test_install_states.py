@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 from typing import NamedTuple
 
 import pytest
@@ -32,6 +32,7 @@ from answerd.installs.states import (
     is_silent,
     step,
 )
+from tests.support.thorough import examples, is_thorough
 
 RULES = Rules(grace=2, start=2, starts=2, silence=4)
 
@@ -171,22 +172,26 @@ def test_only_an_operator_leads_out_of_installed() -> None:
 
 # --- every event in every state that can be reached ------------------------------------------------------------------
 
-DOCUMENTS = (
+Documents = tuple[tuple[str, Gate, Once], ...]
+DOCUMENTS: Documents = (
     ("loader", Gate.LOADER, Once.ON),
     ("answer", Gate.ANSWERS, Once.ON),
     ("late", Gate.ANSWERS, Once.ON),
     ("waits", Gate.ANSWERS, Once.ARMED),
     ("loader that waits", Gate.LOADER, Once.ARMED),
 )
+PAIRS = [pair for pair in combinations(DOCUMENTS, 2) if DOCUMENTS[2] not in pair or DOCUMENTS[1] in pair]
+"""Every two of them, once: what holds beside the answer holds beside the late one, which has the same gate and rule."""
+
 AGES = 4
 """Times further back than this make no difference: more than `RULES` speaks of."""
 
 
-def events_at(record: Record, now: float) -> list[Event]:
+def events_at(record: Record, now: float, documents: Documents) -> list[Event]:
     """Everything that may happen at a moment; what is written late happened a little before."""
     asked = [
         Asked(name, gate, once, at, looks)
-        for name, gate, once in DOCUMENTS
+        for name, gate, once in documents
         for at in (now, now - 1)
         for looks in (False, True)
     ]
@@ -226,9 +231,11 @@ def oracle_of(record: Record) -> Oracle:
     return oracle
 
 
-def test_every_event_in_every_state_that_can_be_reached_is_what_the_rules_say() -> None:
+def walk(documents: Documents) -> int:
+    """Let every event happen in every state that can be reached with these documents, and compare; how many states
+    that were."""
     start = Record("node1", since=-AGES)
-    waiting, walked, transitions = deque([(start, 0.0)]), set(), 0
+    waiting, walked = deque([(start, 0.0)]), set()
     while waiting:
         record, now = waiting.popleft()
         key = seen_from(record, now)
@@ -236,8 +243,7 @@ def test_every_event_in_every_state_that_can_be_reached_is_what_the_rules_say() 
             continue
         walked.add(key)
         waiting.append((record, now + 1))
-        for event in events_at(record, now):
-            transitions += 1
+        for event in events_at(record, now, documents):
             outcome = both(record, oracle_of(record), event)
             after = outcome.record
             if isinstance(event, Asked):
@@ -253,8 +259,17 @@ def test_every_event_in_every_state_that_can_be_reached_is_what_the_rules_say() 
             assert after.starts <= RULES.starts
             waiting.append((after, now))
     assert {key[0] for key in walked} == set(State)
-    assert len(walked) > 500, len(walked)
-    assert transitions > 10_000, transitions
+    return len(walked)
+
+
+@pytest.mark.parametrize("documents", PAIRS, ids=lambda pair: " and ".join(name for name, _, _ in pair))
+def test_every_event_in_every_state_that_two_documents_reach_is_what_the_rules_say(documents: Documents) -> None:
+    assert walk(documents) > 1_000
+
+
+def test_every_event_in_every_state_that_more_documents_reach_is_what_the_rules_say() -> None:
+    """All five reach more than a hundred thousand states, and take a minute (``--thorough``)."""
+    assert walk(DOCUMENTS if is_thorough() else DOCUMENTS[:2] + DOCUMENTS[3:4]) > 5_000
 
 
 # --- every order -----------------------------------------------------------------------------------------------------
@@ -324,7 +339,7 @@ _steps = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(steps=_steps, starts=st.integers(1, 3))
 def test_the_two_invariants_hold_in_every_history(
     steps: list[tuple[int, tuple[str, Gate, Once, bool] | Word | Order, bool]], starts: int

@@ -239,3 +239,21 @@ def test_machines_are_counted_by_state() -> None:
         State.INSTALLED: 1,
         State.INSTALLING: 1,
     }
+
+
+def test_silent_machines_are_counted_among_those_that_install() -> None:
+    def one(name: str, state: State, heard: float) -> Remembered:
+        return Remembered(Record(name, state=state, heard=heard), {name: name})
+
+    memory = Memory([one("a", State.INSTALLING, 1), one("b", State.COPIED, 1), one("c", State.INSTALLED, 1)])
+    memory.put(one("d", State.INSTALLING, 2))
+    pauses: list[None] = []
+
+    def silent(now: float) -> int:
+        return memory.silent(now, Rules(silence=10), lambda: pauses.append(None))
+
+    assert [silent(11), silent(12), silent(13)] == [0, 2, 3]
+    assert pauses
+    memory.put(one("A", State.INSTALLED, 12))
+    memory.forget("b", 1)
+    assert silent(13) == 1

@@ -20,6 +20,7 @@ from answerd.inventory.editing import with_row, with_rows_added, without_row
 from answerd.inventory.records import UnreadableError, written
 from answerd.inventory.rows import RESERVED_BEGINNING, RESERVED_COLUMNS, identities_of_sound, judged, notes
 from answerd.inventory.table import Table, read_table, table_after
+from tests.support.thorough import examples
 
 MAC = "98:fa:9b:50:d8:10"
 
@@ -219,7 +220,7 @@ def spelled_by_csv(grid: list[tuple[str, str, str]], separator: str, line_end: s
     return text.getvalue()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(GRID, st.sampled_from(",;\t"), st.sampled_from(["\n", "\r\n"]))
 def test_what_another_program_wrote_is_read_as_it_was_meant(
     grid: list[tuple[str, str, str]], separator: str, line_end: str
@@ -284,7 +285,7 @@ def as_read(text: str) -> list[tuple[int, list[str]]] | int:
     return [(line, table.layout.syntax.cells(row.text)) for line, row in zip(table.lines, table.rows, strict=True)]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(LINES, st.sampled_from(["\n", "\r\n", "\r"]))
 def test_reading_agrees_with_a_literal_reading(lines: list[str], line_end: str) -> None:
     read = as_read(line_end.join(["id,n,m,o", *lines]))
@@ -297,7 +298,7 @@ def test_reading_agrees_with_a_literal_reading(lines: list[str], line_end: str) 
     assert [(line, [cell.replace(line_end, "\n") for cell in cells]) for line, cells in read] == expected
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(LINES, min_size=4, max_size=4), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans())
 def test_a_changed_text_is_read_as_it_would_be_alone(parts: list[list[str]], line_end: str, ends: bool) -> None:
     head, before, after, tail = parts
@@ -416,7 +417,7 @@ def test_a_new_row_is_appended_as_the_file_is_spelled(text: str, expected: str) 
     assert with_rows_added(text, read_table("inventory.csv", text), [["c", "d"]]) == expected
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(GRID.filter(lambda grid: any(map(any, grid))), st.tuples(CELL, CELL, CELL), st.data())
 def test_whatever_a_row_is_changed_to_it_is_read_back_and_nothing_else_changes(
     grid: list[tuple[str, str, str]], values: tuple[str, str, str], data: st.DataObject

@@ -12,8 +12,9 @@ from answerd.formats import json_family
 from answerd.formats.family import ParseError
 from answerd.formats.template import TemplateReader
 from tests.support.lookups import Said
+from tests.support.thorough import examples
 
-quick = settings(max_examples=60)
+quick = settings(max_examples=examples(60))
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 keys = st.sampled_from(["a", "b", "c", "d.e", 'q"', "é", ""])

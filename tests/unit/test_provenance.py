@@ -24,6 +24,7 @@ from answerd.facts import Facts, Request, facts_of
 from answerd.formats.positions import json_lines
 from answerd.formats.toml_positions import toml_lines
 from tests.support.fleet import key_of
+from tests.support.thorough import examples
 
 KEYS = ("a", "b", "c-d", "e.f")
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -299,7 +300,7 @@ def traced(answer: Answer) -> dict[tuple[str, ...], str]:
 
 @pytest.mark.parametrize("extension", WRITERS)
 def test_every_value_comes_from_where_it_was_written(extension: str) -> None:
-    @settings(max_examples=120)
+    @settings(max_examples=examples(120))
     @given(stacks(extension))
     def agree(stack: tuple[dict[str, str], dict[tuple[str, ...], str]]) -> None:
         files, expected = stack
@@ -310,7 +311,7 @@ def test_every_value_comes_from_where_it_was_written(extension: str) -> None:
 
 @pytest.mark.parametrize("extension", WRITERS)
 def test_the_line_of_the_answer_is_where_its_value_stands(extension: str) -> None:
-    @settings(max_examples=60)
+    @settings(max_examples=examples(60))
     @given(st.data(), st.dictionaries(st.sampled_from(KEYS), st.integers(10**6, 10**9), min_size=1))
     def stands(data: st.DataObject, values: dict[str, int]) -> None:
         writer = WRITERS[extension](data.draw)
@@ -331,7 +332,7 @@ def test_the_line_of_the_answer_is_where_its_value_stands(extension: str) -> Non
 
 @pytest.mark.parametrize("extension", ["toml", "yaml"])
 def test_comments_leave_what_the_answer_says_as_it_is(extension: str) -> None:
-    @settings(max_examples=80)
+    @settings(max_examples=examples(80))
     @given(stacks(extension))
     def same(stack: tuple[dict[str, str], dict[tuple[str, ...], str]]) -> None:
         files, expected = stack
@@ -346,7 +347,7 @@ def test_comments_leave_what_the_answer_says_as_it_is(extension: str) -> None:
 
 @pytest.mark.parametrize("extension", ["toml", "yaml"])
 def test_comments_leave_a_document_that_is_served_as_written_as_it_is(extension: str) -> None:
-    @settings(max_examples=80)
+    @settings(max_examples=examples(80))
     @given(st.data())
     def same(data: st.DataObject) -> None:
         writer = WRITERS[extension](data.draw)
@@ -384,7 +385,7 @@ def texts(draw: Any) -> tuple[dict[str, str], list[str]]:
     return files, interpreter + [place for body in bodies for place in body]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(texts())
 def test_every_line_of_a_text_comes_from_where_it_was_written(text: tuple[dict[str, str], list[str]]) -> None:
     files, expected = text

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from answerd.facts import Facts, Request
 from answerd.identity import find_macs
+from tests.support.thorough import examples
 from tests.unit import request_oracle as oracle
 from tests.unit.request_oracle import Map, Number, Value
 
@@ -39,7 +40,7 @@ BETWEEN = st.sampled_from([":", "-", ".", "", " ", "_", "/", "\u2014", "::"])
 TEXTS = st.lists(ADDRESSES | WORDS | GUIDS | BETWEEN, max_size=9).map("".join)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(TEXTS)
 def test_an_address_is_found_exactly_where_the_rules_say(text: str) -> None:
     assert sorted(find_macs(text.encode())) == sorted(oracle.macs_in(text))
@@ -60,7 +61,7 @@ def test_words_that_are_no_hex_groups_hide_no_address() -> None:
             assert list(find_macs(text.encode())) == ["98:fa:9b:50:d8:10"]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(TEXTS, TEXTS)
 def test_addresses_of_path_and_query_are_identities(path: str, value: str) -> None:
     found = Facts(Request(f"/{quote(path, safe='')}", f"x={quote(value)}")).identities
@@ -93,7 +94,7 @@ VALUES: st.SearchStrategy[Value] = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(VALUES, st.booleans())
 def test_a_json_body_says_what_a_plain_reading_of_it_says(value: Value, as_form: bool) -> None:
     body = oracle.written(value).encode()
@@ -108,7 +109,7 @@ def test_a_json_body_says_what_a_plain_reading_of_it_says(value: Value, as_form:
     assert facts.identities.keys() == oracle.identities_of(value)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(VALUES)
 def test_a_body_without_escapes_says_the_same(value: Value) -> None:
     """Text that is not escaped is searched as it came, not as it was parsed."""
@@ -121,7 +122,7 @@ def test_a_body_without_escapes_says_the_same(value: Value) -> None:
     assert Facts(Request(body=plain)).identities.keys() == Facts(Request(body=again)).identities.keys()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(VALUES, st.lists(st.sampled_from([" ", "\n", "\t"]), min_size=1, max_size=2).map("".join))
 def test_blanks_between_the_parts_of_a_body_change_nothing(value: Value, blank: str) -> None:
     plain = oracle.written(value)

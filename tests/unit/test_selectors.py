@@ -17,6 +17,7 @@ from answerd.answers.selectors import Selector, SelectorIndex, holds
 from answerd.facts import Facts, Request
 from answerd.formats.control import Criterion, Pattern
 from answerd.formats.forms import Forms
+from tests.support.thorough import examples
 
 labels = st.sampled_from(["serial", "product", "vendor"])
 words = st.text(alphabet="aB1-", min_size=1, max_size=3).filter(lambda word: word.strip("-"))
@@ -194,7 +195,7 @@ forms = st.lists(st.text("ab1", max_size=5), max_size=14, unique=True).map(Forms
 
 
 @given(st.lists(st.sampled_from(["a", "b", "ab", "bba", "1", "*", "?", "**", "?*"]), min_size=1, max_size=5), forms)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_a_search_in_all_values_finds_what_trying_each_finds(parts: list[str], values: Forms) -> None:
     pattern = Pattern("".join(parts))
     assert pattern.matches_any(values) == any(map(pattern.matches, values))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from answerd.formats import toml_family
 from answerd.formats.family import DEEPEST, ParseError
 from answerd.formats.template import TemplateReader
+from tests.support.thorough import examples
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
 zones = st.sampled_from([None, datetime.UTC, datetime.timezone(datetime.timedelta(hours=-9, minutes=-30))])
@@ -56,7 +57,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 @given(tables)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_what_is_written_reads_back_the_same(tree: dict[str, Any]) -> None:
     assert same(toml_family.parse(written(tree)), tree)
 
@@ -82,7 +83,7 @@ def test_a_layer_over_itself_or_nothing_is_itself(tree: dict[str, Any]) -> None:
 
 
 @given(tables, tables, tables)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_merging_never_edits_a_layer(one: dict[str, Any], two: dict[str, Any], three: dict[str, Any]) -> None:
     before = written(one), written(two)
     toml_family.merge(toml_family.merge(one, two), three)

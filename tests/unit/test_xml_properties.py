@@ -13,8 +13,9 @@ from answerd.formats import xml_family
 from answerd.formats.family import ParseError
 from answerd.formats.template import TemplateReader
 from tests.support.lookups import Said
+from tests.support.thorough import examples
 
-quick = settings(max_examples=60)
+quick = settings(max_examples=examples(60))
 WHITE = " \t\n"
 
 characters = st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff")

@@ -19,8 +19,9 @@ from answerd.formats.family import ParseError
 from answerd.formats.template import Template, TemplateReader
 from answerd.formats.yaml_nodes import Mapping, Node, Scalar, Sequence
 from tests.support.lookups import Said
+from tests.support.thorough import examples
 
-quick = settings(max_examples=80)
+quick = settings(max_examples=examples(80))
 
 # fmt: off
 TRICKY = [

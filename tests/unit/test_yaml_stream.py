@@ -15,6 +15,7 @@ from answerd.formats.family import MergeError
 from answerd.identity import Kind
 from answerd.validators import Tools, validate
 from tests.support.lookups import Said
+from tests.support.thorough import examples
 
 FACTS = {"host": "web-01", "odd": "a: \"b' # {x}\\", "folded": "two words", "blank": " x", "no": "no"}
 FACTS["sep"] = "a\u2028b"
@@ -82,7 +83,7 @@ def filled(value: Any) -> Any:
 
 
 @given(st.lists(values, min_size=2, max_size=3), styles, st.booleans(), st.integers(2, 6))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_it_says_what_its_documents_say_with_their_placeholders_filled(
     documents: list[Any], style: str | None, flow: bool, indent: int
 ) -> None:
