@@ -69,7 +69,7 @@ ELSEWHERE: dict[str, str] = {
     "net use ": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
     "Z:\\setup.exe": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
     "ssh ": "needs the machine: tests/unit/test_inventory_command.py reads what lshw prints",
-    "pip install 'answerd[postgres]'": "needs a package index: tests/packages/test_wheel.py installs the extras",
+    "pip install '.[postgres]'": "needs a package index: tests/packages/test_wheel.py installs the extras",
     "python3 -m venv /opt/answerd": "needs a package index: tests/packages/test_wheel.py installs the wheel",
     "/opt/answerd/bin/pip ": "needs a package index: tests/packages/test_wheel.py installs the wheel",
     "apt install ./dist/": "changes the system: tests/packages/test_debian_package.py installs the package",
