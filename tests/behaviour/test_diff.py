@@ -231,8 +231,8 @@ def test_a_changed_once_is_noted_because_no_answer_shows_it() -> None:
 def test_a_group_that_names_the_state_is_compared_as_for_an_armed_machine() -> None:
     files = {"groups/g.ks": "# answer: match state=armed rack=r1\na\n", "inventory.csv": "id,rack\nweb-01,r1\n"}
     after = files | {"groups/g.ks": "# answer: match state=armed rack=r1\nb\n"}
-    sets = [
+    first, second = (
         Catalogue(has_states=True).changed([RawDocument(key_of(name), text, name) for name, text in one.items()])
         for one in (files, after)
-    ]
-    assert [one.name for one in compare(*sets).differences] == ["web-01 (ks)"]
+    )
+    assert [one.name for one in compare(first, second).differences] == ["web-01 (ks)"]
