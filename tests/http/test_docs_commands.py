@@ -84,7 +84,7 @@ ELSEWHERE: dict[str, str] = {
     "ln -s /usr/lib/debian-installer": "changes the system: tests/unit/test_boot_config.py has the files' names",
     "mkdir -p /srv/tftp": "changes the system: tests/unit/test_boot_config.py has the files' names",
     "cp /usr/lib/ipxe": "changes the system: tests/unit/test_boot_config.py has the files' names",
-    "SERVICE_STORE=postgres SERVICE_DB_URL=... answerd import": "needs a cluster: tests/unit/test_postgres_commands.py",
+    "SERVICE_STORE=postgres SERVICE_DB_URL=... answerd ": "needs a cluster: tests/unit/test_postgres_commands.py",
 }
 """What a command begins with, and why it is not run here; the test that is named holds it."""
 
