@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.installers.disks import WORD, bios_disk, uefi_disk
-from tests.installers.machines import Machine, bios, identity, uefi_with_stick, user_network
+from tests.installers.machines import LOADER_SECONDS, Machine, bios, identity, uefi_with_stick, user_network
 from tests.support.service import Service, run, write_tree
 from tests.support.waiting import wait_until
 
@@ -118,7 +118,7 @@ def test_an_installed_machine_starts_from_its_disk_for_ever(
     documents = {f"{NAME}.ipxe": ONCE} | ({"groups/local.ipxe": OPERATORS} if script != "built in" else {})
     service = serving(documents, SERVICE_STATE_PATH=state)
     with machine(firmware, service, tmp_path) as started:
-        started.wait_for("the third start from disk", lambda: started.said.count(WORD) >= BOOTS, 2 * 180)
+        started.wait_for("the third start from disk", lambda: started.said.count(WORD) >= BOOTS, 3 * LOADER_SECONDS)
         said = started.said
     assert said.count("INSTALLING") == 1
     assert said.index("INSTALLING") < said.index(WORD)
