@@ -75,7 +75,6 @@ class LiveInstalls:
         store = shared.store
         self.store = store
         self.rules = shared.rules
-        self.key = store.key
         self.shared = shared
         self.on_change: list[Callable[[Remembered], None]] = []
         self._commits = shared.commits
@@ -106,6 +105,11 @@ class LiveInstalls:
         for entry in self._notes.attach(process):
             self._queue.append(_Waiting(entry))
             self._wake.set()
+
+    @property
+    def key(self) -> bytes:
+        """The key of tokens. Raises `StoreError` where it is not known."""
+        return self.store.key
 
     # --- for requests ----------------------------------------------------------------------------------------------
 
