@@ -80,7 +80,7 @@ def test_a_write_is_in_force_at_once_on_its_node_and_soon_on_the_others(
         assert put(first, "aabbccddee01", f"# {number}\n") == 200
         assert {answer(first, "aabbccddee01") for _ in range(6)} == {(200, f"# {number}\n".encode())}
         expected = (200, f"# {number}\n".encode())
-        wait_until(partial(gives, second, expected), 5)
+        wait_until(partial(gives, second, expected))
 
 
 def test_answers_go_on_while_the_database_is_away_and_writes_say_when_to_come_back(
@@ -97,7 +97,7 @@ def test_answers_go_on_while_the_database_is_away_and_writes_say_when_to_come_ba
     assert answer(service, "aabbccddee01") == (200, b"# kept\n")
     assert service.get("/ready").status == 200
     cluster.start()
-    wait_until(lambda: put(service, "aabbccddee02", "# new\n") == 200, 10)
+    wait_until(lambda: put(service, "aabbccddee02", "# new\n") == 200)
     assert answer(service, "aabbccddee02") == (200, b"# new\n")
 
 
@@ -113,7 +113,7 @@ def test_a_node_that_starts_without_the_database_answers_from_its_replica(
 
 def test_a_node_without_database_and_replica_is_not_ready_and_says_so(node: Callable[..., Service]) -> None:
     service = node("new", AWAY)
-    wait_until(lambda: b"was never read" in service.get("/ready").body, 5)
+    wait_until(lambda: b"was never read" in service.get("/ready").body)
     assert service.get("/ready").status == 503
     assert answer(service, "aabbccddee01")[0] == 503
     assert service.get("/health").status == 200
@@ -121,7 +121,7 @@ def test_a_node_without_database_and_replica_is_not_ready_and_says_so(node: Call
 
 def test_the_password_of_the_database_is_never_shown(node: Callable[..., Service]) -> None:
     service = node("secret", "postgresql://answerd:hunter2hunter2@127.0.0.1:1/none")
-    wait_until(lambda: "127.0.0.1:1" in text_of(service), 5)
+    wait_until(lambda: "127.0.0.1:1" in text_of(service))
     assert "hunter2" not in text_of(service)
     refused = service.ask_admin("PUT", "/machines/m1?format=ks", b"# x\n", Authorization=f"Bearer {TOKEN}")
     assert refused.status == 503
@@ -134,6 +134,6 @@ def test_the_replicator_is_replaced_when_it_dies(cluster: Cluster, node: Callabl
     # The children are forked in the order of their names: worker, admin API, replicator.
     replicator = sorted(children(second.process.pid))[-1]
     os.kill(replicator, signal.SIGKILL)
-    wait_until(lambda: "replicator died" in text_of(second), 5)
+    wait_until(lambda: "replicator died" in text_of(second))
     assert put(first, "aabbccddee01", "# after\n") == 200
-    wait_until(lambda: answer(second, "aabbccddee01") == (200, b"# after\n"), 5)
+    wait_until(lambda: answer(second, "aabbccddee01") == (200, b"# after\n"))
