@@ -7,12 +7,13 @@ decided here changes it at once, before it is written down.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from answerd.identity import identity, is_shared_by_many
 from answerd.installs.states import (
+    UNDER_WAY,
     Asked,
     Event,
     Order,
@@ -23,6 +24,7 @@ from answerd.installs.states import (
     Reported,
     Rules,
     State,
+    is_silent,
     step,
 )
 
@@ -66,6 +68,10 @@ class Judgement(NamedTuple):
     refusal: Refusal | None = None
 
 
+_RECORDS_AT_ONCE = 1_000
+"""Records that a walk looks at between two pauses."""
+
+
 class Memory:
     """All records. Of one process, and edited by its loop only; walks and look-ups from other threads are safe."""
 
@@ -80,6 +86,7 @@ class Memory:
         self._assumed = assumed
         self.by_name: dict[str, Remembered] = {}
         self.by_state: Counter[State] = Counter()
+        self.under_way: set[str] = set()  # names' identities of those that are expected to report
         self.index = 0  # rises whenever a name or an identity finds other records
         self._by_identity: dict[str, tuple[str, ...]] = {}
         self.forgotten: dict[str, int] = dict(forgotten or {})
@@ -95,6 +102,10 @@ class Memory:
         before = self.by_name.get(name)
         self.by_name[name] = remembered
         self.by_state[remembered.record.state] += 1
+        if remembered.record.state in UNDER_WAY:
+            self.under_way.add(name)
+        else:
+            self.under_way.discard(name)
         if before:
             self.by_state[before.record.state] -= 1
             if before.identities.keys() == remembered.identities.keys():
@@ -112,11 +123,23 @@ class Memory:
         """Remove the record of a name's identity, whose last attempt was ``attempt``."""
         self.forgotten[name] = attempt
         before = self.by_name.pop(name, None)
+        self.under_way.discard(name)
         self.index += 1
         if before:
             self.by_state[before.record.state] -= 1
         for one in before.identities if before else ():
             self._drop(one, name)
+
+    def silent(self, now: float, rules: Rules, pause: Callable[[], None]) -> int:
+        """Return how many machines are expected to report and do not. ``pause`` is called between slices of the walk,
+        and may let others edit."""
+        silent = 0
+        for number, name in enumerate(tuple(self.under_way)):
+            remembered = self.by_name.get(name)
+            silent += remembered is not None and is_silent(remembered.record, now, rules)
+            if number % _RECORDS_AT_ONCE == 0:
+                pause()
+        return silent
 
     def _drop(self, one: str, name: str) -> None:
         rest = tuple(other for other in self._by_identity.get(one, ()) if other != name)

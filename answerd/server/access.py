@@ -20,22 +20,25 @@ METHODS = ("GET", "POST")
 class Access:
     """The networks and tokens in force at the answer endpoint of this process. SIGHUP changes them."""
 
-    __slots__ = ("_allow", "_tokens")
+    __slots__ = ("_allow", "_is_open", "_tokens")
 
     def __init__(self, tokens: Iterable[str] = (), allow: Sequence[Network] = ()) -> None:
         """``allow``: networks that may ask; none means that everyone may."""
-        self._tokens = Tokens(tokens)
-        self._allow = tuple(allow)
+        self._tokens = Tokens()
+        self.change(tokens, allow)
 
     def change(self, tokens: Iterable[str], allow: Sequence[Network]) -> None:
         """Put others in force, from the next request on."""
         self._tokens.replace(tokens)
         self._allow = tuple(allow)
+        self._is_open = not self._tokens and not self._allow
 
     def fault(self, request: HttpRequest, peer: str) -> int | None:
         """Return the status that the header of a request alone gets; None lets it in."""
         if request.method not in METHODS:
             return METHOD_NOT_ALLOWED
+        if self._is_open:
+            return None
         if self._allow and not is_within(peer, self._allow):
             return FORBIDDEN
         if self._tokens and not self._tokens.accept(keys_of(request.header).get("HTTP_AUTHORIZATION")):

@@ -26,12 +26,14 @@ from answerd.server.exposition import Exposition
 from answerd.server.http_parser import LargerBody
 from answerd.server.installs import LiveInstalls
 from answerd.server.listener import Listener
+from answerd.server.live_set import in_thread
 from answerd.server.metrics import AdminCounts
 from answerd.server.metrics_app import make_metrics_app
 from answerd.server.serving import Gate, Limits
 from answerd.server.startup import Service
 from answerd.server.write_guard import WriteGuard
-from answerd.store import WritableStore
+from answerd.store import StoreError, WritableStore
+from answerd.store.outbox import Waiting
 from answerd.store.read_only import ReadOnlyStore
 
 ADMIN_ACCEPTS_AT_ONCE = 32
@@ -121,14 +123,33 @@ class Administration:
             return service.certificate.expiry if service.certificate is not None else None
 
         return Exposition(
-            service.counters, service.admission, self._answers, service.config.workers, expiry, installs=self._states
+            service.counters,
+            service.admission,
+            self._answers,
+            service.config.workers,
+            expiry,
+            installs=self._states,
+            outbox=self._waiting,
+            silent=self._silent,
         )
+
+    def _waiting(self) -> Waiting | None:
+        """Return what waits for a shared database; None where there is none, or that cannot be read."""
+        try:
+            return in_thread(self._installs.store.waiting) if self._installs is not None else None
+        except StoreError:
+            return None
 
     def _states(self) -> Mapping[State, int] | None:
         try:
             return self._installs.current().by_state if self._installs is not None else None
         except StatesUnknown:
             return None
+
+    def _silent(self) -> int | None:
+        if self._installs is None or self._states() is None:
+            return None
+        return self._installs.current().silent(self._installs.now(), self._installs.rules, CooperativeYield())
 
     def _metrics(self, listening: socket.socket) -> Listener:
         return Listener(

@@ -27,12 +27,12 @@ from answerd.facts import LARGE, Facts, Request
 from answerd.server.access import METHODS, Access
 from answerd.server.bottle_locals import hold_in_context
 from answerd.server.capture import Recorder
-from answerd.server.exchange import Exchange, exchange_of
+from answerd.server.exchange import KEY, Exchange
 from answerd.server.http_parser import HttpRequest
 from answerd.server.installs import LiveInstalls
 from answerd.server.long_work import TooLate, waiting_client
 from answerd.server.metrics import PROBE, REPORT
-from answerd.server.probes import Readiness, is_probe, probe
+from answerd.server.probes import PROBES, Readiness, is_probe, probe
 from answerd.server.report_app import is_report, refusal_of_report, take_report, token_in
 from answerd.server.request_log import without_token
 from answerd.server.statuses import (
@@ -41,6 +41,7 @@ from answerd.server.statuses import (
     FORBIDDEN,
     METHOD_NOT_ALLOWED,
     OF_ERRORS,
+    OK,
     SERVICE_UNAVAILABLE,
 )
 from answerd.server.wsgi import PLAIN_TEXT, reason_line
@@ -78,8 +79,9 @@ def make_answer_app(
     app.catchall = False  # the listener answers unexpected exceptions, and logs them in one line
     app.uninstall(bottle.JSONPlugin)
 
-    def answer() -> bytes:
-        exchange = exchange_of(bottle.request.environ)
+    def answer(exchange: Exchange) -> bytes:
+        if exchange.request.path in PROBES and is_probe(exchange.request):
+            return _probe(exchange, readiness)
         if installs is not None and is_report(exchange.request.path):
             body = _report(exchange, installs)
         else:
@@ -89,18 +91,10 @@ def make_answer_app(
             _record(exchange, recorder)
         return body
 
-    def answer_probe() -> bytes:
-        exchange = exchange_of(bottle.request.environ)
-        status, body, exchange.outcome = probe(exchange.request.path, readiness)
-        exchange.kind = PROBE
-        bottle.response.status = status
-        bottle.response.content_type = PLAIN_TEXT
-        return body
+    route = bottle.Route(app, "/", "ANY", answer)
 
-    routes = bottle.Route(app, "/", "ANY", answer), bottle.Route(app, "/", "ANY", answer_probe)
-
-    def match(environ: dict[str, Any]) -> tuple[bottle.Route, dict[str, str]]:
-        return routes[is_probe(exchange_of(environ).request)], {}
+    def match(environ: dict[str, Any]) -> tuple[bottle.Route, dict[str, Exchange]]:
+        return route, {"exchange": environ[KEY]}
 
     # Bottle's router has no rule for every path: one with a newline in it would be 404.
     app.router.match = match
@@ -117,6 +111,15 @@ def make_gate(access: Access, *, has_states: bool = False) -> Callable[[HttpRequ
         return not is_probe(request) and access.fault(request, peer) is None
 
     return wants_body
+
+
+def _probe(exchange: Exchange, readiness: Readiness) -> bytes:
+    status, body, exchange.outcome = probe(exchange.request.path, readiness)
+    exchange.kind = PROBE
+    if status != OK:  # Bottle's own
+        bottle.response.status = status
+    bottle.response.set_header("Content-Type", PLAIN_TEXT)
+    return body
 
 
 def _refusal(exchange: Exchange, fault: int) -> bytes:
@@ -188,7 +191,7 @@ def _resolved(
         return _refuse(exchange, OF_ERRORS[type(error)], error.reason if large else with_hints(error, facts))
     exchange.outcome = found.composition if found.selection.machine else f"{found.composition}{_for_whom(found, facts)}"
     exchange.extension, exchange.kind = found.format.extension, _kind(found)
-    bottle.response.content_type = found.format.content_type
+    bottle.response.set_header("Content-Type", found.format.content_type)
     return found.body
 
 

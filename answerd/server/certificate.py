@@ -52,6 +52,7 @@ def load_certificate(certificate: str, key: str) -> Certificate:
     if not _KEY.search(_read("SERVICE_TLS_KEY", key)):
         raise CertificateError(f"SERVICE_TLS_KEY: {key} holds no PEM private key")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2  # Debian's Python leaves it to /etc/ssl/openssl.cnf
     try:
         context.load_cert_chain(certificate, key, password=_no_password)
         return Certificate(context, fingerprint(found[0]), expiry(found[0]))

@@ -158,7 +158,8 @@ class Channel:
         self._socket.setsockopt(SOL_SOCKET, SO_LINGER, _RESET_ON_CLOSE)
 
     def _close_channel(self) -> None:
-        self._unwatch()
+        if self._watcher is not None:
+            self._unwatch()
         self._socket.close()
         self._tls = self._unsent = self._plaintext = None
 

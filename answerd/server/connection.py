@@ -24,7 +24,7 @@ from answerd.server.channel import READ, SMALL_ANSWER, WRITE, Channel
 from answerd.server.client import Sink
 from answerd.server.exchange import Exchange
 from answerd.server.header_block import BadRequest
-from answerd.server.http_parser import HttpRequest, Progress, RequestReader
+from answerd.server.http_parser import COMPLETE, HttpRequest, Progress, RequestReader
 from answerd.server.memory import Memory
 from answerd.server.peer import forwarded_for, peer_address, with_port
 from answerd.server.request_log import describe_error, without_token
@@ -157,11 +157,12 @@ class Connection(Channel):
         except BadRequest as refusal:
             self._refuse(refusal)
             return
-        if progress is Progress.COMPLETE:
+        if progress is COMPLETE:
             size = len(reader.request.body) if reader.request is not None else 0
             if (size > UNCOUNTED_BODY or self.body_held) and not self._hold_complete_body(size):
                 return
-            self._unwatch()
+            if self._watcher is not None:
+                self._unwatch()
             self._host.ready(self)
         elif reader.held > self.body_held and not self._host.memory.hold_body(self, reader.held):
             self.refuse_body()
@@ -228,7 +229,8 @@ class Connection(Channel):
         if self.body_held:
             self._host.memory.release_body(self)
         self._outcome = refusal.reason
-        self._serving.counts.answered(refusal.status, "", "", self._age())
+        seconds = monotonic() - self.deadline + self._serving.limits.timeout
+        self._serving.counts.answered(refusal.status, "", "", seconds)
         self._send(self._serving.error(refusal.status, refusal.reason))
 
     def answer(self) -> None:
@@ -238,6 +240,8 @@ class Connection(Channel):
             return
         request = reader.request
         self._answering = True
+        # Before the app runs, which may close a spooled body.
+        self._body_size = len(request.body if request.spooled is None else request.spooled)
         exchange = Exchange(request, self._peer(request), self)
         try:
             response = respond(serving.application, environ_of(exchange, serving.environ, self._address[1]))
@@ -247,9 +251,9 @@ class Connection(Channel):
             serving.log.service(f"an app failed on {failed}: {describe_error(error)}")
             outcome = "the service failed unexpectedly"
             response = serving.error(INTERNAL_ERROR, "the service failed unexpectedly, its log says why")
-        serving.counts.answered(response.status, exchange.extension, exchange.kind, self._age())
+        seconds = monotonic() - self.deadline + serving.limits.timeout  # since the accept
+        serving.counts.answered(response.status, exchange.extension, exchange.kind, seconds)
         self._answering = False
-        self._body_size = len(request.body if request.spooled is None else request.spooled)
         request.body, request.spooled = b"", None
         if self.body_held:
             self._host.memory.release_body(self)
@@ -259,9 +263,6 @@ class Connection(Channel):
                 self._takeover, response = exchange.takeover, without_length(response)
             self._response = response
             self._host.answered(self)
-
-    def _age(self) -> float:
-        return monotonic() - self.deadline + self._serving.limits.timeout  # seconds since the accept
 
     def send(self) -> None:
         """Send the response."""
@@ -283,7 +284,7 @@ class Connection(Channel):
             return
         self._response = response
         # Release the permit before the client can know that it was answered: its next connection could get a 503.
-        held = host.release_permit(self)
+        held = self.has_permit and host.release_permit(self)
         try:
             if self._takeover is not None and self._tls is not None:  # the TLS connection goes on, too
                 is_sent = self._send_more(response.head)
@@ -343,8 +344,11 @@ class Connection(Channel):
     def _peer(self, request: HttpRequest | None) -> str:
         """Return the address that counts; without a header to read, the connection's own."""
         trusted = self._serving.trusted_proxies
+        address: str = self._address[0]
+        if not trusted and ":" not in address:
+            return address
         forwarded = forwarded_for(request.headers) if trusted and request is not None else ()
-        return peer_address(self._address[0], forwarded, trusted)
+        return peer_address(address, forwarded, trusted)
 
     # --- going on after the response -------------------------------------------------------------------------------
 

@@ -75,9 +75,10 @@ class Deadlines:
 
     def remove(self, connection: Connection) -> None:
         """Forget a connection that is being closed."""
-        self.in_flight.pop(connection, None)
-        self.lingering.pop(connection, None)
-        self.streams.pop(connection, None)
+        for connections in (self.in_flight, self.lingering, self.streams):
+            if connection in connections:
+                del connections[connection]
+                return
 
     def cut_all(self, reason: str) -> int:
         """Close every connection; return how many there were."""

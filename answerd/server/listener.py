@@ -210,7 +210,8 @@ class Listener:
 
     def forget(self, connection: Connection) -> None:
         """Forget a connection that is being closed."""
-        self.release_permit(connection)
+        if connection.has_permit:
+            self.release_permit(connection)
         self.deadlines.remove(connection)
         if self._draining.has_begun:
             self._draining.check()

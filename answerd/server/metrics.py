@@ -96,11 +96,22 @@ METRICS: Final = (
         (("state", tuple(state.value for state in State)),),
     ),
     Metric(
+        "answerd_installs_silent",
+        "gauge",
+        "machines that install and have said nothing for SERVICE_INSTALL_SECS; absent without states",
+    ),
+    Metric(
         "answerd_reports_total",
         "counter",
         "reports of machines that were taken",
         (("report", tuple(word.value for word in Word)),),
     ),
+    Metric(
+        "answerd_outbox_messages",
+        "gauge",
+        "reports and other events of installs that wait for the database; only with PostgreSQL",
+    ),
+    Metric("answerd_outbox_age_seconds", "gauge", "for how long the oldest of them waits; only with PostgreSQL"),
     Metric("answerd_workers", "gauge", "processes that answer, as configured"),
     Metric("answerd_workers_replaced_total", "counter", "processes that died and were replaced"),
     Metric(

@@ -13,6 +13,7 @@ from answerd.server.statuses import OK, SERVICE_UNAVAILABLE
 
 HEALTH = "/health"
 READY = "/ready"
+PROBES = (HEALTH, READY)
 METHODS = ("GET", "HEAD")
 
 Readiness = Callable[[], str]
@@ -29,7 +30,7 @@ class Probe(NamedTuple):
 
 def is_probe(request: HttpRequest) -> bool:
     """Return whether a request is answered by `probe`."""
-    return request.path in (HEALTH, READY) and request.method in METHODS
+    return request.path in PROBES and request.method in METHODS
 
 
 def probe(path: str, readiness: Readiness) -> Probe:

@@ -7,7 +7,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -24,7 +23,7 @@ from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import SqliteFile
 from tests.support.replies import exchange
-from tests.support.service import Service, write_tree
+from tests.support.service import PROGRAM, Service, write_tree
 from tests.support.waiting import wait_until
 
 TOKEN = "apply-admin-token-0123456789"
@@ -335,7 +334,7 @@ def test_a_file_that_is_no_backup_is_refused_and_nothing_is_changed(tmp_path: Pa
 def answerd(environ: Mapping[str, str], *arguments: str) -> int:
     """One command in a process of its own: it must not share this one's connections."""
     done = subprocess.run(
-        [sys.executable, "-m", "answerd", *arguments],
+        [*PROGRAM, *arguments],
         env={**os.environ, **environ},
         capture_output=True,
         check=False,

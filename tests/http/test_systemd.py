@@ -10,7 +10,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +19,7 @@ import pytest
 from answerd.server import systemd
 from tests.support.processes import children
 from tests.support.replies import exchange, request_bytes
-from tests.support.service import environment, write_tree
+from tests.support.service import PROGRAM, environment, write_tree
 from tests.support.waiting import wait_until
 
 HOST = "127.0.0.1"
@@ -48,7 +47,7 @@ def start(tmp_path: Path, listening: socket.socket, log: Path, **settings: objec
     write_tree(tmp_path / "answers", {"default.ks": "lang en\n"})
     given = {"SERVICE_ANSWERS_DIR": tmp_path / "answers", "SERVICE_LOG_FILE": log, "SERVICE_TIMEOUT_SECS": 5}
     return subprocess.Popen(
-        ["bash", "-c", START, "bash", str(listening.fileno()), sys.executable, "-m", "answerd", "serve"],
+        ["bash", "-c", START, "bash", str(listening.fileno()), *PROGRAM, "serve"],
         env=environment(**given, **settings),
         pass_fds=[listening.fileno()],
         stdout=subprocess.DEVNULL,

@@ -1,12 +1,17 @@
-"""The packages of this checkout, built once for all tests of a run."""
+"""The packages of this checkout, built once for all tests of a run, and a system with the Debian package in it."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from release import wheel
+from release import deb, wheel
+from tests.packages.chroot import CACHE, System, fresh_system
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +20,26 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("dist")
     wheel.build(target)
     return target
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Debian package."""
+    return deb.build(tmp_path_factory.mktemp("deb"))
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    """A fresh minimal Debian."""
+    kept = fresh_system(Path(os.environ[CACHE]) if CACHE in os.environ else tmp_path_factory.mktemp("fresh"))
+    root = tmp_path_factory.mktemp("system") / "root"
+    subprocess.run(["cp", "--archive", "--reflink=auto", kept, root], check=True)
+    yield System(root)
+    shutil.rmtree(root)
+
+
+@pytest.fixture(scope="module")
+def installed(system: System, package: Path) -> System:
+    """The system with the package in it."""
+    system.install(package)
+    return system

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,8 +17,10 @@ from tests.support.commands import ForkedProcess, run_forked, starts_alike
 from tests.support.replies import Reply, exchange, request_bytes
 from tests.support.waiting import PATIENCE
 
-PROGRAM = [sys.executable, "-m", "answerd"]
-INTERPRETED = tuple(PROGRAM)
+COMMAND = "ANSWERD_COMMAND"
+"""The variable of the environment that names another program to test, in words of a shell: an installed package."""
+CHECKOUTS = [sys.executable, "-m", "answerd"]
+PROGRAM = shlex.split(os.environ.get(COMMAND, "")) or CHECKOUTS
 START_SECONDS = 60.0
 
 _LISTENING = re.compile(r"(?P<admin>admin API )?listening on (?P<host>\[.*?\]|[^\s:]+):(?P<port>\d+)")
@@ -41,7 +44,7 @@ def run(*arguments: str, stdin: bytes = b"", **settings: object) -> subprocess.C
 
 def _may_fork(environ: Mapping[str, str]) -> bool:
     """Whether a process that has imported the program may be forked (`tests.support.commands`)."""
-    return tuple(PROGRAM) == INTERPRETED and starts_alike(environ)
+    return PROGRAM == CHECKOUTS and starts_alike(environ)
 
 
 def start(environ: Mapping[str, str], forked: bool) -> ForkedProcess | subprocess.Popen[str]:

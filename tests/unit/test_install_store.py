@@ -11,7 +11,8 @@ from answerd.formats.once import Once
 from answerd.installs.memory import Memory, Remembered, Visitor, state_of
 from answerd.installs.states import Asked, Gate, Order, Ordered, Record, Refusal, Reported, Rules, State, Word
 from answerd.store import StoreError
-from answerd.store.install_batch import MOST_EVENTS, MOST_NEWS, MOST_UNKNOWN, Entry, Sighting
+from answerd.store.install_batch import MOST_NEWS, MOST_UNKNOWN, Entry, Sighting
+from answerd.store.install_tables import MOST_EVENTS
 from answerd.store.installs import InstallStore, open_state_file
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import SqliteFile
@@ -239,3 +240,21 @@ def test_machines_are_counted_by_state() -> None:
         State.INSTALLED: 1,
         State.INSTALLING: 1,
     }
+
+
+def test_silent_machines_are_counted_among_those_that_install() -> None:
+    def one(name: str, state: State, heard: float) -> Remembered:
+        return Remembered(Record(name, state=state, heard=heard), {name: name})
+
+    memory = Memory([one("a", State.INSTALLING, 1), one("b", State.COPIED, 1), one("c", State.INSTALLED, 1)])
+    memory.put(one("d", State.INSTALLING, 2))
+    pauses: list[None] = []
+
+    def silent(now: float) -> int:
+        return memory.silent(now, Rules(silence=10), lambda: pauses.append(None))
+
+    assert [silent(11), silent(12), silent(13)] == [0, 2, 3]
+    assert pauses
+    memory.put(one("A", State.INSTALLED, 12))
+    memory.forget("b", 1)
+    assert silent(13) == 1

@@ -27,6 +27,7 @@ from answerd.server.metrics import METRICS, AdminCounts, RequestCounts, make_cou
 from answerd.server.request_log import RequestLog
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
+from answerd.store.outbox import Waiting
 from tests.unit.test_docs import rows, words
 
 CHECKOUT = Path(__file__).parents[2]
@@ -122,7 +123,17 @@ def exposition(tmp_path: Path) -> Exposition:
     RequestCounts(counters).answered(200, "installed", "report", 6.0)
     RequestCounts(counters).answered(200, "", "report", 6.0)
     states = {State.INSTALLED: 7}
-    return Exposition(counters, Admission(50), answers, 2, lambda: 1_900_000_000.0, installs=lambda: states)
+    waiting = Waiting(3, 1.5)
+    return Exposition(
+        counters,
+        Admission(50),
+        answers,
+        2,
+        lambda: 1_900_000_000.0,
+        installs=lambda: states,
+        outbox=lambda: waiting,
+        silent=lambda: 2,
+    )
 
 
 def test_a_scrape_has_every_metric_of_the_table_and_no_other(exposition: Exposition) -> None:
@@ -138,6 +149,7 @@ def test_a_scrape_has_every_metric_of_the_table_and_no_other(exposition: Exposit
     assert values["answerd_requests_total", "", "200", "report"] == 2
     assert (values["answerd_reports_total", "installed"], values["answerd_reports_total", "failed"]) == (1, 0)
     assert (values["answerd_installs", "installed"], values["answerd_installs", "armed"]) == (7, 0)
+    assert values["answerd_installs_silent",] == 2
     assert values["answerd_request_seconds_count",] == 5
     assert values["answerd_request_seconds_bucket", "0.0025"] == 2
     assert values["answerd_request_seconds_bucket", "10.0"] == 4
@@ -158,7 +170,7 @@ def test_without_a_certificate_there_is_no_expiry(exposition: Exposition) -> Non
 
 
 def test_without_states_there_are_no_installs(exposition: Exposition) -> None:
-    exposition._installs = lambda: None
+    exposition._installs = exposition._silent = lambda: None
     assert b"answerd_installs" not in exposition()
 
 

@@ -1,0 +1,107 @@
+"""A database that an older version wrote keeps every document, the history and every state.
+
+``databases/NAME.sql`` is what the program of that schema left behind, as SQLite dumps it: ``schema-1`` and ``schema-2``
+by the programs of those days, ``schema-3`` and the file of states ``states-1`` by the first with states. ``NAME.json``
+is what the same program printed of it (``export``, ``install ID --json``, ``installs --unknown --json``), and the
+reports' URLs that it gave out. A new version of the schema gets another pair; these are never edited.
+
+Rules: docs/admin-api.md#the-database, docs/packages.md#upgrades.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answerd.cli import main
+from answerd.installs.tokens import speaker_of
+from answerd.store import HistoryFilter
+from answerd.store.installs import InstallStore
+from answerd.store.migrations import MIGRATIONS, STATE_MIGRATIONS
+from answerd.store.sqlite import SqliteStore
+from answerd.store.sqlite_file import SqliteFile
+
+DATABASES = Path(__file__).parent / "databases"
+OF_DOCUMENTS = [f"schema-{number}" for number in range(1, len(MIGRATIONS) + 1)]
+OF_STATES = ["schema-3", *(f"states-{number}" for number in range(1, len(STATE_MIGRATIONS) + 1))]
+HISTORY = "SELECT id, at, kind, identifier, format, text_before, text_after FROM changes ORDER BY id"
+
+
+@pytest.fixture
+def database(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The database of that name, and settings that name it."""
+    path = tmp_path / "answers.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript((DATABASES / f"{request.param}.sql").read_bytes().decode())
+    (tmp_path / "empty").mkdir()
+    given = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": path}
+    if request.param.startswith("states"):
+        given = {"SERVICE_ANSWERS_DIR": tmp_path / "empty", "SERVICE_STATE_PATH": path}
+    for name, value in given.items():
+        monkeypatch.setenv(name, str(value))
+    return path
+
+
+@pytest.fixture
+def printed(request: pytest.FixtureRequest) -> Any:
+    """What the older program printed of the database."""
+    return json.loads((DATABASES / f"{request.node.callspec.params['database']}.json").read_bytes())
+
+
+def rows(path: Path, query: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(query).fetchall()
+
+
+@pytest.mark.parametrize("database", OF_DOCUMENTS, indirect=True)
+def test_documents_and_history_of_an_older_version_are_kept(database: Path, printed: Any, tmp_path: Path) -> None:
+    history = rows(database, HISTORY)
+    assert len(history) == len(printed["documents"]) + 3  # a change, a document that came, and went
+
+    store = SqliteStore(database)
+
+    assert rows(database, "PRAGMA user_version") == [(len(MIGRATIONS),)]
+    assert rows(database, HISTORY) == history
+    assert len(store.history(HistoryFilter())) == len(history)
+    assert main(["export", str(tmp_path / "exported")]) == 0
+    exported = {
+        str(path.relative_to(tmp_path / "exported")): path.read_bytes().decode()
+        for path in (tmp_path / "exported").rglob("*")
+        if path.is_file()
+    }
+    assert exported == printed["documents"]
+
+
+@pytest.mark.parametrize("database", OF_STATES, indirect=True)
+def test_states_and_their_history_of_an_older_version_are_kept(
+    database: Path, printed: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert {one["state"] for one in printed["installs"].values()} == {
+        "armed", "installing", "copied", "installed", "failed", "exhausted",
+    }  # fmt: skip
+
+    def told(*line: str) -> Any:
+        assert main([*line, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert [one["machine"] for one in told("installs")["installs"]] == sorted(printed["installs"])
+    for machine, expected in printed["installs"].items():
+        shown = told("install", machine)
+        del shown["silent"]  # follows from the time of today
+        assert shown == expected
+    assert told("installs", "--unknown")["unknown"] == printed["unknown"]
+
+
+@pytest.mark.parametrize("database", OF_STATES, indirect=True)
+def test_a_report_whose_url_an_older_version_gave_out_speaks_for_its_machine(database: Path, printed: Any) -> None:
+    store = InstallStore(SqliteFile(database))
+    for number, url in printed["urls"].items():
+        speaker = speaker_of(url.rpartition("/")[2], store.key)
+        assert speaker is not None
+        assert speaker.name in (f"web-{number:0>2}", f"52:54:00:00:00:{number:0>2}")
+        assert speaker.attempt == 1
