@@ -258,7 +258,7 @@ class Config:
     @property
     def has_states(self) -> bool:
         """Whether there is a place for the states of installs."""
-        return self.store == "sqlite" or self.state_path is not None
+        return self.store != "files" or self.state_path is not None
 
     sources: Mapping[str, Source] = field(default_factory=dict, hash=False)
     warnings: tuple[str, ...] = ()

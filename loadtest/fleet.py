@@ -1,10 +1,11 @@
 """A made-up fleet: its machines, the documents that answer them, and what their installers send.
 
 Usage:
-  fleet DIR [--machines N]
+  fleet DIR [--machines N] [--once]
 
 Options:
   --machines N  Machines in the fleet [default: 1000].
+  --once        The lab that installs once (loadtest/once.py).
 
 Run as ``python -m loadtest.fleet``: writes the documents of the locust scripts' fleet into DIR.
 
@@ -24,6 +25,10 @@ from pathlib import Path
 
 from docopt import docopt
 
+OUI = "00:16:3e"
+"""How all MAC addresses of the fleet begin: as a vendor's, because locally administered ones identify a machine only
+where it has no other."""
+
 RACK = 50
 """Machines that share one group."""
 
@@ -41,7 +46,7 @@ class Machine:
     def mac(self) -> str:
         """Of its first interface, in lower case with colons."""
         digits = f"{self.number:06x}"
-        return f"52:54:00:{digits[:2]}:{digits[2:4]}:{digits[4:]}"
+        return f"{OUI}:{digits[:2]}:{digits[2:4]}:{digits[4:]}"
 
     @property
     def identifier(self) -> str:
@@ -52,6 +57,11 @@ class Machine:
     def serial(self) -> str:
         """Its system serial number."""
         return f"SN{self.number:08d}"
+
+    @property
+    def uuid(self) -> str:
+        """Its system UUID."""
+        return f"0f3a1c5e-7b2d-4e86-9a4c-{self.mac.replace(':', '')}"
 
     @property
     def rack(self) -> str:
@@ -289,7 +299,7 @@ def proxmox_body(machine: Machine, virtual_functions: int = 0) -> bytes:
             "system": {
                 "sku": "091715D9",
                 "serial": machine.serial,
-                "uuid": "0f3a1c5e-7b2d-4e86-9a4c-ac1f6bd3c2f4",
+                "uuid": machine.uuid,
                 "name": "SYS-2029U-TR4",
             },
         },
@@ -372,6 +382,37 @@ def mixed_fleet(machines: int) -> Documents:
             yield f"{machine.identifier}.{extension}", text.format(host=machine.host)
 
 
+# --- the lab that installs once --------------------------------------------------------------------------------------
+
+_ONCE_LOADER = """\
+#!ipxe
+# answer: match kind=lab
+# answer: once
+echo Installing {{ id }}
+kernel http://10.0.0.1/vmlinuz inst.ks=http://10.0.0.1:8000/ks?mac={{ mac | colons }}
+boot
+"""
+
+_ONCE_KICKSTART = """\
+# answer: match kind=lab
+# answer: once
+text
+network --hostname={{ id }}
+autopart
+%post
+curl -X POST {{ report }}/installed
+%end
+"""
+
+
+def once_fleet(machines: int) -> Documents:
+    """A row for each machine, one boot loader's script and one kickstart for all, both given once."""
+    yield "groups/once.ipxe", _ONCE_LOADER
+    yield "groups/once.ks", _ONCE_KICKSTART
+    for first in range(0, machines, ROWS_OF_A_FILE):
+        yield inventory_document(first, min(ROWS_OF_A_FILE, machines - first))
+
+
 def write(documents: Documents, directory: Path) -> int:
     """Write documents into a directory in the file store's layout; how many there were."""
     (directory / "groups").mkdir(parents=True, exist_ok=True)
@@ -387,7 +428,8 @@ def main() -> int:
     """Write the mixed fleet where the command line says."""
     arguments = docopt(__doc__)
     machines = int(arguments["--machines"])
-    count = write(mixed_fleet(machines), Path(arguments["DIR"]))
+    documents = once_fleet(machines) if arguments["--once"] else mixed_fleet(machines)
+    count = write(documents, Path(arguments["DIR"]))
     print(f"{count} documents for {machines} machines in {arguments['DIR']}")
     return 0
 

@@ -9,53 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 from urllib.parse import quote
 
-from loadtest.fleet import ROWS_OF_A_FILE, Documents, Machine, inventory_document
+from loadtest.fleet import Machine
 
 OK = 200
 REFUSED = 404
 _REPORT = re.compile(r"^curl -X POST https?://[^/]+(/report/[^/\s]+)/installed$", re.MULTILINE)
 
-_LOADER = """\
-#!ipxe
-# answer: match kind=lab
-# answer: once
-echo Installing {{ id }}
-kernel http://10.0.0.1/vmlinuz inst.ks=http://10.0.0.1:8000/ks?mac={{ mac | colons }}
-boot
-"""
-
-_KICKSTART = """\
-# answer: match kind=lab
-# answer: once
-text
-network --hostname={{ id }}
-autopart
-%post
-curl -X POST {{ report }}/installed
-%end
-"""
-
-
-def once_fleet(machines: int) -> Documents:
-    """A row for each machine, one boot loader's script and one kickstart for all, both given once."""
-    yield "groups/once.ipxe", _LOADER
-    yield "groups/once.ks", _KICKSTART
-    for first in range(0, machines, ROWS_OF_A_FILE):
-        yield inventory_document(first, min(ROWS_OF_A_FILE, machines - first))
-
-
 Judge = Callable[[int, str], str]
 """Of a status and a text: what is wrong with that answer, empty where nothing is."""
 
 
-class Ask(Protocol):
-    """How a request is sent."""
-
-    def __call__(self, what: str, method: str, target: str, judge: Judge) -> str:
-        """Ask until there is an answer, and return its text. What ``judge`` finds wrong is a failure of ``what``."""
+Ask = Callable[[str, str, str, Judge], str]
+"""Send a request until there is an answer, and return its text: what it is for, its method, its target. What the judge
+finds wrong is a failure."""
 
 
 @dataclass

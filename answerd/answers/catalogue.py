@@ -10,7 +10,7 @@ what they claim.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -100,6 +100,13 @@ class Catalogue:
     def size(self) -> int:
         """The number of documents, including inventories."""
         return len(self.documents) + (self.inventory.size if self.inventory else 0)
+
+    def documents_of(self, raws: Iterable[RawDocument]) -> Iterator[Document]:
+        """Yield the documents that have these texts. Inventories are none."""
+        for raw in raws:
+            document = self.documents.get(raw)
+            if document is not None:
+                yield document
 
     def facts(self, facts: Facts) -> Facts:
         """Return the facts of a request with those of its row. Raises `BrokenDocument`, as `Inventory.facts` does."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.members import claimed_member
 from answerd.answers.select import Selection
-from answerd.answers.visitors import Circumstances, RecentVisitors
+from answerd.answers.visitors import Circumstances, Known, RecentVisitors, knows
 from answerd.errors import CannotFill
 from answerd.facts import Facts
 from answerd.formats.once import Once
@@ -92,14 +92,13 @@ class Gates:
         Raises `answerd.errors.StatesUnknown`, and `CannotFill` where nothing identifies the machine.
         """
         memory = self.source.current()
-        known = self.recent.find(memory, catalogue, selection, facts)
-        visitor, found = known or self._look(memory, catalogue, selection, facts)
+        visitor, found, brings_nothing = self._look(memory, catalogue, selection, facts)
         if not found and visitor.name is None:
             raise _nameless("once")
         top = selection.layers[-1].key
         gate = Gate.LOADER if once is Once.LOADER or top.format == IPXE else Gate.ANSWERS
         asked = Asked(str(top), gate, once, self.source.now(), only_looks)
-        if known is not None and all(brings_nothing_new(one.record, asked, self.source.rules) for one in found):
+        if brings_nothing and all(brings_nothing_new(one.record, asked, self.source.rules) for one in found):
             return Asking(visitor, asked, _NOTHING_HAPPENS, asked.document, facts.request.peer)
         judgement = memory.judge(visitor, found, asked, self.source.rules)
         asking = Asking(visitor, asked, judgement, asked.document, facts.request.peer)
@@ -112,20 +111,25 @@ class Gates:
         if not asking.asked.only_looks and asking.judgement.outcomes:
             self.source.given(asking)
 
-    def _look(
-        self, memory: Memory, catalogue: Catalogue, selection: Selection, facts: Facts
-    ) -> tuple[Visitor, list[Remembered]]:
+    def _look(self, memory: Memory, catalogue: Catalogue, selection: Selection, facts: Facts) -> Known:
         """Return who asks, with its records."""
-        visitor = visitor_of(catalogue, selection, facts)
-        found = memory.found_by(_identities(memory, facts), visitor.name)
-        self.recent.keep(facts.request, Circumstances(catalogue, selection, memory), visitor, found)
-        return visitor, found
+
+        def records(name: str | None) -> list[Remembered]:
+            return memory.found_by(_identities(memory, facts), name)
+
+        judged_by = Circumstances(catalogue, selection, memory)
+        known = self.recent.find(judged_by, facts.request, records)
+        if known is None:
+            visitor = visitor_of(catalogue, selection, facts)
+            found = records(visitor.name)
+            known = Known(visitor, found, knows(found, visitor))
+            self.recent.keep(judged_by, facts.request, known)
+        return known
 
     def report(self, catalogue: Catalogue, selection: Selection, facts: Facts) -> str:
         """Return the URL by which the machine reports. Raises `CannotFill`, `answerd.errors.StatesUnknown`."""
         memory = self.source.current()
-        known = self.recent.find(memory, catalogue, selection, facts)
-        visitor, found = known or self._look(memory, catalogue, selection, facts)
+        visitor, found, _ = self._look(memory, catalogue, selection, facts)
         if not found and visitor.name is None:
             raise _nameless("{{ report }}")
         record = found[0].record if found else memory.new(visitor.name or "")

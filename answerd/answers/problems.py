@@ -96,19 +96,20 @@ class ProblemIndex:
             found.update(self.catalogue.inventory.problems())
         return frozenset(found)
 
-    def introduced_after(self, before: ProblemIndex) -> list[str]:
+    def introduced_after(self, before: ProblemIndex, pause: Callable[[], None] = no_pause) -> list[str]:
         """Return the problems that the set ``before`` did not have, sorted. The problem of a row that only moved to
         another line is not new."""
-        found = self._of_the_documents() - before._of_the_documents()
+        found = self._of_the_documents(pause) - before._of_the_documents(pause)
         if self.catalogue.inventory is not None:
             found.update(self.catalogue.inventory.problems_since(before.catalogue.inventory))
         return sorted(found)
 
-    def _of_the_documents(self) -> set[str]:
+    def _of_the_documents(self, pause: Callable[[], None] = no_pause) -> set[str]:
         found = {*self.catalogue.unlisted, *self.catalogue.faults}
         for filed in (self.of_documents, self.of_names):
             for sentences in filed.values():
                 found.update(sentences)
+                pause()
         found.update(cycle.sentence for cycle in self.cycles.values())
         found.update(self.too_high.values())
         return found

@@ -7,12 +7,13 @@ states: a record is looked up anew for each request.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.select import Selection
 from answerd.documents import Document
-from answerd.facts import Facts, Request
+from answerd.facts import Request
 from answerd.identity import identity
 from answerd.installs.memory import Memory, Remembered, Visitor
 
@@ -31,7 +32,15 @@ class Circumstances(NamedTuple):
     memory: Memory
 
 
-class _Known(NamedTuple):
+class Known(NamedTuple):
+    """Who a request is of. ``brings_nothing``: it has records, and they know all that it says of its machine."""
+
+    visitor: Visitor
+    found: list[Remembered]
+    brings_nothing: bool
+
+
+class _Kept(NamedTuple):
     """Who a request was of, and by what it was judged. ``found_at``: the memory's index then; ``names``: those of its
     records."""
 
@@ -40,54 +49,70 @@ class _Known(NamedTuple):
     found_at: int
     visitor: Visitor
     names: tuple[str, ...]
+    brings_nothing: bool
 
 
 class RecentVisitors:
-    """The machines of requests whose records know all that they say of their machine; of one set, and one memory."""
+    """The machines of the requests that came lately; of one set, and one memory."""
 
     def __init__(self) -> None:
         self._catalogue: Catalogue | None = None
         self._memory: Memory | None = None
-        self._known: dict[Request, _Known] = {}
+        self._kept: dict[Request, _Kept] = {}
 
     def find(
-        self, memory: Memory, catalogue: Catalogue, selection: Selection, facts: Facts
-    ) -> tuple[Visitor, list[Remembered]] | None:
-        """Return who asks, with its records, none of which learns an identity by this request; None where the request
-        is new, or has to be looked at again."""
-        if self._catalogue is not catalogue or self._memory is not memory:
-            self._known.clear()
-            self._catalogue, self._memory = catalogue, memory
-        try:
-            known = self._known.get(facts.request)
-        except TypeError:  # a request that came from no socket may have lists
-            return None
-        if (
-            known is None
-            or known.found_at != memory.index
-            or known.machine is not selection.machine
-            or known.group is not selection.group
-        ):
-            return None
-        return known.visitor, [memory.by_name[name] for name in known.names]
-
-    def keep(self, request: Request, judged_by: Circumstances, visitor: Visitor, found: list[Remembered]) -> None:
-        """Keep who asked, if its records have all that the request says of its machine."""
+        self, judged_by: Circumstances, request: Request, records: Callable[[str | None], list[Remembered]]
+    ) -> Known | None:
+        """Return who asks, with its records as ``records`` finds them by the visitor's name; None where the request is
+        new, or has to be looked at again."""
         catalogue, selection, memory = judged_by
         if self._catalogue is not catalogue or self._memory is not memory:
-            return
-        if not found or not all(_knows(one, visitor) for one in found):
+            self._kept.clear()
+            self._catalogue, self._memory = catalogue, memory
+        try:
+            kept = self._kept.get(request)
+        except TypeError:  # a request that came from no socket may have lists
+            return None
+        if kept is None or kept.machine is not selection.machine or kept.group is not selection.group:
+            return None
+        visitor = kept.visitor
+        if kept.found_at == memory.index:
+            found = [memory.by_name[name] for name in kept.names]
+            # A record never loses an identity, but the group of its last answer changes.
+            return Known(visitor, found, kept.brings_nothing and _is_of_group(found, visitor))
+        known = Known(visitor, found := records(visitor.name), knows(found, visitor))
+        self._kept[request] = _Kept(
+            kept.machine, kept.group, memory.index, visitor, _names(found), known.brings_nothing
+        )
+        return known
+
+    def keep(self, judged_by: Circumstances, request: Request, known: Known) -> None:
+        """Keep who asked."""
+        catalogue, selection, memory = judged_by
+        if self._catalogue is not catalogue or self._memory is not memory:
             return
         if not isinstance(request.headers, tuple) or not isinstance(request.identities, tuple):
             return
         size = len(request.path) + len(request.query) + len(request.body)
         if size + sum(len(name) + len(value) for name, value in request.headers) > MOST_REQUEST_BYTES:
             return
-        if len(self._known) >= MOST_REQUESTS and request not in self._known:
-            del self._known[next(iter(self._known))]
-        names = tuple(identity(one.record.name) for one in found)
-        self._known[request] = _Known(selection.machine, selection.group, memory.index, visitor, names)
+        if len(self._kept) >= MOST_REQUESTS and request not in self._kept:
+            del self._kept[next(iter(self._kept))]
+        visitor, found, brings_nothing = known
+        self._kept[request] = _Kept(
+            selection.machine, selection.group, memory.index, visitor, _names(found), brings_nothing
+        )
 
 
-def _knows(one: Remembered, visitor: Visitor) -> bool:
-    return one.identities.keys() >= visitor.identities.keys() and visitor.group in (None, one.group)
+def knows(found: list[Remembered], visitor: Visitor) -> bool:
+    """Return whether a request has records, and they know all that it says of its machine."""
+    wanted = visitor.identities.keys()
+    return bool(found) and all(one.identities.keys() >= wanted for one in found) and _is_of_group(found, visitor)
+
+
+def _is_of_group(found: list[Remembered], visitor: Visitor) -> bool:
+    return visitor.group is None or all(one.group == visitor.group for one in found)
+
+
+def _names(found: list[Remembered]) -> tuple[str, ...]:
+    return tuple(identity(one.record.name) for one in found)

@@ -62,7 +62,8 @@ def run(arguments: Arguments) -> int:
     if summary.installs:
         print(
             f"warning: {printable(source)} has {counted(summary.installs, 'state')} of installs, which import does not "
-            "carry: a machine that is installed may install again (docs/many-nodes.md#moving-a-service)",
+            "carry: a machine that is installed may install again. answerd restore carries them "
+            "(docs/many-nodes.md#moving-a-service)",
             file=sys.stderr,
         )
     _tell(summary, shown, removed=prune)

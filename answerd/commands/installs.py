@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import Arguments, Help
 from answerd.commands.common import state_named
 from answerd.commands.machines import SELECTION, Installs, open_installs
@@ -42,7 +43,7 @@ def run(arguments: Arguments) -> int:
     state = state_named(arguments["--state"])
     installs = open_installs()
     if arguments["--unknown"]:
-        _print_unknown(installs.store.unknown(), as_text=not arguments["--json"])
+        _print_unknown(still_unclaimed(installs.catalogue, installs.store.unknown()), as_text=not arguments["--json"])
         return 0
     found = selected(installs, arguments["--group"], state)
     told = [as_json(remembered, installs.now, installs.rules) for remembered in found]

@@ -18,7 +18,7 @@ from answerd.installs.memory import Memory, Remembered
 from answerd.installs.sentences import shown
 from answerd.installs.states import Order, Ordered, Rules, State
 from answerd.store.install_batch import Entry
-from answerd.store.installs import InstallStore
+from answerd.store.installs import States
 from answerd.store.opening import install_rules, open_existing_states
 
 SELECTION = (
@@ -33,10 +33,11 @@ ORIGIN = "command line"
 class Installs:
     """The states as they are now, beside the documents."""
 
-    store: InstallStore
+    store: States
     catalogue: Catalogue
     memory: Memory
     rules: Rules
+    revision: int = -1
 
     @property
     def now(self) -> float:
@@ -69,13 +70,24 @@ def open_installs() -> Installs:
     store = open_existing_states(config)
     if store is None:
         raise CommandError("there is no place for the states of installs: set SERVICE_STATE_PATH")
-    return Installs(store, catalogue, read_memory(store), install_rules(config))
+    installs = Installs(store, catalogue, Memory(), install_rules(config))
+    read_again(installs)
+    return installs
 
 
-def read_memory(store: InstallStore) -> Memory:
-    """Return all records. Raises `StoreError`."""
-    changes = store.look(-1)
-    return Memory() if changes is None else Memory(changes.remembered, changes.forgotten)
+def read_again(installs: Installs) -> None:
+    """Bring the records up to date. Raises `StoreError`."""
+    changes = installs.store.look(installs.revision)
+    if changes is None:
+        return
+    installs.revision = changes.revision
+    if changes.whole:
+        installs.memory = Memory(changes.remembered, changes.forgotten)
+        return
+    for name, attempt in changes.forgotten.items():
+        installs.memory.forget(name, attempt)
+    for one in changes.remembered:
+        installs.memory.put(one)
 
 
 def order_help(order: Order, summary: str, details: str, example: str) -> Help:

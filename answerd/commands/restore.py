@@ -10,7 +10,8 @@ from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
 from answerd.commands.terminal import counted, plain
 from answerd.config import read_config
 from answerd.identity import printable
-from answerd.store.backup import restore_database, restore_directory
+from answerd.store.backup import restore_database, restore_directory, restore_shared
+from answerd.store.opening import install_rules, open_postgres
 
 HELP = Help(
     summary="Put back what a backup holds.",
@@ -18,7 +19,9 @@ HELP = Help(
     details="""
         Replaces the content of the database by that of a backup, in one transaction. A service that runs goes on with
         it. The database is created where there is none; one that is not empty is only replaced with --force. With
-        SERVICE_STORE=files the documents are written into the directory, and the states into SERVICE_STATE_PATH.
+        SERVICE_STORE=files the documents are written into the directory, and the states into SERVICE_STATE_PATH. With
+        SERVICE_STORE=postgres the documents are stored as an import would, without their history, and the states are
+        merged with those that are there: a machine that is known to be installed stays so.
         """,
     options=(("--force", "Replace what is there; in a directory, files of the same names."),),
     examples=(
@@ -39,11 +42,12 @@ def run(arguments: Arguments) -> int:
             print(plain(f"skipped: {name}: {why}"), file=sys.stderr)
         print(f"{counted(summary.written, 'document')} restored to {printable(config.answers_dir)}")
         return 0
-    if config.store != "sqlite":
-        raise CommandError(
-            f"SERVICE_STORE={config.store} is restored with the tools of its database; answerd import --from-db {file} "
-            "stores the documents of this backup in it"
-        )
+    if config.store == "postgres":
+        store = open_postgres(config)
+        documents, machines = restore_shared(file, store, install_rules(config), force=force)
+        taken = f"{counted(documents, 'document')} and {counted(machines, 'state')} of installs"
+        print(f"{taken} restored to {store.described}")
+        return 0
     count = restore_database(file, config.db_path, force=force)
     print(f"{counted(count, 'document')} restored to {printable(config.db_path)}")
     return 0

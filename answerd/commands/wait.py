@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
-from answerd.commands.machines import Installs, open_installs, read_memory
+from answerd.commands.machines import Installs, open_installs, read_again
 from answerd.commands.terminal import progress
 from answerd.config import ConfigError
 from answerd.installs.memory import Remembered
 from answerd.installs.sentences import shown
 from answerd.installs.states import State
-from answerd.store import StoreError
+from answerd.store import StoreAway, StoreError
 
 INSTALLED, FAILED_MACHINE, CANNOT, TIME_OVER = 0, 1, 2, 3
 """The exit statuses."""
@@ -89,7 +89,10 @@ def _wait(installs: Installs, arguments: Arguments, until: float | None) -> int:
             return TIME_OVER
         left = LOOK_SECONDS if until is None else max(0.0, min(LOOK_SECONDS, until - time.monotonic()))
         time.sleep(left)
-        installs.memory = read_memory(installs.store)
+        try:
+            read_again(installs)
+        except StoreAway:
+            pass  # a database that is away for a moment ends no wait
 
 
 def _awaited(installs: Installs, arguments: Arguments) -> list[Remembered]:

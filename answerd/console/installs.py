@@ -9,6 +9,7 @@ from typing import Any
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.machines import machine_named
+from answerd.answers.unclaimed import still_unclaimed
 from answerd.console.backend import NotSaved
 from answerd.console.machines import NEW, SILENT, Install
 from answerd.errors import StatesUnknown
@@ -38,7 +39,8 @@ class LiveStates:
         """Return the installs of this moment."""
         if time.monotonic() - self._read >= UNKNOWN_SECONDS:
             try:
-                self._unknown = in_thread(self._installs.store.unknown)
+                machines = in_thread(self._installs.store.unknown)
+                self._unknown = in_thread(still_unclaimed, self._catalogue(), machines)
             except StoreError:
                 pass  # what was read last is shown; the log says what is wrong
             self._read = time.monotonic()

@@ -26,12 +26,14 @@ from answerd.server.exposition import Exposition
 from answerd.server.http_parser import LargerBody
 from answerd.server.installs import LiveInstalls
 from answerd.server.listener import Listener
+from answerd.server.live_set import in_thread
 from answerd.server.metrics import AdminCounts
 from answerd.server.metrics_app import make_metrics_app
 from answerd.server.serving import Gate, Limits
 from answerd.server.startup import Service
 from answerd.server.write_guard import WriteGuard
-from answerd.store import WritableStore
+from answerd.store import StoreError, WritableStore
+from answerd.store.outbox import Waiting
 from answerd.store.read_only import ReadOnlyStore
 
 ADMIN_ACCEPTS_AT_ONCE = 32
@@ -127,8 +129,16 @@ class Administration:
             service.config.workers,
             expiry,
             installs=self._states,
+            outbox=self._waiting,
             silent=self._silent,
         )
+
+    def _waiting(self) -> Waiting | None:
+        """Return what waits for a shared database; None where there is none, or that cannot be read."""
+        try:
+            return in_thread(self._installs.store.waiting) if self._installs is not None else None
+        except StoreError:
+            return None
 
     def _states(self) -> Mapping[State, int] | None:
         try:

@@ -18,7 +18,7 @@ from answerd.answers.warming import warm_up
 from answerd.errors import NothingLoaded
 from answerd.server import gc_tuning
 from answerd.server.counters import Counters
-from answerd.server.live_set import LiveAnswerSet, WriteCounter, in_thread
+from answerd.server.live_set import LiveAnswerSet, WriteCounter, in_thread, let_go
 from answerd.server.request_log import RequestLog
 from answerd.server.wsgi import reason_line
 from answerd.store import NoSetYet, StoreError
@@ -191,7 +191,11 @@ class Preparation:
             for problem in sorted(self.problems.sentences() - problems.sentences()):
                 log.service(f"no longer a problem: {problem}")
             self.problems = problems
-        self.catalogue = catalogue
+        before, self.catalogue = self.catalogue, catalogue
+        if before is not None and before is not catalogue:
+            gone = [before.documents[raw] for raw in before.documents.keys_not_in(catalogue.documents, pause)]
+            del before
+            let_go(gone, pause)
 
 
 class CooperativeYield:

@@ -240,6 +240,8 @@ class Connection(Channel):
             return
         request = reader.request
         self._answering = True
+        # Before the app runs, which may close a spooled body.
+        self._body_size = len(request.body if request.spooled is None else request.spooled)
         exchange = Exchange(request, self._peer(request), self)
         try:
             response = respond(serving.application, environ_of(exchange, serving.environ, self._address[1]))
@@ -252,7 +254,6 @@ class Connection(Channel):
         seconds = monotonic() - self.deadline + serving.limits.timeout  # since the accept
         serving.counts.answered(response.status, exchange.extension, exchange.kind, seconds)
         self._answering = False
-        self._body_size = len(request.body if request.spooled is None else request.spooled)
         request.body, request.spooled = b"", None
         if self.body_held:
             self._host.memory.release_body(self)

@@ -19,6 +19,7 @@ from answerd.server.admission import Admission
 from answerd.server.answer_set import AnswerSet, CooperativeYield
 from answerd.server.counters import Counters
 from answerd.server.statuses import UNAUTHORIZED
+from answerd.store.outbox import Waiting
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _COUNT_AT_ONCE = 1_000  # documents, between two turns of others
@@ -40,15 +41,18 @@ class Exposition:
         *,
         installs: Callable[[], Mapping[State, int] | None] = lambda: None,
         silent: Callable[[], int | None] = lambda: None,
+        outbox: Callable[[], Waiting | None] = lambda: None,
     ) -> None:
         """``certificate_expiry``: seconds since 1970, None without a certificate. ``installs``: how many machines there
-        are in each state, ``silent``: how many of them are silent; None where that is not known."""
+        are in each state, ``silent``: how many of them are silent; None where that is not known. ``outbox``: what waits
+        for a database that nodes share, None without."""
         self._counters = counters
         self._admission = admission
         self._answers = answers
         self._workers = workers
         self._certificate_expiry = certificate_expiry
         self._installs = installs
+        self._outbox = outbox
         self._silent = silent
         self._census: tuple[Catalogue, Counter[tuple[str, ...]]] | None = None
         self._registry = CollectorRegistry(auto_describe=False)
@@ -120,6 +124,11 @@ class Exposition:
         if by_state is not None:
             yield from (((state.value,), float(by_state.get(state, 0))) for state in State if state is not State.NEW)
 
+    def _waiting(self, which: Callable[[Waiting], float]) -> Iterator[Value]:
+        waiting = self._outbox()
+        if waiting is not None:
+            yield (), float(which(waiting))
+
     def _silent_installs(self) -> Iterator[Value]:
         silent = self._silent()
         if silent is not None:
@@ -138,6 +147,8 @@ _GAUGES: dict[str, Callable[[Exposition], Iterator[Value]]] = {
     "answerd_set_age_seconds": lambda its: its._one(its._answers.follower.loader.store.age_seconds()),
     "answerd_installs": Exposition._installs_by_state,
     "answerd_installs_silent": Exposition._silent_installs,
+    "answerd_outbox_messages": lambda its: its._waiting(lambda waiting: waiting.messages),
+    "answerd_outbox_age_seconds": lambda its: its._waiting(lambda waiting: waiting.seconds),
     "answerd_workers": lambda its: its._one(its._workers),
     "answerd_certificate_expiry_timestamp_seconds": Exposition._expiry,
     "answerd_info": lambda _: iter([((__version__,), 1.0)]),

@@ -76,6 +76,14 @@ def in_pool(pool: ThreadPool, function: Callable[..., _T], *arguments: Any) -> _
     return cast(_T, result)
 
 
+def let_go(objects: list[Any], pause: Callable[[], None]) -> None:
+    """Empty a list, object by object: where it has the last references, that takes milliseconds for 10,000
+    documents."""
+    while objects:
+        objects.pop()
+        pause()
+
+
 class LiveAnswerSet:
     """The answer set of one process, kept up to date: the only place where its loader looks and takes.
 

@@ -106,6 +106,12 @@ METRICS: Final = (
         "reports of machines that were taken",
         (("report", tuple(word.value for word in Word)),),
     ),
+    Metric(
+        "answerd_outbox_messages",
+        "gauge",
+        "reports and other events of installs that wait for the database; only with PostgreSQL",
+    ),
+    Metric("answerd_outbox_age_seconds", "gauge", "for how long the oldest of them waits; only with PostgreSQL"),
     Metric("answerd_workers", "gauge", "processes that answer, as configured"),
     Metric("answerd_workers_replaced_total", "counter", "processes that died and were replaced"),
     Metric(

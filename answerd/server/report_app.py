@@ -63,7 +63,10 @@ def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> Repl
     """Return what a report gets, once it is on the disk."""
     if request.body_too_large:
         return _refused(CONTENT_TOO_LARGE, "the body is larger than 1048576 bytes")
-    path = _read_path(request.path, installs.key)
+    try:
+        path = _read_path(request.path, installs.key)
+    except StoreError as error:
+        return _refused(INTERNAL_ERROR, f"the report could not be stored: {error}")
     if path.speaker is None or path.fault:
         return _refused(NOT_FOUND, path.fault)
     if request.method == "HEAD":

@@ -36,6 +36,11 @@ class Commits:
         """Write the number of this process from now on."""
         self._own = process
 
+    @property
+    def own(self) -> int:
+        """The number of this process."""
+        return self._numbers[self._own]
+
     def announce(self, revision: int) -> None:
         """Publish that a revision is committed."""
         self._numbers[self._own] = revision
@@ -56,10 +61,10 @@ class SharedInstalls:
     def __init__(self, store: InstallStore, config: Config) -> None:
         self.store = store
         self.rules = install_rules(config)
-        # One each for the workers, the process of the admin API, and the interim worker.
+        # One each for the workers, the process of the admin API, and the interim worker; the replicator gives nothing.
         processes = config.workers + 2
-        self.commits = Commits(processes)
-        self.notes = GivenNotes(store.path, processes, store.key)
+        self.commits = Commits(processes + 1)
+        self.notes = GivenNotes(store.path, processes, store.mark)
         left = self.notes.left()
         self.url = config.url
         self.own_url = config.own_url

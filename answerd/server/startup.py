@@ -144,7 +144,7 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
     long_work = LongWork()
     loader = Loader(open_store(config, to_serve=True), long_work, has_states=config.has_states)
     _catch_up(loader.store, log)
-    states, state_warnings = open_states(config)
+    states, state_warnings = open_states(config, loader.store)
     has_admin = config.admin is not None or config.console is not None
     descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
     certificate, named = _credentials(config)
@@ -216,7 +216,7 @@ def _catch_up(store: Store, log: RequestLog) -> None:
     """Bring a replica up to date, so that the first answers are those of the database, where it can be reached."""
     if isinstance(store, ReplicatingStore):
         try:
-            store.catch_up()
+            store.catch_up(log.service)
         except StoreError as error:
             log.service(f"warning: {error}; starting with what this node's replica has")
 

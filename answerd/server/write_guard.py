@@ -13,7 +13,7 @@ that lock is held. Readers see the change when it is committed, and not before.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,9 +27,10 @@ from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
 from answerd.identity import Kind
+from answerd.server import gc_tuning
 from answerd.server.client import Client, PatientClient
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag, set_etag
-from answerd.server.live_set import LiveAnswerSet, in_thread
+from answerd.server.live_set import LiveAnswerSet, in_thread, let_go
 from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
@@ -201,7 +202,7 @@ class WriteGuard:
         where the write had to wait until ``client`` must have its response, or is gone. It is not made then."""
         raw = RawDocument(key, text)
         if key.kind is not Kind.INVENTORY:  # an inventory is read once, with the others of the set
-            self._refuse_faulty(Document(raw, has_states=self.follower.loader.catalogue.has_states))
+            self._refuse_faulty([Document(raw, has_states=self.follower.loader.catalogue.has_states)])
 
         def check(transaction: Transaction) -> None:
             found = self.run(transaction.find, key)
@@ -273,7 +274,8 @@ class WriteGuard:
                 write = partial(
                     transaction.write, changes.puts, changes.deletes, prune=changes.prune, rewrite=changes.rewrite
                 )
-                written: Written = self.run(write)
+                with gc_tuning.gc_paused():
+                    written: Written = self.run(write)
                 difference = self.store.difference(written)
                 after = self._judged(before, catalogue, difference)
                 turn.check_deadline()
@@ -288,33 +290,55 @@ class WriteGuard:
     def _judged(self, before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> ProblemIndex:
         """Return the problems of a catalogue after some changes, with that catalogue. Raises `InvalidDocument` and
         `BreaksTheSet`."""
-        has_inventory = any(raw.key.kind is Kind.INVENTORY for raw in changes.added)
+        has_inventory = False
+        for raw in changes.added:
+            has_inventory = has_inventory or raw.key.kind is Kind.INVENTORY
+            self.pause()
         if len(changes.added) + len(changes.removed) <= BESIDE_THE_LOOP and not has_inventory:
             after = catalogue.elsewhere(partial(_after, before, catalogue, changes, no_pause))
         else:
             after = _after(before, catalogue, changes, self.pause)
-        documents = after.catalogue.documents
-        self._refuse_faulty(*(documents[raw] for raw in changes.added if raw in documents))
-        if has_inventory and after.catalogue.inventory is not None:
-            found = after.catalogue.inventory.new_faults(catalogue.inventory, changes.added)
-            if found:
-                raise InvalidDocument("; ".join(found[:MOST_PROBLEMS]))
-        introduced = after.introduced_after(before)
-        if introduced:
-            reason = f"this would break the answer set and was rolled back: {introduced[0]}"
-            raise BreaksTheSet(reason, tuple(introduced))
+        refusal = self._refusal(after, before, changes.added)
+        if refusal is not None:
+            trial: list[Document] = []
+            for document in after.catalogue.documents_of(changes.added):
+                trial.append(document)
+                self.pause()
+            del after
+            let_go(trial, self.pause)
+            try:
+                raise refusal
+            finally:
+                del refusal  # or it and this frame would refer to each other: a cycle
         return after
 
-    def _refuse_faulty(self, *documents: Document) -> None:
+    def _refusal(self, after: ProblemIndex, before: ProblemIndex, added: Sequence[RawDocument]) -> WriteRefused | None:
+        """Return `InvalidDocument` or `BreaksTheSet` where a set has problems that the set before it did not have."""
+        try:
+            self._refuse_faulty(after.catalogue.documents_of(added))
+        except InvalidDocument as error:
+            return error.with_traceback(None)  # which would keep the set
+        inventory = after.catalogue.inventory
+        if inventory is not None and inventory is not before.catalogue.inventory:
+            found = inventory.new_faults(before.catalogue.inventory, added)
+            if found:
+                return InvalidDocument("; ".join(found[:MOST_PROBLEMS]))
+        introduced = after.introduced_after(before, self.pause)
+        if not introduced:
+            return None
+        reason = f"this would break the answer set and was rolled back: {introduced[0]}"
+        return BreaksTheSet(reason, tuple(introduced))
+
+    def _refuse_faulty(self, documents: Iterable[Document]) -> None:
         """Raise `InvalidDocument` where documents are wrong by themselves."""
-        found = []
-        for document in documents:
+        found, count = [], 0
+        for count, document in enumerate(documents, 1):  # noqa: B007 - used below
             self.pause()
             document.read(self.follower.loader.catalogue.elsewhere)
             if document.content.problems:
                 found.append(f"{document.key}: {'; '.join(document.content.problems)}")
         if found:
-            raise InvalidDocument(found[0], tuple(found) if len(documents) > 1 else ())
+            raise InvalidDocument(found[0], tuple(found) if count > 1 else ())
 
     @contextmanager
     def _transaction(self, author: Author, wait: float) -> Iterator[Transaction]:

@@ -14,8 +14,10 @@ import tempfile
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from answerd.identity import printable
+from answerd.installs.states import Rules
 from answerd.store import WRITER_WAIT_SECONDS, Progress, StoreError, WritableStore, no_progress
 from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.sqlite import SqliteStore
@@ -29,6 +31,9 @@ from answerd.store.transfer import (
     import_found,
 )
 from answerd.store.writing import make_directories
+
+if TYPE_CHECKING:
+    from answerd.store.postgres import PostgresStore
 
 _DOCUMENT_TABLES = {"documents", "changes"}
 """The tables of a database that are no states of installs."""
@@ -103,6 +108,28 @@ def restore_directory(
         if states is not None:
             copy_states(copy.path, states)
         return summary
+
+
+def restore_shared(
+    path: str | Path, store: PostgresStore, rules: Rules, progress: Progress = no_progress, *, force: bool = False
+) -> tuple[int, int]:
+    """Put the documents of a backup into a database that nodes share, and merge its states of installs into it.
+
+    With ``force`` in place of the documents that are there. Return how many documents and machines there are in the
+    backup. Raises `StoreError`: also where the database is not empty and ``force`` is not given.
+    """
+    from answerd.store.database_installs import DatabaseInstalls  # noqa: PLC0415 - needs psycopg
+    from answerd.store.state_transfer import restore_states  # noqa: PLC0415
+
+    shared = DatabaseInstalls(store.server, rules)
+    if not force and (store.keys() or not shared.is_empty()):
+        raise StoreError(f"the database {store.described} is not empty: --force replaces its documents")
+    with tempfile.TemporaryDirectory(prefix="answerd-restore-") as scratch:
+        copy = checked_copy(path, scratch)
+        documents = len(copy.keys())
+        if documents:
+            import_file(path, store, progress, prune=force)
+        return documents, restore_states(copy.path, shared)
 
 
 def import_file(

@@ -14,7 +14,11 @@ import peewee
 
 from answerd.identity import identity
 from answerd.installs.memory import Remembered
+from answerd.installs.shown import HistoryEvent, UnknownMachine
 from answerd.installs.states import Record, State
+
+MOST_EVENTS = 200
+"""Events of one record that are kept."""
 
 NAMES_AT_ONCE = 500
 """Names in one question: SQLite takes 32,766 values."""
@@ -22,7 +26,8 @@ NAMES_AT_ONCE = 500
 
 class InstallRow(peewee.Model):
     """A record. ``name_identity`` is the identity of its name; ``revision`` is the number of the write that made it
-    what it is; ``events`` and ``news`` count what was ever noted, for the places of `EventRow`."""
+    what it is; ``events`` and ``news`` count what was ever noted, for the places of `EventRow`. ``known`` is the
+    evidence (`answerd.installs.evidence`) where several nodes share the states, else null."""
 
     id = peewee.AutoField()
     name = peewee.TextField()
@@ -42,6 +47,7 @@ class InstallRow(peewee.Model):
     events = peewee.IntegerField()
     news = peewee.IntegerField()
     revision = peewee.IntegerField()
+    known = peewee.TextField(null=True)
 
     class Meta:
         """Peewee's settings."""
@@ -112,12 +118,13 @@ class SettingRow(peewee.Model):
 
 
 class StoredInstall(NamedTuple):
-    """A record as its row holds it."""
+    """A record as its row holds it. ``known`` is the evidence as JSON, None where none is kept."""
 
     remembered: Remembered
     id: int | None = None
     events: int = 0
     news: int = 0
+    known: str | None = None
 
 
 _COLUMNS = (
@@ -137,14 +144,19 @@ _COLUMNS = (
     InstallRow.group_name,
     InstallRow.events,
     InstallRow.news,
+    InstallRow.known,
 )
 
 
-def installs(database: peewee.Database, condition: Any = None) -> Iterator[StoredInstall]:
+def installs(
+    database: peewee.Database, condition: Any = None, order: Any = None, limit: int | None = None
+) -> Iterator[StoredInstall]:
     """Yield the records that meet a condition. To be read to the end: an open cursor keeps the log of the database."""
     query = InstallRow.select(*_COLUMNS)
     if condition is not None:
         query = query.where(condition)
+    if order is not None:
+        query = query.order_by(order).limit(limit)
     # Peewee's own wrapper of a cursor takes as long for a row as all the rest together.
     for row in database.execute(query):  # type: ignore[no-untyped-call]
         yield _stored(row)
@@ -182,6 +194,33 @@ def setting(database: peewee.Database, name: str) -> str | None:
     return value
 
 
+def history_of(database: peewee.Database, name: str) -> list[HistoryEvent]:
+    """Return the events of the record of a name, oldest first."""
+    stored = installs_named(database, [identity(name)]).get(identity(name))
+    if stored is None:
+        return []
+    columns = EventRow.at, EventRow.what, EventRow.detail, EventRow.origin, EventRow.counts, EventRow.body
+    query = EventRow.select(*columns).where(EventRow.install == stored.id).order_by(EventRow.number)
+    return [
+        HistoryEvent(at, what, told, origin, bool(counts), bytes(body or b""))
+        for at, what, told, origin, counts, body in fetched(query, database)[-MOST_EVENTS:]
+    ]
+
+
+def unknown_machines(database: peewee.Database) -> list[UnknownMachine]:
+    """Return the machines that nothing claimed, the last first."""
+    columns = UnknownRow.machine, UnknownRow.first, UnknownRow.last, UnknownRow.asked, UnknownRow.facts
+    rows = fetched(UnknownRow.select(*columns).order_by(UnknownRow.last.desc()), database)
+    return [UnknownMachine(*row) for row in rows]
+
+
+def newest_time(database: peewee.Database) -> float:
+    """Return the latest time in any record: the clock must not go back before it."""
+    columns = InstallRow.since, InstallRow.heard
+    latest = [InstallRow.select(peewee.fn.MAX(column)).bind(database).scalar() for column in columns]
+    return max((float(one) for one in latest if one is not None), default=0.0)
+
+
 def _stored(row: Sequence[Any]) -> StoredInstall:
     record = Record(
         row[1],
@@ -196,21 +235,31 @@ def _stored(row: Sequence[Any]) -> StoredInstall:
         row[10],
         row[11],
     )
-    return StoredInstall(Remembered(record, orjson.loads(row[12]), row[13]), row[0], row[14], row[15])
+    return StoredInstall(Remembered(record, orjson.loads(row[12]), row[13]), row[0], row[14], row[15], row[16])
 
 
 _UPSERT = """
     INSERT INTO installs (name, name_identity, attempt, state, since, was_armed, by_operator, starts, given, heard,
-                          message, percent, identities, group_name, events, news, revision)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                          message, percent, identities, group_name, events, news, revision, known)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (name_identity) DO UPDATE SET
       attempt = excluded.attempt, state = excluded.state, since = excluded.since, was_armed = excluded.was_armed,
       by_operator = excluded.by_operator, starts = excluded.starts, given = excluded.given, heard = excluded.heard,
       message = excluded.message, percent = excluded.percent, identities = excluded.identities,
-      group_name = excluded.group_name, events = excluded.events, news = excluded.news, revision = excluded.revision"""
+      group_name = excluded.group_name, events = excluded.events, news = excluded.news, revision = excluded.revision,
+      known = excluded.known"""
 
 
-def write_installs(database: peewee.SqliteDatabase, stored: Iterable[StoredInstall], revision: int) -> None:
+def write_many(database: peewee.Database, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Run a statement, with ``?`` for each value, once for each row."""
+    if not rows:
+        return
+    if isinstance(database, peewee.PostgresqlDatabase):
+        statement = statement.replace("?", "%s")
+    database.cursor().executemany(statement, rows)  # type: ignore[no-untyped-call]
+
+
+def write_installs(database: peewee.Database, stored: Iterable[StoredInstall], revision: int) -> None:
     """Insert or replace records, all in one statement: peewee's own way costs ten times as much for a row."""
     rows = []
     for one in stored:
@@ -234,6 +283,7 @@ def write_installs(database: peewee.SqliteDatabase, stored: Iterable[StoredInsta
                 one.events,
                 one.news,
                 revision,
+                one.known,
             )
         )
-    database.cursor().executemany(_UPSERT, rows)  # type: ignore[no-untyped-call]
+    write_many(database, _UPSERT, rows)

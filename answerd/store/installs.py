@@ -17,29 +17,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import peewee
 
-from answerd.identity import identity
 from answerd.installs.memory import Applied, Remembered
 from answerd.installs.shown import HistoryEvent, UnknownMachine
 from answerd.installs.states import Rules
 from answerd.installs.tokens import KEY_LENGTH
 from answerd.store import WRITER_WAIT_SECONDS, StoreError
-from answerd.store.install_batch import MOST_EVENTS, Batch, Entry, Sighting, write_sightings
+from answerd.store.install_batch import Batch, Entry, Sighting, write_sightings
 from answerd.store.install_tables import (
-    EventRow,
     ForgottenRow,
     InstallRow,
     SettingRow,
-    UnknownRow,
     fetched,
+    history_of,
     installs,
-    installs_named,
+    newest_time,
     setting,
+    unknown_machines,
 )
 from answerd.store.migrations import STATE_MIGRATIONS, migrate
+from answerd.store.outbox import Waiting
 from answerd.store.sqlite_file import READER_WAIT_SECONDS, SqliteFile
 
 _POLL_SECONDS = 0.001
@@ -62,6 +62,26 @@ class Written(NamedTuple):
     changes: Changes
 
 
+class States(Protocol):
+    """The states as commands use them. Every method raises `StoreError`."""
+
+    @property
+    def newest(self) -> float:
+        """The latest time in any record."""
+
+    def look(self, since: int) -> Changes | None:
+        """Return what changed since a revision, everything since -1; None when nothing did."""
+
+    def history(self, name: str) -> list[HistoryEvent]:
+        """Return the events of the record of this name, oldest first."""
+
+    def unknown(self) -> list[UnknownMachine]:
+        """Return the machines that nothing claimed, the last first."""
+
+    def write(self, entries: Sequence[Entry], rules: Rules, sightings: Sequence[Sighting] = ()) -> Written:
+        """Write events in one transaction."""
+
+
 class InstallStore:
     """The states in one file. `look` and `write` keep a connection each and have one user at a time, from any thread;
     both are opened again after a fork."""
@@ -79,13 +99,31 @@ class InstallStore:
         with file.faults("opened"):
             self._inode = _inode(file.path)
             with file.connected(WRITER_WAIT_SECONDS) as database:
-                self.key = _key(database)
-                self.newest = _newest_time(database)
+                self._key = self._first_key(database)
+                self._newest = newest_time(database)
 
     @property
     def path(self) -> Path:
         """The file, absolute."""
         return self._file.path
+
+    @property
+    def newest(self) -> float:
+        """The latest time in any record when the store was opened."""
+        return self._newest
+
+    @property
+    def key(self) -> bytes:
+        """The key of tokens. Raises `StoreError` where it is not known."""
+        return self._key or b""
+
+    @property
+    def mark(self) -> bytes:
+        """What tells these states from others: of what is noted beside the file only what has it counts."""
+        return self.key
+
+    def _first_key(self, database: peewee.SqliteDatabase) -> bytes | None:
+        return _made_key(database)
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -104,33 +142,27 @@ class InstallStore:
 
     def all(self) -> list[Remembered]:
         """Return every record, sorted by name. Raises `StoreError`."""
-        with self._reading() as database:
+        with self.reading() as database:
             found = [one.remembered for one in installs(database)]
         return sorted(found, key=lambda one: one.record.name)
 
     def history(self, name: str) -> list[HistoryEvent]:
         """Return the events of the record of this name, oldest first. Raises `StoreError`."""
-        with self._reading() as database:
-            stored = installs_named(database, [identity(name)]).get(identity(name))
-            if stored is None:
-                return []
-            columns = EventRow.at, EventRow.what, EventRow.detail, EventRow.origin, EventRow.counts, EventRow.body
-            query = EventRow.select(*columns).where(EventRow.install == stored.id).order_by(EventRow.number)
-            rows = fetched(query, database)[-MOST_EVENTS:]
-        return [
-            HistoryEvent(at, what, told, origin, bool(counts), body or b"")
-            for at, what, told, origin, counts, body in rows
-        ]
+        with self.reading() as database:
+            return history_of(database, name)
 
     def unknown(self) -> list[UnknownMachine]:
         """Return the machines that nothing claimed, the last first. Raises `StoreError`."""
-        columns = UnknownRow.machine, UnknownRow.first, UnknownRow.last, UnknownRow.asked, UnknownRow.facts
-        with self._reading() as database:
-            rows = fetched(UnknownRow.select(*columns).order_by(UnknownRow.last.desc()), database)
-        return [UnknownMachine(*row) for row in rows]
+        with self.reading() as database:
+            return unknown_machines(database)
+
+    def waiting(self) -> Waiting | None:
+        """Return what waits for a database that nodes share; None where there is none. Raises `StoreError`."""
+        return None
 
     @contextmanager
-    def _reading(self) -> Iterator[peewee.SqliteDatabase]:
+    def reading(self) -> Iterator[peewee.SqliteDatabase]:
+        """A connection for the time of a block. Raises `StoreError`."""
         with self._file.faults("read"):
             self._refuse_other_file()
             with self._file.connected() as database:
@@ -140,16 +172,26 @@ class InstallStore:
 
     def write(self, entries: Sequence[Entry], rules: Rules, sightings: Sequence[Sighting] = ()) -> Written:
         """Write events in one transaction; on return they are on the disk. Raises `StoreError`; then nothing is."""
+        with self.writing() as (database, revision):
+            batch = Batch(database, [entry.name for entry in entries], rules)
+            batch.apply(entries)
+            batch.write(revision)
+            write_sightings(database, sightings)
+        return Written(batch.applied, Changes(revision, batch.changed(), batch.forgotten_now))
+
+    @contextmanager
+    def writing(self) -> Iterator[tuple[peewee.SqliteDatabase, int]]:
+        """A transaction, which is on the disk at the end of the block, and its revision. Raises `StoreError`."""
+        with self.transaction() as database:
+            yield database, next_revision(database)
+
+    @contextmanager
+    def transaction(self) -> Iterator[peewee.SqliteDatabase]:
+        """A transaction without a revision: nothing changes that a look would find. Raises `StoreError`."""
         with self._exclusively("writer"), self._file.faults("written"):
             database = self._connection("_writer", WRITER_WAIT_SECONDS)
             with database.atomic("IMMEDIATE"):
-                revision = _revision(database) + 1
-                batch = Batch(database, entries, rules)
-                batch.apply(entries)
-                batch.write(revision)
-                write_sightings(database, sightings)
-                SettingRow.update(value=str(revision)).where(SettingRow.name == "revision").bind(database).execute()
-            return Written(batch.applied, Changes(revision, batch.changed(), batch.forgotten_now))
+                yield database
 
     # --- connections -----------------------------------------------------------------------------------------------
 
@@ -236,7 +278,7 @@ def _changes(database: peewee.SqliteDatabase, since: int, revision: int) -> Chan
     return Changes(revision, [one.remembered for one in rows], dict(fetched(gone, database)), whole)
 
 
-def _key(database: peewee.SqliteDatabase) -> bytes:
+def _made_key(database: peewee.SqliteDatabase) -> bytes:
     """Return the key of tokens, made when it is first asked for."""
     found = setting(database, "key")
     if found is None:
@@ -251,13 +293,11 @@ def _revision(database: peewee.SqliteDatabase) -> int:
     return int(setting(database, "revision") or 0)
 
 
-def _newest_time(database: peewee.SqliteDatabase) -> float:
-    """Return the latest time in any record: the clock must not go back before it."""
-    latest = [
-        InstallRow.select(peewee.fn.MAX(column)).bind(database).scalar()
-        for column in (InstallRow.since, InstallRow.heard)
-    ]
-    return max((float(one) for one in latest if one is not None), default=0.0)
+def next_revision(database: peewee.SqliteDatabase) -> int:
+    """Begin the next revision in the present transaction, and return it."""
+    revision = _revision(database) + 1
+    SettingRow.update(value=str(revision)).where(SettingRow.name == "revision").bind(database).execute()
+    return revision
 
 
 def _inode(path: Path) -> tuple[int, int]:

@@ -221,6 +221,16 @@ _STATES = Migration(
     {SQLITE: _INSTALLS, POSTGRES: _INSTALLS_OF_POSTGRES},
 )
 
+_EVIDENCE = (
+    "ALTER TABLE installs ADD COLUMN known TEXT",
+    "CREATE TABLE received_messages (source TEXT PRIMARY KEY, number BIGINT NOT NULL)",
+    "CREATE TABLE install_revisions (revision BIGINT PRIMARY KEY, token TEXT NOT NULL)",
+)
+"""What nodes need that share states: the evidence of each record, the last message of each node, and a random token for
+each revision. Empty in a service on one machine."""
+
+_SHARED_STATES = Migration("states of installs that several nodes share", {SQLITE: _EVIDENCE, POSTGRES: _EVIDENCE})
+
 MIGRATIONS = (
     Migration(
         "documents, and a row for each accepted change",
@@ -232,12 +242,13 @@ MIGRATIONS = (
         {SQLITE: _AUTHORS_AND_INVENTORIES, POSTGRES: _AUTHORS_AND_INVENTORIES_OF_POSTGRES},
     ),
     _STATES,
+    _SHARED_STATES,
 )
 """The steps from each schema version to the next. The version of a database is the number of steps it has taken."""
 
 
-STATE_MIGRATIONS = (_STATES,)
-"""The steps of a file that holds the states of installs alone (``SERVICE_STATE_PATH``)."""
+STATE_MIGRATIONS = (_STATES, _SHARED_STATES)
+"""The steps of a file that holds the states of installs alone: that of ``SERVICE_STATE_PATH``, and a node's."""
 
 
 def migrate(database: peewee.SqliteDatabase, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from answerd.config import Config
 from answerd.identity import printable
 from answerd.installs.states import Rules
 from answerd.store import Store, StoreError, WritableStore
 from answerd.store.files import FileStore
-from answerd.store.installs import InstallStore, open_state_file
+from answerd.store.installs import InstallStore, States, open_state_file
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import SqliteFile
+
+if TYPE_CHECKING:
+    from answerd.store.postgres import PostgresStore
 
 
 def _postgres(config: Config) -> Store:
@@ -27,7 +31,7 @@ def _replicated(config: Config) -> Store:
 
     if config.replica_path is None:
         raise StoreError("SERVICE_REPLICA_PATH must name a file for this node's copy of the database")
-    return ReplicatedStore(_url(config), Path(config.replica_path))
+    return ReplicatedStore(_url(config), Path(config.replica_path), install_rules(config))
 
 
 def _url(config: Config) -> str:
@@ -70,36 +74,45 @@ def install_rules(config: Config) -> Rules:
     )
 
 
-def open_states(config: Config) -> tuple[InstallStore | None, list[str]]:
-    """Open the states of installs for the service, and return what an operator should know about them.
+def open_states(config: Config, store: Store) -> tuple[InstallStore | None, list[str]]:
+    """Open the states of installs for the service, beside its store, and return what an operator should know about
+    them.
 
     None where there is no place for them. Raises `answerd.store.StoreError`.
     """
-    if config.store != "sqlite":
+    if config.store == "files":
         if config.state_path is None:
             return None, []
-        store, was_made = open_state_file(config.state_path)
-        made = f"{store.path} was made new: no machine is known to be installed, so every machine may install"
-        return store, [made] if was_made else []
+        states, was_made = open_state_file(config.state_path)
+        made = f"{states.path} was made new: no machine is known to be installed, so every machine may install"
+        return states, [made] if was_made else []
     unused = ["SERVICE_STATE_PATH has no effect: the states are in the database"] if config.state_path else []
-    return InstallStore(SqliteFile(config.db_path)), unused
+    if config.store == "sqlite":
+        return InstallStore(SqliteFile(config.db_path)), unused
+    from answerd.store.postgres import ReplicatedStore  # noqa: PLC0415
+
+    return (store.states if isinstance(store, ReplicatedStore) else None), unused
 
 
-def open_existing_states(config: Config) -> InstallStore | None:
+def open_existing_states(config: Config) -> States | None:
     """Open the states of installs for a command, which makes no file. None where there is no place for them.
 
     Raises `answerd.store.StoreError` where they are not there or cannot be read.
     """
-    if config.store != "sqlite":
-        if config.state_path is None:
-            return None
-        if not Path(config.state_path).exists():
-            shown = printable(config.state_path)
-            raise StoreError(f"the file of states {shown} does not exist: SERVICE_STATE_PATH names it; serve makes it")
-        return open_state_file(config.state_path)[0]
-    require_database(config.db_path)
-    open_store(config)  # which brings the schema up to date
-    return InstallStore(SqliteFile(config.db_path))
+    if config.store == "sqlite":
+        require_database(config.db_path)
+        open_store(config)  # which brings the schema up to date
+        return InstallStore(SqliteFile(config.db_path))
+    if config.store == "postgres":
+        from answerd.store.database_installs import DatabaseInstalls  # noqa: PLC0415
+
+        return DatabaseInstalls(_existing_postgres(config).server, install_rules(config))
+    if config.state_path is None:
+        return None
+    if not Path(config.state_path).exists():
+        shown = printable(config.state_path)
+        raise StoreError(f"the file of states {shown} does not exist: SERVICE_STATE_PATH names it; serve makes it")
+    return open_state_file(config.state_path)[0]
 
 
 def open_existing(config: Config) -> Store:
@@ -134,8 +147,12 @@ def open_database(config: Config) -> WritableStore:
 
     A missing file or missing tables are made. Raises `answerd.store.StoreError`.
     """
-    if config.store != "postgres":
-        return SqliteStore(config.db_path)
+    return open_postgres(config) if config.store == "postgres" else SqliteStore(config.db_path)
+
+
+def open_postgres(config: Config) -> PostgresStore:
+    """Open the database that nodes share, for a command that writes it; make its tables. Raises
+    `answerd.store.StoreError`."""
     from answerd.store.postgres import PostgresStore  # noqa: PLC0415
 
     store = PostgresStore(_url(config))
@@ -143,7 +160,7 @@ def open_database(config: Config) -> WritableStore:
     return store
 
 
-def _existing_postgres(config: Config) -> WritableStore:
+def _existing_postgres(config: Config) -> PostgresStore:
     from answerd.store.postgres import PostgresStore  # noqa: PLC0415
 
     store = PostgresStore(_url(config))
@@ -158,7 +175,7 @@ def require_database(path: str) -> None:
         size = Path(path).stat().st_size
     except FileNotFoundError:
         raise StoreError(
-            f"the database {shown} does not exist: SERVICE_DB_PATH names it; serve and import create it"
+            f"the database {shown} does not exist: SERVICE_DB_PATH names it; serve, import, apply and restore make it"
         ) from None
     except OSError as error:
         raise StoreError(f"the database {shown} cannot be opened: {error.strerror}") from None

@@ -2,39 +2,40 @@
 
 Rules: docs/many-nodes.md#reports-while-the-database-is-away.
 
-A message is on the disk when `Outbox.put` returns. It is handed over in order and stays until the receiver has it, so
-it may be handed over twice; the receiver remembers the last number of each outbox in the transaction in which a message
-takes effect (`new_messages`), so it takes effect once. Knows files and tables. Must not know what a message means.
+A message is on the disk when the transaction that adds it is. It is handed over in order, perhaps twice; the receiver
+remembers the last number of each outbox in the transaction in which a message takes effect (`new_messages`), so it
+takes effect once. The last messages are kept after that: a receiver that has lost its newest changes gets them again.
+Knows files and tables. Must not know what a message means.
 """
 
 from __future__ import annotations
 
 import secrets
-from base64 import b64decode, b64encode
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import orjson
 import peewee
 
-from answerd.installs.states import Reported, Word
-from answerd.store import WRITER_WAIT_SECONDS, StoreError
-from answerd.store.install_batch import Entry
+from answerd.store import WRITER_WAIT_SECONDS
+from answerd.store.install_tables import write_many
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.tables import execute
 
 MOST_AT_ONCE = 500
-"""Messages that are handed over together: 32 MB of reports with the largest bodies."""
+"""Messages that are handed over together: 44 MB of reports with the largest bodies."""
+
+KEPT = 1_000
+"""Messages that are kept after the receiver has them: what an asynchronous standby may not have had."""
 
 _TABLES = (
-    "CREATE TABLE IF NOT EXISTS outbox (number INTEGER PRIMARY KEY AUTOINCREMENT, message BLOB NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS outbox_source (id INTEGER PRIMARY KEY CHECK (id = 1), source TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS outbox (number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, "
+    "message BLOB NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS outbox_source (id INTEGER PRIMARY KEY CHECK (id = 1), source TEXT NOT NULL, "
+    "delivered INTEGER NOT NULL)",
 )
-
-RECEIVED_TABLE = "CREATE TABLE received_messages (source TEXT PRIMARY KEY, number BIGINT NOT NULL)"
-"""What a receiver needs, on SQLite and PostgreSQL: the last number of each outbox."""
 
 
 class ReceivedRow(peewee.Model):
@@ -56,8 +57,15 @@ class Message(NamedTuple):
     body: bytes
 
 
+class Waiting(NamedTuple):
+    """How many messages wait for the receiver, and for how many seconds the oldest does."""
+
+    messages: int = 0
+    seconds: float = 0.0
+
+
 class Outbox:
-    """An outbox by its path. Several processes of a node may put into it; one hands over."""
+    """An outbox by its path. Several processes of a node may add to it; one hands over."""
 
     def __init__(self, path: str | Path) -> None:
         """Open the file; create it (mode 0600), its directory and its tables where missing. Raises `StoreError`."""
@@ -69,26 +77,45 @@ class Outbox:
                 with database.atomic("IMMEDIATE"):
                     for statement in _TABLES:
                         execute(database, statement)
-                    made = "INSERT OR IGNORE INTO outbox_source (id, source) VALUES (1, ?)"
+                    made = "INSERT OR IGNORE INTO outbox_source (id, source, delivered) VALUES (1, ?, 0)"
                     execute(database, made, (secrets.token_hex(16),))
                 (self.source,) = execute(database, "SELECT source FROM outbox_source").fetchone()
 
     def put(self, bodies: Sequence[bytes]) -> None:
         """Add messages. On return they survive a crash and a power failure. Raises `StoreError`; then none is added."""
         with self._writing() as database:
-            for body in bodies:
-                execute(database, "INSERT INTO outbox (message) VALUES (?)", (body,))
+            add(database, bodies)
 
     def first(self, limit: int = MOST_AT_ONCE) -> list[Message]:
-        """Return the oldest messages. Raises `StoreError`."""
+        """Return the oldest messages that wait. Raises `StoreError`."""
+        query = (
+            "SELECT number, message FROM outbox WHERE number > (SELECT delivered FROM outbox_source) "
+            "ORDER BY number LIMIT ?"
+        )
         with self.file.faults("read"), self.file.connected() as database:
-            found = execute(database, "SELECT number, message FROM outbox ORDER BY number LIMIT ?", (limit,)).fetchall()
+            found = execute(database, query, (limit,)).fetchall()
         return [Message(number, bytes(body)) for number, body in found]
 
-    def forget(self, number: int) -> None:
-        """Remove the messages up to a number: the receiver has them. Raises `StoreError`."""
+    def waiting(self) -> Waiting:
+        """Return how much waits. Raises `StoreError`."""
+        query = "SELECT COUNT(*), MIN(at) FROM outbox WHERE number > (SELECT delivered FROM outbox_source)"
+        with self.file.faults("read"), self.file.connected() as database:
+            count, oldest = execute(database, query).fetchone()
+        return Waiting(count, max(0.0, time.time() - oldest)) if count else Waiting()
+
+    def note_delivered(self, number: int) -> None:
+        """Count the messages up to a number as received; forget all of those but the last. Raises `StoreError`."""
         with self._writing() as database:
-            execute(database, "DELETE FROM outbox WHERE number <= ?", (number,))
+            execute(database, "UPDATE outbox_source SET delivered = ? WHERE delivered < ?", (number, number))
+            execute(database, "DELETE FROM outbox WHERE number <= ?", (number - KEPT,))
+
+    def rewind(self, number: int) -> bool:
+        """Have the messages after a number wait again, which is the last that the receiver knows; return whether it
+        knew more before: it has lost its newest changes. Raises `StoreError`."""
+        with self._writing() as database:
+            (before,) = execute(database, "SELECT delivered FROM outbox_source").fetchone()
+            execute(database, "UPDATE outbox_source SET delivered = MIN(delivered, ?)", (number,))
+        return bool(number < before)
 
     @contextmanager
     def _writing(self) -> Iterator[peewee.SqliteDatabase]:
@@ -100,6 +127,12 @@ class Outbox:
             yield database
 
 
+def add(database: peewee.SqliteDatabase, bodies: Sequence[bytes]) -> None:
+    """Add messages to the outbox in a database, in its present transaction."""
+    now = time.time()
+    write_many(database, "INSERT INTO outbox (at, message) VALUES (?, ?)", [(now, body) for body in bodies])
+
+
 Receive = Callable[[str, Sequence[Message]], None]
 """Takes messages of the outbox of this name, in one transaction. Raises where it cannot; then none has an effect."""
 
@@ -109,9 +142,15 @@ def deliver(outbox: Outbox, receive: Receive) -> int:
     delivered = 0
     while part := outbox.first():
         receive(outbox.source, part)
-        outbox.forget(part[-1].number)
+        outbox.note_delivered(part[-1].number)
         delivered += len(part)
     return delivered
+
+
+def last_received(database: peewee.Database, source: str) -> int:
+    """Return the number of an outbox's last message that has taken effect; 0 where none has."""
+    query = ReceivedRow.select(ReceivedRow.number).where(ReceivedRow.source == source)
+    return query.bind(database).scalar() or 0
 
 
 def new_messages(database: peewee.Database, source: str, messages: Sequence[Message]) -> list[Message]:
@@ -128,33 +167,3 @@ def new_messages(database: peewee.Database, source: str, messages: Sequence[Mess
     if new:
         ReceivedRow.update(number=new[-1].number).where(this).bind(database).execute()
     return new
-
-
-def message_of(entry: Entry) -> bytes:
-    """Return a report as a message."""
-    report = entry.event
-    if not isinstance(report, Reported):
-        raise TypeError("only reports are put into an outbox")
-    told = {
-        "name": entry.name,
-        "word": report.word,
-        "attempt": report.attempt,
-        "at": report.at,
-        "message": report.message,
-        "percent": report.percent,
-        "detail": entry.detail,
-        "origin": entry.origin,
-        "body": b64encode(entry.body).decode("ascii"),
-    }
-    return orjson.dumps(told)
-
-
-def report_of(body: bytes) -> Entry:
-    """Return the report that `message_of` made a message of. Raises `StoreError` where it is none."""
-    try:
-        told = orjson.loads(body)
-        report = Reported(Word(told["word"]), told["attempt"], told["at"], told["message"], told["percent"])
-        kept = b64decode(told["body"])
-        return Entry(told["name"], report, detail=told["detail"], origin=told["origin"], body=kept)
-    except (ValueError, KeyError, TypeError):
-        raise StoreError("a message of the outbox is no report: it is of another version, or damaged") from None

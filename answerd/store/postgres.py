@@ -18,6 +18,7 @@ from typing import Any
 import peewee
 
 from answerd.documents import Key, RawDocument
+from answerd.installs.states import Rules
 from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
@@ -29,14 +30,17 @@ from answerd.store import (
     Version,
     Written,
 )
+from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.database_store import DatabaseStore, unknown_formats
 from answerd.store.migrations import migrate_postgres, require_postgres
+from answerd.store.node_installs import NodeInstallStore, states_path
 from answerd.store.postgres_backup import copy_to_file
 from answerd.store.postgres_connection import LOOK_SECONDS, WRITE_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import PostgresTransaction
 from answerd.store.replica import ROWS_AT_ONCE, Replica
 from answerd.store.replicator import Replicator
 from answerd.store.sqlite_changes import ChangeReader, difference_from
+from answerd.store.state_replicator import StateReplicator
 from answerd.store.tables import DocumentRow, Row, rows
 
 
@@ -195,10 +199,13 @@ class ReplicatedStore(PostgresStore):
     look_seconds = 0.1
     """A look at the replica costs microseconds; the replicator brings it up to date within milliseconds."""
 
-    def __init__(self, url: str, replica_path: Path) -> None:
-        """Raises `StoreError` where the replica's file cannot be opened; the database is not needed."""
+    def __init__(self, url: str, replica_path: Path, rules: Rules | None = None) -> None:
+        """``rules`` are the limits of installs. Raises `StoreError` where a file of this node cannot be opened; the
+        database is not needed."""
         super().__init__(url)
         self.replica = Replica(replica_path)
+        self._rules = rules or Rules()
+        self.states = NodeInstallStore(states_path(replica_path), DatabaseInstalls(self.server, self._rules))
         self._feed = ChangeReader(self.replica.file)
 
     def warnings(self) -> list[str]:
@@ -236,16 +243,20 @@ class ReplicatedStore(PostgresStore):
         """Lock the counter, after up to ``wait`` seconds. Raises `StoreError`."""
         return _ReplicatedTransaction(self.replica, self.server, author, wait)
 
-    def catch_up(self) -> None:
-        """Bring the replica up to date once. Raises `StoreError` where the database is away."""
+    def catch_up(self, log: Callable[[str], None]) -> None:
+        """Bring the replica and the states up to date once. Raises `StoreError` where the database is away."""
         with self.server.connected() as database, self.server.faults("opened"):
             migrate_postgres(database, self.described)
+            StateReplicator(self.states, self._rules, log).bring_up_to_date(database)
             with self.replica.file.faults("written"):
                 self.replica.bring_up_to_date(database)
 
-    def replicate(self, log: Callable[[str], None], changed: Callable[[], None], stop: int) -> None:
-        """Keep the replica up to date until the file descriptor ``stop`` can be read from."""
-        Replicator(self.server, self.replica, log, changed, stop).run()
+    def replicate(
+        self, log: Callable[[str], None], changed: Callable[[], None], states_changed: Callable[[], None], stop: int
+    ) -> None:
+        """Keep replica and states up to date until the file descriptor ``stop`` can be read from."""
+        states = StateReplicator(self.states, self._rules, log, states_changed)
+        Replicator(self.server, self.replica, log, changed, stop, states=states).run()
 
     def close_if_idle(self) -> None:
         """Close the connection to the replica, unless it is in use this moment. For the moment before a fork."""

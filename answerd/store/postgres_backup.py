@@ -1,7 +1,7 @@
 """A backup of a PostgreSQL database as a file of the SQLite store.
 
 Rules: docs/many-nodes.md#commands. The file can be restored into a service on SQLite, and be imported into any store.
-Knows the tables of documents. Must not know connections.
+Knows the tables. Must not know connections.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import peewee
 
 from answerd.store.migrations import migrate
 from answerd.store.sqlite_file import SqliteFile
+from answerd.store.state_transfer import copy_states_to
 from answerd.store.tables import ChangeRow, DocumentRow, execute
 
 ROWS_AT_ONCE = 200
@@ -25,8 +26,9 @@ _TRIGGERS = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY
 
 
 def copy_to_file(database: peewee.Database, path: Path) -> None:
-    """Copy documents, inventories and their history to a new database file. Raises `StoreError` and what the engine of
-    ``database`` raises.
+    """Copy documents, inventories, their history and the states of installs to a new database file.
+
+    Raises `StoreError` and what the engine of ``database`` raises.
 
     Numbers and tokens of changes stay what they are: the triggers, which would count anew, are away meanwhile.
     """
@@ -43,6 +45,7 @@ def copy_to_file(database: peewee.Database, path: Path) -> None:
                     DocumentRow.insert_many(part).bind(copy).execute()
                 for part in _parts(database, ChangeRow):
                     ChangeRow.insert_many(part).bind(copy).execute()
+                copy_states_to(copy, database)
                 for _, statement in triggers:
                     execute(copy, statement)
         _into_one_file(file)

@@ -23,6 +23,7 @@ from answerd.store.migrations import migrate_postgres
 from answerd.store.postgres_connection import LOOK_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import CHANNEL
 from answerd.store.replica import Replica
+from answerd.store.state_replicator import StateReplicator
 from answerd.store.tables import execute
 
 POLL_SECONDS = 0.5
@@ -44,9 +45,12 @@ class Replicator:
         log: Callable[[str], None],
         changed: Callable[[], None],
         stop: int,
+        *,
+        states: StateReplicator | None = None,
     ) -> None:
         """``log`` takes a line about the service; ``changed`` is called when the replica has something new; the
-        replicator ends once the file descriptor ``stop`` can be read from."""
+        replicator ends once the file descriptor ``stop`` can be read from. ``states`` are kept equal too."""
+        self._states = states
         self._server = server
         self._replica = replica
         self._log = log
@@ -81,6 +85,8 @@ class Replicator:
             listens = self._listen(database)
             while True:
                 with self._server.faults("read"):
+                    if self._states is not None:  # first: a machine must not install twice
+                        self._states.bring_up_to_date(database)
                     if self._replica.bring_up_to_date(database):
                         self._changed()
                 self._note_back()
@@ -102,13 +108,15 @@ class Replicator:
 
     def _waits(self, database: peewee.PostgresqlDatabase | None, seconds: float) -> bool:
         """Wait for a notice or the end of the pause; return whether to stop."""
-        watched: list[int] = [self._stop]
-        if database is not None:
-            watched.append(_raw(database).fileno())
+        listening = _raw(database).fileno() if database is not None else None
+        own = self._states.wake_up if self._states is not None else None
+        watched = [descriptor for descriptor in (self._stop, listening, own) if descriptor is not None]
         readable, _, _ = select.select(watched, [], [], seconds)
         if self._stop in readable:
             return True
-        if database is not None and len(watched) > 1 and watched[1] in readable:
+        if self._states is not None and own in readable:
+            self._states.take_wake_ups()
+        if database is not None and listening in readable:
             # Notices pile up in the driver until they are taken; what they say is that there is something to read.
             with self._server.faults("read"):
                 for _notice in _raw(database).notifies(timeout=0):

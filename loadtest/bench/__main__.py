@@ -11,6 +11,7 @@ Groups (all of them when none is named):
   scale      the templated answer from fleets of different sizes
   selectors  few and many groups that claim by match
   inventory  rows of an inventory and one document, against a document for each machine
+  installs   answers with once beside the same without, reports, a lab that is switched on, records of a large fleet
   load       load time, reload after one change, memory, idling, in both stores
   workers    two workers against one by CPU time
   write      PUT through the admin API, small and large set
@@ -48,7 +49,7 @@ from typing import Any
 
 from docopt import docopt
 
-from loadtest.bench import inventory, loading, nodes, report, rivals, servers, storm, throughput, writing
+from loadtest.bench import installs, inventory, loading, nodes, report, rivals, servers, storm, throughput, writing
 from loadtest.bench.against import LEAST_RATIO, LEAST_RATIO_OF_A_RELEASE, against, checked_out
 from loadtest.bench.figures import FULL, QUICK, Effort, Figure
 from loadtest.bench.load import WrongAnswers, generator_name
@@ -61,6 +62,7 @@ GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
     "scale": throughput.scale,
     "selectors": throughput.selectors,
     "inventory": inventory.inventory,
+    "installs": installs.installs,
     "load": loading.load,
     "workers": throughput.workers,
     "write": writing.write,

@@ -10,19 +10,25 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from loadtest.fleet import ANACONDA_HEADERS, PROXMOX_HEADERS, WIDE, Machine, proxmox_body
+from loadtest.fleet import ANACONDA_HEADERS, OUI, PROXMOX_HEADERS, WIDE, Machine, proxmox_body
 
 _PATTERN = Machine(0x123456)
-_GAPS = {_PATTERN.mac: "mac", _PATTERN.mac.upper(): "MAC", _PATTERN.serial: "serial", _PATTERN.rack: "rack"}
+_GAPS = {
+    _PATTERN.mac: "mac",
+    _PATTERN.mac.upper(): "MAC",
+    _PATTERN.mac.replace(":", ""): "bare",
+    _PATTERN.serial: "serial",
+    _PATTERN.rack: "rack",
+}
 
 
 @dataclass(frozen=True)
 class Shape:
     """One request for any machine.
 
-    ``parts`` are texts and, at every second place, what stands between them: ``mac``, ``MAC`` (upper case), ``serial``
-    or ``rack``. ``proof`` is what a machine's own answer holds, with ``{host}`` for its host name and ``{rack}`` for
-    its group; empty where all answers are alike.
+    ``parts`` are texts and, at every second place, what stands between them: ``mac``, ``MAC`` (upper case), ``bare``,
+    ``serial`` or ``rack``. ``proof`` is what a machine's own answer holds, with ``{host}`` for its host name and
+    ``{rack}`` for its group; empty where all answers are alike.
     """
 
     parts: tuple[str, ...]
@@ -31,6 +37,7 @@ class Shape:
     def request(self, machine: Machine) -> bytes:
         """The bytes that this machine sends."""
         values = {"mac": machine.mac, "MAC": machine.mac.upper(), "serial": machine.serial, "rack": machine.rack}
+        values["bare"] = machine.mac.replace(":", "")
         return "".join(values[part] if at % 2 else part for at, part in enumerate(self.parts)).encode("latin-1")
 
     def proof_of(self, machine: Machine) -> bytes:
@@ -39,9 +46,11 @@ class Shape:
 
     def lua(self, machines: int, step: int) -> str:
         """The same for wrk: every ``step``-th machine of ``machines``, in turn and for ever."""
+        bare = OUI.replace(":", "")
         expressions = {
-            "mac": 'string.format("52:54:00:%02x:%02x:%02x", a, b, c)',
-            "MAC": 'string.format("52:54:00:%02X:%02X:%02X", a, b, c)',
+            "mac": f'string.format("{OUI}:%02x:%02x:%02x", a, b, c)',
+            "MAC": f'string.format("{OUI.upper()}:%02X:%02X:%02X", a, b, c)',
+            "bare": f'string.format("{bare}%02x%02x%02x", a, b, c)',
             "serial": 'string.format("SN%08d", n)',
             "rack": 'string.format("rack-%06d", math.floor(n / 50))',
         }

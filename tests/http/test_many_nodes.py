@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -137,3 +138,69 @@ def test_the_replicator_is_replaced_when_it_dies(cluster: Cluster, node: Callabl
     wait_until(lambda: "replicator died" in text_of(second), 5)
     assert put(first, "aabbccddee01", "# after\n") == 200
     wait_until(lambda: answer(second, "aabbccddee01") == (200, b"# after\n"), 5)
+
+
+IPXE = "#!ipxe\n# answer: once\nkernel vmlinuz {{ report }}\n"
+MACHINE = "/ipxe?mac=aabbccddee01"
+
+
+def install(service: Service) -> str:
+    """Ask for the script of a machine; return the path by which it reports."""
+    found = re.search(r"/report/[\w.-]+", service.get(MACHINE).text)
+    assert found is not None
+    return found[0]
+
+
+def is_refused(service: Service) -> bool:
+    return "is installed" in service.get(MACHINE).text
+
+
+def order(service: Service, verb: str) -> int:
+    target = f"/installs/aabbccddee01/{verb}"
+    return service.ask_admin("POST", target, Authorization=f"Bearer {TOKEN}").status
+
+
+def put_script(service: Service) -> None:
+    target = "/machines/aabbccddee01?format=ipxe"
+    assert service.ask_admin("PUT", target, IPXE.encode(), Authorization=f"Bearer {TOKEN}").status == 200
+
+
+def metric(service: Service, name: str) -> float:
+    text = service.ask_admin("GET", "/metrics", Authorization=f"Bearer {TOKEN}").text
+    found = re.search(rf"^{name} (\S+)$", text, re.MULTILINE)
+    assert found is not None
+    return float(found[1])
+
+
+def test_a_report_to_one_node_closes_the_machines_gates_at_every_node(
+    cluster: Cluster, node: Callable[..., Service], tmp_path: Path
+) -> None:
+    url = cluster.database()
+    first, second = node("first", url, SERVICE_WORKERS=2), node("second", url)
+    put_script(first)
+    wait_until(lambda: second.get(MACHINE).status == 200, 5)
+    report = install(first)
+    assert install(second) == report
+    assert first.post(f"{report}/installed", b"").status == 200
+    assert [is_refused(first) for _ in range(6)] == [True] * 6  # in every worker, at once
+    wait_until(lambda: is_refused(second), 5)
+    assert order(second, "arm") == 200
+    assert not is_refused(second)
+    wait_until(lambda: not is_refused(first), 5)
+    wait_until(lambda: install(first) != report, 5)
+    told = json.loads(first.ask_admin("GET", "/installs/aabbccddee01", Authorization=f"Bearer {TOKEN}").body)
+    assert [event["event"] for event in told["events"]].count("installed") == 1
+
+    cluster.stop(signal.SIGQUIT)
+    assert first.post(f"{install(first)}/installed", b"").status == 200
+    assert is_refused(first)
+    assert order(first, "arm") == 503
+    assert metric(first, "answerd_outbox_messages") > 0
+    first.process.kill()  # before anything is delivered
+    first.process.wait()
+    again = node("first", url)
+    assert is_refused(again)
+    assert again.get("/ready").status == 200
+    cluster.start()
+    wait_until(lambda: is_refused(second), 10)
+    wait_until(lambda: metric(again, "answerd_outbox_messages") == 0, 10)

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from loadtest.fleet import Machine, mixed_fleet
+from loadtest.fleet import Machine, mixed_fleet, once_fleet
+from loadtest.install_once import InstallingMachine, Judge
 from tests.support.service import Service
 
 # Not imported to find out: locust patches the standard library of whoever imports it.
@@ -80,3 +81,42 @@ def test_a_script_that_goes_on_for_ever_runs_without_failures(script: str, servi
     assert status == 0, said
     assert sum(row["num_requests"] for row in requests.values()) > 20
     assert all(row["num_failures"] == 0 for row in requests.values())
+
+
+def test_a_lab_that_installs_once_boots_from_its_disks(serving: Callable[..., Service], tmp_path: Path) -> None:
+    service = serving(dict(once_fleet(MACHINES)), SERVICE_STATE_PATH=tmp_path / "state.db")
+    users = ("--users", "10", "--spawn-rate", "10")
+    status, requests, said = run_locust("once", service, *users, "--run-time", "30s", "--pace", "5000")
+    assert status == 0, said
+    assert requests["report installed"]["num_requests"] == 10
+    assert requests["boots from its disk"]["num_requests"] == requests["answer, refused"]["num_requests"] == 30
+    assert all(row["num_failures"] == 0 for row in requests.values())
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "text"),
+    [
+        ("/ipxe/boot", 200, "#!ipxe\necho Installing node-00000007\nkernel http://10.0.0.1/vmlinuz\nboot\n"),
+        ("/ks", 200, "network --hostname=node-00000007\n%post\ncurl -X POST http://s/report/abc/installed\n%end\n"),
+    ],
+)
+def test_a_document_that_is_given_again_is_a_failure(target: str, status: int, text: str) -> None:
+    faults: list[str] = []
+
+    def ask(what: str, method: str, asked: str, judge: Judge) -> str:
+        answer = (200, "OK\n") if method == "POST" else (status, text) if asked.startswith(target) else (404, "no")
+        faults.append(judge(*answer))
+        return answer[1]
+
+    machine = InstallingMachine(Machine(7), ask)
+    act = machine.boot if target == "/ipxe/boot" else machine.fetch_answer
+    act()
+    machine.report("failed")
+    act()
+    machine.report("installed")
+    assert not any(faults)
+    act()
+    assert faults[-1].startswith("GIVEN AGAIN")
+    machine.was_armed()
+    act()
+    assert faults[-1] == ""

@@ -166,6 +166,17 @@ def _nobody() -> dict[str, Any]:
     return {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
 
 
+_FILLED = (
+    "documents",
+    "changes",
+    "installs",
+    "install_events",
+    "forgotten_installs",
+    "unknown_machines",
+    "received_messages",
+    "install_revisions",
+)
+
 _shared: list[_Writable] = []
 """The store of this process's tests, once a cluster was started for it."""
 
@@ -177,8 +188,11 @@ def empty_store() -> _Writable:
     store = _Writable(_shared[0].url, _shared[0].server)
     with store.connected() as database, database.atomic():
         # Few rows: to delete them is faster than to truncate the tables.
-        for statement in ("DELETE FROM documents", "DELETE FROM changes", "UPDATE counter SET revision = 0"):
-            execute(database, statement)
+        for table in _FILLED:
+            execute(database, f"DELETE FROM {table}")
+        execute(database, "UPDATE counter SET revision = 0")
+        execute(database, "DELETE FROM install_settings WHERE name <> 'revision'")
+        execute(database, "UPDATE install_settings SET value = '0'")
     return store
 
 

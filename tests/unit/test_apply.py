@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.problems import ProblemIndex
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.server.admin.change_body import read_change
@@ -17,6 +20,7 @@ from answerd.server.admin.changes import Changes
 from answerd.server.admin.requests import InvalidRequest
 from answerd.server.admin.routes import Route
 from answerd.server.admin_app import ROUTE
+from answerd.server.live_set import let_go
 from answerd.server.roles import Role, TokensError, new_token, parse_tokens
 from answerd.server.write_guard import ChangeSet
 from answerd.store import HistoryFilter, StoreError
@@ -135,6 +139,48 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(admin: Admin) -> N
     assert {("changed", "n0 (toml)"), ("changed", "n2 (toml)"), ("new", "new (toml)")} <= changes
     assert texts(admin) == in_force(admin) == before
     assert reply.headers["etag"] == first.headers["etag"] == admin.get("/groups").headers["etag"]
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        pytest.param({"text": "x = 1\n"}, 5, id="that is there already"),
+        pytest.param({"text": 'extends = "nothing"\n'}, 10, id="that breaks the set"),
+        pytest.param({"text": "= ="}, 10, id="that is wrong by itself"),
+        pytest.param({"text": "x = 2\n", "dry_run": True}, 10, id="that is not made"),
+    ],
+)
+def test_the_documents_of_a_change_go_one_by_one(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], kept: int
+) -> None:
+    apply(admin, *(put(f"n{at}", "x = 1\n") for at in range(5)))
+    references: list[int] = []
+
+    def let_go(objects: list[Any], _pause: object) -> None:
+        while objects:
+            references.append(sys.getrefcount(objects[-1]))
+            objects.pop()
+
+    monkeypatch.setattr("answerd.server.write_guard.let_go", let_go)
+    monkeypatch.setattr("answerd.server.admin.changes.let_go", let_go)
+    apply(admin, *(put(f"n{at}", change["text"]) for at in range(5)), dry_run=change.get("dry_run", False))
+
+    assert len(references) == kept
+    assert sum(count > 2 for count in references) <= 1, "but for the last of a loop, only the list has them"
+
+
+def test_what_takes_long_pauses_for_each_document() -> None:
+    pauses: list[int] = []
+    let_go([*range(10)], lambda: pauses.append(1))
+    assert len(pauses) == 10
+
+    before = ProblemIndex.of(Catalogue())
+    after = before.after(
+        Catalogue().changed([RawDocument(Key(Kind.MACHINE, f"n{at}", "toml"), "= =") for at in range(9)])
+    )
+    pauses.clear()
+    assert len(after.introduced_after(before, lambda: pauses.append(1))) == 9
+    assert len(pauses) == 9
 
 
 def test_a_dry_run_that_would_be_refused_is_refused(admin: Admin) -> None:

@@ -11,7 +11,8 @@ from answerd.formats.once import Once
 from answerd.installs.memory import Memory, Remembered, Visitor, state_of
 from answerd.installs.states import Asked, Gate, Order, Ordered, Record, Refusal, Reported, Rules, State, Word
 from answerd.store import StoreError
-from answerd.store.install_batch import MOST_EVENTS, MOST_NEWS, MOST_UNKNOWN, Entry, Sighting
+from answerd.store.install_batch import MOST_NEWS, MOST_UNKNOWN, Entry, Sighting
+from answerd.store.install_tables import MOST_EVENTS
 from answerd.store.installs import InstallStore, open_state_file
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import SqliteFile

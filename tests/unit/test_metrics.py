@@ -27,6 +27,7 @@ from answerd.server.metrics import METRICS, AdminCounts, RequestCounts, make_cou
 from answerd.server.request_log import RequestLog
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
+from answerd.store.outbox import Waiting
 from tests.unit.test_docs import rows, words
 
 CHECKOUT = Path(__file__).parents[2]
@@ -122,8 +123,16 @@ def exposition(tmp_path: Path) -> Exposition:
     RequestCounts(counters).answered(200, "installed", "report", 6.0)
     RequestCounts(counters).answered(200, "", "report", 6.0)
     states = {State.INSTALLED: 7}
+    waiting = Waiting(3, 1.5)
     return Exposition(
-        counters, Admission(50), answers, 2, lambda: 1_900_000_000.0, installs=lambda: states, silent=lambda: 2
+        counters,
+        Admission(50),
+        answers,
+        2,
+        lambda: 1_900_000_000.0,
+        installs=lambda: states,
+        outbox=lambda: waiting,
+        silent=lambda: 2,
     )
 
 

@@ -12,22 +12,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from answerd.installs.states import Order, Ordered, Reported, Word
+from answerd.installs.merge import Known, Said, Start, Strength
 from answerd.store import StoreError
-from answerd.store.install_batch import Entry
-from answerd.store.outbox import (
-    RECEIVED_TABLE,
-    Message,
-    Outbox,
-    deliver,
-    message_of,
-    new_messages,
-    report_of,
-)
+from answerd.store.evidence_batch import Slot
+from answerd.store.install_batch import Sighting, Told
+from answerd.store.outbox import Message, Outbox, deliver, new_messages
 from answerd.store.sqlite_file import SqliteFile
+from answerd.store.state_messages import message_of, message_of_sighting, read_message
 from answerd.store.tables import execute
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 
+RECEIVED_TABLE = "CREATE TABLE received_messages (source TEXT PRIMARY KEY, number BIGINT NOT NULL)"
 EFFECTS = "CREATE TABLE effects (number INTEGER, body TEXT)"
 
 
@@ -209,18 +204,37 @@ def test_what_cannot_be_written_is_an_error_and_leaves_nothing(outbox: Outbox, m
     assert outbox.first() == []
 
 
-def test_a_report_comes_out_as_it_went_in() -> None:
-    report = Reported(Word.FAILED, 3, 12.5, "no disk \N{SNOWMAN}", 40.0)
-    entry = Entry("web-01", report, detail="no disk", origin="192.0.2.1", body=b"\x00\xff{}")
-    assert report_of(message_of(entry)) == entry
+def test_what_is_known_comes_out_as_it_went_in() -> None:
+    said = Said(Strength.FAILED, 12.5, "no disk \N{SNOWMAN}", 40.0)
+    starts = {1: Start(1.0), 2: Start(2.0, Strength.FAILED, 12.5, {"ks": 2.0}, said)}
+    known = Known("web-01", 3, True, 0.5, 13.0, 14.0, starts, 12.5)
+    slot = Slot("web-01", known, 2, {"web01": "web-01"}, "rack")
+    told = Told(12.5, "failed", "no disk", "192.0.2.1", 1, b"\x00\xff{}")
+    assert read_message(message_of(slot, told)) == (slot, told)
+    assert read_message(message_of(Slot("web-01", None, 2))) == (Slot("web-01", None, 2), None)
+    sighting = Sighting("52:54:00:00:00:09", 4.0, "{}", 2)
+    assert read_message(message_of_sighting(sighting)) == sighting
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"word": "frobnicated"}'])
-def test_what_is_no_report_is_named_so(body: bytes) -> None:
-    with pytest.raises(StoreError, match="is no report"):
-        report_of(body)
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"unknown": []}', b'{"name": "a", "known": "{}"}'])
+def test_what_is_no_message_is_named_so(body: bytes) -> None:
+    with pytest.raises(StoreError, match="cannot be read"):
+        read_message(body)
 
 
-def test_an_order_is_not_put_into_an_outbox() -> None:
-    with pytest.raises(TypeError):
-        message_of(Entry("web-01", Ordered(Order.ARM, 1.0)))
+def test_what_the_receiver_has_lost_is_delivered_again(outbox: Outbox, tmp_path: Path) -> None:
+    outbox.put(bodies(1, 2, 3))
+    deliver(outbox, receiver_in_file(tmp_path / "lost.db").receive)
+    assert (outbox.rewind(3), outbox.waiting().messages) == (False, 0)
+    assert (outbox.rewind(1), outbox.waiting().messages) == (True, 2)
+    again = receiver_in_file(tmp_path / "standby.db")
+    deliver(outbox, again.receive)
+    assert again.effects() == ["2", "3"]
+
+
+def test_only_the_last_messages_are_kept(outbox: Outbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("answerd.store.outbox.KEPT", 1)
+    outbox.put(bodies(1, 2, 3))
+    deliver(outbox, receiver.receive)
+    outbox.rewind(0)
+    assert [message.body for message in outbox.first()] == bodies(3)

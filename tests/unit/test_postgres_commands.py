@@ -155,7 +155,7 @@ def test_a_backup_holds_documents_and_history_and_can_be_restored_and_imported(s
     assert done.status == 0, done.err
     assert (shell.place / "backup.db").stat().st_mode & 0o777 == 0o600
     refused = shell("restore", "backup.db")
-    assert (refused.status, "answerd import --from-db backup.db" in refused.err[-1]) == (1, True)
+    assert (refused.status, "--force replaces its documents" in refused.err[-1]) == (1, True)
     before = json.loads("\n".join(shell("history", "--json").out))
 
     shell.set(SERVICE_STORE="sqlite", SERVICE_DB_PATH=shell.place / "restored.db")
@@ -188,12 +188,30 @@ def test_the_documents_and_inventories_of_a_sqlite_service_are_moved(shell: Shel
     shell("import", "--prune", "rack")
     pruned = shell("import", "--prune", "--from-db", "old.db")
     assert "1 new, 0 changed, 3 unchanged, 0 removed" in pruned.out[-1]
-    # The states, as docs/many-nodes.md#moving-a-service says.
-    shell.set(SERVICE_STORE="files", SERVICE_ANSWERS_DIR=shell.place / "unused", SERVICE_STATE_PATH="states.db")
-    assert shell("restore", "old.db").status == 0
+
+
+def test_a_backup_is_restored_with_its_states_and_made_again(shell: Shell, url: str) -> None:
+    write_tree(shell.place / "rack", RACK)
+    shell.set(SERVICE_STORE="sqlite", SERVICE_DB_PATH=shell.place / "old.db")
+    assert shell("import", "rack").status == 0
+    assert shell("arm", "aa-bb-cc-dd-ee-01").status == 0
+    assert shell("forget", "web-01").status == 0
     shell.set(SERVICE_STORE="postgres")
+    done = shell("restore", "old.db")
+    assert "4 documents and 1 state of installs restored to postgresql://127.0.0.1" in done.out[-1], done.err
+    refused = shell("restore", "old.db")
+    assert (refused.status, "is not empty: --force replaces its documents" in refused.err[-1]) == (1, True)
+    assert shell("disarm", "aa-bb-cc-dd-ee-01").status == 0
+    assert shell("restore", "--force", "old.db").status == 0
     (machine,) = json.loads("\n".join(shell("installs", "--json").out))["installs"]
-    assert (machine["machine"], machine["state"]) == ("aa-bb-cc-dd-ee-01", "armed")
+    assert (machine["machine"], machine["state"]) == ("aa-bb-cc-dd-ee-01", "installed")
+
+    assert shell("backup", "new.db").status == 0
+    shell.set(SERVICE_STORE="sqlite", SERVICE_DB_PATH=shell.place / "moved.db")
+    assert shell("restore", "new.db").status == 0
+    told = json.loads("\n".join(shell("install", "--json", "aa-bb-cc-dd-ee-01").out))
+    assert told["state"] == "installed"
+    assert [event["event"] for event in told["events"]][-1] == "disarmed"
 
 
 @pytest.mark.parametrize(
@@ -208,9 +226,14 @@ def test_what_is_no_database_of_a_service_is_not_imported(
     assert (done.status, words in done.err[-1]) == (status, True)
 
 
-def test_states_of_installs_are_those_of_this_machine(shell: Shell, rack: Path) -> None:
-    without = shell("installs")
-    assert (without.status, "SERVICE_STATE_PATH" in without.err[-1]) == (1, True)
-    shell.set(SERVICE_STATE_PATH=shell.place / "states.db")
-    absent = shell("installs")
-    assert (absent.status, "does not exist" in absent.err[-1]) == (1, True)
+def test_the_commands_about_installs_work_on_the_database(shell: Shell, rack: Path) -> None:
+    assert shell("installs").out[-1] == "0 machines"
+    assert shell("arm", "aa:bb:cc:dd:ee:01").out == ["aa-bb-cc-dd-ee-01 armed"]
+    assert shell("wait", "--timeout", "0.1s", "web-01").status == 3
+    assert shell("disarm", "aa:bb:cc:dd:ee:01").status == 0
+    assert shell("wait", "aa:bb:cc:dd:ee:01").status == 0
+    told = json.loads("\n".join(shell("install", "--json", "aa:bb:cc:dd:ee:01").out))
+    assert [event["event"] for event in told["events"]] == ["armed", "disarmed"]
+    assert shell("forget", "aa:bb:cc:dd:ee:01").status == 0
+    assert shell("installs", "--unknown").out[-1] == "0 machines that nothing claims"
+    assert shell("arm", "nobody").status == 1

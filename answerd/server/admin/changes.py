@@ -17,12 +17,13 @@ from answerd.answers.history import diff_lines
 from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.server.admin import requests
-from answerd.server.admin.change_body import BODY_LIMIT, read_change
+from answerd.server.admin.change_body import BODY_LIMIT, ChangeRequest, read_change
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import Route
+from answerd.server.live_set import let_go
 from answerd.server.statuses import OK
-from answerd.server.write_guard import Applied, WriteGuard, restore_document
+from answerd.server.write_guard import Applied, WriteGuard, WriteRefused, restore_document
 from answerd.store import HistoryEntry, HistoryFilter, StoreError
 
 NAMED_AT_MOST = 1_000
@@ -55,7 +56,26 @@ class Changes:
 
     def apply(self) -> bottle.HTTPResponse:
         """Make a change of many documents, or say what it would do."""
-        asked = read_change(requests.body(), self.guard.pause)
+        body = requests.body()
+        asked = read_change(body, self.guard.pause)
+        if not isinstance(body, bytes):  # to give 64 MB back to the system takes some milliseconds
+            self.guard.run(body.close)
+        held: list[Any] = [*asked.changes.puts]
+        try:
+            return self._applied(asked, held)
+        except WriteRefused as error:
+            refusal = error.with_traceback(None)  # whose frames hold the change
+        finally:
+            del asked
+            let_go(held, self.guard.pause)
+        try:
+            raise refusal
+        finally:
+            del refusal  # or it and this frame would refer to each other: a cycle
+
+    def _applied(self, asked: ChangeRequest, held: list[Any]) -> bottle.HTTPResponse:
+        """Make a change, and return the response. What of it is not in force is ``held`` too: 10,000 documents that
+        nobody has any more are not to go at once."""
         applied = self.guard.apply(
             asked.changes, requests.author(), requests.conditions(), requests.client(), dry_run=asked.dry_run
         )
@@ -64,6 +84,9 @@ class Changes:
         if asked.dry_run:
             compared = self._compared(applied, requests.client().respond_by)
             told["answers"] = elsewhere(compared.as_json)
+            for raw in (*applied.written.new, *applied.written.changed):
+                held.append(applied.after.documents.get(raw))
+                self.guard.pause()
         counts = ", ".join(f"{told[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
         note_outcome(f"{told['status']}: {counts}")
         return json_response(OK, told, {"ETag": applied.etag})

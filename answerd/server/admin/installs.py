@@ -10,6 +10,7 @@ import bottle
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.machines import Machine, machine_named, machines_of_group
+from answerd.answers.unclaimed import still_unclaimed
 from answerd.installs.memory import Memory, Remembered
 from answerd.installs.sentences import shown
 from answerd.installs.shown import as_json, event_as_json, unknown_as_json
@@ -89,7 +90,8 @@ class Installs:
 
     def unknown(self) -> bottle.HTTPResponse:
         """Return the machines that asked and were claimed by nothing, the last first."""
-        told = [unknown_as_json(one) for one in in_thread(self._installs.store.unknown)]
+        machines = in_thread(self._installs.store.unknown)
+        told = [unknown_as_json(one) for one in in_thread(still_unclaimed, self._catalogue(), machines)]
         note_outcome(f"{len(told)} unknown machines")
         return json_response(OK, {"unknown": told})
 

@@ -8,9 +8,11 @@ from tests.load.install_kills import MACHINES, survive
 from tests.load.torture.figures import Figure, exactly, told
 
 
-def killed(scratch: Path, *, rounds: int = 200, machines: int = MACHINES) -> list[Figure]:
+def killed(
+    scratch: Path, *, rounds: int = 200, seed: int = 19, machines: int = MACHINES, pace: float = 1
+) -> list[Figure]:
     """A lab installs while workers and the whole service are killed and the disk is full."""
-    found = survive(scratch / "installs.db", rounds, machines=machines)
+    found = survive(scratch / "installs.db", rounds, seed=seed, machines=machines, pace=pace)
     proof = f"{rounds} rounds of a lab that installs"
     given_again = sum("GIVEN AGAIN" in fault for fault in found.faults)
     for fault in found.faults:

@@ -1,0 +1,45 @@
+"""Which of the machines that nothing claimed are still claimed by nothing (docs/install-once.md#history).
+
+What a machine said is asked of the set in force, so a machine leaves the list as soon as it is adopted, without asking
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import orjson
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.select import question_of, select
+from answerd.errors import AnswerError
+from answerd.facts import Facts, Request
+from answerd.installs.shown import UnknownMachine
+
+_NOT_SENT_AS_VALUES = frozenset({"path", "file", "segment", "peer", "user_agent"})
+
+
+def still_unclaimed(catalogue: Catalogue, machines: Iterable[UnknownMachine]) -> list[UnknownMachine]:
+    """Return the machines that no document of a set claims, and no row of an inventory is of."""
+    return [machine for machine in machines if not _is_claimed(catalogue, _facts(machine))]
+
+
+def _is_claimed(catalogue: Catalogue, asked: Facts) -> bool:
+    try:
+        facts = catalogue.facts(asked)
+        if facts.row is None:
+            select(catalogue, question_of(facts, facts.extensions))
+    except AnswerError:  # a broken document is no answer: the machine still has none
+        return False
+    return True
+
+
+def _facts(machine: UnknownMachine) -> Facts:
+    """Return what a machine said. Of a large body only its name was kept."""
+    said: Mapping[str, Any] = orjson.loads(machine.facts or "{}")
+    values = [(label, value) for label, kept in said.items() if label not in _NOT_SENT_AS_VALUES for value in kept]
+    path = next(iter(said.get("path", ())), "")
+    peer = next(iter(said.get("peer", ())), "")
+    return Facts(Request(f"/{quote(path)}", urlencode(values), (), b"", peer, (machine.machine,)))

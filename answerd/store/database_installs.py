@@ -1,0 +1,287 @@
+"""The states of installs in PostgreSQL, which all nodes share: reading them, taking reports, ordering orders.
+
+Rules: docs/many-nodes.md#states-of-installs. Every write locks the row of the revision first, so the writes of all
+nodes come one after the other and revisions have no gaps. A revision has a random token beside it: a node that knows a
+revision which a fail-over has lost notices. Decides nothing: what is merged how is `answerd.installs.merge`'s.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import peewee
+
+from answerd.identity import identity
+from answerd.installs.memory import Applied, Remembered
+from answerd.installs.merge import record_of
+from answerd.installs.shown import HistoryEvent, UnknownMachine
+from answerd.installs.states import Ordered, Rules
+from answerd.installs.tokens import KEY_LENGTH
+from answerd.store import StoreError
+from answerd.store.evidence_batch import EvidenceBatch, Slot, known_in
+from answerd.store.install_batch import Entry, Sighting, Told, write_sightings
+from answerd.store.install_tables import (
+    ForgottenRow,
+    InstallRow,
+    SettingRow,
+    StoredInstall,
+    fetched,
+    history_of,
+    installs,
+    newest_time,
+    setting,
+    unknown_machines,
+)
+from answerd.store.installs import Changes, Written
+from answerd.store.outbox import Message, new_messages
+from answerd.store.postgres_connection import LOOK_SECONDS, WRITE_SECONDS, CommitUnknown, PostgresServer
+from answerd.store.postgres_transaction import CHANNEL
+from answerd.store.state_messages import read_message
+from answerd.store.tables import execute
+
+ROWS_AT_ONCE = 500
+"""Records that are read by one statement."""
+
+TOKENS_KEPT = 10_000
+"""Revisions whose tokens are kept: a node that is further behind compares everything."""
+
+_LOCK_SECONDS = 5
+
+
+class Position(NamedTuple):
+    """A state of the database: the last revision and its random token."""
+
+    revision: int = 0
+    token: str = ""
+
+
+class Ordering(NamedTuple):
+    """What orders made: of each what became of the record, and all that is known of these machines now."""
+
+    applied: Sequence[Applied]
+    slots: Sequence[Slot]
+    told: Sequence[tuple[str, Told]]
+
+
+def position(database: peewee.Database) -> Position:
+    """Return the state of the database."""
+    revision = int(setting(database, "revision") or 0)
+    return Position(revision, token_of(database, revision) or "")
+
+
+def token_of(database: peewee.Database, revision: int) -> str | None:
+    """Return the random token of a revision; None where it is not known (any more)."""
+    row = execute(database, "SELECT token FROM install_revisions WHERE revision = %s", (revision,)).fetchone()
+    return row[0] if row else None
+
+
+def is_in_history(database: peewee.Database, known: Position) -> bool:
+    """Return whether a revision is one of the database's: a fail-over may have lost it, and used its number again."""
+    return not known.revision or token_of(database, known.revision) == known.token
+
+
+def shared_key(database: peewee.Database, own: bytes | None = None) -> bytes:
+    """Return the key of tokens; where there is none yet, ``own``, or a new one, becomes it."""
+    found = setting(database, "key")
+    if found is None:
+        row = {"name": "key", "value": own.hex() if own else secrets.token_hex(KEY_LENGTH)}
+        SettingRow.insert(row).on_conflict_ignore().bind(database).execute()
+        found = setting(database, "key")
+    return bytes.fromhex(found or "")
+
+
+def receive(database: peewee.Database, source: str, messages: Sequence[Message], rules: Rules) -> list[str]:
+    """Have messages of a node's outbox take effect, each once, in one transaction. Return what is wrong with those that
+    nobody can read, which are passed over: they would stop all that come after them."""
+    faults = []
+    with database.atomic():
+        revision = _locked_revision(database)
+        slots: list[tuple[Slot, Told | None]] = []
+        sightings: list[Sighting] = []
+        for message in new_messages(database, source, messages):
+            try:
+                told = read_message(message.body)
+            except StoreError as error:
+                faults.append(f"message {message.number}: {error}")
+                continue
+            if isinstance(told, Sighting):
+                sightings.append(told)
+            else:
+                slots.append(told)
+        batch = EvidenceBatch(database, [slot.name for slot, _ in slots], rules)
+        for slot, line in slots:
+            batch.join(slot, line)
+        write_sightings(database, sightings)
+        if not batch.is_empty:
+            batch.write(revision + 1)
+            _raise(database, revision + 1)
+    return faults
+
+
+def parts_since(database: peewee.Database, revision: int) -> Iterator[list[Slot]]:
+    """Yield what is known of machines of which something changed after a revision, some at a time."""
+    query = ForgottenRow.select(ForgottenRow.name_identity, ForgottenRow.attempt).where(
+        ForgottenRow.revision > revision
+    )
+    yield [Slot(name, None, attempt) for name, attempt in fetched(query, database)]
+    last = 0
+    while True:
+        condition = (InstallRow.revision > revision) & (InstallRow.id > last)
+        part = list(installs(database, condition, InstallRow.id, ROWS_AT_ONCE))
+        if part:
+            yield [slot_of(stored) for stored in part]
+        if len(part) < ROWS_AT_ONCE:
+            return
+        last = part[-1].id or 0
+
+
+def slot_of(stored: StoredInstall) -> Slot:
+    """Return a record as what is known of its machine."""
+    remembered = stored.remembered
+    return Slot(remembered.record.name, known_in(stored), 0, remembered.identities, remembered.group)
+
+
+class DatabaseInstalls:
+    """The states in the database: what commands work on, from any machine. Each call makes a connection of its own."""
+
+    def __init__(self, server: PostgresServer, rules: Rules) -> None:
+        """Open nothing. ``rules`` are the limits of installs."""
+        self._server = server
+        self._rules = rules
+
+    @property
+    def described(self) -> str:
+        """The database, for the log: without user and password."""
+        return self._server.described
+
+    @property
+    def newest(self) -> float:
+        """The latest time in any record. Raises `StoreError`."""
+        with self.reading() as database:
+            return newest_time(database)
+
+    def look(self, since: int) -> Changes | None:
+        """Return what changed since a revision, everything since -1; None when nothing did. Raises `StoreError`."""
+        with self.reading() as database:
+            newest = position(database).revision
+            if newest == since:
+                return None
+            is_whole = since < 0 or newest < since
+            forgotten: dict[str, int] = {}
+            remembered: list[Remembered] = []
+            for part in parts_since(database, -1 if is_whole else since):
+                for slot in part:
+                    if slot.known is None:
+                        forgotten[slot.name] = slot.forgotten
+                    else:
+                        remembered.append(self._remembered(slot))
+        return Changes(newest, remembered, forgotten, is_whole)
+
+    def history(self, name: str) -> list[HistoryEvent]:
+        """Return the events of the record of this name, oldest first. Raises `StoreError`."""
+        with self.reading() as database:
+            return history_of(database, name)
+
+    def unknown(self) -> list[UnknownMachine]:
+        """Return the machines that nothing claimed, the last first. Raises `StoreError`."""
+        with self.reading() as database:
+            return unknown_machines(database)
+
+    def write(self, entries: Sequence[Entry], rules: Rules, sightings: Sequence[Sighting] = ()) -> Written:  # noqa: ARG002
+        """Write orders of an operator. Raises `StoreError`; then nothing is written, unless it is `CommitUnknown`."""
+        ordering = self.order(entries, rules)
+        return Written(ordering.applied, Changes(-1))
+
+    def order(self, entries: Sequence[Entry], rules: Rules, known: Sequence[Slot] = ()) -> Ordering:
+        """Work in an operator's orders, on top of all that the database and a node know of these machines: ``known``
+        is the node's. Raises `StoreError`."""
+        if not all(isinstance(entry.event, Ordered) for entry in entries):
+            raise TypeError("only orders are written into the database; what machines say goes through an outbox")
+        names = [entry.name for entry in entries]
+        with self._writing() as database:
+            revision = _locked_revision(database)
+            batch = EvidenceBatch(database, names, rules)
+            for slot in known:
+                batch.join(slot)
+            batch.apply(entries)
+            if not batch.is_empty:
+                batch.write(revision + 1)
+                _raise(database, revision + 1)
+            spelled = {identity(name): name for name in names}
+            return Ordering(batch.applied, [batch.slot(name) for name in spelled.values()], list(batch.noted()))
+
+    def merge(self, told: Sequence[tuple[Slot, Sequence[Told]]], sightings: Sequence[Sighting] = ()) -> None:
+        """Merge what a backup knows of machines, each with lines of its history, and machines that nothing claims.
+
+        Only a machine that has no record gets the lines: of another the history goes on. Raises `StoreError`.
+        """
+        with self._writing() as database:
+            revision = _locked_revision(database)
+            batch = EvidenceBatch(database, [slot.name for slot, _ in told], self._rules)
+            for slot, lines in told:
+                is_new = batch.slot(slot.name).known is None
+                batch.join(slot)
+                for line in lines if is_new else ():
+                    batch.join(slot, line)
+            if not batch.is_empty:
+                batch.write(revision + 1)
+                _raise(database, revision + 1)
+            write_sightings(database, sightings)
+
+    def take_key(self, key: bytes | None) -> None:
+        """Make this the key of tokens, where the database has none yet. Raises `StoreError`."""
+        with self._writing() as database:
+            shared_key(database, key)
+
+    def is_empty(self) -> bool:
+        """Return whether nothing is known of any machine. Raises `StoreError`."""
+        with self.reading() as database:
+            return not position(database).revision
+
+    @contextmanager
+    def reading(self) -> Iterator[peewee.Database]:
+        """A snapshot for the time of a block. Raises `StoreError`."""
+        with (
+            self._server.connected(LOOK_SECONDS) as database,
+            self._server.faults("read"),
+            database.atomic("REPEATABLE READ"),
+        ):
+            yield database
+
+    @contextmanager
+    def _writing(self) -> Iterator[peewee.Database]:
+        with self._server.connected(WRITE_SECONDS) as database, self._server.faults("written"):
+            database.begin()
+            yield database
+            try:
+                database.commit()
+            except (peewee.PeeweeException, OSError):
+                raise CommitUnknown(
+                    f"the connection to the database {self._server.described} was lost while the order was committed: "
+                    "it may have been stored; the machine's state tells"
+                ) from None
+
+    def _remembered(self, slot: Slot) -> Remembered:
+        if slot.known is None:
+            raise ValueError("the machine has no record")
+        return Remembered(record_of(slot.known, self._rules), slot.identities, slot.group)
+
+
+def _locked_revision(database: peewee.Database) -> int:
+    """Lock the revision until the end of the transaction, and return it."""
+    execute(database, f"SET LOCAL lock_timeout = {_LOCK_SECONDS * 1000}")
+    row = execute(database, "SELECT value FROM install_settings WHERE name = 'revision' FOR UPDATE").fetchone()
+    return int(row[0])
+
+
+def _raise(database: peewee.Database, revision: int) -> None:
+    """Give the present transaction a revision with a token, and announce it."""
+    execute(database, "UPDATE install_settings SET value = %s WHERE name = 'revision'", (str(revision),))
+    execute(
+        database, "INSERT INTO install_revisions (revision, token) VALUES (%s, %s)", (revision, secrets.token_hex(8))
+    )
+    execute(database, "DELETE FROM install_revisions WHERE revision <= %s", (revision - TOKENS_KEPT,))
+    execute(database, f"NOTIFY {CHANNEL}")

@@ -1,0 +1,95 @@
+"""States of installs from a backup into the database that nodes share, and out of it into a backup.
+
+Rules: docs/many-nodes.md#commands. Knows rows; what is merged how is `answerd.installs.merge`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import peewee
+
+from answerd.store.database_installs import DatabaseInstalls, slot_of
+from answerd.store.evidence_batch import Slot
+from answerd.store.install_batch import Sighting, Told
+from answerd.store.install_tables import (
+    EventRow,
+    ForgottenRow,
+    InstallRow,
+    SettingRow,
+    UnknownRow,
+    fetched,
+    installs,
+    setting,
+)
+from answerd.store.sqlite_file import SqliteFile
+
+RECORDS_AT_ONCE = 20
+"""Records that are copied together, each with up to 250 events of 64 KB."""
+
+
+def copy_states_to(copy: peewee.SqliteDatabase, database: peewee.Database) -> None:
+    """Copy all states in ``database`` into the tables of a backup. Raises what the engines raise.
+
+    Without the evidence: the service on one machine into which a backup may be restored keeps none.
+    """
+    last = 0
+    while part := list(
+        InstallRow.select()
+        .where(InstallRow.id > last)
+        .order_by(InstallRow.id)
+        .limit(RECORDS_AT_ONCE)
+        .dicts()
+        .execute(database)
+    ):
+        InstallRow.insert_many([{**row, "known": None} for row in part]).bind(copy).execute()
+        ids = [row["id"] for row in part]
+        events = list(EventRow.select().where(EventRow.install.in_(ids)).dicts().execute(database))
+        for at in range(0, len(events), RECORDS_AT_ONCE):
+            EventRow.insert_many(events[at : at + RECORDS_AT_ONCE]).bind(copy).execute()
+        last = ids[-1]
+    for table in (ForgottenRow, UnknownRow):
+        for row in table.select().dicts().execute(database):
+            table.insert(row).bind(copy).execute()
+    for name in ("key", "revision"):
+        row = {"name": name, "value": setting(database, name) or "0"}
+        SettingRow.insert(row).on_conflict_replace().bind(copy).execute()
+
+
+def restore_states(backup: Path, shared: DatabaseInstalls) -> int:
+    """Merge the states in a backup into the database, with their history. Return how many machines have one.
+
+    A machine of which the database knows more keeps that. Raises `answerd.store.StoreError`.
+    """
+    count = 0
+    file = SqliteFile(backup)
+    with file.faults("read"), file.connected() as source:
+        key = setting(source, "key")
+        shared.take_key(bytes.fromhex(key) if key else None)
+        for part in _records(source):
+            shared.merge(part)
+            count += sum(slot.known is not None for slot, _ in part)
+        shared.merge([], [Sighting(*row) for row in _sightings(source)])
+    return count
+
+
+def _records(source: peewee.Database) -> Iterator[list[tuple[Slot, list[Told]]]]:
+    forgotten = ForgottenRow.select(ForgottenRow.name_identity, ForgottenRow.attempt)
+    yield [(Slot(name, None, attempt), []) for name, attempt in fetched(forgotten, source)]
+    last = 0
+    while part := list(installs(source, InstallRow.id > last, InstallRow.id, RECORDS_AT_ONCE)):
+        yield [(slot_of(stored), _lines(source, stored.id)) for stored in part]
+        last = part[-1].id or 0
+
+
+def _lines(source: peewee.Database, install: int | None) -> list[Told]:
+    columns = EventRow.at, EventRow.what, EventRow.detail, EventRow.origin, EventRow.counts, EventRow.body
+    query = EventRow.select(*columns).where(EventRow.install == install).order_by(EventRow.number)
+    return [Told(*row) for row in fetched(query, source)]
+
+
+def _sightings(source: peewee.Database) -> list[tuple[Any, ...]]:
+    columns = UnknownRow.machine, UnknownRow.last, UnknownRow.facts, UnknownRow.asked
+    return fetched(UnknownRow.select(*columns).order_by(UnknownRow.last), source)

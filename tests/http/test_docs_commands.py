@@ -1,0 +1,346 @@
+"""Every command of the documentation is run here, or has a named reason and the test that holds it in another way.
+
+A command is a line of a ``sh``, ``console`` or ``bat`` block of README.md, docs/, examples/ or CONTRIBUTING.md, with
+the lines that a backslash joins to it. Those of one page run in order, in a home of their own, as the page's reader has
+it. Paths and addresses of the pages are replaced by those of the home; ``serve`` is replaced by ``config``, which exits
+with 1 where the service would not start. The README's walk-through is run by test_readme.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from answerd.documents import Key
+from answerd.formats.once import Once
+from answerd.identity import Kind
+from answerd.installs.states import Asked, Gate, Reported, Rules, Word
+from answerd.store.install_batch import Entry
+from answerd.store.installs import open_state_file
+from answerd.store.sqlite import SqliteStore
+from tests.support.commands import run_forked
+from tests.support.service import Service, environment, write_tree
+
+CHECKOUT = Path(__file__).parents[2]
+FILES = ["README.md", "CONTRIBUTING.md", *(str(p.relative_to(CHECKOUT)) for p in sorted(CHECKOUT.glob("docs/**/*.md"))),
+         *(str(p.relative_to(CHECKOUT)) for p in sorted(CHECKOUT.glob("examples/**/*.md")))]  # fmt: skip
+WALKED = ("README.md", "docs/first-machine.md")
+"""Pages whose commands tests/http/test_readme.py runs, with what they print."""
+
+TOKEN = "a-token-of-the-documentation-0123456789"
+MAC = "98:fa:9b:50:d8:10"
+PROGRAMS = ("cat", "cp", "curl", "openssl")
+META = "2026-08-24T084337Z-192.0.2.7-1"
+CAPTURE = {
+    "time": "2026-08-24T08:43:37Z",
+    "peer": "192.0.2.7",
+    "request": "GET /proxmox?mac=98:fa:9b:50:d8:10 HTTP/1.1",
+    "headers": [],
+    "body_bytes": 0,
+    "outcome": "404 no document claims mac=98:fa:9b:50:d8:10",
+}
+LSHW = """\
+<list><node id="host" class="system"><serial>7ABC124</serial>
+<node id="network" class="network"><serial>98:fa:9b:50:d8:12</serial></node></node></list>
+"""
+
+ELSEWHERE: dict[str, str] = {
+    "docker ": "needs a container engine: tests/packages/test_image.py runs the steps of the Dockerfile",
+    "kubectl ": "needs a cluster: tests/unit/test_containers.py compares the manifests",
+    "systemctl ": "needs systemd: tests/http/test_tokens.py sends the signal",
+    "dnsmasq --test": "needs dnsmasq and systemd: tests/unit/test_boot_config.py runs dnsmasq --test",
+    "journalctl ": "needs systemd's journal: tests/unit/test_units.py judges the unit",
+    "openssl req ": "tests/packages/test_front.py makes the certificates so",
+    "openssl x509 ": "tests/packages/test_front.py makes the certificates so",
+    "curl --cert ": "needs a proxy: tests/packages/test_front.py asks each of the samples so",
+    "ftp -o ": "a command of OpenBSD: tests/unit/test_installer_pages.py asks for the script",
+    "proxmox-auto-install-assistant prepare-iso": "needs an ISO: tests/unit/test_installer_pages.py asks the URL",
+    "wpeinit": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
+    "for /f ": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
+    "curl.exe ": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
+    "net use ": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
+    "Z:\\setup.exe": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
+    "ssh ": "needs the machine: tests/unit/test_inventory_command.py reads what lshw prints",
+    "pip install '.[postgres]'": "needs a package index: tests/packages/test_wheel.py installs the extras",
+    "python3 -m venv /opt/answerd": "needs a package index: tests/packages/test_wheel.py installs the wheel",
+    "/opt/answerd/bin/pip ": "needs a package index: tests/packages/test_wheel.py installs the wheel",
+    "apt install ./dist/": "changes the system: tests/packages/test_debian_package.py installs the package",
+    "apt install ": "changes the system: tests/unit/test_tutorial.py has the files of the page",
+    "scripts/build-deb": "takes minutes: tests/packages/test_debian_package.py builds the package",
+    "scripts/build-wheel ": "takes minutes: tests/packages/test_wheel.py builds it twice",
+    "ANSWERD_COMMAND=": "takes minutes: tests/packages/test_installed_program.py runs it",
+    "scripts/bench": "takes half an hour: tests/unit/test_bench.py, and tests/load/test_loadtests.py in small",
+    "scripts/torture": "takes minutes: tests/load/torture/test_short_forms.py runs its parts in small",
+    "scripts/test": "runs this: tests/unit/test_scripts.py runs the script with a stand-in for Python",
+    "scripts/serve": "makes an environment: tests/unit/test_scripts.py runs the script with a stand-in for Python",
+    "ln -s /usr/lib/debian-installer": "changes the system: tests/unit/test_boot_config.py has the files' names",
+    "mkdir -p /srv/tftp": "changes the system: tests/unit/test_boot_config.py has the files' names",
+    "cp /usr/lib/ipxe": "changes the system: tests/unit/test_boot_config.py has the files' names",
+    "SERVICE_STORE=postgres SERVICE_DB_URL=... answerd ": "needs a cluster: tests/unit/test_postgres_commands.py",
+}
+"""What a command begins with, and why it is not run here; the test that is named holds it."""
+
+
+def commands(page: str) -> list[str]:
+    """The commands of a page, in order; comments away."""
+    text = (CHECKOUT / page).read_text("utf-8")
+    found = []
+    for block in re.findall(r"^ *```(?:sh|console|bat)\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL):
+        if block.startswith("# /etc/answerd.env"):
+            continue  # a file, not commands: tests/unit/test_docs_settings.py reads it
+        for line in re.sub(r"\\\n\s*", "", block).splitlines():
+            command = re.sub(r"(?:^|\s+)# .*$", "", line).strip()
+            if command:
+                found.append(command)
+    return found
+
+
+PAGES = {page: commands(page) for page in FILES if page not in WALKED}
+
+
+def reason_of(command: str) -> str | None:
+    """Why a command is not run here."""
+    return next((reason for start, reason in ELSEWHERE.items() if command.startswith(start)), None)
+
+
+TO_RUN = {page: [one for one in found if reason_of(one) is None] for page, found in PAGES.items()}
+
+
+class Home:
+    """Where the reader of a page types, with the files that the page assumes."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.replaced: dict[str, str] = {}
+        self.environ = environment(HOME=root, LC_ALL="C.UTF-8", PYTHONPATH=CHECKOUT)
+        program = root / "bin" / "answerd"
+        write_tree(root, {"bin/answerd": f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m answerd "$@"\n'})
+        program.chmod(0o755)
+        for name in PROGRAMS:  # no installer's validator, which would take seconds: they have tests of their own
+            if found := shutil.which(name):
+                (root / "bin" / name).symlink_to(found)
+        self.environ["PATH"] = str(program.parent)
+        (root / "examples").symlink_to(CHECKOUT / "examples")
+
+    def place(self, path: str) -> Path:
+        """Replace a path of the pages by one of the home, and return it; its directory exists."""
+        own = self.root / path.strip("/").replace("~/", "")
+        own.parent.mkdir(parents=True, exist_ok=True)
+        self.replaced[path] = str(own)
+        return own
+
+    def examples(self, path: str = "/srv/answers") -> Path:
+        """Have the examples there, and settings that name them."""
+        answers = self.place(path)
+        shutil.copytree(CHECKOUT / "examples/answers", answers)
+        self.environ["SERVICE_ANSWERS_DIR"] = str(answers)
+        return answers
+
+    def as_here(self, command: str) -> str:
+        """The command with the paths and addresses of the home."""
+        for text in sorted(self.replaced, key=len, reverse=True):
+            command = command.replace(text, self.replaced[text])
+        return re.sub(r"\banswerd( serve)?$", "answerd config", command)
+
+    def run(self, command: str) -> tuple[int, str]:
+        """Run one command; its exit status and all that it prints."""
+        parts = [shlex.split(one) for one in command.split(" | ")]
+        settings = [dict(one.split("=", 1) for one in words if re.match(r"SERVICE_\w+=", one)) for words in parts]
+        plain = [words[len(given) :] for words, given in zip(parts, settings, strict=True)]
+        unquoted = re.sub(r"'[^']*'", "", command)
+        if all(words[:1] == ["answerd"] for words in plain) and not re.search(r"[<>&;$*~]", unquoted):
+            piped, printed, status = b"", b"", 0
+            for words, given in zip(plain, settings, strict=True):
+                done = run_forked(tuple(words[1:]), piped, self.environ | given)
+                piped, printed, status = done.stdout, printed + done.stderr, status or done.returncode
+            return status, (piped + printed).decode(errors="replace")
+        done = subprocess.run(
+            ["/bin/bash", "-c", command], cwd=self.root, env=self.environ, stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=60, check=False,
+        )  # fmt: skip
+        return done.returncode, (done.stdout + done.stderr).decode(errors="replace")
+
+
+def plain(home: Home) -> None:
+    """A page that needs the examples at most."""
+    home.examples()
+
+
+def configuration(home: Home) -> None:
+    plain(home)
+    for path in ("/etc/answerd.env", "/var/lib/answerd/answers.db", "/etc/answerd.token"):
+        home.place(path).write_text("")
+    home.place("/etc/answerd.token").write_text(TOKEN)
+    home.place("/etc/answerd.env").write_text(f"SERVICE_ANSWERS_DIR={home.environ.pop('SERVICE_ANSWERS_DIR')}\n")
+
+
+def history(home: Home) -> None:
+    """A database with a group that was changed often."""
+    store = SqliteStore(home.place("/srv/answers.db"))
+    for number in range(18):
+        store.put(Key(Kind.GROUP, "rack-a", "toml"), f"x = {number}\n")
+    home.place("/etc/answerd/tokens")
+    home.environ |= {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": str(home.place("/srv/answers.db"))}
+
+
+def inventory(home: Home) -> None:
+    lab = CHECKOUT / "examples/lab/answers"
+    write_tree(home.root, {"Downloads/machines.csv": (lab / "inventory.csv").read_bytes(), "web-01.xml": LSHW})
+    home.environ["SERVICE_ANSWERS_DIR"] = str(lab)
+
+
+def nodes(home: Home) -> None:
+    home.replaced |= {"TOKEN=...": f"TOKEN={TOKEN}", "/tmp/unused": str(home.root / "unused")}
+    (home.root / "unused").mkdir()
+    home.place("/var/lib/answerd/states.db")
+    home.place("/var/lib/answerd/replica.db")
+    SqliteStore(home.place("/srv/answers.db"))
+
+
+def matchbox(home: Home) -> None:
+    write_tree(
+        home.place("/var/lib/matchbox"),
+        {
+            "groups/node1.json": f'{{"id": "node1", "profile": "worker", "selector": {{"mac": "{MAC}"}}}}',
+            "profiles/worker.json": '{"id": "worker", "ignition_id": "worker.ign"}',
+            "ignition/worker.ign": '{"ignition": {"version": "3.4.0"}}\n',
+        },
+    )
+
+
+def troubleshooting(home: Home) -> None:
+    answers = home.examples("~/answers")
+    shutil.copytree(answers, home.place("/srv/answers"))
+    write_tree(home.root / "captures", {f"{META}.meta": json.dumps(CAPTURE), f"{META}.body": b""})
+    home.environ["SERVICE_CAPTURE_DIR"] = str(home.root / "captures")
+    home.replaced["/var/lib/answerd/captures"] = str(home.root / "captures")
+    home.replaced |= {"98:fa:9b:50:d8:11": MAC, "answers.example.com:8000": "127.0.0.1:8000"}
+
+
+def tutorial(home: Home) -> None:
+    text = (CHECKOUT / "docs/tutorial.md").read_text("utf-8")
+    files = re.findall(r"`/srv/answers/([\w./-]+)`:\n\n```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    write_tree(home.place("/srv/answers"), dict(files))
+    (home.place("/etc/answerd/secrets") / "").mkdir()
+    write_tree(home.place("/etc/answerd/secrets"), {"root-password-hash": "$6$x$y\n"})
+    for path in (home.place("/etc/answerd/secrets") / "root-password-hash", home.place("/etc/answerd/secrets")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    states = home.place("/var/lib/answerd/installs.db")
+    store, _ = open_state_file(str(states))
+    names = [f"node-{number:02}" for number in range(1, 11)]
+    given = [Entry(name, Asked("debian", Gate.LOADER, Once.ON, 1.0), {name: name}) for name in names]
+    store.write([*given, *(Entry(name, Reported(Word.INSTALLED, 1, 2.0)) for name in names)], Rules())
+    home.place("/etc/dnsmasq.d/answerd.conf")
+    settings = {
+        "SERVICE_ANSWERS_DIR": home.place("/srv/answers"),
+        "SERVICE_SECRETS_DIR": home.place("/etc/answerd/secrets"),
+        "SERVICE_STATE_PATH": states,
+        "SERVICE_URL": "http://192.0.2.10:8000",
+    }
+    home.place("/etc/answerd.env").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    home.environ["SERVICE_ENV_FILE"] = str(home.place("/etc/answerd.env"))
+
+
+SCENES: dict[str, Callable[[Home], None]] = {
+    "docs/admin-api.md": nodes,
+    "docs/configuration.md": configuration,
+    "docs/console.md": configuration,
+    "docs/boot-config.md": plain,
+    "docs/gitops.md": history,
+    "docs/inventory.md": inventory,
+    "docs/many-nodes.md": nodes,
+    "docs/migrating.md": matchbox,
+    "docs/captures.md": troubleshooting,
+    "docs/troubleshooting.md": troubleshooting,
+    "docs/validators.md": plain,
+    "docs/tutorial.md": tutorial,
+    "examples/lab/README.md": lambda _home: None,
+}
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The service that the pages ask: documents and a table in a database, and the admin API."""
+    scratch = tmp_path_factory.mktemp("asked")
+    store = SqliteStore(scratch / "answers.db")
+    store.put(Key(Kind.INVENTORY, "default", "csv"), "id,mac,role\nweb-01,98:fa:9b:50:d8:10,web\n")
+    with Service(
+        SERVICE_STORE="sqlite",
+        SERVICE_DB_PATH=scratch / "answers.db",
+        SERVICE_ADMIN_ADDR="127.0.0.1:0",
+        SERVICE_ADMIN_TOKEN=TOKEN,
+    ) as service:
+        yield service
+
+
+def let_ask(home: Home, service: Service) -> None:
+    """Replace the addresses of the pages by those of the service, and write the files that are sent to it."""
+    assert service.address
+    assert service.admin
+    home.replaced |= {
+        "127.0.0.1:8001": f"{service.admin[0]}:{service.admin[1]}",
+        "127.0.0.1:8000": f"{service.address[0]}:{service.address[1]}",
+        "answers.example.com:8000": f"{service.address[0]}:{service.address[1]}",
+        "curl -sSN": "curl -sSN --max-time 0.5",  # events have no end
+    }
+    home.environ["SERVICE_ADMIN_TOKEN"] = TOKEN
+    write_tree(home.root, {"rack-a.toml": "x = 1\n", "node.ks": "lang C\n"})
+
+
+def asks(command: str) -> bool:
+    return command.startswith(("api ", "curl "))
+
+
+API = next(one for one in PAGES["docs/admin-api.md"] if one.startswith("api()"))
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.parametrize("page", [page for page, found in TO_RUN.items() if any(map(asks, found))])
+def test_every_request_of_a_page_is_answered(page: str, tmp_path: Path, asked: Service) -> None:
+    home = Home(tmp_path)
+    let_ask(home, asked)
+    for command in filter(asks, TO_RUN[page]):
+        status, printed = home.run(home.as_here(f"{API}\n{command}"))
+        assert status == (28 if "/events" in command else 0), (command, printed)
+        assert '"error"' not in printed, (command, printed)
+
+
+@pytest.mark.parametrize("page", [page for page, found in TO_RUN.items() if found])
+def test_every_command_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    if page in SCENES:
+        SCENES[page](home)
+    for command in TO_RUN[page]:
+        if asks(command) or command == API:
+            continue
+        if command.startswith("export "):
+            home.environ |= dict(one.split("=", 1) for one in shlex.split(home.as_here(command))[1:])
+            continue
+        status, printed = home.run(home.as_here(command))
+        assert status == 0, (command, printed)
+
+
+def test_every_page_with_commands_has_a_scene_and_no_scene_is_left_over() -> None:
+    assert {page for page, found in TO_RUN.items() if found and not all(map(asks, found))} == set(SCENES)
+
+
+def test_every_reason_is_needed_and_names_a_test_that_exists() -> None:
+    for start, reason in ELSEWHERE.items():
+        assert any(one.startswith(start) for found in PAGES.values() for one in found), start
+        named = re.findall(r"tests/[\w/]+\.py", reason)
+        assert named, start
+        assert [name for name in named if not (CHECKOUT / name).is_file()] == []
+
+
+def test_the_commands_are_found() -> None:
+    assert sum(map(len, PAGES.values())) > 80
+    assert sum(map(len, TO_RUN.values())) > 45
