@@ -108,7 +108,12 @@ def test_a_state_file_that_vanishes_stops_reports_and_keeps_what_is_known(
     serving: Callable[..., Service], tmp_path: Path
 ) -> None:
     state = tmp_path / "state.db"
-    files = {"node1.ipxe": IPXE, "node2.ipxe": IPXE, "node1.ks": "# answer: once armed\nlang C\n", "plain.ks": "lang C\n"}
+    files = {
+        "node1.ipxe": IPXE,
+        "node2.ipxe": IPXE,
+        "node1.ks": "# answer: once armed\nlang C\n",
+        "plain.ks": "lang C\n",
+    }
     service = serving(files, SERVICE_STATE_PATH=state)
     done, other = (url_in(service.send(sent("GET", f"/ipxe/node{n}")).text) for n in (1, 2))
     assert service.send(sent("GET", f"{done}/installed")).status == 200
