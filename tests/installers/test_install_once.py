@@ -92,8 +92,8 @@ def machine(serving: Callable[..., Service], tmp_path: Path) -> Machine:
 
 def answerd(machine: Machine, *words: str) -> str:
     """What a command of the operator says."""
-    settings = {"SERVICE_STATE_PATH": machine.scratch / "state.db", "SERVICE_ANSWERS_DIR": machine.scratch / "answers"}
-    done = run(*words, **settings)
+    states, answers = machine.scratch / "state.db", machine.scratch / "answers"
+    done = run(*words, SERVICE_STATE_PATH=states, SERVICE_ANSWERS_DIR=answers)
     return (done.stdout + done.stderr).decode()
 
 
