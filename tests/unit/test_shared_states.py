@@ -27,6 +27,7 @@ from answerd.server.shared_installs import SharedInstalls
 from answerd.store import StoreAway, StoreError
 from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.install_batch import Entry, Sighting
+from answerd.store.install_tables import write_many
 from answerd.store.node_installs import NodeInstallStore
 from answerd.store.postgres_connection import PostgresServer
 from answerd.store.state_replicator import StateReplicator
@@ -262,6 +263,11 @@ def test_a_delivery_whose_answer_is_lost_has_one_effect(nodes: list[Node], monke
     monkeypatch.undo()
     all_synced(nodes)
     assert [event.what for event in a.shared.history("web-01")] == ["progress"]
+
+
+def test_what_the_driver_reports_in_a_batch_is_an_error_of_the_store(server: PostgresServer) -> None:
+    with pytest.raises(StoreError), server.connected() as database, server.faults("written"):
+        write_many(database, "INSERT INTO received_messages (source, number) VALUES (?, ?)", [("a", 1), ("a", 2)])
 
 
 def saved(server: PostgresServer) -> dict[str, list[Any]]:
