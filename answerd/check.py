@@ -281,6 +281,7 @@ class _Judge:
         """Return findings with the document and line that each is about."""
         if not findings:
             return []
-        found = origins(answer, self.inventory, with_lines=not all(finding.path for finding in findings))
+        needs_lines = any(not finding.path or finding.line is not None for finding in findings)
+        found = origins(answer, self.inventory, with_lines=needs_lines)
         placing = Placing(answer, found)
         return [placing.placed(finding.message, finding.path, finding.line) for finding in findings]

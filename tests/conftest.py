@@ -28,13 +28,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose how property tests draw their examples.
+    """Fork services instead of starting an interpreter for each, and choose how property tests draw their examples.
 
-    They have no deadline: it would measure the machine. Continuous integration draws the same examples each time, so
+    These have no deadline: it would measure the machine. Continuous integration draws the same examples each time, so
     that a change is judged by what it changes; by hand each run draws others, and keeps those that failed.
     """
     if config.getoption("--thorough"):
         os.environ[thorough.VARIABLE] = "1"
+    Service.forked = True
     number = thorough.examples(100)
     settings.register_profile("by hand", deadline=None, derandomize=False, max_examples=number)
     settings.register_profile(

@@ -23,6 +23,7 @@ from answerd.facts import STATE
 from answerd.formats import FORMATS
 from answerd.formats.family import Prepared, Slot
 from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
+from answerd.formats.once import Once
 from answerd.formats.template import SECRETS, Placeholder
 from answerd.identity import identity
 from answerd.installs.states import State
@@ -283,7 +284,8 @@ def _shown(side: Side | None) -> str:
 
 
 def _notes(before: Catalogue, after: Catalogue) -> Iterator[str]:
-    """Yield a note for each group that differs between the sets and whose claims depend on requests."""
+    """Yield a note for each group that differs between the sets and whose claims depend on requests, and for each
+    document whose ``once`` differs."""
     texts = [
         {document.key: document.text for document in catalogue.documents.values() if document.is_shared}
         for catalogue in (before, after)
@@ -296,3 +298,16 @@ def _notes(before: Catalogue, after: Catalogue) -> Iterator[str]:
                 yield f"{document.key} cannot be read: {document.problems[0]}"
             elif document.control.match and not document.control.members:
                 yield f"{document.key} differs and selects by match: only a request can tell for whom"
+    yield from _once_notes(before, after)
+
+
+def _once_notes(before: Catalogue, after: Catalogue) -> Iterator[str]:
+    """Yield a note for each document of both sets whose ``once`` differs."""
+    of_before = {document.key: document for document in before.documents.values()}
+    for second in after.documents.values():
+        first = of_before.get(second.key)
+        if first is None or first.text == second.text or not (first.content.readable and second.content.readable):
+            continue
+        was, would_be = ((document.control.once or Once.OFF).value for document in (first, second))
+        if was != would_be:
+            yield f"{second.key}: once was {was} and would be {would_be}; the answers do not show it"

@@ -54,8 +54,10 @@ def hiding(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources)
 
 
 def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Metered:
-    of_row = catalogue.inventory.facts(facts) if catalogue.inventory is not None else facts
-    return Metered(Values(answer.selection, of_row, sources))
+    known = catalogue.facts(facts)
+    if sources.gates is not None:
+        known.state_source = sources.gates.state
+    return Metered(Values(answer.selection, known, sources, catalogue))
 
 
 def _slots(answer: Answer) -> tuple[Slot, ...]:

@@ -16,6 +16,7 @@ from answerd.errors import AnswerError
 from answerd.facts import Facts, facts_of
 from answerd.formats import ALL_EXTENSIONS
 from answerd.identity import Kind
+from answerd.installs.states import State
 from answerd.inventory.rows import Row
 
 
@@ -39,8 +40,9 @@ def facts_of_row(row: Row) -> Facts:
 
 
 def claims_of(catalogue: Catalogue, row: Row) -> RowClaims:
-    """Return what claims a row. Raises `AnswerError` where the row gets no answer in any format."""
-    facts = catalogue.facts(facts_of_row(row))
+    """Return what claims a row, whose machine counts as armed. Raises `AnswerError` where the row gets no answer in any
+    format."""
+    facts = _known(catalogue, row)
     question = Question(facts, ALL_EXTENSIONS)
     machines = [
         document
@@ -63,7 +65,7 @@ def winners(catalogue: Catalogue, row: Row) -> list[Document]:
     """Return for each format the machine document and the group that answer a row; where these cannot answer, all
     documents that claim it. Sorted by kind, name and format order. Raises `AnswerError` as `claims_of` does."""
     claims = claims_of(catalogue, row)
-    facts = catalogue.facts(facts_of_row(row))
+    facts = _known(catalogue, row)
     found: dict[Document, None] = {}
     for extension in claims.formats:
         try:
@@ -73,6 +75,13 @@ def winners(catalogue: Catalogue, row: Row) -> list[Document]:
             chosen = [one for one in (*claims.machines, *claims.groups) if one.key.format == extension]
         found.update(dict.fromkeys(document for document in chosen if document))
     return sorted(found, key=_order)
+
+
+def _known(catalogue: Catalogue, row: Row) -> Facts:
+    facts = catalogue.facts(facts_of_row(row))
+    if catalogue.has_states:
+        facts.state_source = lambda _: State.ARMED.value
+    return facts
 
 
 def _order(document: Document) -> tuple[bool, str, int]:

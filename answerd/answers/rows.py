@@ -133,12 +133,12 @@ class Inventory:
 
     def _first_faults(self, rows: Sequence[Row]) -> list[tuple[tuple[str, int], str]]:
         """Return the places and faults of the first rows, by place; only the first of many are looked at."""
-        placed = [(self._place(row), self.faulty[row]) for row in rows[:_LOOKED_AT_FOR_PLACES]]
+        placed = [(self.position(row), self.faulty[row]) for row in rows[:_LOOKED_AT_FOR_PLACES]]
         return sorted(placed)[:MOST_PROBLEMS]
 
     def place(self, row: Row) -> str:
         """Return where a row is: ``inventory.csv:17``."""
-        source, line = self._place(row)
+        source, line = self.position(row)
         return f"{source}:{line}"
 
     @property
@@ -181,7 +181,7 @@ class Inventory:
         """Yield what each problem is about, which stays the same when rows above it are added or removed, and its
         sentence."""
         yield from self._items_of_documents()
-        by_place = [(self._place(row), row, fault) for row, fault in self.faulty.items()]
+        by_place = [(self.position(row), row, fault) for row, fault in self.faulty.items()]
         for (source, line), row, fault in sorted(by_place, key=lambda item: item[0]):
             yield row, f"{source}:{line}: {fault}"
         for about, rows in {frozenset(rows): rows for rows in self.shared.values()}.items():
@@ -212,12 +212,13 @@ class Inventory:
         return f"{self._places(rows)}: rows with one identity, so none of them counts"
 
     def _places(self, rows: Sequence[Row]) -> str:
-        looked_at = sorted(map(self._place, rows[:_LOOKED_AT_FOR_PLACES]))
+        looked_at = sorted(map(self.position, rows[:_LOOKED_AT_FOR_PLACES]))
         places = [f"{source}:{line}" for source, line in looked_at[:_MOST_PLACES]]
         more = len(rows) - len(places)
         return " and ".join(places) + (f" and {more:,} more" if more else "")
 
-    def _place(self, row: Row) -> tuple[str, int]:
+    def position(self, row: Row) -> tuple[str, int]:
+        """Return the file and the line of a row."""
         table = self.by_layout.get(row.layout)
         return printable(row.layout.source), (table.line_of(row) if table else None) or 0
 

@@ -43,7 +43,7 @@ def run(arguments: Arguments) -> int:
     except ModuleNotFoundError as error:
         if error.name != "tomlkit":
             raise
-        raise CommandError("tomlkit is not installed: pip install 'answerd[migrate]'") from None
+        raise CommandError("tomlkit is not installed: pip install tomlkit, or '.[migrate]' in a clone") from None
     for what, why in made.not_carried:
         print(plain(f"not carried over: {what}: {why}"), file=sys.stderr)
     print(

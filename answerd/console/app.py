@@ -45,8 +45,18 @@ class Access:
 class Console:
     """The application. ``api`` is the admin API; it is asked for every path that is no page's."""
 
-    def __init__(self, pages: Pages, access: Access, api: WSGIApplication, *, api_writes: bool) -> None:
-        """``api_writes``: whether the API may be written to here, with its token."""
+    def __init__(
+        self,
+        pages: Pages,
+        access: Access,
+        api: WSGIApplication,
+        *,
+        api_writes: bool,
+        note_use: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``api_writes``: whether the API may be written to here, with its token. ``note_use`` is called for each page,
+        also for the log-in, so that what pages need is made while somebody types a token."""
+        self._note_use = note_use
         self._access = access
         self._api = api
         self._api_writes = api_writes
@@ -94,6 +104,7 @@ class Console:
     def _routed(self, asked: Asked) -> Reply:
         if asked.path.startswith("/console/static/") and asked.method in ("GET", "HEAD"):
             return _static(asked)
+        self._note_use()
         method = "GET" if asked.method == "HEAD" else asked.method
         if asked.path == LOGIN:
             return self._log_in(asked) if method == "POST" else _login_page(asked.get("next"), asked)

@@ -12,6 +12,7 @@ from answerd.console.asked import Asked, Reply, redirect
 from answerd.console.backend import KINDS, Backend, By, Consequences, Editing, NotSaved, Stored
 from answerd.console.listing import Listing, Listings, document_at, inventories_of, problems_of
 from answerd.console.marks import marks_of
+from answerd.console.preparing import Table
 from answerd.console.rendering import counted, document_link, page
 from answerd.documents import Document, Key, RawDocument
 from answerd.formats import FORMATS
@@ -42,6 +43,7 @@ class DocumentPages:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._listings = Listings()
+        self.tables: list[Table] = [self._listings]
 
     def documents(self, asked: Asked) -> Reply:
         """Return the list: groups, defaults and inventories, or the documents whose names hold the search."""

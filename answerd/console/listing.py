@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from answerd.answers.catalogue import Catalogue
+from answerd.console.named import MOST_FOLLOWED, sorted_in_steps
 from answerd.documents import Document, Key, NameInKind, RawDocument
 from answerd.identity import Kind, identity
 
@@ -38,15 +40,45 @@ class Listings:
     """The listing of the set in force. Kept for as long as that set is."""
 
     def __init__(self) -> None:
-        self._catalogue: Catalogue | None = None
-        self._listing = Listing()
+        self._kept: tuple[Catalogue | None, Listing] = None, Listing()
+        self.is_prepared_elsewhere = False
+        """Whether somebody calls `prepare` after each change: no page then waits for it, but shows what was before."""
+
+    @property
+    def catalogue(self) -> Catalogue | None:
+        """The set that the listing is of."""
+        return self._kept[0]
 
     def of(self, catalogue: Catalogue) -> Listing:
-        """Return the listing. Costs a look at every document where the set has changed."""
-        if self._catalogue is not catalogue:
-            self._listing = catalogue.elsewhere(lambda: listing_of(catalogue))
-            self._catalogue = catalogue
-        return self._listing
+        """Return the listing. Costs what has changed; after a change of thousands of documents a look at all of them,
+        unless that is prepared elsewhere."""
+        if not self._followed(catalogue):
+            catalogue.elsewhere(lambda: self.prepare(catalogue))
+        return self._kept[1]
+
+    def update(self, catalogue: Catalogue) -> None:
+        """Bring the listing to this set, as `of` does."""
+        if not self._followed(catalogue):
+            self.prepare(catalogue)
+
+    def prepare(self, catalogue: Catalogue) -> None:
+        """Make the listing of a set anew. From any thread."""
+        self._kept = catalogue, listing_of(catalogue)
+
+    def forget(self) -> None:
+        """Drop the listing, until a page needs it."""
+        self._kept = None, Listing()
+
+    def _followed(self, catalogue: Catalogue) -> bool:
+        """Follow a set where that costs little; return False where the listing has to be made anew here and now."""
+        before, listing = self._kept
+        if before is catalogue:
+            return True
+        changed = _changed(before, catalogue)
+        if before is None or changed is None:
+            return before is not None and self.is_prepared_elsewhere
+        self._kept = catalogue, _listing_after(listing, before, catalogue, changed)
+        return True
 
 
 def listing_of(catalogue: Catalogue) -> Listing:
@@ -55,13 +87,54 @@ def listing_of(catalogue: Catalogue) -> Listing:
     shared: list[Document] = []
     machines: list[Document] = []
     for document in list(catalogue.documents.values()):
-        key, extends = document.key, document.control.extends
-        (machines if key.kind is Kind.MACHINE else shared).append(document)
-        if extends:
-            extending.setdefault((identity(extends), key.format), []).append(key.identifier or "default")
-    for documents in (shared, machines):
-        documents.sort(key=_by_key)
+        (machines if document.key.kind is Kind.MACHINE else shared).append(document)
+        if extended := _extended(document):
+            extending.setdefault(extended, []).append(document.key.identifier or "default")
+    shared, machines = sorted_in_steps(shared, _by_key), sorted_in_steps(machines, _by_key)
     return Listing(shared, [*map(_searched, shared)], machines, [*map(_searched, machines)], extending)
+
+
+def _changed(before: Catalogue | None, catalogue: Catalogue) -> set[RawDocument] | None:
+    """Return the documents that only one of two sets has; None where they are too many to look at one by one."""
+    if before is None:
+        return None
+    changed = catalogue.documents.keys_that_differ(before.documents)
+    return None if changed is None or len(changed) > MOST_FOLLOWED else changed
+
+
+def _listing_after(
+    listing: Listing, before: Catalogue, catalogue: Catalogue, changed: Iterable[RawDocument]
+) -> Listing:
+    """Return the listing of a set in which few documents have changed. The one before stays as it is."""
+    shared, machines = [*listing.shared], [*listing.machines]
+    shared_names, machine_names = [*listing.shared_names], [*listing.machine_names]
+    extending = dict(listing.extending)
+    for raw in changed:
+        of_machines = raw.key.kind is Kind.MACHINE
+        documents, names = (machines, machine_names) if of_machines else (shared, shared_names)
+        gone, new = before.documents.get(raw), catalogue.documents.get(raw)
+        if gone is not None:
+            at = bisect_left(documents, gone.key, key=_by_key)
+            while documents[at] is not gone:
+                at += 1
+            del documents[at], names[at]
+            if extended := _extended(gone):
+                left = [*extending.pop(extended)]
+                left.remove(raw.key.identifier or "default")
+                extending |= {extended: left} if left else {}
+        if new is not None:
+            at = bisect_left(documents, new.key, key=_by_key)
+            documents.insert(at, new)
+            names.insert(at, _searched(new))
+            if extended := _extended(new):
+                extending[extended] = [*extending.get(extended, ()), raw.key.identifier or "default"]
+    return Listing(shared, shared_names, machines, machine_names, extending)
+
+
+def _extended(document: Document) -> NameInKind | None:
+    """Return the name of the group that a document extends."""
+    extends = document.control.extends
+    return (identity(extends), document.key.format) if extends else None
 
 
 def document_at(catalogue: Catalogue, key: Key) -> RawDocument | None:

@@ -6,16 +6,14 @@ table is kept for a set, and states are looked up in memory while it is walked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Protocol
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.rows import Inventory
-from answerd.documents import Document
-from answerd.identity import Kind, identity
-from answerd.inventory.rows import identities_of_sound
+from answerd.console.named import Machine, NamedMachines, named_in
+from answerd.identity import identity
 
 ON_A_PAGE = 100
 """Machines that one page of the table shows."""
@@ -28,18 +26,6 @@ SORTS = ("name", "state", "group", "since")
 
 UNKNOWN = "unknown"
 SILENT = "silent"
-
-
-@dataclass(slots=True)
-class Machine:
-    """What has a name. ``known_from`` says where: ``document``, ``member``, ``inventory``, ``install``, ``unknown``."""
-
-    name: str
-    identity: str
-    formats: tuple[str, ...] = ()
-    group: str = ""
-    known_from: str = "document"
-    searched: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,35 +104,40 @@ class MachineTable:
     """The machines of one answer set, sorted by name. Kept for as long as that set is in force."""
 
     def __init__(self) -> None:
-        self._catalogue: Catalogue | None = None
-        self._named: Mapping[str, Machine] = {}
-        self._sorted: Sequence[Machine] = ()
-        self._groups: Sequence[str] = ()
-        self._rows: tuple[Inventory | None, Sequence[Machine]] = (None, ())
+        self._named = NamedMachines()
         self._others: dict[str, Machine] = {}
+        self.is_prepared_elsewhere = False
+        """Whether somebody calls `prepare` after each change: no page then waits for it, but shows what was before."""
+
+    @property
+    def catalogue(self) -> Catalogue | None:
+        """The set that the table is of."""
+        return self._named.catalogue
 
     def update(self, catalogue: Catalogue) -> None:
-        """Bring the table to this set. Costs a look at every document where the set has changed."""
-        if self._catalogue is catalogue:
-            return
-        inventory = catalogue.inventory
-        if self._rows[0] is not inventory:
-            self._rows = inventory, [*_of_rows(inventory)] if inventory is not None else ()
-        named = named_in(catalogue, self._rows[1])
-        for machine in named.values():
-            machine.searched = f"{machine.name}\n{machine.group}\n{machine.searched or machine.identity}".casefold()
-        self._sorted = sorted(named.values(), key=attrgetter("name"))
-        self._groups = sorted({machine.group for machine in self._sorted if machine.group})[:GROUPS_SUGGESTED]
-        self._named, self._catalogue = named, catalogue
+        """Bring the table to this set, at the cost of what has changed. After a change of thousands of machines that is
+        a look at every document; where the table is prepared elsewhere, it stays as it is until then."""
+        named = self._named
+        if not named.follow(catalogue) and (named.catalogue is None or not self.is_prepared_elsewhere):
+            self.prepare(catalogue)
+
+    def prepare(self, catalogue: Catalogue) -> None:
+        """Make the table of a set anew. From any thread."""
+        self._named = named_in(catalogue)
+
+    def forget(self) -> None:
+        """Drop the table, until a page needs it."""
+        self._named, self._others = NamedMachines(), {}
 
     def count(self, states: States | None) -> int:
         """Return how many machines there are."""
-        return len(self._named) + len(self._more(states))
+        return len(self._named.by_identity) + len(self._more(states))
 
     def shown(self, view: View, states: States | None) -> Shown:
         """Return the page of a view. One pass over all, one sort of what is found."""
         more = self._more(states)
-        machines = self._sorted if not more else sorted((*self._sorted, *more), key=attrgetter("name"))
+        by_name = self._named.by_name
+        machines = by_name if not more else sorted((*by_name, *more), key=attrgetter("name"))
         seen = {identity(name): last for name, last in states.unknown()} if states is not None else {}
         found = [*_found(machines, view)]
         if view.state and states is not None:
@@ -160,14 +151,14 @@ class MachineTable:
         page = min(max(view.page, 1), pages)
         cut = found[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
         lines = [(machine, _install(machine, states, seen)) for machine in cut]
-        return Shown(lines, len(found), len(machines), pages, page, self._groups)
+        return Shown(lines, len(found), len(machines), pages, page, self._named.first_groups(GROUPS_SUGGESTED))
 
     def counts(self, states: States) -> dict[str, int]:
         """Return how many machines are in each state, those that are only known by name as new."""
         counted = dict(states.counts())
         more = self._more(states)
         unknown = sum(machine.known_from == UNKNOWN for machine in more)
-        without = len(self._named) + len(more) - unknown - sum(counted.values())
+        without = len(self._named.by_identity) + len(more) - unknown - sum(counted.values())
         for word, number in (("new", without), (UNKNOWN, unknown)):
             counted[word] = counted.get(word, 0) + max(0, number)
         return counted
@@ -176,10 +167,11 @@ class MachineTable:
         """The machines that only their installs or their requests made known, each the same object every time."""
         if states is None:
             return ()
-        others = dict.fromkeys(states.names().keys() - self._named.keys(), "")
+        named = self._named.by_identity
+        others = dict.fromkeys(states.names().keys() - named.keys(), "")
         for name, _ in states.unknown():
             one = identity(name)
-            if one not in self._named and one not in others:
+            if one not in named and one not in others:
                 others[one] = name
         found: dict[str, Machine] = {}
         for one, name in others.items():
@@ -190,57 +182,6 @@ class MachineTable:
             found[one] = kept
         self._others = found
         return [*found.values()]
-
-
-def named_in(catalogue: Catalogue, rows: Iterable[Machine] = ()) -> dict[str, Machine]:
-    """Return the machines that have a name, by identity: machine documents, members of groups, and ``rows``."""
-    machines: dict[str, Machine] = {}
-    documents = list(catalogue.documents.values())
-    for document in documents:
-        key = document.key
-        if key.kind is Kind.MACHINE:
-            known = machines.get(document.identity)
-            group = document.control.extends or ""
-            if known is None:
-                machines[document.identity] = Machine(key.identifier, document.identity, (key.format,), group)
-            else:
-                known.formats = (*known.formats, key.format)
-                known.group = known.group or group
-    for document in documents:
-        if document.key.kind is Kind.GROUP:
-            _add_members(machines, document)
-    for row in rows:
-        identities = row.searched.split("\n")
-        named = next((one for one in identities if one in machines), None)
-        if named is None:
-            machines[row.identity] = Machine(row.name, row.identity, known_from="inventory", searched=row.searched)
-        else:
-            machines[named].searched = row.searched
-    return machines
-
-
-def _add_members(machines: dict[str, Machine], group: Document) -> None:
-    key, control = group.key, group.control
-    for member in control.members:
-        one = identity(member)
-        known = machines.get(one)
-        if known is None:
-            machines[one] = Machine(control.spelled(one), one, (key.format,), key.identifier, "member")
-            continue
-        known.group = known.group or key.identifier
-        if key.format not in known.formats:
-            known.formats = (*known.formats, key.format)
-
-
-def _of_rows(inventory: Inventory) -> Iterator[Machine]:
-    """A machine for each row, with all identities of the row as what a search looks in."""
-    for row in inventory.rows():
-        cells = row.cells()
-        identities = [*identities_of_sound(row.layout, cells)]
-        if identities:
-            at = row.layout.labels.get("id")
-            name = (cells[at] if at is not None else "") or identities[0]
-            yield Machine(name, identity(name), known_from="inventory", searched="\n".join(identities))
 
 
 def _found(machines: Iterable[Machine], view: View) -> Iterable[Machine]:

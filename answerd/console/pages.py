@@ -41,6 +41,7 @@ class Pages(DocumentPages):
     def __init__(self, backend: Backend) -> None:
         super().__init__(backend)
         self._table = MachineTable()
+        self.tables.append(self._table)
 
     def now(self, asked: Asked) -> Reply:
         """Return the first page: states, problems, and what asks at this moment."""

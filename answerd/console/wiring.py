@@ -21,6 +21,7 @@ from answerd.console.editing import GuardedEditing
 from answerd.console.feed import LiveFeed
 from answerd.console.installs import LiveStates
 from answerd.console.pages import Pages
+from answerd.console.preparing import Preparation
 from answerd.console.session import Sessions
 from answerd.server.console_parts import ConsoleParts
 from answerd.server.http_parser import HttpRequest
@@ -53,7 +54,9 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
         feed=LiveFeed(parts.feed) if parts.feed is not None else None,
         captures=captures,
     )
-    console = Console(Pages(backend), access, parts.api, api_writes=config.shares_console)
+    pages = Pages(backend)
+    preparation = Preparation(parts.follower.current, pages.tables)
+    console = Console(pages, access, parts.api, api_writes=config.shares_console, note_use=preparation.note_use)
 
     def wants_body(request: HttpRequest, peer: str) -> bool:
         path = request.path

@@ -175,7 +175,7 @@ def require_database(path: str) -> None:
         size = Path(path).stat().st_size
     except FileNotFoundError:
         raise StoreError(
-            f"the database {shown} does not exist: SERVICE_DB_PATH names it; serve and import create it"
+            f"the database {shown} does not exist: SERVICE_DB_PATH names it; serve, import, apply and restore make it"
         ) from None
     except OSError as error:
         raise StoreError(f"the database {shown} cannot be opened: {error.strerror}") from None

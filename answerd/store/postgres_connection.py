@@ -31,6 +31,10 @@ LOOK_SECONDS = 3.0
 WRITE_SECONDS = 6.0
 """How long one statement of a write may take. Longer than the wait for the lock, shorter than a client's 10 s."""
 
+_NO_DRIVER = (
+    'SERVICE_STORE=postgres needs the package psycopg: pip install "psycopg[binary]", or ".[postgres]" in a clone'
+)
+
 _SETTINGS: dict[str, Any] = {
     "connect_timeout": CONNECT_SECONDS,
     "keepalives_idle": 1,
@@ -104,7 +108,7 @@ def url_fault(url: str) -> str | None:
     try:
         import psycopg  # noqa: PLC0415 - an extra of the package
     except ImportError:
-        return 'SERVICE_STORE=postgres needs the package psycopg: pip install "answerd[postgres]"'
+        return _NO_DRIVER
     try:
         psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.Error:
@@ -118,7 +122,7 @@ def _database_class() -> type[peewee.PostgresqlDatabase]:
     try:
         import psycopg  # noqa: PLC0415 - an extra of the package
     except ImportError:
-        raise StoreError('SERVICE_STORE=postgres needs the package psycopg: pip install "answerd[postgres]"') from None
+        raise StoreError(_NO_DRIVER) from None
 
     class Bounded(psycopg.Connection[Any]):
         """A connection that waits no longer than its ``wait_seconds`` for anything."""

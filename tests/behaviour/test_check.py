@@ -44,6 +44,11 @@ SETS: dict[str, tuple[Mapping[str, str], list[str], list[str]]] = {
         ['group "g" (ipxe) for member "node7"', "#!ipxe"],
         [],
     ),
+    "a finding about a preseed question has its line": (
+        {"groups/g.preseed": "d-i a/b string c\n", "node1.preseed": "# answer: extends g\nd-i a/c boolean maybe\n"},
+        [],
+        ["a/c: a boolean is true or false (", ":2)"],
+    ),
     "a default that its installer refuses": ({"default.ipxe": "echo hi\n"}, ["default (ipxe)"], []),
     "a format that nobody can judge": ({"node1.cfg": "x\n"}, [], ["cfg", "judge"]),
     "a merge that fails": (

@@ -216,3 +216,23 @@ def test_secrets_that_change_places_are_a_difference() -> None:
     assert only({"m1.ks": one}, {"m1.ks": two}).unified() == [
         "(secrets have changed places, or white space at the end)"
     ]
+
+
+def test_a_changed_once_is_noted_because_no_answer_shows_it() -> None:
+    before = {"m1.toml": "a = 1\n", "groups/g.ks": "# answer: once\n", "m2.xml": '<a><answer-meta once="armed"/></a>'}
+    after = {"m1.toml": "once = true\na = 1\n", "groups/g.ks": "# answer: once\n#\n", "m2.xml": "<a/>"}
+    notes = differences(before, after).notes
+    assert [note for note in notes if "once" in note] == [
+        'machine "m1" (toml): once was off and would be on; the answers do not show it',
+        'machine "m2" (xml): once was armed and would be off; the answers do not show it',
+    ]
+
+
+def test_a_group_that_names_the_state_is_compared_as_for_an_armed_machine() -> None:
+    files = {"groups/g.ks": "# answer: match state=armed rack=r1\na\n", "inventory.csv": "id,rack\nweb-01,r1\n"}
+    after = files | {"groups/g.ks": "# answer: match state=armed rack=r1\nb\n"}
+    first, second = (
+        Catalogue(has_states=True).changed([RawDocument(key_of(name), text, name) for name, text in one.items()])
+        for one in (files, after)
+    )
+    assert [one.name for one in compare(first, second).differences] == ["web-01 (ks)"]

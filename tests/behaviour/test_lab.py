@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import yaml
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.hidden_secrets import without_secrets
+from answerd.answers.masking import SECRET
 from answerd.answers.resolve import resolve
 from answerd.answers.sources import Sources
 from answerd.check import check
 from answerd.commands.common import configured_sources
-from answerd.errors import NotClaimed
+from answerd.errors import GateClosed, NotClaimed
 from answerd.facts import Facts, Request
+from answerd.installs.reports import read_report
+from answerd.installs.states import Word
 from answerd.inventory.rows import Row
 from answerd.store.files import FileStore
 from answerd.store.loader import loaded
 from answerd.validators import Tools, validate
+from tests.support.installs import RememberedInstalls
 
 LAB = Path(__file__).parents[2] / "examples" / "lab"
 KINDS = {"ubuntu": ("ubuntu", "user-data"), "rocky": ("ks",), "proxmox": ("proxmox",)}
@@ -28,11 +36,12 @@ KINDS = {"ubuntu": ("ubuntu", "user-data"), "rocky": ("ks",), "proxmox": ("proxm
 
 @pytest.fixture(scope="module")
 def catalogue() -> Catalogue:
-    return loaded(FileStore(LAB / "answers"))
+    return loaded(FileStore(LAB / "answers"), has_states=True)
 
 
 @pytest.fixture
 def sources(monkeypatch: pytest.MonkeyPatch) -> Sources:
+    monkeypatch.setenv("SERVICE_STATE_PATH", "/nowhere/state.db")
     monkeypatch.setenv("SERVICE_SECRETS_DIR", str(LAB / "secrets"))
     return configured_sources(by_directory=True)
 
@@ -97,7 +106,60 @@ def test_a_machine_without_a_row_is_not_installed(catalogue: Catalogue, path: st
         resolve(catalogue, Facts(Request(path, "mac=00:00:5e:00:53:ff")))
 
 
+PRODUCT = b'{"$schema": {"version": "1.2"}, "debian-version": "13.1", "product": {"fullname": "Proxmox VE"}}'
+SHUTDOWN = b'{"name": "subiquity/Shutdown/shutdown", "event_type": "start", "origin": "curtin"}'
+
+
+class Done(NamedTuple):
+    """How a machine of a kind asks, what its answer says of the report, and what it sends in the end."""
+
+    name: str
+    path: str
+    written: str
+    word: Word | None
+    body: bytes
+
+
+@pytest.mark.parametrize(
+    "done",
+    [
+        Done("web-007", "/ubuntu/web-007/user-data", 'endpoint: "{}"', None, SHUTDOWN),
+        Done("db-01", "/ks", "-X POST {}/installed\n", Word.INSTALLED, b""),
+        Done("pve-01", "/proxmox", 'url = "{}"', None, PRODUCT),
+    ],
+)
+def test_each_kind_installs_once_and_reports_at_its_end(catalogue: Catalogue, sources: Sources, done: Done) -> None:
+    installs = RememberedInstalls(url="http://10.20.0.2:8000")
+    remembering = replace(sources, gates=installs.gates)
+    row = {row.id: row for row in rows(catalogue)}[done.name]
+    assert "\nboot\n" in answer(catalogue, remembering, row, "/ipxe")
+    text = answer(catalogue, remembering, row, done.path)
+    found = re.search(r"http://10\.20\.0\.2:8000/report/[\w.-]+", text)
+    assert found is not None
+    assert done.written.format(found[0]) in text
+    report = read_report(done.word, "", (), done.body)
+    installs.report(found[0], report.word)
+    assert report.word is Word.INSTALLED
+    script = answer(catalogue, remembering, row, "/ipxe")
+    assert f"{done.name} is installed and goes on from its disk\n" in script
+    assert "kernel" not in script
+    with pytest.raises(GateClosed):
+        answer(catalogue, remembering, row, done.path)
+
+
 def test_the_readme_of_the_lab_names_every_file() -> None:
     readme = (LAB / "README.md").read_text("utf-8")
     files = [path.relative_to(LAB) for path in LAB.rglob("*") if path.is_file() and path.name != "README.md"]
     assert [name for name in files if f"`{name}`" not in readme and f"`{name.parts[0]}/" not in readme] == []
+
+
+@pytest.mark.parametrize("name", ["web-007", "pve-01"])
+def test_an_answer_with_a_report_and_a_secret_is_shown_without_the_secret(
+    catalogue: Catalogue, sources: Sources, name: str
+) -> None:
+    facts = Facts(Request("/ubuntu" if name == "web-007" else "/proxmox", f"id={name}"))
+    whole = resolve(catalogue, facts, sources=sources)
+    shown = without_secrets(catalogue, whole, facts, sources).body.decode()
+    assert SECRET in shown
+    assert re.search(r"http://\S+/report/[\w.-]+", shown)
+    assert len(shown.splitlines()) == len(whole.body.decode().splitlines())

@@ -69,7 +69,7 @@ ELSEWHERE: dict[str, str] = {
     "net use ": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
     "Z:\\setup.exe": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
     "ssh ": "needs the machine: tests/unit/test_inventory_command.py reads what lshw prints",
-    "pip install 'answerd[postgres]'": "needs a package index: tests/packages/test_wheel.py installs the extras",
+    "pip install '.[postgres]'": "needs a package index: tests/packages/test_wheel.py installs the extras",
     "python3 -m venv /opt/answerd": "needs a package index: tests/packages/test_wheel.py installs the wheel",
     "/opt/answerd/bin/pip ": "needs a package index: tests/packages/test_wheel.py installs the wheel",
     "apt install ./dist/": "changes the system: tests/packages/test_debian_package.py installs the package",
@@ -84,7 +84,7 @@ ELSEWHERE: dict[str, str] = {
     "ln -s /usr/lib/debian-installer": "changes the system: tests/unit/test_boot_config.py has the files' names",
     "mkdir -p /srv/tftp": "changes the system: tests/unit/test_boot_config.py has the files' names",
     "cp /usr/lib/ipxe": "changes the system: tests/unit/test_boot_config.py has the files' names",
-    "SERVICE_STORE=postgres SERVICE_DB_URL=... answerd import": "needs a cluster: tests/unit/test_postgres_commands.py",
+    "SERVICE_STORE=postgres SERVICE_DB_URL=... answerd ": "needs a cluster: tests/unit/test_postgres_commands.py",
 }
 """What a command begins with, and why it is not run here; the test that is named holds it."""
 

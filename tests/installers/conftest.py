@@ -8,12 +8,31 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+import time
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+
+SYSTEM_PYTHON = "/usr/bin/python3"
+
+INSTALLED = 12
+"""The release of Debian that the programs in QEMU and the packages are of."""
+
+CODENAMES = {12: "bookworm", 13: "trixie"}
+
+
+BEGAN = time.monotonic()
+LAST_BEGIN_SECONDS = 900.0
+"""After this time no test begins: scripts/test-installers ends everything after 30 minutes."""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what would begin too late."""
+    if time.monotonic() - BEGAN > LAST_BEGIN_SECONDS:
+        pytest.skip("no time left: the tests before it took 15 minutes")
 
 
 def program(name: str, package: str) -> str:
@@ -37,22 +56,74 @@ def need_root() -> None:
         pytest.skip("needs root")
 
 
-@pytest.fixture(scope="session")
-def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Gives the content of a Debian package without installing it: cloud-init would put itself into the boot."""
-    made: dict[str, Path] = {}
+def installer_source(name: str) -> Path:
+    """The checkout of an installer that Debian does not package; skips the test where there is none."""
+    folder = os.environ.get("INSTALLER_SOURCES")
+    if not folder or not (Path(folder) / name).is_dir():
+        pytest.skip(f"Debian does not package {name}: INSTALLER_SOURCES names no directory with its checkout")
+    return Path(folder) / name
 
-    def unpack(package: str) -> Path:
-        if package not in made:
-            where = tmp_path_factory.mktemp(package)
-            got = subprocess.run(
-                ["apt-get", "download", "--quiet", package], cwd=where, capture_output=True, text=True, check=False
-            )
-            files = list(where.glob("*.deb"))
-            if got.returncode or not files:
-                pytest.skip(f"apt-get download {package} does not work here")
-            subprocess.run(["dpkg-deb", "--extract", files[0], where / "tree"], check=True)
-            made[package] = where / "tree"
-        return made[package]
+
+class Unpack(Protocol):
+    """Gives the content of a Debian package, of the installed release or of another, without installing it."""
+
+    def __call__(self, package: str, release: int = INSTALLED) -> Path: ...
+
+
+@pytest.fixture(scope="session")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Unpack:
+    """Packages unpacked: cloud-init would put itself into the boot, and a DHCP server would start."""
+    made: dict[str, Path] = {}
+    other: dict[int, list[str]] = {}
+
+    def unpack(package: str, release: int = INSTALLED) -> Path:
+        name = f"{package}-{release}"
+        if name not in made:
+            if release not in other:
+                other[release] = (
+                    [] if release == INSTALLED else release_options(release, tmp_path_factory.mktemp("apt"))
+                )
+            made[name] = downloaded(package, other[release], tmp_path_factory.mktemp(package))
+        return made[name]
 
     return unpack
+
+
+def downloaded(package: str, options: list[str], where: Path) -> Path:
+    """Download a package with apt and unpack it; skips the test where apt cannot."""
+    apt(["download", "--quiet", package], options, where)
+    files = list(where.glob("*.deb"))
+    if not files:
+        pytest.skip(f"apt-get download {package} does not work here")
+    subprocess.run(["dpkg-deb", "--extract", files[0], where / "tree"], check=True)
+    files[0].unlink()
+    return where / "tree"
+
+
+def apt(arguments: list[str], options: list[str], where: Path) -> None:
+    """Run apt-get; what it could not do is seen by what is missing. A mirror that is busy is asked again."""
+    tries = ["-o", "Acquire::Retries=3", "-o", "Acquire::http::Timeout=60", "-o", "APT::Sandbox::User=root"]
+    subprocess.run(["apt-get", *options, *tries, *arguments], cwd=where, capture_output=True, timeout=300, check=False)
+
+
+def release_options(release: int, where: Path) -> list[str]:
+    """apt's options for another release of Debian: with lists of its own, from the mirror that apt has already."""
+    targets = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages"]
+    told = subprocess.run(targets, capture_output=True, text=True, check=False).stdout.split("\n")
+    mirrors = [line.split()[0] for line in told if line.endswith(f" {CODENAMES[INSTALLED]}")]
+    if not mirrors:
+        pytest.skip(f"apt has no mirror of {CODENAMES[INSTALLED]}")
+    (where / "lists" / "partial").mkdir(parents=True)
+    (where / "cache" / "archives" / "partial").mkdir(parents=True)
+    signed = "[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]"
+    (where / "sources.list").write_text(f"deb {signed} {mirrors[0]} {CODENAMES[release]} main\n")
+    settings = {
+        "Dir::Etc::sourcelist": where / "sources.list",
+        "Dir::Etc::sourceparts": "-",
+        "Dir::State::lists": where / "lists",
+        "Dir::Cache": where / "cache",
+        "Acquire::Languages": "none",
+    }
+    options = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
+    apt(["update", "--quiet"], options, where)
+    return options

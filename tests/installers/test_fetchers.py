@@ -13,11 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.installers.conftest import SYSTEM_PATH, file_of, need_root, program
+from tests.installers.conftest import SYSTEM_PATH, SYSTEM_PYTHON, Unpack, file_of, need_root, program
 from tests.support.service import Service
 from tests.unit.test_installer_pages import DASHES, MAC, PAGES, documents, without_states
-
-SYSTEM_PYTHON = "/usr/bin/python3"
 
 NOCLOUD = """
 import json, os, sys, tempfile
@@ -49,9 +47,7 @@ def ignition_options(scratch: Path) -> str:
     return f"-platform metal -log-to-stdout {files}"
 
 
-def test_cloud_init_finds_its_datasource(
-    serving: Callable[..., Service], unpacked: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_cloud_init_finds_its_datasource(serving: Callable[..., Service], unpacked: Unpack, tmp_path: Path) -> None:
     tree = unpacked("cloud-init") / "usr/lib/python3/dist-packages"
     service = serving(served("cloud-init"))
     done = subprocess.run(
@@ -114,7 +110,7 @@ def test_ignition_validate_accepts_what_is_served(serving: Callable[..., Service
 
 
 def test_anacondas_fetcher_sends_its_headers_and_pykickstart_reads_the_answer(
-    serving: Callable[..., Service], unpacked: Callable[[str], Path], tmp_path: Path
+    serving: Callable[..., Service], unpacked: Unpack, tmp_path: Path
 ) -> None:
     """The functions of dracut that Anaconda's own scripts call. A serial number with blanks is VMware's."""
     need_root()

@@ -1,150 +1,128 @@
-"""iPXE in QEMU, on BIOS and UEFI, from power-on: DHCP by dnsmasq with the configuration that the service writes.
+"""iPXE on BIOS and UEFI, in QEMU's own network: a busy service, a refusal, and the disk once the machine is installed.
 
-Firmware, iPXE, dnsmasq and the service share a network of their own. Rules: docs/boot-config.md.
+Rules: docs/installers/ipxe.md, docs/install-once.md#what-a-refused-machine-gets.
 """
 
 from __future__ import annotations
 
-import os
+import json
 import re
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from answerd.boot import boot_config
-from tests.installers.conftest import file_of, need_root, program
-from tests.support import service as running
-from tests.support.service import Service, write_tree
+from tests.installers.disks import WORD, bios_disk, uefi_disk
+from tests.installers.machines import LOADER_SECONDS, Machine, bios, identity, uefi_with_stick, user_network
+from tests.support.service import Service, run, write_tree
+from tests.support.waiting import wait_until
 
 MAC = "52:54:00:1e:00:01"
-URL = "http://192.0.2.10:8000"
-POWER_ON_SECONDS = 120.0
-"""Without hardware support a machine takes 10 to 30 s to its answer."""
+NAME = "52-54-00-1e-00-01"
 
 SCRIPT = """#!ipxe
 echo MARK {{ mac | colons }}
 echo SERIAL {{ serial }}
+chain --autofree SERVICE/ipxe/second?mac=${netX/mac}&uuid=${uuid} || echo NO SECOND
+"""
+
+SECOND = """#!ipxe
+# answer: match file=second
+echo SECOND {{ uuid }}
 sleep 1
 reboot
 """
 
+ONCE = """#!ipxe
+# answer: once
+echo INSTALLING
+imgfetch --name r {{ report }}/installed ||
+imgfree r
+sleep 1
+reboot
+"""
 
-def network(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True)
+OPERATORS = """#!ipxe
+# answer: match state=installed
+echo OPERATORS
+sanboot --no-describe --drive 0x80 || exit 1
+"""
 
-
-@dataclass(frozen=True)
-class Lab:
-    """A network namespace with a card for one machine, the service and dnsmasq."""
-
-    name: str
-    service: Service
-    scratch: Path
-
-    def power_on(self, *machine: str) -> str:
-        """Run a machine until it reboots or has asked long enough. Return what its serial port said, in one line."""
-        screen = self.scratch / "serial"
-        qemu = ["qemu-system-x86_64", "-accel", "tcg", "-no-reboot", "-display", "none", "-vga", "none"]
-        qemu += [
-            "-monitor",
-            "none",
-            "-serial",
-            f"file:{screen}",
-            "-smbios",
-            "type=1,serial=LAB-SN-42,product=Blade 9000",
-        ]
-        qemu += ["-netdev", "tap,id=n0,ifname=tap0,script=no,downscript=no", *machine]
-        with subprocess.Popen(["ip", "netns", "exec", self.name, *qemu], stdin=subprocess.DEVNULL) as process:
-            try:
-                process.wait(POWER_ON_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-        text = screen.read_text("utf-8", errors="replace")
-        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]", "", text)
+BOOTS = 3
+"""So often the installed machine starts from its disk before the test believes that it always does."""
 
 
-@pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
-    """The network, with the service and dnsmasq running in it."""
-    need_root()
-    program("ip", "iproute2")
-    dnsmasq = program("dnsmasq", "dnsmasq-base")
-    program("qemu-system-x86_64", "qemu-system-x86")
-    if not Path("/dev/net/tun").exists():
-        pytest.skip("/dev/net/tun is not there")
-    name = f"answerd-{os.getpid()}"
-    network("netns", "add", name)
-    try:
-        for words in (
-            ["link", "set", "lo", "up"],
-            ["tuntap", "add", "tap0", "mode", "tap"],
-            ["addr", "add", "192.0.2.10/24", "dev", "tap0"],
-            ["link", "set", "tap0", "up"],
-        ):
-            network("-n", name, *words)
-        monkeypatch.setattr(running, "PROGRAM", ["ip", "netns", "exec", name, sys.executable, "-m", "answerd"])
-        answers = tmp_path / "answers"
-        answers.mkdir()
-        write_tree(answers, {"52-54-00-1e-00-01.ipxe": SCRIPT})
-        with Service(SERVICE_ANSWERS_DIR=answers, SERVICE_LISTEN_ADDR="192.0.2.10:8000") as service:
-            config = tmp_path / "dnsmasq.conf"
-            config.write_text(adapted(boot_config("dnsmasq", URL), tmp_path))
-            command = ["ip", "netns", "exec", name, dnsmasq, "--keep-in-foreground", f"--conf-file={config}"]
-            with subprocess.Popen(command) as server:
-                yield Lab(name, service, tmp_path)
-                server.terminate()
-    finally:
-        network("netns", "delete", name)
+@pytest.fixture(params=["bios", "uefi"])
+def firmware(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
-def adapted(text: str, scratch: Path) -> str:
-    """The configuration as the service writes it, for this network and for files of the test."""
-    tftp = scratch / "tftp"
-    tftp.mkdir()
-    tftp.chmod(0o755)
-    for name in ("ipxe.efi", "undionly.kpxe"):
-        if Path(f"/usr/lib/ipxe/{name}").exists():
-            shutil.copyfile(f"/usr/lib/ipxe/{name}", tftp / name)
-    text = text.replace("interface=eth0", "interface=tap0").replace("tftp-root=/srv/tftp", f"tftp-root={tftp}")
-    own = [f"dhcp-leasefile={scratch}/leases", f"pid-file={scratch}/pid", "user=root", "group=root"]
-    return "\n".join([text, *own, "no-ping", "no-resolv", "no-hosts", ""])
+def machine(firmware: str, service: Service, scratch: Path, *more: str) -> Machine:
+    """A machine that is led to the service by DHCP, with a disk behind its network card."""
+    assert service.address
+    query = "mac=${netX/mac}&serial=${serial:uristring}&uuid=${uuid}"
+    boot_file = f"http://10.0.2.2:{service.address[1]}/ipxe?{query}"
+    if firmware == "bios":
+        own = [*bios(), *user_network(MAC, boot_file), *bios_disk(scratch)]
+    else:
+        own = [*uefi_with_stick(scratch), *user_network(MAC, boot_file, rom="", first=False), *uefi_disk(scratch)]
+    return Machine(scratch, *own, *identity(), *more)
 
 
-def test_a_bios_machine_gets_its_answer_from_power_on(lab: Lab) -> None:
-    file_of("/usr/lib/ipxe/qemu/pxe-virtio.rom", "ipxe-qemu")
-    card = ["-device", f"virtio-net-pci,netdev=n0,mac={MAC},bootindex=1"]
-    screen = lab.power_on("-m", "128", "-machine", "graphics=off", "-boot", "reboot-timeout=200", *card)
-    assert f"MARK {MAC}" in screen
-    assert "SERIAL LAB-SN-42" in screen
-    assert lab.service.wait_for_log(r"GET /ipxe\?mac=52%3A54%3A00%3A1e%3A00%3A01&serial=LAB-SN-42&uuid=\S+ .* 200 ")
+def test_a_machine_gets_its_own_script_and_a_second(
+    firmware: str, serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    service = serving({"groups/second.ipxe": SECOND})
+    assert service.address
+    script = SCRIPT.replace("SERVICE", f"http://10.0.2.2:{service.address[1]}")
+    write_tree(
+        tmp_path / "answers", {f"{NAME}.ipxe": script.replace("#!ipxe\n", "#!ipxe\n# answer: match file=ipxe\n")}
+    )
+    wait_until(lambda: service.get(f"/ipxe?mac={MAC}&serial=S").status == 200)
+    with machine(firmware, service, tmp_path, "-no-reboot") as started:
+        said = started.wait_for_end()
+    assert f"MARK {MAC}" in said
+    assert "SERIAL LAB-SN-42" in said
+    assert "SECOND 12345678-1234-5678-9abc-def012345678" in said
 
 
-def test_a_uefi_machine_gets_its_answer_from_power_on(lab: Lab) -> None:
-    """The firmware's own PXE loads iPXE by TFTP, which asks again."""
-    code = file_of("/usr/share/OVMF/OVMF_CODE.fd", "ovmf")
-    file_of("/usr/lib/ipxe/ipxe.efi", "ipxe")
-    variables = lab.scratch / "vars.fd"
-    shutil.copyfile("/usr/share/OVMF/OVMF_VARS.fd", variables)
-    flash = [
-        "-drive",
-        f"if=pflash,format=raw,readonly=on,file={code}",
-        "-drive",
-        f"if=pflash,format=raw,file={variables}",
-    ]
-    card = ["-device", f"virtio-net-pci,netdev=n0,mac={MAC},romfile=,bootindex=1"]
-    screen = lab.power_on("-m", "512", "-machine", "q35", *flash, *card)
-    assert f"MARK {MAC}" in screen
-    assert lab.service.wait_for_log(r"GET /ipxe\?mac=52\S+ .* 200 ")
+def test_a_busy_service_is_asked_again(firmware: str, serving: Callable[..., Service], tmp_path: Path) -> None:
+    service = serving({f"{NAME}.ipxe": SCRIPT}, SERVICE_MAX_CONNECTIONS=1, SERVICE_TIMEOUT_SECS=300)
+    assert service.address
+    with socket.create_connection(service.address) as held:
+        held.sendall(b"GET /")
+        with machine(firmware, service, tmp_path) as started:
+            started.wait_for("a 503", lambda: re.search(r" 503 shed ", "\n".join(service.log)))
+            held.close()
+            started.wait_for("the script", lambda: f"MARK {MAC}" in started.said)
 
 
-def test_a_machine_that_nobody_knows_is_refused(lab: Lab) -> None:
-    file_of("/usr/lib/ipxe/qemu/pxe-virtio.rom", "ipxe-qemu")
-    card = ["-device", "virtio-net-pci,netdev=n0,mac=52:54:00:1e:00:02,bootindex=1"]
-    screen = lab.power_on("-m", "128", "-machine", "graphics=off", "-boot", "reboot-timeout=200", *card)
-    assert "MARK" not in screen
-    assert lab.service.wait_for_log(r" 404 no document claims mac=52:54:00:1e:00:02")
+def test_a_machine_that_nobody_knows_starts_from_its_disk(
+    firmware: str, serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    service = serving({"52-54-00-1e-00-99.ipxe": SCRIPT})
+    with machine(firmware, service, tmp_path, "-no-reboot") as started:
+        said = started.wait_for_end()
+    assert said.count(WORD) == 1
+    assert "MARK" not in said
+    (asked,) = [line for line in service.log if " GET " in line]
+    assert " 404 no document claims mac=52:54:00:1e:00:01" in asked
+
+
+@pytest.mark.parametrize("script", ["built in", "the operator's"])
+def test_an_installed_machine_starts_from_its_disk_for_ever(
+    firmware: str, script: str, serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    state = tmp_path / "state.db"
+    documents = {f"{NAME}.ipxe": ONCE} | ({"groups/local.ipxe": OPERATORS} if script != "built in" else {})
+    service = serving(documents, SERVICE_STATE_PATH=state)
+    with machine(firmware, service, tmp_path) as started:
+        started.wait_for("the third start from disk", lambda: started.said.count(WORD) >= BOOTS, 3 * LOADER_SECONDS)
+        said = started.said
+    assert said.count("INSTALLING") == 1
+    assert said.index("INSTALLING") < said.index(WORD)
+    assert ("OPERATORS" in said) == (script != "built in")
+    done = run("installs", "--json", SERVICE_STATE_PATH=state, SERVICE_ANSWERS_DIR=tmp_path / "answers")
+    (record,) = json.loads(done.stdout)["installs"]
+    assert (record["state"], record["starts"]) == ("installed", 1)

@@ -164,3 +164,9 @@ def test_every_link_leads_somewhere(source: str) -> None:
             heads = re.findall(r"^#+ (.+)$", path.read_text("utf-8"), re.MULTILINE)
             anchors = {re.sub(r"[^\w\s-]", "", head.lower()).replace(" ", "-") for head in heads}
             assert anchor in anchors, anchor
+
+
+def test_nothing_is_to_be_installed_from_an_index_that_does_not_have_it() -> None:
+    texts = {path: path.read_text("utf-8") for path in (*CHECKOUT.glob("answerd/**/*.py"), *DOCS.glob("**/*.md"))}
+    wrong = re.compile(r"pip[ x]install [\"']?answerd\b(?!.* @ )(?!-)")
+    assert [str(path) for path, text in texts.items() if wrong.search(text)] == []

@@ -1,0 +1,215 @@
+"""The machines that an answer set names: in documents, in ``members`` and in rows of inventories; sorted by name.
+
+After a change, only the machines that it is about are looked at again (`NamedMachines.follow`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import merge
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from answerd.answers.catalogue import Catalogue
+from answerd.identity import identity
+from answerd.inventory.rows import Row, identities_of_sound
+
+MOST_FOLLOWED = 1_000
+"""Machines that are looked at again one by one; a larger change is a look at all of them."""
+
+_MOVED_ONE_BY_ONE = 50
+"""Machines that cost less to take out of the sorted list one by one, 50 µs each of 100,000, than all at once."""
+
+_SORTED_AT_ONCE = 2_000
+"""Machines that are sorted in one step, which lets no other thread run: 1 ms."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(slots=True)
+class Machine:
+    """What has a name. ``known_from`` says where: ``document``, ``member``, ``inventory``, ``install``, ``unknown``."""
+
+    name: str
+    identity: str
+    formats: tuple[str, ...] = ()
+    group: str = ""
+    known_from: str = "document"
+    searched: str = field(default="", repr=False)
+
+
+_name_of = attrgetter("name")
+
+
+@dataclass(slots=True)
+class NamedMachines:
+    """The machines of one set. Follows the next set in place: one user at a time."""
+
+    catalogue: Catalogue | None = None
+    by_identity: dict[str, Machine] = field(default_factory=dict)
+    by_name: list[Machine] = field(default_factory=list)
+    groups: Counter[str] = field(default_factory=Counter)
+
+    def first_groups(self, most: int) -> Sequence[str]:
+        """Return the first groups of machines, sorted."""
+        return sorted(self.groups)[:most]
+
+    def follow(self, catalogue: Catalogue) -> bool:
+        """Become the machines of the next set, where few have changed; return whether that is so."""
+        if catalogue is self.catalogue:
+            return True
+        changed = self._changed_in(catalogue)
+        if changed is None:
+            return False
+        gone = [machine for one in changed if (machine := self.by_identity.pop(one, None)) is not None]
+        named = {one: machine for one in changed if (machine := _machine(catalogue, one)) is not None}
+        _add_rows(named, _rows_of(catalogue, changed))
+        _make_searched(named.values())
+        self._move(gone, [*named.values()])
+        self.by_identity.update(named)
+        self.catalogue = catalogue
+        return True
+
+    def _move(self, gone: Sequence[Machine], new: Sequence[Machine]) -> None:
+        """Put some machines in place of others in the sorted list, and count their groups."""
+        self.groups.subtract(machine.group for machine in gone if machine.group)
+        self.groups.update(machine.group for machine in new if machine.group)
+        self.groups = +self.groups
+        if len(gone) + len(new) > _MOVED_ONE_BY_ONE:
+            left = {id(machine) for machine in gone}
+            self.by_name = [machine for machine in self.by_name if id(machine) not in left] + list(new)
+            self.by_name.sort(key=_name_of)
+            return
+        for machine in gone:
+            at = bisect_left(self.by_name, machine.name, key=_name_of)
+            while self.by_name[at] is not machine:
+                at += 1
+            del self.by_name[at]
+        for machine in new:
+            insort(self.by_name, machine, key=_name_of)
+
+    def _changed_in(self, catalogue: Catalogue) -> set[str] | None:
+        """Return the identities of the machines that a set may name otherwise; None where they are too many."""
+        before = self.catalogue
+        if before is None:
+            return None
+        changed: set[str] = set()
+        for differing in (
+            catalogue.machines.keys_that_differ(before.machines),
+            catalogue.members.keys_that_differ(before.members),
+            _rows_that_differ(catalogue, before),
+        ):
+            if differing is None or len(differing) > MOST_FOLLOWED:
+                return None
+            changed |= differing
+        return self._with_rows(changed, catalogue, before)
+
+    @staticmethod
+    def _with_rows(changed: set[str], *catalogues: Catalogue) -> set[str] | None:
+        """Return identities with all others of their rows, in both sets: a row belongs to the first that is named."""
+        left = [*changed]
+        while left:
+            if len(changed) > MOST_FOLLOWED:
+                return None
+            some, left = left, []
+            for catalogue in catalogues:
+                for row in _rows_of(catalogue, some):
+                    more = {*_named_by(row)} - changed
+                    changed |= more
+                    left += more
+        return changed
+
+
+def named_in(catalogue: Catalogue) -> NamedMachines:
+    """Return the machines of a set. Costs a look at every document and row; no step takes long."""
+    named: dict[str, Machine] = {}
+    for index in (catalogue.machines, catalogue.members):
+        for one in index:
+            if one not in named and (machine := _machine(catalogue, one)) is not None:
+                named[one] = machine
+    if catalogue.inventory is not None:
+        _add_rows(named, catalogue.inventory.rows())
+    _make_searched(named.values())
+    groups = Counter(machine.group for machine in named.values() if machine.group)
+    return NamedMachines(catalogue, named, sorted_in_steps(named.values(), _name_of), groups)
+
+
+def sorted_in_steps(items: Iterable[_T], key: Callable[[_T], Any]) -> list[_T]:
+    """Return items sorted, without a step that keeps other threads from running."""
+    unsorted = [*items]
+    parts = [sorted(unsorted[at : at + _SORTED_AT_ONCE], key=key) for at in range(0, len(unsorted), _SORTED_AT_ONCE)]
+    return [*merge(*parts, key=key)]
+
+
+def _machine(catalogue: Catalogue, one: str) -> Machine | None:
+    """Return the machine that documents or ``members`` name; None where none does."""
+    machine: Machine | None = None
+    for document in catalogue.machines.get(one, ()):
+        key, group = document.key, document.control.extends or ""
+        if machine is None:
+            machine = Machine(key.identifier, one, (key.format,), group)
+        else:
+            machine.formats = (*machine.formats, key.format)
+            machine.group = machine.group or group
+    for claim in catalogue.members.get(one, ()):
+        key = claim.document.key
+        if machine is None:
+            machine = Machine(claim.document.control.spelled(one), one, (key.format,), key.identifier, "member")
+            continue
+        machine.group = machine.group or key.identifier
+        if key.format not in machine.formats:
+            machine.formats = (*machine.formats, key.format)
+    return machine
+
+
+def _add_rows(machines: dict[str, Machine], rows: Iterable[Row]) -> None:
+    """Add a machine for each row, or what a search finds it by to the machine that has one of its identities."""
+    for row in rows:
+        cells = row.cells()
+        identities = [*identities_of_sound(row.layout, cells)]
+        if not identities:
+            continue
+        searched = "\n".join(identities)
+        known = next((one for one in identities if one in machines), None)
+        if known is not None:
+            machines[known].searched = searched
+            continue
+        at = row.layout.labels.get("id")
+        name = (cells[at] if at is not None else "") or identities[0]
+        machines[identity(name)] = Machine(name, identity(name), known_from="inventory", searched=searched)
+
+
+def _make_searched(machines: Iterable[Machine]) -> None:
+    for machine in machines:
+        machine.searched = f"{machine.name}\n{machine.group}\n{machine.searched or machine.identity}".casefold()
+
+
+def _rows_that_differ(catalogue: Catalogue, before: Catalogue) -> set[str] | None:
+    """Return the identities whose rows differ between two sets; None where all would have to be compared."""
+    after, old = catalogue.inventory, before.inventory
+    if after is old:
+        return set()
+    if after is None or old is None or after.faulty.keys() != old.faulty.keys():  # which may be in no index
+        return None
+    return after.index.keys_that_differ(old.index)
+
+
+def _rows_of(catalogue: Catalogue, identities: Iterable[str]) -> Iterable[Row]:
+    """Return the rows of identities, each once, in their order."""
+    inventory = catalogue.inventory
+    if inventory is None:
+        return ()
+    return sorted({row for one in identities for row in inventory.rows_of(one)}, key=inventory.position)
+
+
+def _named_by(row: Row) -> Iterator[str]:
+    """Yield the identities under which a row may be: those that it has, and that of its name."""
+    cells = row.cells()
+    identities = identities_of_sound(row.layout, cells)
+    yield from identities
+    at = row.layout.labels.get("id")
+    if at is not None and cells[at]:
+        yield identity(cells[at])

@@ -1,0 +1,87 @@
+"""The tables of pages, made after each change and not by the first page that needs them.
+
+A table follows a small change in less than a millisecond. After a change of thousands of documents it is made again, in
+a thread; pages show the table from before until then. Tables are kept while the console is in use.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import gevent
+from gevent.greenlet import Greenlet
+
+from answerd.answers.catalogue import Catalogue
+from answerd.server import gc_tuning
+from answerd.server.live_set import in_thread
+
+USED_SECONDS = 900.0
+"""How long tables are kept after the last page."""
+
+LOOK_SECONDS = 0.2
+"""How often the tables are compared with the set in force."""
+
+
+class Table(Protocol):
+    """What is made of an answer set for pages. ``catalogue`` is that set."""
+
+    is_prepared_elsewhere: bool
+    """Whether `prepare` is called where `update` costs too much: then `update` leaves the table as it is."""
+
+    @property
+    def catalogue(self) -> Catalogue | None:
+        """The set that the table is of; None where it is of none."""
+
+    def update(self, catalogue: Catalogue) -> None:
+        """Follow the set, where that costs little. Called where long work is done, one call at a time."""
+
+    def prepare(self, catalogue: Catalogue) -> None:
+        """Make the table anew. Called in any thread, beside `update`."""
+
+    def forget(self) -> None:
+        """Drop the table."""
+
+
+class Preparation:
+    """Keeps tables up to date while pages are asked for."""
+
+    def __init__(
+        self, catalogue: Callable[[], Catalogue], tables: Sequence[Table], run: Callable[..., Any] = in_thread
+    ) -> None:
+        self._catalogue = catalogue
+        self._tables = tables
+        self._run = run
+        self._used_until = 0.0
+        self._keeping: Greenlet[..., None] | None = None
+
+    def note_use(self) -> None:
+        """Keep the tables for some more time. Called for each page."""
+        self._used_until = time.monotonic() + USED_SECONDS
+        if self._keeping is None or self._keeping.dead:
+            self._keeping = gevent.spawn(self._keep)
+
+    def look(self) -> None:
+        """Bring all tables up to date with the set in force."""
+        for table in self._tables:
+            catalogue = self._catalogue()
+            if table.catalogue is catalogue:
+                continue
+            catalogue.elsewhere(partial(table.update, catalogue))
+            if table.catalogue is not catalogue:
+                with gc_tuning.gc_paused():
+                    self._run(table.prepare, catalogue)
+
+    def _keep(self) -> None:
+        try:
+            for table in self._tables:
+                table.is_prepared_elsewhere = True
+            while time.monotonic() < self._used_until:
+                self.look()
+                gevent.sleep(LOOK_SECONDS)
+        finally:  # also after a fault: then pages make their tables themselves
+            for table in self._tables:
+                table.is_prepared_elsewhere = False
+                table.forget()

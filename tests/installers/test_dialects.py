@@ -1,0 +1,55 @@
+"""Each DHCP server judges its dialect of `boot-config` itself. Unpacked: installed, they would start.
+
+Rules: docs/boot-config.md.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from answerd.boot import boot_config
+from tests.installers.conftest import SYSTEM_PATH, Unpack, program
+
+CHECKERS = {
+    "dnsmasq": ("dnsmasq-base", "usr/sbin/dnsmasq", ["--test", "-C"]),
+    "isc-dhcp": ("isc-dhcp-server", "usr/sbin/dhcpd", ["-t", "-cf"]),
+    "kea": ("kea-dhcp4-server", "usr/sbin/kea-dhcp4", ["-t"]),
+}
+
+
+@pytest.mark.parametrize("proxy", [False, True], ids=["alone", "as a proxy"])
+@pytest.mark.parametrize("dialect", sorted(CHECKERS))
+def test_the_server_accepts_its_configuration_and_no_other(
+    dialect: str, proxy: bool, unpacked: Unpack, tmp_path: Path
+) -> None:
+    if proxy and dialect != "dnsmasq":
+        with pytest.raises(ValueError, match="dnsmasq --proxy-dhcp"):
+            boot_config(dialect, "http://192.0.2.10:8000", proxy)
+        return
+    package, path, arguments = CHECKERS[dialect]
+    if dialect == "kea":
+        program("kea-lfc", "kea-common")  # its libraries
+    server = unpacked(package) / path
+    environ = {
+        "PATH": SYSTEM_PATH,
+        "KEA_PIDFILE_DIR": str(tmp_path),
+        "KEA_LOCKFILE_DIR": str(tmp_path),
+        "KEA_LOGGER_DESTINATION": "stdout",
+    }
+
+    def judged(text: str) -> subprocess.CompletedProcess[str]:
+        config = tmp_path / "config"
+        config.write_text(text)
+        command = [str(server), *arguments, str(config)]
+        return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+
+    text = boot_config(dialect, "http://192.0.2.10:8000", proxy)
+    accepted = judged(text)
+    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
+    broken = re.sub(r"^ *(dhcp-range=|subnet |\"subnet4\")", "nonsense ", text, count=1, flags=re.MULTILINE)
+    assert broken != text
+    assert judged(broken).returncode != 0

@@ -1,0 +1,165 @@
+"""The tables of the console follow each change of the answer set, at the cost of what has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.copy_on_write import CopyOnWriteMap
+from answerd.console import listing, machines, named
+from answerd.console.listing import Listings, listing_of
+from answerd.console.machines import MachineTable
+from answerd.console.named import NamedMachines, named_in
+from answerd.console.preparing import Preparation
+from answerd.documents import Key, RawDocument
+from answerd.identity import Kind
+
+NAMES = ("aabbccddee01", "aabbccddee02", "AA-BB-CC-DD-EE-01", "web-1", "web-2")
+GROUP_TEXTS = ("x = 1\n", 'members = ["web-1", "aabbccddee02"]\n', 'members = ["other"]\n', 'extends = "base"\n')
+MACHINE_TEXTS = ("x = 1\n", 'extends = "base"\n', 'extends = "rack"\n', "= =")
+ROWS = ("web-1,aa:bb:cc:dd:ee:01", "web-2,aa:bb:cc:dd:ee:02", "web-3,aa:bb:cc:dd:ee:01", ",aa:bb:cc:dd:ee:03", "x,no")
+
+MACHINES = st.builds(
+    lambda name, extension, text: RawDocument(Key(Kind.MACHINE, name, extension), text),
+    st.sampled_from(NAMES),
+    st.sampled_from(["toml", "yaml"]),
+    st.sampled_from(MACHINE_TEXTS),
+)
+GROUPS = st.builds(
+    lambda name, text: RawDocument(Key(Kind.GROUP, name, "toml"), text),
+    st.sampled_from(["base", "rack"]),
+    st.sampled_from(GROUP_TEXTS),
+)
+INVENTORIES = st.builds(
+    lambda rows: RawDocument(Key(Kind.INVENTORY, "default", "csv"), "\n".join(["id,mac", *rows, ""])),
+    st.lists(st.sampled_from(ROWS), max_size=3, unique=True),
+)
+STEPS = st.lists(st.tuples(st.booleans(), st.one_of(MACHINES, GROUPS, INVENTORIES)), min_size=1, max_size=12)
+
+
+def changed(catalogue: Catalogue, raw: RawDocument, *, is_there: bool) -> Catalogue:
+    """The set with a document in place of the one with its key, or without that one."""
+    tables = catalogue.inventory.tables if catalogue.inventory is not None else {}
+    before = [one for one in (*catalogue.documents, *tables) if one.key == raw.key]
+    return catalogue.changed([raw] if is_there else [], before)
+
+
+def shown(found: NamedMachines) -> list[tuple[Any, ...]]:
+    machines = [(one.name, one.identity, one.formats, one.group, one.known_from, one.searched) for one in found.by_name]
+    assert [one.name for one in found.by_name] == sorted(one.name for one in found.by_name)
+    assert {one: id(machine) for one, machine in found.by_identity.items()} == {
+        machine.identity: id(machine) for machine in found.by_name
+    }
+    return sorted(machines)
+
+
+@settings(max_examples=150)
+@given(STEPS)
+def test_a_table_that_follows_is_the_table_that_is_made_anew(steps: list[tuple[bool, RawDocument]]) -> None:
+    catalogue = Catalogue().changed([RawDocument(Key(Kind.MACHINE, f"m{at}", "toml"), "x = 1\n") for at in range(3)])
+    table, listings = named_in(catalogue), Listings()
+    listings.update(catalogue)
+    for is_there, raw in steps:
+        catalogue = changed(catalogue, raw, is_there=is_there)
+        if not table.follow(catalogue):
+            table = named_in(catalogue)
+        anew, of_all = named_in(catalogue), listing_of(catalogue)
+        assert shown(table) == shown(anew)
+        assert table.first_groups(9) == anew.first_groups(9)
+        followed = listings.of(catalogue)
+        assert [*followed.shared] == [*of_all.shared]
+        assert [*followed.machine_names] == [*of_all.machine_names]
+        assert {*followed.machines} == {*of_all.machines}
+        assert {group: sorted(names) for group, names in followed.extending.items()} == {
+            group: sorted(names) for group, names in of_all.extending.items()
+        }
+
+
+def test_a_change_of_one_document_or_row_looks_at_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    raws = [RawDocument(Key(Kind.MACHINE, f"m{at}", "toml"), "x = 1\n") for at in range(500)]
+    rows = RawDocument(Key(Kind.INVENTORY, "default", "csv"), "id\n" + "".join(f"row-{at}\n" for at in range(500)))
+    catalogue = Catalogue().changed([*raws, rows])
+    table, listings = MachineTable(), Listings()
+    table.update(catalogue)
+    listings.update(catalogue)
+    monkeypatch.setattr(machines, "named_in", None)
+    monkeypatch.setattr(listing, "listing_of", None)
+    looked: list[str] = []
+    machine_of = named._machine
+
+    def looked_at(catalogue: Catalogue, one: str) -> object:
+        looked.append(one)
+        return machine_of(catalogue, one)
+
+    monkeypatch.setattr(named, "_machine", looked_at)
+
+    after = catalogue.changed([RawDocument(raws[7].key, "x = 2\n")], [raws[7]])
+    table.update(after)
+    listings.update(after)
+    assert looked == ["m7"]
+
+    looked.clear()
+    last = after.changed([RawDocument(rows.key, rows.text.replace("row-7\n", "new-7\n"))], [rows])
+    table.update(last)
+    assert sorted(looked) == ["new7", "row7"]
+    assert [one.name for one in table.shown(machines.View(search="7"), None).machines[0][:1]] == ["m107"]
+
+
+def test_many_machines_that_change_are_moved_at_once() -> None:
+    raws = [RawDocument(Key(Kind.MACHINE, f"m{at:03}", "toml"), "x = 1\n") for at in range(300)]
+    catalogue = Catalogue().changed(raws)
+    table = named_in(catalogue)
+    new = [RawDocument(raw.key, 'extends = "rack"\n') for raw in raws[100:200]]
+    after = catalogue.changed(new, raws[100:200])
+
+    assert table.follow(after)
+    assert shown(table) == shown(named_in(after))
+    assert table.first_groups(9) == ["rack"]
+
+
+def test_a_large_change_is_prepared_and_no_page_waits_for_it() -> None:
+    one = Catalogue().changed([RawDocument(Key(Kind.MACHINE, "m1", "toml"), "x = 1\n")])
+    two = Catalogue().changed([RawDocument(Key(Kind.MACHINE, "m2", "toml"), "x = 1\n")])
+    table, listings = MachineTable(), Listings()
+    in_force = [one]
+    made: list[object] = []
+
+    def prepare(work: Callable[[Catalogue], None], catalogue: Catalogue) -> None:
+        made.append(catalogue)
+        work(catalogue)
+
+    preparation = Preparation(lambda: in_force[0], [table, listings], run=prepare)
+    preparation.look()
+    assert table.catalogue is listings.catalogue is one
+    assert made == [], "the first table is made where long work is done"
+
+    for each in (table, listings):
+        each.is_prepared_elsewhere = True
+    table.update(two)
+    assert [document.key.identifier for document in listings.of(two).machines] == ["m1"]
+    assert [machine.name for machine, _ in table.shown(machines.View(), None).machines] == ["m1"]
+    in_force[0] = two
+    preparation.look()
+    assert made == [two, two]
+    assert [document.key.identifier for document in listings.of(two).machines] == ["m2"]
+    assert [machine.name for machine, _ in table.shown(machines.View(), None).machines] == ["m2"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.one_of(st.none(), st.integers(0, 3))), max_size=12))
+def test_the_keys_that_differ_are_found(steps: list[tuple[int, int | None]]) -> None:
+    before: CopyOnWriteMap[int, str] = CopyOnWriteMap()
+    for number in range(5):
+        before[number] = "first"
+    after = before.copy(lambda: None)
+    for key, value in steps:
+        if value is not None:
+            after[key] = str(value)
+        elif key in after:
+            del after[key]
+    differing = {key for key in range(10) if before.get(key) is not after.get(key)}
+    assert after.keys_that_differ(before) == before.keys_that_differ(after) == differing
