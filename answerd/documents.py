@@ -207,7 +207,7 @@ class Document:
     @property
     def is_named_like_an_alias(self) -> bool:
         """Whether it is a machine whose name is an endpoint alias: such a document claims nothing."""
-        return self.key.kind is Kind.MACHINE and self.identity in ALIASES
+        return self.identity in ALIASES and self.key.kind is Kind.MACHINE
 
 
 _shared_contents: WeakValueDictionary[tuple[Control, bool], Content] = WeakValueDictionary()

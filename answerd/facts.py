@@ -23,6 +23,7 @@ from answerd.identity import (
     find_macs,
     identities_of,
     identity,
+    is_mac,
     mac_digits,
     normalize,
     without_pxelinux_prefix,
@@ -120,8 +121,8 @@ class Facts:
         self.word, self.extensions = _asked_format(self.segments)
         # Whether it may be for a file that only some documents may claim: most requests are not, and ask no further.
         self.may_be_narrowed = self.extensions in (_YAML, _AUTOYAST)
-        self.parameters = list(_parameters(request.query))
-        self._header_facts = list(_header_facts(request.headers))
+        self.parameters = _parameters(request.query)
+        self._header_facts = _header_facts(request.headers)
         self._json: JsonBody | None = None
         self._form: list[tuple[str, str]] | None = None
         if same_body:
@@ -236,10 +237,13 @@ class Facts:
     def _before_the_body(self) -> list[tuple[str, str]]:
         """Labels, case-folded, and values of URL, query and headers."""
         if self._early is None:
-            path = _decoded(self.request.path.strip("/"))
-            early = [("path", path), ("file", self.segments[-1])] if self.segments else []
-            early += [("segment", segment) for segment in self.segments]
-            early += [(label.casefold(), value) for label, value in self.parameters]
+            early: list[tuple[str, str]] = []
+            if self.segments:
+                early = [("path", _decoded(self.request.path.strip("/"))), ("file", self.segments[-1])]
+            for segment in self.segments:
+                early.append(("segment", segment))
+            for label, value in self.parameters:
+                early.append((label.casefold(), value))
             if len(self.request.path) + len(self.request.query) > LONGEST_VALUE:
                 early = [(label, value) for label, value in early if len(value) <= LONGEST_VALUE]
             self._early = early + self._header_facts
@@ -318,18 +322,21 @@ class Facts:
             texts += self._found_macs()
             names += map(normalize, texts[macs_at:])
             in_body = self._json.texts(OWN_LABELS) if self._json else []
-            self._carried = _Carried(names, texts, macs_at, identities_of(in_body), in_body)
+            self._carried = _Carried(names, texts, macs_at, identities_of(in_body) if in_body else [], in_body)
         return self._carried
 
     def _identifying(self) -> list[str]:
         """Return the texts whose identity counts however short it is."""
-        texts = [*self.request.identities, *[value for _, value in self._header_facts]]
+        texts = list(self.request.identities)
+        for _, value in self._header_facts:
+            texts.append(value)
         for segment in self.segments:
             if segment.lower() not in ALIASES:
                 stem, extension = split_extension(segment)
                 texts += [segment, stem] if extension else [segment]
-        texts += [value for label, value in self.parameters if label.casefold() not in OWN_LABELS]
-        texts += [value for label, value in self._form or () if label.casefold() not in OWN_LABELS]
+        for label, value in (*self.parameters, *(self._form or ())):
+            if label.casefold() not in OWN_LABELS:
+                texts.append(value)
         texts += [bare for text in texts if (bare := without_pxelinux_prefix(text))]
         if len(self.request.path) + len(self.request.query) <= LONGEST_VALUE and not self._form:
             return texts
@@ -348,7 +355,8 @@ class Facts:
             # Not as it came: the "2C" of an escaped comma would be the first octet of what follows it.
             yield from find_macs(_decoded(body.decode("latin-1")).encode("utf-8", "replace"))
         elif self._json is None:
-            yield from find_macs(body)
+            if body:
+                yield from find_macs(body)
         elif b"\\" in body:
             yield from find_macs("\n".join(self._json.all_texts()).encode("utf-8", "replace"))
         else:
@@ -425,18 +433,20 @@ def _kept(arrivals: Iterable[str]) -> list[str]:
     return kept[:MOST_VALUES] if len(kept) > MOST_VALUES else kept
 
 
-def _header_facts(headers: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield what Anaconda sends about its machine in headers of its own (``inst.ks.sendmac``, ``inst.ks.sendsn``)."""
+def _header_facts(headers: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return what Anaconda sends about its machine in headers of its own (``inst.ks.sendmac``, ``inst.ks.sendsn``)."""
+    found: list[tuple[str, str]] = []
     for name, value in headers:
         if name.startswith("x-"):
             if _MAC_HEADER.match(name):
                 words = _header_text(value).split()
                 if words and len(words[min(1, len(words) - 1)]) <= LONGEST_VALUE:
-                    yield "mac", words[min(1, len(words) - 1)]
+                    found.append(("mac", words[min(1, len(words) - 1)]))
             elif name == "x-system-serial-number":
                 serial = _header_text(value).strip()
                 if len(serial) <= LONGEST_VALUE:
-                    yield "serial", serial
+                    found.append(("serial", serial))
+    return found
 
 
 def _form(request: Request) -> list[tuple[str, str]] | None:
@@ -444,7 +454,7 @@ def _form(request: Request) -> list[tuple[str, str]] | None:
     for name, value in request.headers:
         if name == "content-type" and value.partition(";")[0].strip().lower() == _FORM:
             # `curl --data-binary @file` sends the newline that ends the file.
-            return list(_parameters(request.body.decode("latin-1").rstrip("\r\n")))
+            return _parameters(request.body.decode("latin-1").rstrip("\r\n"))
     return None
 
 
@@ -464,17 +474,18 @@ def _header_text(value: str) -> str:
 def _is_read(piece: str) -> bool:
     """Return whether a piece of a query is a parameter with a MAC address and nothing else."""
     label, _, value = piece.partition("=")
-    return mac_digits(value) is not None and label.casefold() not in OWN_LABELS
+    return is_mac(value) and label.casefold() not in OWN_LABELS
 
 
-def _parameters(query: str) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of a query string, without those that have no value: an unset iPXE setting arrives as
+def _parameters(query: str) -> list[tuple[str, str]]:
+    """Return the pairs of a query string, without those that have no value: an unset iPXE setting arrives as
     ``undef=``."""
-    if query:
-        for piece in query.split("&"):
-            label, _, value = piece.partition("=")
-            if value:
-                yield _decoded(label.replace("+", " ")), _decoded(value.replace("+", " "))
+    found: list[tuple[str, str]] = []
+    for piece in query.split("&") if query else ():
+        label, _, value = piece.partition("=")
+        if value:
+            found.append((_decoded(label.replace("+", " ")), _decoded(value.replace("+", " "))))
+    return found
 
 
 _address_identity = lru_cache(maxsize=4096)(identity)

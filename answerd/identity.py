@@ -195,6 +195,11 @@ def mac_digits(text: str) -> str | None:
     return normalize(text) if _MAC.fullmatch(text) else None
 
 
+def is_mac(text: str) -> bool:
+    """Return whether a text is a MAC address in any of its spellings."""
+    return _MAC.fullmatch(text) is not None
+
+
 def without_pxelinux_prefix(text: str) -> str | None:
     """``text`` without PXELINUX's ``01-`` (ARP type Ethernet) before a MAC address; None where there is none."""
     if text.startswith("01-") and _MAC.match(text, 3):

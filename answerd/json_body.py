@@ -58,7 +58,7 @@ class JsonBody:
 
     # Computed when first asked for.
     _labels: dict[str, list[str]] | None = None
-    _spellings: dict[str, Collection[str]] | None = None
+    _spellings: dict[str, str | set[str]] | None = None
     _visible: Any = _UNKNOWN
     _most: int | None = None
     _searches = 0
@@ -96,11 +96,11 @@ class JsonBody:
         if not spelled:
             return None
         texts, names = self._walked.texts, self._walked.names
-        if len(spelled) == 1:
-            (name,) = spelled
-            text = texts[names.index(name)]
+        if isinstance(spelled, str):
+            text = texts[names.index(spelled)]
             if 0 < len(text) <= LONGEST_VALUE:
                 return text
+            spelled = (spelled,)
         for name, text in zip(names, texts, strict=True):
             if name in spelled and 0 < len(text) <= LONGEST_VALUE:
                 return text
@@ -117,6 +117,7 @@ class JsonBody:
             return list(map(_text_of, _at(self.value, label))) if may_be_path else []
         if may_be_path:  # a name like a path: both count, in order
             return self.labels().get(label, [])
+        spelled = (spelled,) if isinstance(spelled, str) else spelled
         named = zip(self._walked.names, self._walked.texts, strict=True)
         return [text for name, text in named if name in spelled and 0 < len(text) <= LONGEST_VALUE]
 
@@ -131,11 +132,11 @@ class JsonBody:
         self._most = most
         self._searches = _MOST_SEARCHES
 
-    def _spelled(self, label: str) -> Collection[str]:
-        """Return the names in the body that are ``label`` when case-folded: a body has a dozen names."""
+    def _spelled(self, label: str) -> str | Collection[str]:
+        """Return the name, or the names, in the body that are ``label`` when case-folded: a body has a dozen names."""
         if self._spellings is None:
             names = set(self._walked.names)
-            self._spellings = {name.casefold(): (name,) for name in names}
+            self._spellings = dict(zip(map(str.casefold, names), names, strict=True))
             if len(self._spellings) < len(names):
                 several: dict[str, set[str]] = {}
                 for name in names:
@@ -314,7 +315,8 @@ def _strings_and_numbers(walked: _Walked) -> list[str]:
     for at in walked.booleans:
         kept += walked.texts[start:at]
         start = at + 1
-    return kept + walked.texts[start:]
+    kept += walked.texts[start:]
+    return kept
 
 
 def _text_of(scalar: Any) -> str:

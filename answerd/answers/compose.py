@@ -37,7 +37,7 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False, elsewhere: El
         if not top.is_shared:
             top.forget_tree()  # needed again only when the layers below it change
     prepared = top.prepared[1]
-    if prepared.static is not None and is_blank(prepared.static) and not may_be_blank:
+    if prepared.is_blank and not may_be_blank:
         raise EmptyAnswer(f"the answer of {named(layers)} is empty")
     return prepared
 
@@ -52,13 +52,6 @@ def forget_outdated(document: Document, in_force: Mapping[RawDocument, Document]
 
 def _are_in_force(layers: Layers, in_force: Mapping[RawDocument, Document]) -> bool:
     return all(in_force.get(layer.raw) is layer for layer in layers)
-
-
-def is_blank(answer: bytes) -> bool:
-    """Return whether an answer is only white space, including Unicode's."""
-    # For almost all answers the first byte shows that they are not blank, and nothing is decoded.
-    begins_blank = answer[:1] <= b" " or answer[:1] >= b"\x80"
-    return begins_blank and not answer.decode().strip()
 
 
 def _prepare(layers: Layers) -> Prepared:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.compose import is_blank, named, prepared_answer
+from answerd.answers.compose import named, prepared_answer
 from answerd.answers.gates import Asking, is_loader, refusal_sentence, script_of
 from answerd.answers.members import claimed_member
 from answerd.answers.select import Question, Selection, question_of, select
@@ -16,7 +16,7 @@ from answerd.documents import Document
 from answerd.errors import AnswerTooLarge, EmptyAnswer, GateClosed, NotClaimed
 from answerd.facts import Facts
 from answerd.formats import FORMATS, Format
-from answerd.formats.family import LONG
+from answerd.formats.family import LONG, is_blank
 from answerd.formats.meter import LARGEST_ANSWER
 from answerd.formats.once import Once
 from answerd.formats.yaml_writing import escape
@@ -47,19 +47,19 @@ class Answer(NamedTuple):
     def composition(self) -> str:
         """How the answer came about: ``format=toml machine=98fa9b50d810 group=rack-a``, for the log and the admin
         API."""
-        parts = [f"format={self.format.family.name}"]
+        told = f"format={self.format.family.name}"
         selection = self.selection
         if selection.machine:
-            parts.append(f"machine={selection.machine.key.identifier}")
+            told += f" machine={selection.machine.key.identifier}"
         if selection.group:
-            parts.append(f"group={selection.group.key.identifier}")
+            told += f" group={selection.group.key.identifier}"
         if selection.default:
-            parts.append("default")
+            told += " default"
         if self.side_file:
-            parts.append(f"nocloud={self.side_file}")
+            told += f" nocloud={self.side_file}"
         if self.refusal:
-            parts.append(f"refused: {self.refusal}")
-        return " ".join(parts)
+            told += f" refused: {self.refusal}"
+        return told
 
 
 def resolve(

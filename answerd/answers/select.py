@@ -43,7 +43,7 @@ class Question(NamedTuple):
 
     def holds_for(self, document: Document, match: Sequence[Criterion]) -> bool:
         """Return whether a document's ``match`` lets it claim the request."""
-        if not self.is_named_by(match):
+        if self.only_naming is not None and not self.is_named_by(match):
             return False
         return not match or document in self.assumed or holds(match, self.facts)
 
@@ -70,7 +70,7 @@ def select(catalogue: Catalogue, question: Question) -> Selection:
     if machine:
         return _with_its_group(catalogue, question, machine)
     claim, by_members = _best_group(catalogue, question, question.extensions)
-    if not by_members:
+    if catalogue.unreadable and not by_members:
         _refuse_unreadable_groups(catalogue, question.extensions)
     if claim:
         return Selection(_checked_chain(catalogue, claim.document), group=claim.document)
@@ -124,7 +124,7 @@ def _with_its_group(catalogue: Catalogue, question: Question, machine: Document)
         return Selection((*catalogue.chain(group), machine), machine, group)
     extensions = (machine.key.format,)
     claim, by_members = _best_group(catalogue, question, extensions)
-    if not by_members:
+    if catalogue.unreadable and not by_members:
         _refuse_unreadable_groups(catalogue, extensions)
     if claim is None:
         return Selection((machine,), machine)
@@ -152,7 +152,9 @@ def _best_group(
         for claim in catalogue.selectors.holding(question.facts)
         if claim.document.key.format in extensions and question.is_named_by(claim.match)
     ]
-    return (matching[0] if len(matching) == 1 else _best(matching, extensions)), False
+    if len(matching) > 1:
+        return _best(matching, extensions), False
+    return (matching[0] if matching else None), False
 
 
 def _best(claims: Iterable[GroupClaim], extensions: tuple[str, ...]) -> GroupClaim | None:

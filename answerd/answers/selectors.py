@@ -109,6 +109,8 @@ class SelectorIndex(Generic[Owner]):
 
     def holding(self, facts: Facts) -> list[Owner]:
         """Return the owners of the selectors that hold for the request, each once."""
+        if not self._selectors:
+            return []
         if facts.found is not None and self in facts.found:
             return list(facts.found[self])
         candidates = dict.fromkeys(self._candidates(facts))

@@ -177,19 +177,26 @@ _LONGEST_SHARED = 1_000
 """Characters in the placeholders of an answer up to which its layout is shared with answers that have the same."""
 
 
+def is_blank(answer: bytes) -> bool:
+    """Return whether an answer is only white space, including Unicode's."""
+    # For almost all answers the first byte shows that they are not blank, and nothing is decoded.
+    begins_blank = answer[:1] <= b" " or answer[:1] >= b"\x80"
+    return begins_blank and not answer.decode().strip()
+
+
 class Prepared:
     """An answer cut at its placeholders: what is constant is bytes, what a request fills is a `Slot`.
 
     The bytes are a range of a block that several answers may share (`pack`): there may be a million answers.
     """
 
-    __slots__ = ("_begin", "_block", "_lengths", "effort", "once", "slots")
+    __slots__ = ("_begin", "_block", "_lengths", "effort", "is_blank", "once", "slots")
 
     def __init__(self, fragments: list[str | Slot], once: Once | None = None) -> None:
         """``once`` is the value in the highest layer that has the control key; None where none has it.
 
         ``effort`` then is 0, `COUNTED` where the work of its filters has to be counted, or `LONG` where filling it may
-        take some milliseconds as well.
+        take some milliseconds as well. ``is_blank``: there are no slots, and only white space.
         """
         self.once = once
         constant: list[bytes] = []
@@ -205,11 +212,14 @@ class Prepared:
         self._begin = 0
         lengths = tuple(map(len, constant))
         self.slots, self._lengths, self.effort = _shared_layout(tuple(slots), lengths)
+        self.is_blank = not slots and is_blank(self._block)
 
     @property
     def static(self) -> bytes | None:
         """The whole answer, where there are no slots."""
-        return None if self.slots else self._constant
+        if self.slots:
+            return None
+        return self._block[self._begin : self._begin + self._lengths[0]]
 
     @property
     def parts(self) -> tuple[bytes | Slot, ...]:

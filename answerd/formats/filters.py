@@ -47,7 +47,7 @@ def _separated_by(separator: str) -> Callable[[str], str]:
         digits = mac_digits(value)
         if digits is None:
             raise ValueError("is not a MAC address")
-        return separator.join([digits[at : at + 2] for at in _OCTETS])
+        return separator.join([digits[at : at + 2] for at in _OCTETS]) if separator else digits
 
     return spell
 

@@ -75,7 +75,7 @@ class Clients:
 
     def wait_for(self, more: int) -> None:
         wanted = len(self.results) + more
-        wait_until(lambda: len(self.results) >= wanted, 30)
+        wait_until(lambda: len(self.results) >= wanted)
 
     def end(self) -> set[object]:
         self._ended.set()
