@@ -105,9 +105,9 @@ def report(migration: Migration, source: str) -> str:
     """Return what the operator reads first: what was made, what is left to do, what could not be carried over."""
     lines = [f"# Migrated from {source}", ""]
     lines += [
-        f"- {len(migration.documents)} documents in `answers/`",
-        f"- {len(migration.rows)} machines in `answers/inventory.csv`",
-        f"- {len(migration.secrets)} secrets in `secrets/`",
+        f"- Documents in `answers/`: {len(migration.documents)}",
+        f"- Machines in `answers/inventory.csv`: {len(migration.rows)}",
+        f"- Secrets in `secrets/`: {len(migration.secrets)}",
         "",
     ]
     if migration.to_do:

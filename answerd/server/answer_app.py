@@ -22,7 +22,7 @@ from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import question_of, select
 from answerd.answers.sources import NO_SOURCES, Sources
-from answerd.errors import AnswerError, NotClaimed, NothingLoaded
+from answerd.errors import AnswerError, GateClosed, NotClaimed, NothingLoaded
 from answerd.facts import LARGE, Facts, Request
 from answerd.server.access import METHODS, Access
 from answerd.server.bottle_locals import hold_in_context
@@ -188,7 +188,12 @@ def _resolved(
             installs.unclaimed(facts)
         # Hints about similar facts need all labels of the request, which cost too much for a large body.
         large = len(exchange.request.body) > LARGE
-        return _refuse(exchange, OF_ERRORS[type(error)], error.reason if large else with_hints(error, facts))
+        reason = error.reason if large else with_hints(error, facts)
+        if not isinstance(error, GateClosed):
+            return _refuse(exchange, OF_ERRORS[type(error)], reason)
+        body = _refuse(exchange, OF_ERRORS[GateClosed], error.reason)
+        exchange.outcome = reason_line(reason)  # the log names the identity that asked; the sentence has the machine
+        return body
     exchange.outcome = found.composition if found.selection.machine else f"{found.composition}{_for_whom(found, facts)}"
     exchange.extension, exchange.kind = found.format.extension, _kind(found)
     bottle.response.set_header("Content-Type", found.format.content_type)

@@ -29,7 +29,7 @@ from answerd.server import gc_tuning
 from answerd.server.live_set import in_pool, in_thread
 from answerd.server.request_log import RequestLog
 from answerd.server.shared_installs import MOST_AT_ONCE, SharedInstalls
-from answerd.store import StoreError
+from answerd.store import StoreAway, StoreError
 from answerd.store.install_batch import Entry, Sighting
 from answerd.store.installs import Changes
 
@@ -293,8 +293,12 @@ class LiveInstalls:
         entries = [entry for _, entry in told]
         try:
             written = in_pool(self._pool, self.store.write, entries, self.rules, list(sightings.values()))
-        except StoreError as error:
+        except Exception as fault:  # an unforeseen one too: without this loop no report would ever be answered
+            error = fault if isinstance(fault, StoreError) else StoreError(f"{type(fault).__name__}: {fault}")
             self._in_flight = []
+            if isinstance(error, StoreAway):  # orders that came meanwhile would wait as long again
+                batch += self._queue
+                self._queue.clear()
             for waiting in batch:
                 if waiting.done is not None:
                     waiting.done.set_exception(error)

@@ -256,7 +256,9 @@ def write_many(database: peewee.Database, statement: str, rows: Sequence[Sequenc
         return
     if isinstance(database, peewee.PostgresqlDatabase):
         statement = statement.replace("?", "%s")
-    database.cursor().executemany(statement, rows)  # type: ignore[no-untyped-call]
+    # As `peewee.Database.execute_sql` does: the driver's errors become peewee's.
+    with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
+        database.cursor().executemany(statement, rows)  # type: ignore[no-untyped-call]
 
 
 def write_installs(database: peewee.Database, stored: Iterable[StoredInstall], revision: int) -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.replies import Reply, receive
+from tests.support.waiting import PATIENCE
 
 HOST = "127.0.0.1"
 
@@ -201,7 +202,7 @@ class Server:
                 self.lines.append(line.decode("utf-8", "surrogateescape").removesuffix("\n"))
                 self._arrived.notify_all()
 
-    def wait_for_line(self, part: str, timeout: float = 5.0) -> str:
+    def wait_for_line(self, part: str, timeout: float = PATIENCE) -> str:
         """The first log line that holds ``part``."""
         with self._arrived:
             found = self._arrived.wait_for(lambda: [line for line in self.lines if part in line], timeout)

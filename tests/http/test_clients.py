@@ -29,6 +29,9 @@ FLEET = {
     "52-54-00-ab-cd-ef.ign": '{"ignition": {"version": "3.4.0"}, "mac": "{{ mac }}"}',
     "52-54-00-ab-cd-ef.autoyast": "<profile><a>{{ machine }}</a></profile>\n",
     "52-54-00-ab-cd-ef.cfg": "System hostname = openbsd\n",
+    "52-54-00-ab-cd-ef.json": '{"product": {"id": "Leap_16.0"}, "root": {"mac": "{{ mac }}"}}',
+    "52-54-00-ab-cd-ef.unattend": "<unattend><a>{{ mac | colons }}</a></unattend>\n",
+    "groups/xen-stages.cfg": "# answer: member xen-1\n# answer: match file=complete\n#!/bin/sh\necho {{ serial }} $1\n",
     "talos-1.yml": "machine: talos\n",
     "xen-1.xml": "<installation>{{ serial }}</installation>\n",
 }
@@ -313,6 +316,41 @@ def test_xenserver(fleet: Service) -> None:
     assert reply.status == 200
     assert reply.headers["content-type"] == "application/xml; charset=utf-8"
     assert reply.text == "<installation>&lt;a&gt;</installation>\n"
+
+
+def test_xenserver_fetches_its_script_at_the_last_stage(fleet: Service) -> None:
+    reply = fleet.send(
+        request(
+            "GET /cfg/xen-1/complete?serial=LAB7 HTTP/1.1",
+            "Accept-Encoding: identity",
+            "Host: a",
+            "User-Agent: Python-urllib/3.6",
+            "Connection: close",
+        )
+    )
+    assert (reply.status, reply.text) == (200, "#!/bin/sh\necho LAB7 $1\n")
+
+
+def test_agama(fleet: Service) -> None:
+    reply = fleet.send(request("GET /json/agama?mac=52:54:00:ab:cd:ef HTTP/1.1", "Host: 10.0.2.2:8000", "Accept: */*"))
+    assert reply.status == 200
+    assert reply.headers["content-type"] == "application/json"
+    assert json.loads(reply.text) == {"product": {"id": "Leap_16.0"}, "root": {"mac": "52:54:00:ab:cd:ef"}}
+
+
+@pytest.mark.parametrize("mac", ["52:54:00:AB:CD:EF", "52-54-00-AB-CD-EF"], ids=["wmic", "getmac"])
+def test_windows_by_a_script_in_winpe(fleet: Service, mac: str) -> None:
+    reply = fleet.send(
+        request(
+            f"GET /windows/unattend.xml?mac={mac} HTTP/1.1",
+            "Host: 192.0.2.10:8000",
+            "User-Agent: curl/8.9.1",
+            "Accept: */*",
+        )
+    )
+    assert reply.status == 200
+    assert reply.headers["content-type"] == "application/xml; charset=utf-8"
+    assert "<a>52:54:00:ab:cd:ef</a>" in reply.text
 
 
 def test_every_request_was_logged_once_and_in_its_form(fleet: Service) -> None:

@@ -108,7 +108,13 @@ def test_a_state_file_that_vanishes_stops_reports_and_keeps_what_is_known(
     serving: Callable[..., Service], tmp_path: Path
 ) -> None:
     state = tmp_path / "state.db"
-    service = serving({"node1.ipxe": IPXE, "node2.ipxe": IPXE, "plain.ks": "lang C\n"}, SERVICE_STATE_PATH=state)
+    files = {
+        "node1.ipxe": IPXE,
+        "node2.ipxe": IPXE,
+        "node1.ks": "# answer: once armed\nlang C\n",
+        "plain.ks": "lang C\n",
+    }
+    service = serving(files, SERVICE_STATE_PATH=state)
     done, other = (url_in(service.send(sent("GET", f"/ipxe/node{n}")).text) for n in (1, 2))
     assert service.send(sent("GET", f"{done}/installed")).status == 200
     os.rename(state, tmp_path / "elsewhere.db")
@@ -117,6 +123,10 @@ def test_a_state_file_that_vanishes_stops_reports_and_keeps_what_is_known(
     assert (failed.status, "could not be stored" in failed.text) == (500, True)
     assert "node1 is installed" in service.send(sent("GET", "/ipxe/node1")).text
     assert service.send(sent("GET", "/ks/plain")).status == 200
+    refused = service.send(sent("GET", "/ks/node1?serial=S1"))
+    assert refused.text == 'node1 is installed and waits for an operator; "answerd arm node1" lets it install again\n'
+    assert refused.status == 404
+    service.wait_for_log("lets it install again; asked for ks by serial=S1")
     os.rename(tmp_path / "elsewhere.db", state)
     service.wait_for_log("the states of installs can be read again")
     assert service.send(sent("GET", f"{other}/installed")).status == 200

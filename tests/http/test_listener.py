@@ -268,8 +268,8 @@ def test_a_client_that_sends_without_end_is_not_listened_to_for_ever(server: Ser
 
 def trickle(server: Server, first: bytes, drop: bytes) -> tuple[float, bytes]:
     """Sends slowly until it is cut off; the seconds that took, and what came back."""
+    began = time.monotonic()
     with server.connect() as client:
-        began = time.monotonic()
         client.sendall(first)
         client.settimeout(0.05)
         while time.monotonic() - began < TIMEOUT * 10:  # a deadline that starts anew with each byte never comes
@@ -314,7 +314,7 @@ def test_a_slow_reader_is_cut_off_and_its_memory_released(impatient: Server) -> 
     assert resident_bytes(impatient.process.pid) - before > 30_000_000
     # Each of them: one that is read from before its deadline gets its answer.
     cut_off = "GET /big?4000000 body=0 - deadline"
-    wait_until(lambda: sum(cut_off in line for line in impatient.lines) == len(clients), TIMEOUT * 3)
+    wait_until(lambda: sum(cut_off in line for line in impatient.lines) == len(clients))
     assert all(receive(client).reset for client in clients)  # or the kernel would go on holding its part
     for client in clients:
         client.close()
@@ -386,11 +386,11 @@ def test_above_the_limit_clients_get_a_503_at_once_and_service_again_when_there_
 def test_a_storm_of_503s_is_a_line_a_second() -> None:
     with serving(max_connections=1) as server, server.connect():
         wait_until(lambda: server.send(GET).status == 503)
-        until = time.monotonic() + 0.9
-        while time.monotonic() < until:
+        began = time.monotonic()
+        while time.monotonic() < began + 0.9:
             server.send(GET)
         server.wait_for_line("503 shed")
-        assert len([line for line in server.lines if "503" in line]) <= 2
+        assert len([line for line in server.lines if "503" in line]) <= 2 + time.monotonic() - began
 
 
 def test_exactly_as_many_clients_as_places_see_no_503() -> None:

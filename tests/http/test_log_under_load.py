@@ -92,13 +92,13 @@ def test_a_storm_of_503s_is_a_line_a_second(answers: Path) -> None:
     with Service(SERVICE_ANSWERS_DIR=answers, SERVICE_MAX_CONNECTIONS=1) as service:
         assert service.address
         with socket.create_connection(service.address):
-            until = time.monotonic() + seconds
+            began = time.monotonic()
             shed = 0
-            while time.monotonic() < until:
+            while time.monotonic() < began + seconds or shed < 100:
                 shed += service.get("/ipxe").status == 503
-        assert shed > 100
         wait_until(lambda: summed_up(service) == shed)
-        assert len([line for line in service.log if "503 shed" in line]) <= seconds + 1.5
+        passed = time.monotonic() - began
+        assert len([line for line in service.log if "503 shed" in line]) <= passed + 1.5
 
 
 def summed_up(service: Service) -> int:

@@ -81,7 +81,7 @@ def test_a_write_is_in_force_at_once_on_its_node_and_soon_on_the_others(
         assert put(first, "aabbccddee01", f"# {number}\n") == 200
         assert {answer(first, "aabbccddee01") for _ in range(6)} == {(200, f"# {number}\n".encode())}
         expected = (200, f"# {number}\n".encode())
-        wait_until(partial(gives, second, expected), 5)
+        wait_until(partial(gives, second, expected))
 
 
 def test_answers_go_on_while_the_database_is_away_and_writes_say_when_to_come_back(
@@ -98,7 +98,7 @@ def test_answers_go_on_while_the_database_is_away_and_writes_say_when_to_come_ba
     assert answer(service, "aabbccddee01") == (200, b"# kept\n")
     assert service.get("/ready").status == 200
     cluster.start()
-    wait_until(lambda: put(service, "aabbccddee02", "# new\n") == 200, 10)
+    wait_until(lambda: put(service, "aabbccddee02", "# new\n") == 200)
     assert answer(service, "aabbccddee02") == (200, b"# new\n")
 
 
@@ -114,7 +114,7 @@ def test_a_node_that_starts_without_the_database_answers_from_its_replica(
 
 def test_a_node_without_database_and_replica_is_not_ready_and_says_so(node: Callable[..., Service]) -> None:
     service = node("new", AWAY)
-    wait_until(lambda: b"was never read" in service.get("/ready").body, 5)
+    wait_until(lambda: b"was never read" in service.get("/ready").body)
     assert service.get("/ready").status == 503
     assert answer(service, "aabbccddee01")[0] == 503
     assert service.get("/health").status == 200
@@ -122,7 +122,7 @@ def test_a_node_without_database_and_replica_is_not_ready_and_says_so(node: Call
 
 def test_the_password_of_the_database_is_never_shown(node: Callable[..., Service]) -> None:
     service = node("secret", "postgresql://answerd:hunter2hunter2@127.0.0.1:1/none")
-    wait_until(lambda: "127.0.0.1:1" in text_of(service), 5)
+    wait_until(lambda: "127.0.0.1:1" in text_of(service))
     assert "hunter2" not in text_of(service)
     refused = service.ask_admin("PUT", "/machines/m1?format=ks", b"# x\n", Authorization=f"Bearer {TOKEN}")
     assert refused.status == 503
@@ -135,9 +135,9 @@ def test_the_replicator_is_replaced_when_it_dies(cluster: Cluster, node: Callabl
     # The children are forked in the order of their names: worker, admin API, replicator.
     replicator = sorted(children(second.process.pid))[-1]
     os.kill(replicator, signal.SIGKILL)
-    wait_until(lambda: "replicator died" in text_of(second), 5)
+    wait_until(lambda: "replicator died" in text_of(second))
     assert put(first, "aabbccddee01", "# after\n") == 200
-    wait_until(lambda: answer(second, "aabbccddee01") == (200, b"# after\n"), 5)
+    wait_until(lambda: answer(second, "aabbccddee01") == (200, b"# after\n"))
 
 
 IPXE = "#!ipxe\n# answer: once\nkernel vmlinuz {{ report }}\n"
@@ -178,16 +178,16 @@ def test_a_report_to_one_node_closes_the_machines_gates_at_every_node(
     url = cluster.database()
     first, second = node("first", url, SERVICE_WORKERS=2), node("second", url)
     put_script(first)
-    wait_until(lambda: second.get(MACHINE).status == 200, 5)
+    wait_until(lambda: second.get(MACHINE).status == 200)
     report = install(first)
     assert install(second) == report
     assert first.post(f"{report}/installed", b"").status == 200
     assert [is_refused(first) for _ in range(6)] == [True] * 6  # in every worker, at once
-    wait_until(lambda: is_refused(second), 5)
+    wait_until(lambda: is_refused(second))
     assert order(second, "arm") == 200
     assert not is_refused(second)
-    wait_until(lambda: not is_refused(first), 5)
-    wait_until(lambda: install(first) != report, 5)
+    wait_until(lambda: not is_refused(first))
+    wait_until(lambda: install(first) != report)
     told = json.loads(first.ask_admin("GET", "/installs/aabbccddee01", Authorization=f"Bearer {TOKEN}").body)
     assert [event["event"] for event in told["events"]].count("installed") == 1
 
@@ -202,5 +202,5 @@ def test_a_report_to_one_node_closes_the_machines_gates_at_every_node(
     assert is_refused(again)
     assert again.get("/ready").status == 200
     cluster.start()
-    wait_until(lambda: is_refused(second), 10)
-    wait_until(lambda: metric(again, "answerd_outbox_messages") == 0, 10)
+    wait_until(lambda: is_refused(second))
+    wait_until(lambda: metric(again, "answerd_outbox_messages") == 0)

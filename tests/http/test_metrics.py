@@ -76,7 +76,7 @@ def test_all_workers_numbers_are_together_and_survive_a_worker(serving: Callable
 
     for child in children(service.process.pid)[:2]:
         os.kill(child, signal.SIGKILL)
-    wait_until(lambda: scrape(service)["answerd_workers_replaced_total",] == 2, 10)
+    wait_until(lambda: scrape(service)["answerd_workers_replaced_total",] == 2)
     assert answered(service) == 20
 
 

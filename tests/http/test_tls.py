@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.support.processes import children, kill
+from tests.support.replies import REPLY_SECONDS
 from tests.support.service import Service, run, write_tree
 from tests.support.waiting import wait_until
 
@@ -82,7 +83,7 @@ def connected(service: Service) -> ssl.SSLSocket:
     assert service.address
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context.wrap_socket(socket.create_connection(service.address, 5))
+    return context.wrap_socket(socket.create_connection(service.address, REPLY_SECONDS))
 
 
 def ask(service: Service, request: bytes = GET) -> bytes:
@@ -209,8 +210,8 @@ def test_sighup_with_a_bad_pair_keeps_the_old_one(answers: Path, pair: Pair, oth
 def test_a_handshake_that_never_ends_is_cut_at_the_deadline(answers: Path, pair: Pair, said: bytes) -> None:
     with under_tls(answers, pair) as service:
         assert service.address
-        with socket.create_connection(service.address, 5) as client:
-            began = time.monotonic()
+        began = time.monotonic()
+        with socket.create_connection(service.address, REPLY_SECONDS) as client:
             client.sendall(said)
             assert ask(service).endswith(SCRIPT)  # nobody waits for it
             assert client.recv(1) == b""
@@ -224,7 +225,7 @@ def test_what_is_no_tls_ends_its_own_connection_only(answers: Path, pair: Pair) 
     with under_tls(answers, pair) as service:
         assert service.address
         for data in NOT_TLS.values():
-            with socket.create_connection(service.address, 5) as client:
+            with socket.create_connection(service.address, REPLY_SECONDS) as client:
                 client.sendall(data)
                 client.shutdown(socket.SHUT_WR)
                 try:

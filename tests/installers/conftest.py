@@ -9,10 +9,12 @@ import os
 import shutil
 import subprocess
 import time
+import warnings
 from pathlib import Path
 from typing import Protocol
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -35,6 +37,47 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("no time left: the tests before it took 15 minutes")
 
 
+EMULATED = {"test_debian_installer", "test_install_once", "test_ipxe", "test_power_on"}
+"""Files whose machines are emulated. Firmware gives up when a slow processor keeps it from an answer for some seconds,
+which says nothing about the service: such a test is tried a second time."""
+
+OUT_OF_TIME = "never came after"
+"""What the failure of a machine says whose time was over."""
+
+BUSY = 3.0
+"""Load for each processor above which an emulated machine that did not come through says nothing about the service."""
+
+
+def load() -> float:
+    """How many processes want each processor, over the last five minutes."""
+    return os.getloadavg()[1] / (os.cpu_count() or 1)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Try a test with an emulated machine twice, and say so; on a busy machine, having had no time is a skip."""
+    if item.path.stem not in EMULATED or not isinstance(item, pytest.Function):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    if any(report.failed for report in reports) and time.monotonic() - BEGAN < LAST_BEGIN_SECONDS:
+        first = next(report for report in reports if report.failed)
+        item._initrequest()
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        warnings.warn(f"{item.nodeid} was tried twice: {first.longreprtext.splitlines()[-1]}", stacklevel=1)
+    for report in reports:
+        if report.failed and OUT_OF_TIME in report.longreprtext and load() > BUSY:
+            report.outcome = "skipped"
+            report.longrepr = (
+                str(item.path),
+                0,
+                f"Skipped: beside a load of {load():.0f} for each processor: {report.longreprtext[-300:]}",
+            )
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
 def program(name: str, package: str) -> str:
     """The path of a program; skips the test where it is not installed."""
     found = shutil.which(name, path=SYSTEM_PATH)
@@ -51,9 +94,11 @@ def file_of(path: str, package: str) -> Path:
 
 
 def need_root() -> None:
-    """Skip the test where this is not root."""
+    """Skip the test where this is not root, or a root that may not make namespaces."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs the right to make namespaces")
 
 
 def installer_source(name: str) -> Path:

@@ -15,16 +15,16 @@ import pytest
 import yaml
 
 from answerd.answers.resolve import resolve
-from answerd.answers.sources import NO_SOURCES, Sources
+from answerd.answers.sources import Sources
 from answerd.commands.common import configured_sources
 from answerd.facts import Facts, Request
 from answerd.store.files import FileStore
 from answerd.store.loader import loaded
 from tests.installers.conftest import SYSTEM_PYTHON, installer_source
 from tests.support.service import write_tree
-from tests.unit.test_installer_pages import without_states
 
 ROOT = Path(__file__).parents[2]
+LAB = ROOT / "examples" / "lab"
 BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 JUDGE = """
@@ -61,9 +61,17 @@ def blocks() -> dict[str, str]:
     return found
 
 
+@pytest.fixture
+def sources(monkeypatch: pytest.MonkeyPatch) -> Sources:
+    """The secrets of the lab, and a place for states that is never written."""
+    monkeypatch.setenv("SERVICE_STATE_PATH", "/nowhere/state.db")
+    monkeypatch.setenv("SERVICE_SECRETS_DIR", str(LAB / "secrets"))
+    return configured_sources(by_directory=True)
+
+
 def served(answers: Path, sources: Sources, names: list[str]) -> dict[str, str]:
     """The user-data of machines, with all layers."""
-    catalogue = loaded(FileStore(answers))
+    catalogue = loaded(FileStore(answers), has_states=True)
     return {
         name: resolve(catalogue, Facts(Request(f"/ubuntu/{name}/user-data")), sources=sources).body.decode()
         for name in names
@@ -74,24 +82,21 @@ def test_the_schema_refuses_what_is_no_autoinstall() -> None:
     assert judged({"x": "autoinstall: {identity: {hostname: x}}"})["x"]
 
 
-def test_what_the_documentation_serves(tmp_path: Path) -> None:
+def test_what_the_documentation_serves(sources: Sources, tmp_path: Path) -> None:
     answers: dict[str, str] = {}
     for name, block in blocks().items():
         folder = tmp_path / name.replace("/", "-")
         folder.mkdir()
-        text = without_states(block).replace("once: true\n", "")
-        write_tree(folder, {"node1.yaml": text})
-        answers |= {name: served(folder, NO_SOURCES, ["node1"])["node1"]}
+        write_tree(folder, {"node1.yaml": block})
+        answers |= {name: served(folder, sources, ["node1"])["node1"]}
     assert len(answers) >= 2
     assert {name: errors for name, errors in judged(answers).items() if errors} == {}
 
 
-def test_what_the_examples_serve(monkeypatch: pytest.MonkeyPatch) -> None:
-    lab = ROOT / "examples" / "lab"
-    monkeypatch.setenv("SERVICE_SECRETS_DIR", str(lab / "secrets"))
-    rows = csv.DictReader(line for line in (lab / "answers/inventory.csv").open() if not line.startswith("#"))
+def test_what_the_examples_serve(sources: Sources) -> None:
+    rows = csv.DictReader(line for line in (LAB / "answers/inventory.csv").open() if not line.startswith("#"))
     machines = [row["id"] for row in rows if row["os"] == "ubuntu"]
     assert machines
-    answers = served(lab / "answers", configured_sources(by_directory=True), machines)
-    answers |= served(ROOT / "examples" / "answers", NO_SOURCES, ["web-01"])
+    answers = served(LAB / "answers", sources, machines)
+    answers |= served(ROOT / "examples" / "answers", sources, ["web-01"])
     assert {name: errors for name, errors in judged(answers).items() if errors} == {}

@@ -78,6 +78,7 @@ def test_the_machine_of_the_tutorial_is_installed_once(
     documents["groups/debian.preseed"] = to_the_end(documents["groups/debian.preseed"], then="reboot -f")
     documents["groups/debian.ipxe"] = console_of(documents["groups/debian.ipxe"])
     settings: dict[str, Any] = {"SERVICE_STATE_PATH": state, "SERVICE_SECRETS_DIR": secrets}
+    settings["SERVICE_INSTALL_START_SECS"] = 3600  # an emulated machine may be slow to its answer
     own = [*bios(), "-m", MEMORY, *identity(), *bios_disk(tmp_path), *card(MACHINES[0])]
     with network(tmp_path, monkeypatch, documents, web, **settings) as lab, lab.machine(*own) as machine:
         machine.wait_for("the disk, after the installation", lambda: WORD in machine.said, INSTALLER_SECONDS)

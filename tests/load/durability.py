@@ -24,6 +24,7 @@ from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.store.sqlite import SqliteStore
 from tests.support.service import Service
+from tests.support.waiting import PATIENCE
 
 TOKEN = "durability-token-0123456789"
 WRITERS = 3
@@ -135,7 +136,9 @@ def survive_kills(database: Path, kills: int, seed: int = 4) -> Outcome:
     for round_number in range(kills):
         with service, _writing(writers, service) as begun:
             begun.wait(20)
+            before = sum(writer.acknowledged for writer in writers)
             time.sleep(moments.random() * LONGEST_LIFE_SECONDS)
+            _acknowledges(writers, before)
             service.process.send_signal(signal.SIGKILL)
         service = service_on(database)
         found = faults_after(database, service, writers, problems)
@@ -159,13 +162,15 @@ def survive_full_disk(database: Path, times: int) -> Outcome:
                 begun.wait(20)
                 before = sum(writer.acknowledged for writer in writers)
                 resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-                until = time.monotonic() + FULL_SECONDS
-                while time.monotonic() < until:
+                until, refused_before = time.monotonic() + FULL_SECONDS, _refusals(writers)
+                while time.monotonic() < until or (
+                    _refusals(writers) == refused_before and time.monotonic() < until + PATIENCE
+                ):
                     reply = service.get("/pve")
                     answered += 1
                     faults += [f"an answer while the disk was full: {reply.status}"] if reply.status != 200 else []
                 resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
-                if not _recovers(writers, before):
+                if not _acknowledges(writers, before):
                     faults.append("no write was accepted again when there was room")
             faults += faults_after(database, service, writers, problems)
     faults += [fault for writer in writers for fault in writer.unexpected]
@@ -215,8 +220,13 @@ def _writing(writers: list[Writer], service: Service) -> Iterator[threading.Even
             thread.join()
 
 
-def _recovers(writers: list[Writer], before: int) -> bool:
-    until = time.monotonic() + 10
+def _refusals(writers: list[Writer]) -> int:
+    return sum(len(writer.refused) for writer in writers)
+
+
+def _acknowledges(writers: list[Writer], before: int) -> bool:
+    """Wait until more than a write of each has been acknowledged since ``before``."""
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         if sum(writer.acknowledged for writer in writers) > before + WRITERS:
             return True

@@ -185,7 +185,7 @@ def survive(database: Path, rounds: int, *, seed: int = 19, machines: int = MACH
             happened[trouble] += 1
             service = _HAPPENS[trouble](service, choose, lambda: _started(database, place))
         before = tally.counts["installs"]
-        wait_until(lambda: tally.faults or tally.counts["installs"] >= before + machines, 30)
+        wait_until(lambda: tally.faults or tally.counts["installs"] >= before + machines)
     finally:
         place.stop.set()
         for thread in threads:

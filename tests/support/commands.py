@@ -1,10 +1,11 @@
 """Commands of the program, each in a process of its own, without the start of an interpreter for each.
 
 A process that has imported the program waits for requests, and forks a child for each: the command has its own process,
-descriptors, directory and environment, and runs in a tenth of the time. ``serve``, and settings that an interpreter
-reads at its start, get an interpreter of their own.
+descriptors, directory and environment, and runs in a tenth of the time. Settings that an interpreter reads at its start
+get an interpreter of their own. ``serve`` is forked by a second process, in which gevent has patched the standard
+library.
 
-Run as ``python -m tests.support.commands DESCRIPTOR`` by `run`: a socket over which requests come.
+Run as ``python -m tests.support.commands DESCRIPTOR [serve]``: a socket over which requests come.
 """
 
 from __future__ import annotations
@@ -34,14 +35,17 @@ LONGEST_REQUEST = 100_000  # bytes
 READ_AT_START = ("PYTHON", "LC_", "LANG", "TZ", "LD_", "MALLOC")
 """What the names of variables begin with that an interpreter or its libraries read when they start."""
 ENCODING = "PYTHONIOENCODING"
+STARTED_WITH = dict(os.environ)
+"""The environment of the processes that fork, whatever a test changes later."""
 LIMITS = (resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)
 """Of the caller, which a command inherits."""
 
 
 class _Forking:
-    """The process that forks. One for each process that runs tests, started when it is first needed."""
+    """A process that forks. One for each process that runs tests, started when it is first needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *options: str) -> None:
+        self._options = options
         self._lock = threading.Lock()
         self._channel: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -61,16 +65,22 @@ class _Forking:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __spec__.name, str(theirs.fileno())],
+                [sys.executable, "-m", __spec__.name, str(theirs.fileno()), *self._options],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 cwd=CHECKOUT,
+                env=STARTED_WITH,
                 pass_fds=[theirs.fileno()],
             )
         return ours
 
 
 _forking = _Forking()
+_forking_services = _Forking("serve")
+
+
+def _forking_for(arguments: tuple[str, ...]) -> _Forking:
+    return _forking_services if arguments[:1] in ((), ("serve",)) else _forking
 
 
 def run_forked(
@@ -83,17 +93,74 @@ def run_forked(
         reading, writing = os.pipe()
         with open(reading, "rb") as status:
             try:
-                _forking.request(arguments, environ, [given.fileno(), out.fileno(), err.fileno(), writing])
+                files = [given.fileno(), out.fileno(), err.fileno(), writing]
+                _forking_for(arguments).request(arguments, environ, files)
             finally:
                 os.close(writing)
             ended = _status(status, arguments)
         return subprocess.CompletedProcess(arguments, ended, _content(out), _content(err))
 
 
+class ForkedProcess:
+    """A command that runs beside the test, as much like a `subprocess.Popen` as tests need. Its standard error is a
+    pipe, the other streams are nothing."""
+
+    def __init__(self, arguments: tuple[str, ...], environ: Mapping[str, str]) -> None:
+        self._lock = threading.Lock()
+        reading, writing = os.pipe()
+        logged, log = os.pipe()
+        self._status = open(reading, "rb")  # noqa: SIM115 - until it has ended
+        self.stderr = open(logged, encoding="utf-8", errors="replace")  # noqa: SIM115 - as long as the test reads
+        with open(os.devnull, "r+b", buffering=0) as nothing:
+            try:
+                files = [nothing.fileno(), nothing.fileno(), log, writing]
+                _forking_for(arguments).request(arguments, environ, files)
+            finally:
+                os.close(log)
+                os.close(writing)
+        self.arguments = arguments
+        self.pid = int(self._status.readline())
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Return how it ended; None while it runs."""
+        return self._look(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return how it ended. Raise `subprocess.TimeoutExpired`."""
+        ended = self._look(timeout)
+        if ended is None:
+            raise subprocess.TimeoutExpired(self.arguments, timeout or 0)
+        return ended
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            try:
+                os.kill(self.pid, number)
+            except ProcessLookupError:
+                pass
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+    def _look(self, seconds: float | None) -> int | None:
+        with self._lock:
+            if self.returncode is None and select.select([self._status], [], [], seconds)[0]:
+                self.returncode = int(self._status.read())
+                self._status.close()
+            return self.returncode
+
+
 def starts_alike(environ: Mapping[str, str]) -> bool:
-    """Return whether an interpreter with this environment would start as the one here did."""
-    names = {name for name in (*environ, *os.environ) if name.startswith(READ_AT_START) and name != ENCODING}
-    return all(environ.get(name) == os.environ.get(name) for name in names)
+    """Return whether an interpreter with this environment would start as those that fork did."""
+    names = {name for name in (*environ, *STARTED_WITH) if name.startswith(READ_AT_START) and name != ENCODING}
+    return os.geteuid() == os.getuid() and all(environ.get(name) == STARTED_WITH.get(name) for name in names)
 
 
 def _status(status: BinaryIO, arguments: tuple[str, ...]) -> int:
@@ -109,40 +176,70 @@ def _content(file: BinaryIO) -> bytes:
     return file.read()
 
 
-def main(descriptor: int) -> None:
-    """Fork for each request until the channel ends."""
-    from answerd.cli import main as command_line  # noqa: PLC0415 - only this process imports the program
-    from answerd.commands import NAMES, command  # noqa: PLC0415
+close, dup2, fork, waitpid, write = os.close, os.dup2, os.fork, os.waitpid, os.write
+set_signal, Socket = signal.signal, socket.socket
+"""As they are before gevent patches them: the process that forks has no loop, so that none is inherited."""
 
-    for name in NAMES:
-        if name != "serve":
-            command(name)
-    assert "gevent" not in sys.modules
+
+def main(descriptor: int, serves: bool) -> None:
+    """Fork for each request until the channel ends."""
+    channel = Socket(fileno=descriptor)
+    command_line = _imported(serves)
     gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    with socket.socket(fileno=descriptor) as channel:
+    set_signal(signal.SIGCHLD, signal.SIG_IGN)
+    with channel:
         while True:
             request, files, _, _ = socket.recv_fds(channel, LONGEST_REQUEST, 4)
             if not request:
                 return
-            if os.fork() == 0:
+            if fork() == 0:
                 channel.close()
                 _wait_for_command(json.loads(request), files, command_line)
             for file in files:
-                os.close(file)
+                close(file)
+            assert not serves or not _has_loop()
+
+
+def _imported(serves: bool) -> Any:
+    """Import what the commands need, or what ``serve`` does, in the order in which the program does it."""
+    from answerd.cli import main as command_line  # noqa: PLC0415 - only this process imports the program
+    from answerd.commands import NAMES, command  # noqa: PLC0415
+
+    if serves:
+        from gevent import monkey  # noqa: PLC0415
+
+        command("serve")
+        monkey.patch_all()
+        import answerd.console.wiring  # noqa: PLC0415
+        import answerd.server.service  # noqa: PLC0415, F401
+
+        return command_line
+    for name in NAMES:
+        if name != "serve":
+            command(name)
+    assert "gevent" not in sys.modules
+    return command_line
+
+
+def _has_loop() -> bool:
+    from gevent._hub_local import get_hub_if_exists  # noqa: PLC0415
+
+    return get_hub_if_exists() is not None
 
 
 def _wait_for_command(request: Any, files: list[int], command_line: Any) -> None:
     """Fork once more; tell the child's process id, and how it ended."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    set_signal(signal.SIGCHLD, signal.SIG_DFL)
     *streams, status = files
-    pid = os.fork()
+    pid = fork()
     if pid == 0:
-        os.close(status)
+        close(status)
         _run(request, streams, command_line)
-    os.write(status, b"%d\n" % pid)
-    _, ended = os.waitpid(pid, 0)
-    os.write(status, b"%d" % os.waitstatus_to_exitcode(ended))
+    for stream in streams:
+        close(stream)
+    write(status, b"%d\n" % pid)
+    _, ended = waitpid(pid, 0)
+    write(status, b"%d" % os.waitstatus_to_exitcode(ended))
     os._exit(0)
 
 
@@ -158,8 +255,8 @@ def _run(request: Any, streams: list[int], command_line: Any) -> None:
         os.environ.update(environ)
         encoding, _, errors = environ.get(ENCODING, "").partition(":")
         for number, name in enumerate(("stdin", "stdout", "stderr")):
-            os.dup2(streams[number], number)
-            os.close(streams[number])
+            dup2(streams[number], number)
+            close(streams[number])
             usual = getattr(sys, name)
             wrapped = io.TextIOWrapper(
                 open(number, "rb" if number == 0 else "wb"),  # noqa: SIM115 - until the end
@@ -171,6 +268,7 @@ def _run(request: Any, streams: list[int], command_line: Any) -> None:
             setattr(sys, f"__{name}__", wrapped)
         sys.argv = ["answerd", *arguments]
         status = command_line()
+        threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         sys.stdout.flush()
     except SystemExit as ended:
@@ -183,4 +281,4 @@ def _run(request: Any, streams: list[int], command_line: Any) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), serves="serve" in sys.argv[2:])

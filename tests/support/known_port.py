@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.support.probe import ask
 from tests.support.service import Service
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 
 class OnAKnownPort(Service):
@@ -29,7 +29,7 @@ class OnAKnownPort(Service):
         """Read standard error from now on, until it ends."""
         super()._collect()
 
-    def wait_for_log(self, pattern: str, seconds: float = 5.0) -> str:
+    def wait_for_log(self, pattern: str, seconds: float = PATIENCE) -> str:
         """Once it answers, it is up; later, what `Service` does."""
         if self.address is None:
             wait_until(lambda: ask(self.known) == "200", seconds)

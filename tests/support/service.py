@@ -11,16 +11,17 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from tests.support.commands import run_forked, starts_alike
+from tests.support.commands import ForkedProcess, run_forked, starts_alike
 from tests.support.replies import Reply, exchange, request_bytes
+from tests.support.waiting import PATIENCE
 
 COMMAND = "ANSWERD_COMMAND"
 """The variable of the environment that names another program to test, in words of a shell: an installed package."""
 CHECKOUTS = [sys.executable, "-m", "answerd"]
 PROGRAM = shlex.split(os.environ.get(COMMAND, "")) or CHECKOUTS
-START_SECONDS = 30.0
+START_SECONDS = 60.0
 
 _LISTENING = re.compile(r"(?P<admin>admin API )?listening on (?P<host>\[.*?\]|[^\s:]+):(?P<port>\d+)")
 
@@ -34,15 +35,37 @@ def environment(**settings: object) -> dict[str, str]:
 def run(*arguments: str, stdin: bytes = b"", **settings: object) -> subprocess.CompletedProcess[bytes]:
     """Run one command of the program to its end (`tests.support.commands`)."""
     environ = environment(**settings)
-    if PROGRAM == CHECKOUTS and arguments[:1] not in ((), ("serve",)) and starts_alike(environ):
+    if _may_fork(environ):
         return run_forked(arguments, stdin, environ)
     return subprocess.run(
         [*PROGRAM, *arguments], input=stdin, env=environ, capture_output=True, timeout=60, check=False
     )
 
 
+def _may_fork(environ: Mapping[str, str]) -> bool:
+    """Whether a process that has imported the program may be forked (`tests.support.commands`)."""
+    return PROGRAM == CHECKOUTS and starts_alike(environ)
+
+
+def start(environ: Mapping[str, str], forked: bool) -> ForkedProcess | subprocess.Popen[str]:
+    """Start the service; ``forked`` leaves out the start of an interpreter where that makes no difference."""
+    if forked and _may_fork(environ):
+        return ForkedProcess(("serve",), environ)
+    return subprocess.Popen(
+        [*PROGRAM, "serve"],
+        env=environ,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
+
+
 class Service:
     """The running service. A context manager: leaving it sends SIGTERM and waits."""
+
+    forked = False
+    """Whether it is forked rather than started (`start`). Set for the tests, not for figures: its memory is shared."""
 
     def __init__(self, **settings: object) -> None:
         self.log: list[str] = []
@@ -50,14 +73,7 @@ class Service:
         self.address: tuple[str, int] | None = None
         self.admin: tuple[str, int] | None = None
         given: dict[str, Any] = {"SERVICE_LISTEN_ADDR": "127.0.0.1:0", "SERVICE_TIMEOUT_SECS": 5, **settings}
-        self.process = subprocess.Popen(
-            [*PROGRAM, "serve"],
-            env=environment(**given),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-        )
+        self.process = start(environment(**given), self.forked)
         threading.Thread(target=self._collect, daemon=True).start()
         self.wait_for_log(r"answerd \S+ listening on ", START_SECONDS)
 
@@ -77,7 +93,7 @@ class Service:
             self.log.append("(the log ended)")
             self._line.notify_all()
 
-    def wait_for_log(self, pattern: str, seconds: float = 5.0) -> str:
+    def wait_for_log(self, pattern: str, seconds: float = PATIENCE) -> str:
         """The first line of the log that matches; waits for it."""
         wanted = re.compile(pattern)
 
@@ -113,9 +129,9 @@ class Service:
         """End it; its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(how)
-        return self.process.wait(20)
+        return self.process.wait(60)
 
-    def __enter__(self) -> Service:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable
 
 POLL_SECONDS = 0.01
+PATIENCE = 30.0
+"""Seconds that a test waits for what happens at once on an idle machine."""
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 5.0) -> float:
+def wait_until(condition: Callable[[], object], seconds: float = PATIENCE) -> float:
     """Wait until ``condition`` holds; return the seconds that took. Raise `AssertionError` when time is up."""
     began = time.monotonic()
     while not condition():

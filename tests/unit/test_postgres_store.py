@@ -484,10 +484,10 @@ class Followed:
 def test_the_replicator_prepares_the_database_and_follows_it(url: str, tmp_path: Path) -> None:
     node = ReplicatedStore(url, tmp_path / "replica.db")
     with Followed(node) as followed:
-        wait_until(lambda: node.replica.position().revision is not None, 10)
+        wait_until(lambda: node.replica.position().revision is not None)
         store = PostgresStore(url)
         revision, _ = written(store, A, "x = 1\n")
-        wait_until(lambda: node.replica.position().revision == revision, 5)
+        wait_until(lambda: node.replica.position().revision == revision)
     assert followed.lines == []
     assert followed.changes >= 2
 
@@ -497,12 +497,12 @@ def test_a_database_that_goes_and_comes_back_is_logged_once_each(tmp_path: Path)
         cluster = Cluster(home_of(parent, "own")).start()
         node = ReplicatedStore(cluster.database(), tmp_path / "replica.db")
         with Followed(node) as followed:
-            wait_until(lambda: node.replica.position().revision is not None, 10)
+            wait_until(lambda: node.replica.position().revision is not None)
             cluster.stop(signal.SIGQUIT)
-            wait_until(lambda: len(followed.lines) == 1, 5)
+            wait_until(lambda: len(followed.lines) == 1)
             time.sleep(0.3)  # tries that must not be logged
             cluster.start()
-            wait_until(lambda: len(followed.lines) == 2, 10)
+            wait_until(lambda: len(followed.lines) == 2)
         cluster.stop()
     assert "answers come from the replica" in followed.lines[0]
     assert "can be reached again" in followed.lines[1]
@@ -534,11 +534,11 @@ def test_a_standby_is_promoted_and_writes_go_on(tmp_path: Path) -> None:
         )
         with Followed(node):
             revision, _ = written(node, A, "x = 1\n")
-            wait_until(lambda: node.replica.position().revision == revision, 5)
+            wait_until(lambda: node.replica.position().revision == revision)
             primary.stop(signal.SIGQUIT)
             standby.promote()
             revision, _ = written(node, B, "y = 1\n")
-            wait_until(lambda: node.replica.position().revision == revision, 10)
+            wait_until(lambda: node.replica.position().revision == revision)
             # What the standby did not have is gone; both nodes and the database say the same.
-            wait_until(lambda: texts(node) == texts(PostgresStore(node.server._url)), 5)
+            wait_until(lambda: texts(node) == texts(PostgresStore(node.server._url)))
         standby.stop()

@@ -17,8 +17,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from answerd.identity import Kind
+from answerd.installs.states import Rules
+from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.postgres import PostgresStore
+from answerd.store.postgres_connection import PostgresServer
 from tests.load.torture.figures import Figure, exactly, told, under
+from tests.load.torture.node_installs import GROUP, Installs
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.service import Service
 from tests.support.waiting import wait_until
@@ -41,6 +46,7 @@ class Node:
     workers: int
     service: Service | None = None
     acknowledged: dict[int, int] = field(default_factory=dict)
+    said: str = ""  # to the last write
 
     def start(self) -> None:
         """Start it."""
@@ -51,6 +57,7 @@ class Node:
             SERVICE_WORKERS=self.workers,
             SERVICE_ADMIN_ADDR="127.0.0.1:0",
             SERVICE_ADMIN_TOKEN=TOKEN,
+            SERVICE_TIMEOUT_SECS=10,
         )
 
     def kill(self) -> None:
@@ -86,9 +93,10 @@ class Node:
             return None
         target = f"/machines/{mac(machine)}?format=ks"
         try:
-            status = service.ask_admin("PUT", target, b"# %d\n" % number, Authorization=f"Bearer {TOKEN}").status
+            reply = service.ask_admin("PUT", target, b"# %d\n" % number, Authorization=f"Bearer {TOKEN}")
         except OSError:
             return None
+        status, self.said = reply.status, reply.text
         if status == 200 and self.service is service:
             self.acknowledged[machine] = number
         return status
@@ -143,7 +151,7 @@ class Lab:
             self.written_at = time.monotonic()
             return True
         if status not in (None, 503):
-            self._fault(f"a write was answered with {status}")
+            self._fault(f"a write was answered with {status} {node.said}")
         self.refused += 1
         return False
 
@@ -199,9 +207,17 @@ _MUCH = Trouble()
 
 
 def apart(
-    scratch: Path, *, nodes: int = 3, workers: int = 2, machines: int = 2_000, trouble: Trouble = _MUCH, seed: int = 1
+    scratch: Path,
+    *,
+    nodes: int = 3,
+    workers: int = 2,
+    machines: int = 2_000,
+    installing: int = 200,
+    trouble: Trouble = _MUCH,
+    seed: int = 1,
 ) -> list[Figure]:
-    """Nodes on a primary and a standby: nodes are killed, the primary stalls, and the standby is promoted."""
+    """Nodes on a primary and a standby, while machines ask and install: nodes are killed, the primary stalls, and the
+    standby is promoted."""
     if binaries() is None:
         return [Figure("nodes", "not run", MISSING)]
     with clusters() as parent:
@@ -214,7 +230,8 @@ def apart(
         try:
             for node in running:
                 node.start()
-            return _torn(Lab(running, machines, seed), primary, standby, url, trouble)
+            installs = Installs(running, installing, TOKEN)
+            return _torn(Lab(running, machines, seed), installs, primary, standby, trouble)
         finally:
             for node in running:
                 if node.service is not None:
@@ -223,28 +240,32 @@ def apart(
                 cluster.stop(signal.SIGQUIT)
 
 
-def _torn(lab: Lab, primary: Cluster, standby: Cluster, url: str, trouble: Trouble) -> list[Figure]:
+def _torn(lab: Lab, installs: Installs, primary: Cluster, standby: Cluster, trouble: Trouble) -> list[Figure]:
+    url = lab.nodes[0].url
     proof = f"{len(lab.nodes)} nodes"
     for machine in range(lab.machines):
         wait_until(lambda machine=machine: lab.write(lab.nodes[0], machine), 30)  # type: ignore[misc]
+    _put_script(lab.nodes[0], installs)
     _wait_until_equal(lab, url)
-    with lab.running():
-        _kill_nodes(lab, trouble)
+    with lab.running(), installs.running():
+        _kill_nodes(lab, installs, trouble)
         lost_by_kills = _lost(lab.acknowledged.copy(), url)
-        primary.pause()
-        slowest, lab.slowest = lab.slowest, 0.0
-        time.sleep(trouble.stall)
-        while_away = lab.slowest
-        primary.resume()
-        before = lab.writes
-        wait_until(lambda: lab.writes > before, 30)
+        with installs.calm.trouble():
+            primary.pause()
+            slowest, lab.slowest = lab.slowest, 0.0
+            time.sleep(trouble.stall)
+            while_away = lab.slowest
+            primary.resume()
+            before = lab.writes
+            wait_until(lambda: lab.writes > before, 30)
         lost_by_stall = _lost(lab.acknowledged.copy(), url)
-        primary.stop(signal.SIGQUIT)
-        before_promotion = lab.forget_acknowledged()
-        began, written = time.monotonic(), lab.writes
-        standby.promote()
-        wait_until(lambda: lab.writes > written, 60)
-        went_on = time.monotonic() - began
+        with installs.calm.trouble():
+            primary.stop(signal.SIGQUIT)
+            before_promotion = lab.forget_acknowledged()
+            began, written = time.monotonic(), lab.writes
+            standby.promote()
+            wait_until(lambda: lab.writes > written, 60)
+            went_on = time.monotonic() - began
         lost_by_promotion = _lost(before_promotion, url)
         time.sleep(min(trouble.seconds, 2.0))
     differ = _wait_until_equal(lab, url)
@@ -253,7 +274,7 @@ def _torn(lab: Lab, primary: Cluster, standby: Cluster, url: str, trouble: Troub
         told(proof, "acknowledged writes", lab.writes),
         told(proof, "refused writes", lab.refused),
         exactly(proof, "wrong answers", len(lab.wrong), 0),
-        *(Figure(proof, "the first of them", fault[:80]) for fault in lab.wrong[:1]),
+        *(Figure(proof, "the first of them", fault[:200]) for fault in lab.wrong[:1]),
         told(proof, "slowest answer", 1_000 * slowest, "ms"),
         told(proof, f"slowest answer while the database stalls for {trouble.stall:g} s", 1_000 * while_away, "ms"),
         exactly(proof, f"acknowledged writes lost by {trouble.kills} kills", lost_by_kills, 0),
@@ -261,16 +282,39 @@ def _torn(lab: Lab, primary: Cluster, standby: Cluster, url: str, trouble: Troub
         under(proof, "writes go on after the promotion", went_on, PROMOTED_SECONDS, "s"),
         told(proof, "writes that the asynchronous standby did not have", lost_by_promotion),
         exactly(proof, "nodes that differ at the end", differ, 0),
+        *_figures_of(installs, proof, DatabaseInstalls(PostgresServer(url), Rules())),
     ]
 
 
-def _kill_nodes(lab: Lab, trouble: Trouble) -> None:
+def _put_script(node: Node, installs: Installs) -> None:
+    service = node.service
+    assert service is not None
+    target = f"/groups/{GROUP}?format=ipxe"
+    reply = service.ask_admin("PUT", target, installs.document, Authorization=f"Bearer {TOKEN}")
+    assert reply.status == 200, reply.body
+
+
+def _figures_of(installs: Installs, proof: str, shared: DatabaseInstalls) -> list[Figure]:
+    differ = installs.differ()
+    not_installed, lost = installs.forgotten(shared)
+    return [
+        *(told(proof, f"machines that install: {what}", count) for what, count in sorted(installs.counts.items())),
+        exactly(proof, "machines that were given their script wrongly, and other faults", len(installs.wrong), 0),
+        *(Figure(proof, "the first of them", fault[:400]) for fault in installs.wrong[:3]),
+        exactly(proof, "acknowledged reports of success that do not count in the end", not_installed, 0),
+        exactly(proof, "acknowledged reports that the history does not have", lost, 0),
+        exactly(proof, "machines whose state differs between nodes at the end", differ, 0),
+    ]
+
+
+def _kill_nodes(lab: Lab, installs: Installs, trouble: Trouble) -> None:
     for number in range(trouble.kills):
         node = lab.nodes[number % len(lab.nodes)]
-        node.kill()
-        node.acknowledged.clear()
-        node.start()
-        _wait_until_ready(node)
+        with installs.calm.trouble():
+            node.kill()
+            node.acknowledged.clear()
+            node.start()
+            _wait_until_ready(node)
         time.sleep(trouble.seconds / trouble.kills)
 
 
@@ -282,7 +326,8 @@ def _wait_until_ready(node: Node) -> None:
 
 def _stored(url: str) -> dict[str, int]:
     """The numbers in the database, by MAC address."""
-    return {one.key.identifier: int(one.body[2:]) for one in PostgresStore(url).all()}
+    documents = PostgresStore(url).all()
+    return {one.key.identifier: int(one.body[2:]) for one in documents if one.key.kind is Kind.MACHINE}
 
 
 def _lost(acknowledged: dict[int, int], url: str) -> int:

@@ -46,7 +46,7 @@ PROOFS: dict[str, Callable[[Path], list[Figure]]] = {
     ),
     "a lab that installs": lambda scratch: installs.killed(scratch, rounds=1, seed=4, machines=2, pace=10),
     "nodes on one database": lambda scratch: nodes.apart(
-        scratch, nodes=2, workers=1, machines=5, trouble=nodes.Trouble(kills=1, seconds=0.2, stall=0.5)
+        scratch, nodes=2, workers=1, machines=5, installing=5, trouble=nodes.Trouble(kills=1, seconds=0.2, stall=0.5)
     ),
 }
 

@@ -1,0 +1,245 @@
+"""Machines that install once, on nodes that share their states: who asks, who reports, and what was given.
+
+Rules: docs/many-nodes.md#states-of-installs. A machine asks any node for its loader script, reports to any node, and
+asks again. After an acknowledged `installed` the script may be given again only at a node that cannot know of the
+report yet; an operator arms the machine then, at any node.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from answerd.store.database_installs import DatabaseInstalls
+from tests.support.replies import Reply
+from tests.support.service import Service
+from tests.support.waiting import wait_until
+
+GROUP = "installing"
+HEARD_SECONDS = 1.0
+"""Within which a calm node hears of a report to another one."""
+
+SETTLED_SECONDS = 5.0
+"""After which a trouble is over: nodes connect again after up to a second, and catch up."""
+
+AGREE_SECONDS = 60.0
+THREADS = 8
+PAUSE_SECONDS = 0.02
+
+_REPORT = re.compile(r"/report/[\w-]+\.(\d+)\.[\w-]+")
+
+
+class Node(Protocol):
+    """A node that may be down."""
+
+    service: Service | None
+
+
+class Calm:
+    """Remembers when something was wrong."""
+
+    def __init__(self) -> None:
+        self._troubles: list[list[float]] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def trouble(self) -> Iterator[None]:
+        """For the time of the block, and until nodes have caught up, they may not hear of one another."""
+        with self._lock:
+            self._troubles.append([time.monotonic(), float("inf")])
+            mine = self._troubles[-1]
+        try:
+            yield
+        finally:
+            mine[1] = time.monotonic() + SETTLED_SECONDS
+
+    def since(self, moment: float) -> bool:
+        """Whether nothing was wrong from that moment on."""
+        with self._lock:
+            return all(end < moment for _, end in self._troubles)
+
+
+class Machine:
+    """A machine and its operator. ``installed`` is when and at which node its report was acknowledged, None while it
+    may install; ``told`` are the messages that were acknowledged in this attempt."""
+
+    def __init__(self, number: int) -> None:
+        self.mac = f"5254ff{number:06x}"
+        self.installed: tuple[float, Node] | None = None
+        self.told: list[str] = []
+        self.url = ""
+        self.attempt = 0  # of the last URL
+        self.may_be_armed = False  # an order got no answer that says so
+        self.refusals = 0
+
+
+class Installs:
+    """All machines. Counts what they did, and what went wrong."""
+
+    def __init__(self, nodes: Sequence[Node], machines: int, token: str, seed: int = 7) -> None:
+        self.nodes = nodes
+        self.machines = [Machine(number) for number in range(machines)]
+        self.calm = Calm()
+        self.counts: Counter[str] = Counter()
+        self.wrong: list[str] = []
+        self._token = token
+        self._seed = seed
+        self._end = threading.Event()
+        self._lock = threading.Lock()
+
+    @property
+    def document(self) -> bytes:
+        """The script of all machines."""
+        members = "".join(f"# answer: member {machine.mac}\n" for machine in self.machines)
+        return f"#!ipxe\n{members}# answer: once\nkernel vmlinuz {{{{ report }}}}\n".encode()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Machines install, for the time of the block."""
+        parts = [self.machines[number::THREADS] for number in range(THREADS)]
+        threads = [
+            threading.Thread(target=self._live, args=(part, random.Random(self._seed + number)), daemon=True)
+            for number, part in enumerate(parts)
+            if part
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._end.set()
+            for thread in threads:
+                thread.join(30)
+
+    def _live(self, machines: Sequence[Machine], choose: random.Random) -> None:
+        while not self._end.wait(PAUSE_SECONDS):
+            machine = choose.choice(machines)
+            try:
+                self._step(machine, choose)
+            except (OSError, AssertionError):
+                self._count("no reply")  # the node was killed, or refuses while the database is away
+            except Exception as error:  # of this proof
+                self._fault(f"{machine.mac}: {type(error).__name__}: {error}")
+
+    def _step(self, machine: Machine, choose: random.Random) -> None:
+        node = choose.choice(self.nodes)
+        if machine.installed is None:
+            self._install(machine, node, choose)
+        elif machine.refusals < 3:
+            self._boot_again(machine, node)
+        elif self._arm(machine, node):
+            machine.installed, machine.url, machine.refusals = None, "", 0
+            machine.told.clear()
+            self._count("armed")
+
+    def _install(self, machine: Machine, node: Node, choose: random.Random) -> None:
+        if not machine.url:
+            reply = self._ask(node, machine)
+            found = _REPORT.search(reply.text)
+            if found is None or int(found[1]) <= machine.attempt:
+                self._count("asked a node that has not heard of arm yet")
+                return
+            machine.url, machine.attempt = found[0], int(found[1])
+            self._count("given")
+            return
+        word = choose.choices(["progress", "installed"], [1, 2])[0]
+        message = f"{word}-{machine.mac}-{self.counts['reports']}-{choose.randrange(10**9)}"
+        service = _up(node)
+        if service.post(f"{machine.url}/{word}?message={message}", b"").status != 200:
+            raise AssertionError
+        self._count("reports")
+        machine.told.append(message)
+        if word == "installed":
+            machine.installed = time.monotonic(), node
+            self._count("installed")
+
+    def _boot_again(self, machine: Machine, node: Node) -> None:
+        assert machine.installed is not None
+        at, reported_to = machine.installed
+        asked = time.monotonic()
+        reply = self._ask(node, machine)
+        if "is installed" in reply.text:
+            machine.refusals += 1
+            self._count("refused")
+            return
+        if node is reported_to:
+            told = f"reported {machine.url}, got {reply.text!r}"
+            self._fault(f"{machine.mac}: given again by the node that acknowledged its report: {told}")
+        elif asked - at > HEARD_SECONDS and self.calm.since(at):
+            self._fault(f"{machine.mac}: given again {asked - at:.1f} s after its report, in calm")
+        else:
+            self._count("given again by a node that could not know")
+
+    def _ask(self, node: Node, machine: Machine) -> Reply:
+        reply = _up(node).get(f"/ipxe?mac={machine.mac}")
+        if reply.status not in (0, 200):
+            self._fault(f"{machine.mac}: {reply.status} {reply.body[:80]!r}")
+        if reply.status != 200:
+            raise AssertionError
+        self._count("answers")
+        return reply
+
+    def _arm(self, machine: Machine, node: Node) -> bool:
+        service = _up(node)
+        machine.may_be_armed = True
+        reply = service.ask_admin("POST", f"/installs/{machine.mac}/arm", Authorization=f"Bearer {self._token}")
+        if reply.status not in (0, 200, 503):
+            self._fault(f"{machine.mac}: arm was answered with {reply.status} {reply.text}")
+        machine.may_be_armed = reply.status != 200
+        return reply.status == 200
+
+    # --- the end -----------------------------------------------------------------------------------------------------
+
+    def differ(self) -> int:
+        """Wait until all nodes know the same of all machines; return how many machines differ in the end."""
+        found: list[Mapping[str, Any]] = []
+
+        def are_equal() -> bool:
+            found[:] = [self._listed(node) for node in self.nodes]
+            return all(one == found[0] for one in found)
+
+        try:
+            wait_until(are_equal, AGREE_SECONDS)
+        except (AssertionError, TimeoutError):
+            return sum(any(one.get(name) != told for one in found) for name, told in found[0].items()) or 1
+        return 0
+
+    def forgotten(self, shared: DatabaseInstalls) -> tuple[int, int]:
+        """Return how many machines whose report was acknowledged are not installed in the end, and how many
+        acknowledged reports of the present attempts the history does not have."""
+        listed = self._listed(self.nodes[0])
+        states = lost = 0
+        for machine in self.machines:
+            state = listed.get(machine.mac, {}).get("state")
+            if machine.installed is not None and not machine.may_be_armed:
+                states += state != "installed"
+            if machine.told:
+                noted = {event.detail for event in shared.history(machine.mac)}
+                lost += sum(message not in noted for message in machine.told)
+        return states, lost
+
+    def _listed(self, node: Node) -> dict[str, Any]:
+        reply = _up(node).ask_admin("GET", "/installs", Authorization=f"Bearer {self._token}")
+        return {one["machine"]: one for one in json.loads(reply.body)["installs"]}
+
+    def _count(self, what: str) -> None:
+        with self._lock:
+            self.counts[what] += 1
+
+    def _fault(self, fault: str) -> None:
+        with self._lock:
+            self.wrong.append(fault)
+
+
+def _up(node: Node) -> Service:
+    service = node.service
+    if service is None:
+        raise OSError("the node is down")
+    return service
