@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 import time
@@ -25,13 +26,14 @@ from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 
 AGAINST_SQLITE = Bar(at_least=0.98)
 IN_FORCE = Bar(at_most=50)
-"""Milliseconds until a change is in force on another node."""
+"""Milliseconds until a change, or a report, is in force on another node."""
 
 LOADED = Bar(at_most=10)
 """Seconds for 100,000 documents."""
 
 MISSED = 10_000
 _POLL_SECONDS = 0.001
+_REPORT = re.compile(rb"/report/[\w.-]+")
 _WRITTEN_AT_ONCE = 10_000
 
 
@@ -53,6 +55,7 @@ def nodes(effort: Effort) -> list[Figure]:
             *_loading(effort, url, replica),
             *_answering(effort, url, replica),
             *_changes(effort, url, replica, store),
+            *_reports(effort, url, replica, store),
             *_catching_up(effort, url, replica, store),
         ]
 
@@ -85,6 +88,32 @@ def _changes(effort: Effort, url: str, replica: Path, store: PostgresStore) -> l
             times.append(1_000 * _until(server, machine, machine.host + mark))
             time.sleep(0.2)
     return [Figure("one change in force on another node after", Spread.of(times), "ms", IN_FORCE)]
+
+
+def _reports(effort: Effort, url: str, replica: Path, store: PostgresStore) -> list[Figure]:
+    """A machine reports to one node: how long until another node refuses it."""
+    machines = [f"5254ff{number:06x}" for number in range(effort.changes)]
+    members = "".join(f"# answer: member {machine}\n" for machine in machines)
+    script = f"#!ipxe\n{members}# answer: once\nkernel vmlinuz {{{{ report }}}}\n"
+    _write(store, [RawDocument(Key(Kind.GROUP, "installing", "ipxe"), script)])
+    times = []
+    with _node(url, replica) as first, _node(url, replica.with_name("second.db")) as second:
+        for server in (first, second):
+            settle(server)
+        for machine in machines:
+            boot = f"GET /ipxe?mac={machine} HTTP/1.1\r\nHost: bench\r\n\r\n".encode()
+            found = _REPORT.search(ask(first.port, boot))
+            if found is None:
+                raise CannotStart("the script has no URL to report to")
+            began = time.monotonic()
+            ask(first.port, b"GET %b/installed HTTP/1.1\r\nHost: bench\r\n\r\n" % found[0])
+            while b"is installed" not in ask(second.port, boot):
+                if time.monotonic() - began > START_SECONDS:
+                    raise CannotStart("a report was not in force in time")
+                time.sleep(_POLL_SECONDS)
+            times.append(1_000 * (time.monotonic() - began))
+            time.sleep(0.2)
+    return [Figure("one report in force on another node after", Spread.of(times), "ms", IN_FORCE)]
 
 
 def _catching_up(effort: Effort, url: str, replica: Path, store: PostgresStore) -> list[Figure]:

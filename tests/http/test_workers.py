@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from loadtest.fleet import templated_fleet, write
 from tests.load.torture.workers import (
     admitted_of,
     kill_one_that_holds,
@@ -48,12 +47,27 @@ def script(text: str) -> dict[str, str | bytes]:
 HEALTH = b"GET /health HTTP/1.1\r\nHost: s\r\n\r\n"
 
 
-class StillLoading(OnAKnownPort):
-    """The service as soon as it answers ``/health``, on a set whose load and preparation take a second or two."""
+SLOW_LOAD = """
+import os, time
+_open, _sleep, _parent = os.open, time.sleep, os.getpid()
+def open_slowly(path, *arguments, **options):
+    while str(path).endswith(".toml") and os.getpid() == _parent and os.path.exists({flag!r}):
+        _sleep(0.01)
+    return _open(path, *arguments, **options)
+os.open = open_slowly
+"""
+"""Loaded by the interpreter of the service before anything else: the parent reads no document while a file is there."""
 
-    def __init__(self, answers: Path, **settings: Any) -> None:
-        write(templated_fleet(8_000), answers)
-        super().__init__(SERVICE_ANSWERS_DIR=answers, **settings)
+
+class StillLoading(OnAKnownPort):
+    """The service as soon as it answers ``/health``; it loads its set until `finish_loading`."""
+
+    def __init__(self, directory: Path, **settings: Any) -> None:
+        self.flag = directory / "loading"
+        write_tree(directory, {"answers/node1.toml": "x = 1\n", "loading": ""})
+        write_tree(directory, {"hook/sitecustomize.py": SLOW_LOAD.format(flag=str(self.flag))})
+        path = os.pathsep.join([str(directory / "hook"), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+        super().__init__(SERVICE_ANSWERS_DIR=directory / "answers", SERVICE_WORKERS=2, PYTHONPATH=path, **settings)
 
     def wait_for_log(self, pattern: str, seconds: float = PATIENCE) -> str:
         if self.address is None:
@@ -62,30 +76,36 @@ class StillLoading(OnAKnownPort):
             return ""
         return super().wait_for_log(pattern, seconds)
 
+    def finish_loading(self) -> None:
+        """Let the parent load the rest."""
+        self.flag.unlink()
+
     @property
-    def run_interim_worker(self) -> int:
+    def interim_worker(self) -> int:
         """Its process id; it is the only child until the workers are there."""
-        assert not any("processes started" in line for line in self.log), "loaded too fast to see the interim worker"
-        return children(self.process.pid)[0]
+        assert not any("processes started" in line for line in self.log)
+        [only] = children(self.process.pid)
+        return only
 
 
-def test_a_stand_in_answers_while_workers_load_and_hands_over(tmp_path: Path) -> None:
-    service = StillLoading(tmp_path, SERVICE_WORKERS=2)
-    with service:
-        run_interim_worker = service.run_interim_worker
-        assert service.get("/toml?mac=02:00:00:00:00:01").status == 404  # known once it is loaded
+def test_an_interim_worker_answers_while_workers_load_and_hands_over(tmp_path: Path) -> None:
+    with StillLoading(tmp_path) as service:
+        interim_worker = service.interim_worker
+        wait_until(lambda: service.get("/toml?h=node1").text == "x = 1\n")  # known once the interim worker has loaded
+        assert service.interim_worker == interim_worker
+        service.finish_loading()
         service.wait_for_log("2 processes started")
-        wait_until(lambda: not is_alive(run_interim_worker))
+        wait_until(lambda: not is_alive(interim_worker))
         assert len(children(service.process.pid)) == 2
-        assert service.get("/toml?mac=02:00:00:00:00:01").status == 404
+        assert service.get("/toml?h=node1").text == "x = 1\n"
 
 
-def test_the_places_of_a_stand_in_that_dies_come_back(tmp_path: Path) -> None:
-    service = StillLoading(tmp_path, SERVICE_WORKERS=2, SERVICE_MAX_CONNECTIONS=6)
-    with service:
+def test_the_places_of_an_interim_worker_that_dies_come_back(tmp_path: Path) -> None:
+    with StillLoading(tmp_path, SERVICE_MAX_CONNECTIONS=6, SERVICE_TIMEOUT_SECS=60) as service:
         held = [socket.create_connection(service.known) for _ in range(6)]
         wait_until(lambda: ask(service.known, HEALTH) == "503")
-        kill(service.run_interim_worker)
+        kill(service.interim_worker)
+        service.finish_loading()
         service.wait_for_log("the interim worker ended with -9")
         service.wait_for_log("2 processes started")
         wait_until(lambda: ask(service.known, HEALTH) == "200")
@@ -93,13 +113,14 @@ def test_the_places_of_a_stand_in_that_dies_come_back(tmp_path: Path) -> None:
             client.close()
 
 
-def test_told_to_stop_while_workers_load_it_stops(tmp_path: Path) -> None:
-    service = StillLoading(tmp_path, SERVICE_WORKERS=2)
-    with service:
-        run_interim_worker = service.run_interim_worker
-        assert service.stop() == 0
-        assert any("stopped while loading" in line for line in service.log)
-        assert not is_alive(run_interim_worker)
+def test_a_signal_to_stop_while_workers_load_stops_it(tmp_path: Path) -> None:
+    with StillLoading(tmp_path) as service:
+        interim_worker = service.interim_worker
+        service.process.send_signal(signal.SIGTERM)
+        service.finish_loading()
+        assert service.process.wait(PATIENCE) == 0
+        service.wait_for_log("stopped while loading")
+        assert not is_alive(interim_worker)
 
 
 # --- dying ----------------------------------------------------------------------------------------------------------

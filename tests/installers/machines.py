@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.installers.conftest import file_of, program
+from tests.installers.conftest import OUT_OF_TIME, file_of, program
 
 LOADER_SECONDS = 150.0
 """Of a processor, from power-on to the end of iPXE's script: BIOS needs 5 to 10, UEFI 15 to 25."""
@@ -72,8 +72,8 @@ class Machine:
                 raise AssertionError(f"{what} never came, QEMU ended with {ended}; {self._last_words()}")
             waited, worked = time.monotonic() - began, self._processor_seconds() - used
             if worked > seconds or waited > seconds * TIME_PER_SECOND:
-                state = f"after {waited:.0f} s, {worked:.0f} s of a processor"
-                raise AssertionError(f"{what} never came {state}; {self._last_words()}")
+                state = f"{waited:.0f} s, {worked:.0f} s of a processor"
+                raise AssertionError(f"{what} {OUT_OF_TIME} {state}; {self._last_words()}")
             time.sleep(_LOOK_SECONDS)
 
     def _processor_seconds(self) -> float:

@@ -69,11 +69,13 @@ def network(
                 _ip("-n", name, *words)
         except subprocess.CalledProcessError as error:  # a container without the right to do so
             pytest.skip(f"no network can be made here: {error.stderr.decode(errors='replace').strip()}")
-        monkeypatch.setattr(running, "PROGRAM", [*inside(name), sys.executable, "-m", "answerd"])
         answers = scratch / "answers"
         answers.mkdir()
         write_tree(answers, documents)
-        service = Service(**{"SERVICE_ANSWERS_DIR": answers, "SERVICE_LISTEN_ADDR": f"{ADDRESS}:8000", **settings})
+        own = {"SERVICE_ANSWERS_DIR": answers, "SERVICE_LISTEN_ADDR": f"{ADDRESS}:8000", **settings}
+        with monkeypatch.context() as patched:  # commands run outside, also when the network is gone
+            patched.setattr(running, "PROGRAM", [*inside(name), sys.executable, "-m", "answerd"])
+            service = Service(**own)
         ending.enter_context(service)
         config = scratch / "dnsmasq.conf"
         config.write_text(_adapted(boot_config("dnsmasq", URL), scratch))

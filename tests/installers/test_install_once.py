@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.installers.conftest import file_of, program
+from tests.installers.conftest import Unpack, file_of, program
 from tests.support.service import Service, run, write_tree
 from tests.support.waiting import wait_until
 
@@ -125,12 +125,10 @@ d-i preseed/early_command string echo "MARK debian-installer" >/dev/console; \\
 
 
 @pytest.fixture
-def images() -> Iterator[str]:
+def images(unpacked: Unpack) -> Iterator[str]:
     """The address of a server of debian-installer's kernel and initrd."""
-    directory = file_of(
-        "/usr/lib/debian-installer/images/12/amd64/text/debian-installer/amd64/linux",
-        "debian-installer-12-netboot-amd64",
-    ).parent
+    tree = unpacked("debian-installer-12-netboot-amd64")
+    directory = tree / "usr/lib/debian-installer/images/12/amd64/text/debian-installer/amd64"
     handler = partial(SimpleHTTPRequestHandler, directory=directory)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         serving_files = threading.Thread(target=server.serve_forever)

@@ -17,5 +17,6 @@ def test_every_figure_of_nodes_is_found() -> None:
     units = {figure.what: figure.unit for figure in nodes.nodes(effort) if not figure.detail}
     assert units["50 machines from the database: load into an empty replica"] == "s"
     assert units["one change in force on another node after"] == "ms"
+    assert units["one report in force on another node after"] == "ms"
     assert units["start and catch-up after 50 missed changes"] == "s"
     assert units["a node on PostgreSQL / SQLite"] == "x"

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tests.support.commands import ForkedProcess, run_forked, starts_alike
 from tests.support.replies import Reply, exchange, request_bytes
@@ -129,9 +129,9 @@ class Service:
         """End it; its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(how)
-        return self.process.wait(20)
+        return self.process.wait(60)
 
-    def __enter__(self) -> Service:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -46,6 +46,7 @@ case "$*" in
     "-m ruff"*) exit "${RUFF:-0}" ;;
     "-m mypy"*) exit "${MYPY:-0}" ;;
     "-m pytest"*) echo "settings ${!SERVICE_@}" >>"$NOTES" ;;
+    "-m tests.load"*) echo "tries ${ANSWERD_COMMAND-the checkout}" >>"$NOTES" ;;
 esac
 """
 
@@ -356,7 +357,9 @@ def test_the_test_command_runs_every_stage_and_ends_as_the_first_that_failed(san
     assert done.returncode == 3
     stages = [line.split("  ")[0] for line in done.stdout.splitlines()[-5:]]
     assert stages == ["ruff check", "ruff format", "mypy", "lint-imports", "pytest"]
-    assert "python -m pytest --numprocesses 2 --dist loadfile" in [note.strip() for note in sandbox.notes]
+    assert "python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder" in [
+        note.strip() for note in sandbox.notes
+    ]
 
 
 def test_arguments_of_the_test_command_go_to_pytest_alone(sandbox: Sandbox) -> None:
@@ -413,3 +416,18 @@ def test_the_service_command_takes_no_arguments(sandbox: Sandbox) -> None:
     assert done.returncode == 1
     assert "takes no arguments" in done.stderr
     assert sandbox.notes == []
+
+
+@pytest.mark.parametrize(
+    ("given", "tried"),
+    [
+        (["slow"], "the checkout"),
+        (["--command", "in /a /usr/bin/answerd", "durability", "3"], "in /a /usr/bin/answerd"),
+    ],
+    ids=["of the checkout", "of a package"],
+)
+def test_torture_tries_the_program_that_it_is_given(sandbox: Sandbox, given: list[str], tried: str) -> None:
+    done = sandbox.run("torture", *given)
+    assert done.returncode == 0, done.stderr
+    assert sandbox.notes[-1] == f"tries {tried}"
+    assert sandbox.run("torture", "--command").returncode == 2
