@@ -198,7 +198,7 @@ HEARD_AGAIN_SECONDS = 30.0
 """How long a document that is given once more need not be noted: an installer asks for it several times in a row."""
 
 HEARD_AGAIN_SHARE = 0.01
-"""The same as a share of `Rules.silence`, where that is less: so much too early, at most, a machine is called silent."""
+"""The same as a share of `Rules.silence`, where that is less: a machine is called silent too early by this at most."""
 
 
 class Refusal(StrEnum):
