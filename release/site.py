@@ -23,29 +23,32 @@ from typing import Any
 import answerd
 from release.source import CHECKOUT, source_time, tracked_files
 
-HOME = "docs/README.md"
-"""The page that lists all others."""
-
 BESIDE = {
     "README.md": "overview.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "threat-model.md",
     "examples/answers/README.md": "examples.md",
+    "examples/lab/README.md": "lab.md",
 }
 """Pages that are not in docs/, and their names in the site."""
+
+FOLDERS = {"docs/": "", "loadtest/rivals/": "rivals/"}
+"""Directories whose pages are all in the site, and where; a README.md is the first page there."""
 
 FILES = "files"
 """The directory of the site for linked files that are no pages."""
 
 SECTIONS = {
-    "Learn": ("first-machine", "tutorial", "examples"),
+    "Learn": ("first-machine", "tutorial", "examples", "lab"),
     "Install": ("packages", "containers", "in-front", "boot-config", "migrating", "security", "running"),
     "Installers": ("installers",),
-    "Write answers": ("formats", "selection", "merging", "templates", "inventory", "secrets", "installs", "xml"),
-    "Find out": ("troubleshooting", "check", "explain", "captures", "traps", "metrics"),
+    "Write answers": ("formats", "selection", "merging", "templates", "inventory", "secrets", "install-once", "xml"),
+    "Operate": ("console", "gitops", "many-nodes", "metrics"),
+    "Find out": ("troubleshooting", "check", "explain", "captures", "traps"),
     "Look up": ("cli", "configuration", "http", "admin-api", "validators", "limits", "glossary", "rules"),
-    "Understand": ("overview", "architecture", "performance", "torture", "threat-model", "releasing", "contributing"),
+    "Understand": ("overview", "architecture", "dependencies", "performance", "rivals", "torture", "threat-model"),
+    "Take part": ("contributing", "releasing", "changelog"),
 }
 """Names of pages, or of their directories, by section. A page that is in none is in the last, "More"."""
 
@@ -62,8 +65,10 @@ def pages() -> dict[str, str]:
     """Return the name in the site of every page, by its path in the checkout."""
     found = {name: target for name, target in BESIDE.items() if (CHECKOUT / name).exists()}
     for name in tracked_files():
-        if name.startswith("docs/") and name.endswith(".md"):
-            found[name] = "index.md" if name == HOME else name.removeprefix("docs/")
+        for folder, there in FOLDERS.items():
+            if name.startswith(folder) and name.endswith(".md"):
+                inside = name.removeprefix(folder)
+                found[name] = there + ("index.md" if inside == "README.md" else inside)
     return found
 
 

@@ -25,13 +25,14 @@ from answerd.store.installs import InstallStore
 from answerd.store.sqlite_file import SqliteFile
 from tests.support.admin import Admin
 from tests.support.service import Service
+from tests.support.thorough import is_thorough
 
 TOKEN = "openapi-admin-token-0123456789"
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 BYTES = "application/octet-stream"
 """What documents are to generated clients, which would otherwise parse them by their type."""
 
-EXAMPLES = 20
+EXAMPLES = 20 if is_thorough() else 5
 """Requests generated for each operation, beside those of the coverage phase."""
 
 # A document that fits the schema may still be no TOML, an identifier may be made of punctuation alone, and a condition

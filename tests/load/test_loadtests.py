@@ -33,7 +33,7 @@ def run_locust(script: str, service: Service, *options: str) -> tuple[int, dict[
         cwd=CHECKOUT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=150,
         check=False,
     )
     said = ended.stdout + ended.stderr
@@ -46,7 +46,7 @@ def run_locust(script: str, service: Service, *options: str) -> tuple[int, dict[
 def test_a_rack_that_is_powered_on_gets_every_machine_its_own_answer(serving: Callable[..., Service]) -> None:
     service = serving(dict(mixed_fleet(MACHINES)))
     users = ("--users", str(MACHINES), "--spawn-rate", str(MACHINES))
-    status, requests, said = run_locust("rack", service, *users, "--run-time", "20s", "--pace", "100")
+    status, requests, said = run_locust("rack", service, *users, "--run-time", "100s", "--pace", "100")
     assert status == 0, said
     quarter = MACHINES // 4
     assert {name: row["num_requests"] for name, row in requests.items()} == {
@@ -67,7 +67,7 @@ def test_an_answer_that_is_another_machines_is_a_failure(serving: Callable[..., 
     documents[f"{Machine(4).identifier}.toml"] = documents[f"{Machine(8).identifier}.toml"]
     service = serving(documents)
     users = ("--users", str(MACHINES), "--spawn-rate", str(MACHINES))
-    status, requests, said = run_locust("rack", service, *users, "--run-time", "20s", "--pace", "100")
+    status, requests, said = run_locust("rack", service, *users, "--run-time", "100s", "--pace", "100")
     assert status == 1
     assert {name: row["num_failures"] for name, row in requests.items() if row["num_failures"]} == {"proxmox": 1}
     assert f"{Machine(4).host}.lab is not in it" in said
@@ -77,16 +77,19 @@ def test_an_answer_that_is_another_machines_is_a_failure(serving: Callable[..., 
 def test_a_script_that_goes_on_for_ever_runs_without_failures(script: str, serving: Callable[..., Service]) -> None:
     service = serving(dict(mixed_fleet(MACHINES)))
     users = ("--users", "20", "--spawn-rate", "20")
-    status, requests, said = run_locust(script, service, *users, "--run-time", "2s", "--pace", "500")
-    assert status == 0, said
-    assert sum(row["num_requests"] for row in requests.values()) > 20
-    assert all(row["num_failures"] == 0 for row in requests.values())
+    for seconds in (2, 60):  # on a busy machine it has hardly begun after two
+        status, requests, said = run_locust(script, service, *users, "--run-time", f"{seconds}s", "--pace", "500")
+        assert status == 0 or not requests, said
+        assert all(row["num_failures"] == 0 for row in requests.values())
+        if (number := sum(row["num_requests"] for row in requests.values())) > 20:
+            break
+    assert number > 20
 
 
 def test_a_lab_that_installs_once_boots_from_its_disks(serving: Callable[..., Service], tmp_path: Path) -> None:
     service = serving(dict(once_fleet(MACHINES)), SERVICE_STATE_PATH=tmp_path / "state.db")
     users = ("--users", "10", "--spawn-rate", "10")
-    status, requests, said = run_locust("once", service, *users, "--run-time", "30s", "--pace", "5000")
+    status, requests, said = run_locust("once", service, *users, "--run-time", "100s", "--pace", "5000")
     assert status == 0, said
     assert requests["report installed"]["num_requests"] == 10
     assert requests["boots from its disk"]["num_requests"] == requests["answer, refused"]["num_requests"] == 30

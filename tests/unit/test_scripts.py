@@ -46,6 +46,7 @@ case "$*" in
     "-m ruff"*) exit "${RUFF:-0}" ;;
     "-m mypy"*) exit "${MYPY:-0}" ;;
     "-m pytest"*) echo "settings ${!SERVICE_@}" >>"$NOTES" ;;
+    "-m tests.load"*) echo "tries ${ANSWERD_COMMAND-the checkout}" >>"$NOTES" ;;
 esac
 """
 
@@ -415,3 +416,18 @@ def test_the_service_command_takes_no_arguments(sandbox: Sandbox) -> None:
     assert done.returncode == 1
     assert "takes no arguments" in done.stderr
     assert sandbox.notes == []
+
+
+@pytest.mark.parametrize(
+    ("given", "tried"),
+    [
+        (["slow"], "the checkout"),
+        (["--command", "in /a /usr/bin/answerd", "durability", "3"], "in /a /usr/bin/answerd"),
+    ],
+    ids=["of the checkout", "of a package"],
+)
+def test_torture_tries_the_program_that_it_is_given(sandbox: Sandbox, given: list[str], tried: str) -> None:
+    done = sandbox.run("torture", *given)
+    assert done.returncode == 0, done.stderr
+    assert sandbox.notes[-1] == f"tries {tried}"
+    assert sandbox.run("torture", "--command").returncode == 2

@@ -53,12 +53,14 @@ def test_the_links_of_every_page_can_be_placed() -> None:
     for source in known:
         site.linked((CHECKOUT / source).read_text("utf-8"), source, known, files)
     assert any(name.endswith(".svg") for name in files)
+    assert [name for name in files if name.endswith(".md")] == [], "its own links are not changed: add it to BESIDE"
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
     names = list(site.pages().values())
     shown = re.findall(r"'([\w/-]+\.md)'", repr(site.navigation(names)))
     assert sorted(shown) == sorted(names)
+    assert "More" not in repr(site.navigation(names)), "a page has no section"
 
 
 def test_an_anchor_is_what_github_makes_of_the_heading() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -132,9 +133,10 @@ class Inventories:
             key, body, tag = self._stored(name)
             if fault := asked.fault(tag):
                 raise ConditionFailed(fault)
-            text = _text(key, body)
+            elsewhere = self.guard.follower.loader.catalogue.elsewhere
+            text = elsewhere(partial(_text, key, body))
             table = self._table(key, text)
-            edited = edit(text, table, self._row(table, one))
+            edited = elsewhere(partial(edit, text, table, self._row(table, one)))
             try:
                 return self.guard.put(key, edited, requests.author(), Conditions(if_match=tag), requests.client())
             except ConditionFailed:
