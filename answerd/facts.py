@@ -9,7 +9,7 @@ More than 400 lines, because one class computes all facts of a request and keeps
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -342,26 +342,29 @@ class Facts:
             return texts
         return [text for text in texts if len(text) <= LONGEST_VALUE]
 
-    def _found_macs(self) -> Iterator[str]:
-        """MAC addresses anywhere in path, query and body, but for some that are texts of their own (`_identifying`)."""
+    def _found_macs(self) -> list[str]:
+        """Return the MAC addresses anywhere in path, query and body, but for some that are texts of their own
+        (`_identifying`)."""
+        found: list[str] = []
         request = self.request
         query = request.query
         if query and "%" not in query:
             query = "&".join([piece for piece in query.split("&") if not _is_read(piece)])
         if len(request.path) + len(query) >= SHORTEST_MAC:
-            yield from find_macs(f"{_decoded(request.path)}\n{_decoded(query)}".encode("utf-8", "replace"))
+            found += find_macs(f"{_decoded(request.path)}\n{_decoded(query)}".encode("utf-8", "replace"))
         body = request.body
         if self._form is not None:
             # Not as it came: the "2C" of an escaped comma would be the first octet of what follows it.
-            yield from find_macs(_decoded(body.decode("latin-1")).encode("utf-8", "replace"))
+            found += find_macs(_decoded(body.decode("latin-1")).encode("utf-8", "replace"))
         elif self._json is None:
             if body:
-                yield from find_macs(body)
+                found += find_macs(body)
         elif b"\\" in body:
-            yield from find_macs("\n".join(self._json.all_texts()).encode("utf-8", "replace"))
+            found += find_macs("\n".join(self._json.all_texts()).encode("utf-8", "replace"))
         else:
             # A text that is an address by itself is found as a text, but for those that do not count as such.
-            yield from find_macs(body, but_quoted=not self._json.ignores_any(OWN_LABELS))
+            found += find_macs(body, but_quoted=not self._json.ignores_any(OWN_LABELS))
+        return found
 
     @property
     def side_file(self) -> str | None:

@@ -89,10 +89,16 @@ class JsonBody:
 
     def first(self, label: str) -> str | None:
         """Return the first of the values that go by a case-folded label; None when there is none."""
-        if self._searches == _MOST_SEARCHES or "." in label or label.isdigit():
+        if self._searches == _MOST_SEARCHES:
             return next(iter(self.values(label)), None)
-        self._searches += 1
         spelled = self._spelled(label)
+        if "." in label or label.isdigit():
+            if spelled:  # a name like a path
+                return next(iter(self.values(label)), None)
+            self._searches += 1
+            found = _at(self.value, label)
+            return _text_of(found[0]) if found else None
+        self._searches += 1
         if not spelled:
             return None
         texts, names = self._walked.texts, self._walked.names

@@ -22,6 +22,7 @@ from answerd.identity import Kind
 from answerd.store.sqlite import SqliteStore
 from tests.support.replies import Reply, exchange, request_bytes
 from tests.support.service import Service, run
+from tests.support.waiting import wait_until
 
 TOKEN = "admin-token-for-tests-0123456789"
 LIMIT = 262_144
@@ -92,12 +93,7 @@ def test_every_worker_answers_from_a_write_with_the_next_request(
 
 def test_a_write_by_another_program_is_in_force_within_a_second(fleet: Fleet) -> None:
     SqliteStore(fleet.database).put(Key(Kind.DEFAULT, "", "toml"), "x = 1\n")
-    turn = threading.Event()
-    for _ in range(20):
-        if fleet.service.get("/pve").status == 200:
-            break
-        turn.wait(0.05)
-
+    wait_until(lambda: fleet.service.get("/pve").status == 200)
     assert fleet.service.get("/pve").text == "x = 1\n"
     assert fleet.ask("GET", "/resolve").text == "x = 1\n"
 
@@ -175,12 +171,8 @@ def test_check_says_what_the_command_says(fleet: Fleet) -> None:
     store.put(Key(Kind.MACHINE, "orphan", "toml"), 'extends = "ghost"')
     store.put(Key(Kind.MACHINE, "proxmox-node", "toml"), "[global]\nkeyboard = 'nowhere'\n")
     command = run("check", "--json", SERVICE_STORE="sqlite", SERVICE_DB_PATH=fleet.database)
-    until = threading.Event()
-    for _ in range(20):
-        served = json.loads(fleet.ask("GET", "/check").body)
-        if len(served["problems"]) >= 3:
-            break
-        until.wait(0.05)
+    wait_until(lambda: len(json.loads(fleet.ask("GET", "/check").body)["problems"]) >= 3)
+    served = json.loads(fleet.ask("GET", "/check").body)
 
     assert served == {"problems": json.loads(command.stdout)["problems"]}
     assert any("orphan" in problem for problem in served["problems"])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.service import Service
+from tests.support.waiting import PATIENCE
 
 TOKEN = "events-admin-token-0123456789"
 IPXE = "#!ipxe\n# answer: once\nkernel vmlinuz {{ report }}\n"
@@ -26,7 +27,7 @@ class Stream:
         if small:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         self.socket.connect(service.admin)
-        self.socket.settimeout(5)
+        self.socket.settimeout(PATIENCE)
         header = f"GET /events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
         self.socket.sendall((header + (f"Last-Event-ID: {last}\r\n" if last else "") + "\r\n").encode())
         self._file = self.socket.makefile("rb")

@@ -20,7 +20,7 @@ from answerd.server import systemd
 from tests.support.processes import children
 from tests.support.replies import exchange, request_bytes
 from tests.support.service import PROGRAM, environment, write_tree
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 HOST = "127.0.0.1"
 # The number of the process that LISTEN_PID names is known to it alone.
@@ -93,12 +93,12 @@ def test_a_restart_under_load_loses_no_request(tmp_path: Path, listening: socket
     try:
         clients.wait_for(50)
         first.send_signal(signal.SIGTERM)
-        assert first.wait(20) == 0
+        assert first.wait(PATIENCE) == 0
         second = start(tmp_path, listening, log, SERVICE_WORKERS=workers)
         clients.wait_for(50)
         assert clients.end() == {200}
         second.terminate()
-        assert second.wait(20) == 0
+        assert second.wait(PATIENCE) == 0
     finally:
         for process in (first, second):
             if process is not None:
@@ -125,7 +125,7 @@ def test_the_manager_hears_of_readiness_reload_life_and_end(
         tmp_path / "log",
         SERVICE_WORKERS=workers,
         NOTIFY_SOCKET=tmp_path / "notify",
-        WATCHDOG_USEC=4_000_000,
+        WATCHDOG_USEC=2_000_000,
     )
     try:
         port = listening.getsockname()[1]
@@ -138,7 +138,7 @@ def test_the_manager_hears_of_readiness_reload_life_and_end(
             worker = min(children(process.pid))
             os.kill(worker, signal.SIGSTOP)
             try:
-                manager.settimeout(3.5)
+                manager.settimeout(1.8)
                 with pytest.raises(TimeoutError):  # noqa: PT012 (messages that were under way count for nothing)
                     while True:
                         received(manager, "^WATCHDOG=1$")
@@ -147,7 +147,7 @@ def test_the_manager_hears_of_readiness_reload_life_and_end(
                 manager.settimeout(20)
         process.send_signal(signal.SIGTERM)
         received(manager, "^STOPPING=1$")
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE) == 0
     finally:
         process.kill()
         process.wait()

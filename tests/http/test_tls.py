@@ -83,7 +83,7 @@ def connected(service: Service) -> ssl.SSLSocket:
     assert service.address
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context.wrap_socket(socket.create_connection(service.address, 5))
+    return context.wrap_socket(socket.create_connection(service.address, REPLY_SECONDS))
 
 
 def ask(service: Service, request: bytes = GET) -> bytes:
@@ -225,7 +225,7 @@ def test_what_is_no_tls_ends_its_own_connection_only(answers: Path, pair: Pair) 
     with under_tls(answers, pair) as service:
         assert service.address
         for data in NOT_TLS.values():
-            with socket.create_connection(service.address, 5) as client:
+            with socket.create_connection(service.address, REPLY_SECONDS) as client:
                 client.sendall(data)
                 client.shutdown(socket.SHUT_WR)
                 try:

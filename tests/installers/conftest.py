@@ -41,6 +41,12 @@ EMULATED = {"test_debian_installer", "test_install_once", "test_ipxe", "test_pow
 """Files whose machines are emulated. Firmware gives up when a slow processor keeps it from an answer for some seconds,
 which says nothing about the service: such a test is tried a second time."""
 
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put what needs minutes last: on a slow machine the time ends there."""
+    items.sort(key=lambda item: item.path.stem in EMULATED)
+
+
 OUT_OF_TIME = "never came after"
 """What the failure of a machine says whose time was over."""
 

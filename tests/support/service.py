@@ -129,7 +129,7 @@ class Service:
         """End it; its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(how)
-        return self.process.wait(20)
+        return self.process.wait(60)
 
     def __enter__(self) -> Self:
         return self
