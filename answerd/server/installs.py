@@ -10,7 +10,7 @@ every other process reads what was written before it answers the next request.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import gevent
@@ -242,10 +242,22 @@ class LiveInstalls:
         if not changes.whole:
             for name, attempt in changes.forgotten.items():
                 self._forget(name, attempt)
+            self._drop_given(changes.forgotten)
             for remembered in changes.remembered:
                 self._put(remembered)
             self._replay({identity(one.record.name) for one in changes.remembered} | changes.forgotten.keys())
         self._revision = changes.revision
+
+    def _drop_given(self, forgotten: Collection[str]) -> None:
+        """Drop what was given to machines before they were forgotten, and waits to be written: it would begin a new
+        record. What this process gives from now on, it gives knowing that the machine was forgotten."""
+        kept = [one for one in self._queue if one.done is not None or identity(one.entry.name) not in forgotten]
+        if len(kept) == len(self._queue):
+            return
+        self._queue = deque(kept)
+        if not kept:
+            self._notes.taken()
+            self._notes.written()
 
     def _replay(self, names: set[str] | None) -> None:
         """Apply again what is not written yet, for records that were read."""
@@ -296,6 +308,8 @@ class LiveInstalls:
     def _write_batch(self) -> bool:
         """Write one batch; return whether that worked. On a failure its reports fail and the other events stay
         queued."""
+        if self._queue and self._seen != self._commits.all():
+            self.refresh()  # a machine that was forgotten meanwhile
         batch = [self._queue.popleft() for _ in range(min(MOST_AT_ONCE, len(self._queue)))]
         sightings, self._sightings = self._sightings, {}
         if not batch and not sightings:

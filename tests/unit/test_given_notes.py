@@ -15,7 +15,7 @@ from answerd.config import Config
 from answerd.formats.once import Once
 from answerd.identity import identity
 from answerd.installs.memory import Judgement, Visitor
-from answerd.installs.states import Asked, Gate, Refusal, Reported, State, Word, refusal_of
+from answerd.installs.states import Asked, Event, Gate, Order, Ordered, Refusal, Reported, State, Word, refusal_of
 from answerd.server.installs import LiveInstalls
 from answerd.server.request_log import RequestLog
 from answerd.server.shared_installs import SharedInstalls
@@ -184,10 +184,15 @@ class Processes:
 
     def report(self, word: Word, at: float) -> None:
         """The second process takes a report."""
+        self.write(Reported(word, 1, at))
+
+    def write(self, event: Event) -> None:
+        """The second process writes an event."""
         self.second.attach(1)
         writing = gevent.spawn(self.second.write_forever)
-        self.second.write([Entry("node1", Reported(word, 1, at))])
+        self.second.write([Entry("node1", event)])
         writing.kill()
+        self.shared.notes.attach(0)
 
 
 @pytest.fixture
@@ -215,6 +220,19 @@ def test_what_is_given_after_a_report_is_not_taken_for_given_before_it(processes
     processes.report(Word.FAILED, now + 1)
     (remembered,) = processes.second.store.all()
     assert (remembered.record.state, remembered.record.given) == (State.FAILED, {})
+
+
+def test_what_was_given_before_a_machine_was_forgotten_makes_no_new_record(processes: Processes) -> None:
+    now, store = processes.shared.now(), processes.first.store
+    processes.give(now)
+    processes.write(Ordered(Order.FORGET, now + 1))
+    processes.first.flush()
+    assert store.all() == []
+    assert processes.shared.notes.left() == []
+    processes.give(now + 2)
+    processes.first.flush()
+    (remembered,) = store.all()
+    assert (remembered.record.state, remembered.record.attempt) == (State.INSTALLING, 2)
 
 
 def test_a_new_service_writes_what_one_that_was_killed_gave(tmp_path: Path) -> None:
