@@ -71,7 +71,7 @@ class Preparation:
                 continue
             catalogue.elsewhere(partial(table.update, catalogue))
             if table.catalogue is not catalogue:
-                with gc_tuning.gc_paused():
+                with gc_tuning.gc_paused(makes_many=True):
                     self._run(table.prepare, catalogue)
 
     def _keep(self) -> None:

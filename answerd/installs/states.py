@@ -194,8 +194,11 @@ UNDER_WAY = frozenset({State.INSTALLING, State.COPIED})
 """States in which a machine is expected to report, and may be silent."""
 
 
-HEARD_AGAIN_SECONDS = 10.0
+HEARD_AGAIN_SECONDS = 30.0
 """How long a document that is given once more need not be noted: an installer asks for it several times in a row."""
+
+HEARD_AGAIN_SHARE = 0.01
+"""The same as a share of `Rules.silence`, where that is less: a machine is called silent too early by this at most."""
 
 
 class Refusal(StrEnum):
@@ -311,14 +314,14 @@ def step(record: Record, event: Event, rules: Rules) -> Outcome:
 
 def brings_nothing_new(record: Record, asked: Asked, rules: Rules) -> bool:
     """Return whether a document is given once more within the same start, and the machine was heard of just before:
-    `step` would change nothing but ``heard``, and that by at most `HEARD_AGAIN_SECONDS`."""
+    `step` would change nothing but ``heard``, and that by too little to matter."""
     first = record.given.get(asked.document)
     return (
         first is not None
         and record.state in UNDER_WAY
         and not asked.only_looks
         and 0 <= asked.at - first <= rules.start
-        and 0 <= asked.at - record.heard <= HEARD_AGAIN_SECONDS
+        and 0 <= asked.at - record.heard <= min(HEARD_AGAIN_SECONDS, HEARD_AGAIN_SHARE * rules.silence)
         and refusal_of(record, asked, rules) is None
     )
 

@@ -23,26 +23,37 @@ THRESHOLDS = (20_000, 20, 50)
 _PORTION = 5_000
 """Objects: a pass over them takes half a millisecond."""
 
+_MOST_SLICES = 16
+"""Calls of `freeze_new` after which objects are frozen whatever the collector counts: it takes frozen objects that die
+for young ones, and counts too few new ones."""
+
 
 def freeze_new() -> None:
     """When there is a portion of new objects, collect the cycles among them and freeze the rest.
 
-    Call it often while many objects are made.
+    Call it often while many objects are made, such as after each slice of long work.
     """
-    if gc.get_count()[0] > _PORTION and not _holding.count:
+    if _holding.count:
+        _holding.makes_many = True  # to be frozen at the end of that block
+        return
+    _holding.slices += 1
+    if gc.get_count()[0] > _PORTION or _holding.slices >= _MOST_SLICES:
+        _holding.slices = 0
         gc.collect()
         gc.freeze()
 
 
 @contextmanager
-def gc_paused() -> Iterator[None]:
-    """Disable garbage collection inside the block, then freeze what was allocated if it was a lot.
+def gc_paused(*, makes_many: bool = False) -> Iterator[None]:
+    """Disable garbage collection inside the block, then freeze what was allocated if it was a lot, or ``makes_many``
+    says so: the collector counts too few where old objects die meanwhile.
 
     For work that makes many objects at a time, and calls no other code meanwhile. Several threads may do such work: the
     collector is enabled when the last of them is done.
     """
     with _holding.lock:
         _holding.count += 1
+        _holding.makes_many |= makes_many
         if _holding.count == 1:
             _holding.before = gc.get_count()[0]
             gc.disable()
@@ -52,17 +63,20 @@ def gc_paused() -> Iterator[None]:
         with _holding.lock:
             _holding.count -= 1
             if not _holding.count:
-                if gc.get_count()[0] - _holding.before > _PORTION:
+                if _holding.makes_many or gc.get_count()[0] - _holding.before > _PORTION:
                     gc.freeze()
+                _holding.makes_many = False
                 gc.enable()
 
 
 class _Holding:
-    """How many blocks disable the collector at the moment, and how many objects were new when the first began."""
+    """How many blocks disable the collector at the moment, and how many objects were new when the first began.
+    ``slices``: how often `freeze_new` was called since it froze."""
 
     def __init__(self) -> None:
         self.lock: AbstractContextManager[Any] = get_original("_thread", "allocate_lock")()
-        self.count = self.before = 0
+        self.count = self.before = self.slices = 0
+        self.makes_many = False
 
 
 _holding = _Holding()

@@ -25,6 +25,7 @@ from answerd.errors import StatesUnknown
 from answerd.facts import LARGE, Facts
 from answerd.identity import identity
 from answerd.installs.memory import Applied, Memory, Remembered, apply
+from answerd.installs.states import UNDER_WAY, Asked
 from answerd.server import gc_tuning
 from answerd.server.live_set import in_pool, in_thread
 from answerd.server.request_log import RequestLog
@@ -44,6 +45,9 @@ LINGER_SECONDS = 0.05
 LINGER_SECONDS_OF_MANY = 0.25
 """The same after a batch of several: a commit takes as long as writing a hundred events, and notes
 (`answerd.store.given_notes`) keep what waits."""
+
+LINGER_SECONDS_OF_HEARD = 1.0
+"""The same for a document that the machine has in this start: that it was heard again is all there is to write."""
 
 _SEVERAL = 8
 
@@ -89,6 +93,7 @@ class LiveInstalls:
         self._queue: deque[_Waiting] = deque()
         self._in_flight: list[_Waiting] = []
         self._last_batch = 0
+        self._alarm: gevent.Greenlet[..., None] | None = None
         self._sightings: dict[str, Sighting] = {}
         self._sighted: dict[str, float] = {}
         self._wake = Event()
@@ -139,7 +144,16 @@ class LiveInstalls:
             self._notes.note(entry)
             self._remember(entry)
             self._enqueue(_Waiting(entry))
-        self._wake.set()
+        outcomes = asking.judgement.outcomes
+        if all(_is_given_again(one, asking.asked) and not outcome.counts for one, outcome in outcomes):
+            self._wake_soon()
+        else:
+            self._wake.set()
+
+    def _wake_soon(self) -> None:
+        """Have what waits written a while later, unless something that matters more comes before."""
+        if self._alarm is None:
+            self._alarm = gevent.spawn_later(LINGER_SECONDS_OF_HEARD, self._wake.set)
 
     def unclaimed(self, facts: Facts) -> None:
         """Note a machine that nothing claims, where it says which it is. Returns at once."""
@@ -264,6 +278,9 @@ class LiveInstalls:
                 self._urgent.wait(LINGER_SECONDS_OF_MANY if self._last_batch >= _SEVERAL else LINGER_SECONDS)
             self._wake.clear()
             self._urgent.clear()
+            if self._alarm is not None:
+                self._alarm.kill(block=False)
+                self._alarm = None
             if not self._write_batch():
                 self._urgent.wait(RETRY_SECONDS)
             if self._queue or self._sightings:
@@ -341,6 +358,10 @@ class LiveInstalls:
 
 
 _COPY = -1
+
+
+def _is_given_again(remembered: Remembered, asked: Asked) -> bool:
+    return remembered.record.state in UNDER_WAY and asked.document in remembered.record.given
 
 
 def _time_of(told: tuple[int, Entry]) -> float:

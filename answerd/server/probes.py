@@ -28,6 +28,10 @@ class Probe(NamedTuple):
     outcome: str
 
 
+_HEALTHY = Probe(OK, b"OK\n", "health")
+_READY = Probe(OK, b"OK\n", "ready")
+
+
 def is_probe(request: HttpRequest) -> bool:
     """Return whether a request is answered by `probe`."""
     return request.path in PROBES and request.method in METHODS
@@ -36,8 +40,8 @@ def is_probe(request: HttpRequest) -> bool:
 def probe(path: str, readiness: Readiness) -> Probe:
     """Answer ``/health`` or ``/ready``. Never waits."""
     if path == HEALTH:
-        return Probe(OK, b"OK\n", "health")
+        return _HEALTHY
     reason = readiness()
     if not reason:
-        return Probe(OK, b"OK\n", "ready")
+        return _READY
     return Probe(SERVICE_UNAVAILABLE, f"{reason}\n".encode("utf-8", "replace"), reason)

@@ -274,7 +274,7 @@ class WriteGuard:
                 write = partial(
                     transaction.write, changes.puts, changes.deletes, prune=changes.prune, rewrite=changes.rewrite
                 )
-                with gc_tuning.gc_paused():
+                with gc_tuning.gc_paused(makes_many=len(changes.puts) > BESIDE_THE_LOOP):
                     written: Written = self.run(write)
                 difference = self.store.difference(written)
                 after = self._judged(before, catalogue, difference)

@@ -133,7 +133,8 @@ def plain_table(group: Group) -> str:
 
 def markdown_table(group: Group) -> str:
     """One group for the page."""
-    lines = [f"### {group.name}", "", f"Measured {group.at}.", ""]
+    busy = group.machine.get("load average", "")
+    lines = [f"### {group.name}", "", f"Measured {group.at}{f', load average {busy}' if busy else ''}.", ""]
     lines += ["| what | median | rounds | unit | bar | |", "|---|---:|---:|---|---|---|"]
     lines += [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows(shown(group))]
     return "\n".join(lines)
@@ -143,16 +144,20 @@ def markdown_table(group: Group) -> str:
 
 
 def publish(groups: Sequence[Group], page: Path) -> None:
-    """Write the figures into the page between its marks, and the plot beside it. Raises ValueError without marks."""
+    """Write the figures into the page between its marks, and the plot beside it. Groups of the page that were not
+    measured again stay as they are. Raises ValueError without marks."""
     text = page.read_text("utf-8")
     before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    written, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"{page} has no lines {BEGIN} and {END}")
-    where = groups[-1].machine
-    facts = "\n".join(f"- {name}: {value}" for name, value in where.items())
-    tables = "\n\n".join(markdown_table(group) for group in groups)
-    page.write_text(f"{before}{BEGIN}\n\n{facts}\n\n{tables}\n\n{END}{after}", "utf-8")
+    facts, *sections = re.split(r"^(?=### )", written, flags=re.MULTILINE)
+    tables = {section.split("\n", 1)[0].removeprefix("### "): section.strip() for section in sections}
+    tables |= {group.name: markdown_table(group) for group in groups}
+    if len(groups) >= len(tables) / 2:  # else the page is about another run, whose machine it names
+        facts = "\n".join(f"- {name}: {value}" for name, value in groups[-1].machine.items())
+    parts = "\n\n".join([facts.strip(), *tables.values()])
+    page.write_text(f"{before}{BEGIN}\n\n{parts}\n\n{END}{after}", "utf-8")
     plot(groups, page.with_suffix(".svg"))
 
 

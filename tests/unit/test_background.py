@@ -176,3 +176,35 @@ def test_a_cycle_that_an_earlier_pass_took_for_older_is_not_kept_for_ever(frozen
     gc_tuning.freeze_new()
     assert gc.get_freeze_count() - frozen >= len(made)
     assert gone() is None
+
+
+def test_new_objects_are_frozen_now_and_then_even_where_the_collector_counts_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frozen: list[int] = []
+    monkeypatch.setattr(gc, "get_count", lambda: (0, 0, 0))
+    monkeypatch.setattr(gc, "collect", lambda: 0)
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(1))
+
+    for _ in range(3 * gc_tuning._MOST_SLICES):
+        gc_tuning.freeze_new()
+    assert len(frozen) == 3
+
+
+def test_what_makes_many_objects_is_frozen_whatever_the_collector_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen: list[int] = []
+    monkeypatch.setattr(gc, "get_count", lambda: (0, 0, 0))
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(1))
+
+    with gc_tuning.gc_paused():
+        pass
+    assert frozen == []
+    with gc_tuning.gc_paused(), gc_tuning.gc_paused(makes_many=True):
+        pass
+    assert frozen == [1]
+    with gc_tuning.gc_paused():
+        pass
+    assert frozen == [1]
+    with gc_tuning.gc_paused():
+        gc_tuning.freeze_new()
+    assert frozen == [1, 1], "what a slice of other work made meanwhile"

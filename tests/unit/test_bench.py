@@ -90,6 +90,20 @@ def test_the_page_is_written_between_its_marks_and_the_plot_beside_it(tmp_path: 
     assert "<svg" in (tmp_path / "performance.svg").read_text()
 
 
+def test_groups_that_were_not_measured_again_stay_on_the_page(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    others = "".join(f"### {name}\n\nMeasured then.\n\n| {name} | 1 |\n\n" for name in ("requests", "cold", "load"))
+    page.write_text(f"{report.BEGIN}\n\n- processor: a\n\n{others}{report.END}\n")
+    report.publish([report.measured("cold", [Figure("colder", Spread(80, 70, 90), "s")])], page)
+    report.publish([report.measured("installs", [Figure("once", Spread(80, 70, 90), "s")])], page)
+    text = page.read_text()
+    order = [
+        text.index(one) for one in ("- processor: a", "| requests | 1 |", "| colder |", "| load | 1 |", "| once |")
+    ]
+    assert order == sorted(order)
+    assert "| cold | 1 |" not in text
+
+
 def test_a_page_without_marks_is_left_alone(tmp_path: Path) -> None:
     page = tmp_path / "performance.md"
     page.write_text("nothing\n")

@@ -177,7 +177,8 @@ class Processes:
     def give(self, at: float, document: str = "ks") -> None:
         """The first process gives a document."""
         asked = Asked(document, Gate.ANSWERS, Once.ON, at)
-        made = self.first.current().judge(Visitor("node1"), [], asked, self.first.rules)
+        memory = self.first.current()
+        made = memory.judge(Visitor("node1"), memory.found_by([], "node1"), asked, self.first.rules)
         judgement = Judgement(tuple(made.outcomes))
         self.first.given(Asking(Visitor("node1", {"node1": "node1"}), asked, judgement, document, "192.0.2.1"))
 
@@ -242,3 +243,23 @@ def test_a_worker_takes_up_what_the_one_before_it_gave(processes: Processes) -> 
     successor.flush()
     assert successor.store.all()[0].record.given == {"ks": now}
     assert processes.shared.notes.left() == []
+
+
+def test_that_a_machine_was_heard_again_waits_longer_than_what_is_new(processes: Processes) -> None:
+    first, now = processes.first, processes.shared.now()
+    processes.give(now)
+    assert first._wake.is_set()
+    first.flush()
+    first._wake.clear()
+    processes.give(now + 40)  # the same document in the same start
+    assert not first._wake.is_set()
+    assert first._alarm is not None
+    assert first.current().by_name["node1"].record.heard == now + 40
+    processes.give(now + 41, "ipxe")
+    assert first._wake.is_set()
+    first._wake.clear()
+    processes.give(now + 200)  # a new start
+    assert first._wake.is_set()
+    first.flush()
+    assert first.store.all()[0].record.heard == now + 200
+    gevent.kill(first._alarm)

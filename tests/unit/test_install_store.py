@@ -173,6 +173,7 @@ def test_a_file_that_vanishes_or_is_replaced_cannot_be_read_or_written(store: In
 
 def test_a_write_that_fails_leaves_no_trace(store: InstallStore, monkeypatch: pytest.MonkeyPatch) -> None:
     store.write([given()], RULES)
+    store.close()  # the next connection has the shorter wait
     blocker = SqliteFile(store.path).connect(0)
     blocker.begin("EXCLUSIVE")
     monkeypatch.setattr("answerd.store.installs.WRITER_WAIT_SECONDS", 0)

@@ -24,6 +24,7 @@ from answerd.installs.states import (
     Rules,
     State,
     brings_nothing_new,
+    is_silent,
     step,
 )
 from tests.support.installs import RememberedInstalls
@@ -103,3 +104,11 @@ def test_what_is_asked_again_is_noted_again_only_where_something_could_be_new() 
     installs.order("S1", Order.ARM)
     assert ask() == 1
     assert installs.memory.by_name["s1"].record.attempt == 2
+
+
+def test_a_machine_that_would_soon_be_silent_is_heard_at_once() -> None:
+    record = Record("web-01", state=State.INSTALLING, starts=1, given={"a": 0.0}, heard=0.0)
+    asked = Asked("a", Gate.ANSWERS, Once.ON, 1.5)
+    assert brings_nothing_new(record, asked, RULES)
+    assert not brings_nothing_new(record, asked, Rules(silence=1))
+    assert not is_silent(step(record, asked, Rules(silence=1)).record, 2.0, Rules(silence=1))
