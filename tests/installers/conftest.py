@@ -38,8 +38,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 EMULATED = ("test_debian_installer", "test_power_on", "test_install_once", "test_ipxe")
-"""The longest first: files whose machines are emulated. Firmware gives up when a slow processor keeps it from an answer for some seconds,
-which says nothing about the service: such a test is tried a second time."""
+"""Files whose machines are emulated, the longest first. Firmware gives up when a slow processor keeps it from an answer
+for some seconds, which says nothing about the service: such a test is tried a second time."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
