@@ -251,8 +251,7 @@ class LiveInstalls:
         self._revision = changes.revision
 
     def _drop_given(self, forgotten: Collection[str]) -> None:
-        """Drop what was given to machines before they were forgotten, and waits to be written: it would begin a new
-        record. What this process gives from now on, it gives knowing that the machine was forgotten."""
+        """Drop what was given before a machine was forgotten, and is not written: it would begin a new record."""
         kept = [
             waiting
             for waiting in self._queue
