@@ -28,7 +28,7 @@ from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import SHORTEST_BODY_IDENTITY
 from answerd.formats.once import Once
-from answerd.identity import brief, identity
+from answerd.identity import brief, identity_of
 from answerd.inventory.rows import notes as row_notes
 from answerd.validators import TOOL_OF_FORMAT, Finding, Tools, Verdict, validate
 
@@ -115,7 +115,7 @@ class _SilentInstalls:
     def take(self, name: str, answer: Answer) -> None:
         """Count an answer that a machine of this name would get."""
         layers = answer.selection.layers
-        machine = identity(name)
+        machine = identity_of(name)
         if REPORT in prepared_answer(layers, may_be_blank=True).labels():
             self._reporting.add(machine)
         deciding = next((layer for layer in reversed(layers) if layer.control.once is not None), None)

@@ -16,7 +16,7 @@ from answerd.formats import ALIASES, FORMATS
 from answerd.formats.control import Control, read_control
 from answerd.formats.family import AnyFamily, ParseError, Prepared, Tree
 from answerd.formats.template import TemplateReader
-from answerd.identity import Kind, brief, identifier_fault, identity, printable
+from answerd.identity import Kind, brief, identifier_fault, identity_of, printable
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -61,7 +61,7 @@ class Key(NamedTuple):
     @property
     def name(self) -> DocumentName:
         """Return what at most one document may have."""
-        return self.kind, identity(self.identifier), self.format
+        return self.kind, identity_of(self.identifier), self.format
 
     @property
     def fault(self) -> str | None:
@@ -120,7 +120,7 @@ class Document:
         self.raw = raw
         self.has_states = has_states
         self.key = raw.key
-        self.identity = identity(raw.key.identifier)
+        self.identity = identity_of(raw.key.identifier)
         self._content: Content | None = None
         self._problems: tuple[str, ...] = ()
         self._tree: Tree = _NOT_KEPT

@@ -22,7 +22,7 @@ from answerd.identity import (
     SHORTEST_MAC,
     find_macs,
     identities_of,
-    identity,
+    identity_of,
     is_mac,
     mac_digits,
     normalize,
@@ -258,9 +258,9 @@ class Facts:
             in_body = zip(carried.names_in_body, carried.texts_in_body, strict=True)
             long_enough = [pair for pair in in_body if len(pair[0]) >= SHORTEST_BODY_IDENTITY]
             found: dict[str, str] = {}
-            for one, text in (*outside[: carried.macs_at], *long_enough, *outside[carried.macs_at :]):
-                if one:
-                    found.setdefault(one, text)
+            for identity, text in (*outside[: carried.macs_at], *long_enough, *outside[carried.macs_at :]):
+                if identity:
+                    found.setdefault(identity, text)
             self._identities = found
         return self._identities
 
@@ -273,7 +273,7 @@ class Facts:
         found = self._held_by(among)
         if len(found) < 2:  # noqa: PLR2004 - no order among them
             return list(found)
-        return [one for one in self.identities if one in found]
+        return [identity for identity in self.identities if identity in found]
 
     def identities_but_of_peer_in(self, among: Callable[[Collection[str]], set[str]]) -> Collection[str]:
         """Return the `identities` that an index holds, in no order, without that of the address which the request came
@@ -299,21 +299,23 @@ class Facts:
         carried = self._carry()
         found = among(carried.names)
         if carried.names_in_body:
-            found.update([one for one in among(carried.names_in_body) if len(one) >= SHORTEST_BODY_IDENTITY])
+            found.update(
+                [identity for identity in among(carried.names_in_body) if len(identity) >= SHORTEST_BODY_IDENTITY]
+            )
         if self.found is not None:
             self.found[among] = found
         return found
 
-    def _says(self, one: str) -> bool:
+    def _says(self, identity: str) -> bool:
         """Return whether the request has the identity in its own texts, apart from the address it came from."""
         carried = self._carry()
-        said = carried.names.count(one) - 1
-        return said > 0 or one in carried.names_in_body
+        said = carried.names.count(identity) - 1
+        return said > 0 or identity in carried.names_in_body
 
     def _carry(self) -> _Carried:
         if self._carried is None:
             texts = self._identifying()
-            names = identities_of(texts) if len(texts) > _MANY else [identity(text) for text in texts]
+            names = identities_of(texts) if len(texts) > _MANY else [identity_of(text) for text in texts]
             peer = self.request.peer
             if peer:
                 texts.append(peer)
@@ -407,8 +409,8 @@ class Facts:
             value = self.first(label)
             if value:
                 return f"{label}={value[:_LONGEST_SHOWN]}"
-        for one, text in self.identities.items():
-            if mac_digits(one):
+        for identity, text in self.identities.items():
+            if mac_digits(identity):
                 return f"mac={text}"
         return f"peer={self.request.peer}" if self.request.peer else "a request that names no machine"
 
@@ -491,7 +493,7 @@ def _parameters(query: str) -> list[tuple[str, str]]:
     return found
 
 
-_address_identity = lru_cache(maxsize=4096)(identity)
+_address_identity = lru_cache(maxsize=4096)(identity_of)
 """The identity of an address: the same racks ask again and again, and to canonicalise one costs 3 µs."""
 
 

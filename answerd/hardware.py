@@ -17,7 +17,7 @@ from xml.parsers.expat import ExpatError
 import xmltodict
 
 from answerd.facts import Facts, Request
-from answerd.identity import identity, is_shared_by_many, mac_digits
+from answerd.identity import identity_of, is_shared_by_many, mac_digits
 from answerd.inventory.rows import IDENTITY_COLUMNS
 
 _LOCALLY_ADMINISTERED = 0x02
@@ -200,8 +200,8 @@ def _hardware(macs: Iterable[str], serial: str, uuid: str, others: Mapping[str, 
 
 
 def _own(value: str) -> str:
-    identity_ = identity(value)
-    return value if identity_ and not is_shared_by_many(identity_) and value.isprintable() else ""
+    identity = identity_of(value)
+    return value if identity and not is_shared_by_many(identity) and value.isprintable() else ""
 
 
 def _each(value: object) -> Iterator[Any]:

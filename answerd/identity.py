@@ -76,7 +76,7 @@ def identifier_fault(kind: Kind, identifier: str) -> str | None:
     return None
 
 
-def identity(text: str) -> str:
+def identity_of(text: str) -> str:
     """Return the form in which two spellings of one name are equal: case-folded letters and digits, nothing else.
 
     An IP address is its own identity in canonical form, dots and colons included, because 192.168.1.11 is not
@@ -101,10 +101,10 @@ def identities_of(texts: Sequence[str]) -> list[str]:
     """
     if len(texts) > _AT_ONCE:  # between two slices another thread may run
         slices = [texts[at : at + _AT_ONCE] for at in range(0, len(texts), _AT_ONCE)]
-        return [one for some in slices for one in identities_of(some)]
+        return [identity for some in slices for identity in identities_of(some)]
     joined = "\n".join(texts)
     if not joined.isascii() or joined.count("\n") != len(texts) - 1 or _has_long_line(joined):
-        return [identity(text) if len(text) <= LONGEST_VALUE else "" for text in texts]
+        return [identity_of(text) if len(text) <= LONGEST_VALUE else "" for text in texts]
     lines = joined.encode()
     found = lines.translate(_TO_LOWER, _PUNCTUATION).decode().split("\n")
     separators = lines.translate(None, _ALL_BUT_SEPARATORS)
@@ -122,7 +122,7 @@ def identities_of(texts: Sequence[str]) -> list[str]:
     if b"::" in lines:
         for at, text in enumerate(texts):
             if "::" in text:
-                found[at] = identity(text)
+                found[at] = identity_of(text)
     return found
 
 
@@ -144,9 +144,9 @@ def normalize(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def is_shared_by_many(one: str) -> bool:
+def is_shared_by_many(identity: str) -> bool:
     """Return whether many machines have this identity: a vendor's filling text, or nothing but 0, 1 or F."""
-    return one in SHARED_BY_MANY or (one[:1] in _FILLING_DIGITS and one == one[0] * len(one))
+    return identity in SHARED_BY_MANY or (identity[:1] in _FILLING_DIGITS and identity == identity[0] * len(identity))
 
 
 def printable(text: str) -> str:

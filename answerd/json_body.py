@@ -167,8 +167,8 @@ def _quotes(body: bytes) -> int:
 
 def _visible(value: dict[str, Any], ignored: frozenset[str]) -> dict[str, Any]:
     """Return a map without the scalars that go by an ``ignored`` name in it."""
-    kept = {key: _maps_in(one) if key.casefold() in ignored else one for key, one in value.items()}
-    return {key: one for key, one in kept.items() if one is not None}
+    kept = {key: _maps_in(item) if key.casefold() in ignored else item for key, item in value.items()}
+    return {key: item for key, item in kept.items() if item is not None}
 
 
 def _maps_in(value: Any) -> Any:
@@ -247,40 +247,40 @@ def _walk(value: Any) -> _Walked:
     open_parts: list[Iterator[tuple[str, Any]]] = []
     parts: Iterator[tuple[str, Any]] = iter([("", value)])
     while True:
-        for name, one in parts:
-            kind = type(one)
+        for name, item in parts:
+            kind = type(item)
             if kind is str:
                 names.append(name)
-                texts.append(one)
+                texts.append(item)
             elif kind is dict:
                 containers += 1
-                keys += len(one)
+                keys += len(item)
                 open_parts.append(parts)
-                parts = iter(one.items())
+                parts = iter(item.items())
                 break
             elif kind is list:
                 containers += 1
-                elements += len(one)
-                if len(one) > _FEW and (flat := _flat_texts(one)):
-                    containers += len(one)
+                elements += len(item)
+                if len(item) > _FEW and (flat := _flat_texts(item)):
+                    containers += len(item)
                     keys += len(flat)
-                    names += chain.from_iterable(one)
+                    names += chain.from_iterable(item)
                     texts += flat
                     continue
                 open_parts.append(parts)
-                parts = zip(repeat(name), one)
+                parts = zip(repeat(name), item)
                 break
             elif kind is float:
                 raise _LostSpelling
             elif kind is bool:
                 booleans.append(len(texts))
                 names.append(name)
-                texts.append("true" if one else "false")
-            elif one is not None:
+                texts.append("true" if item else "false")
+            elif item is not None:
                 names.append(name)
-                texts.append(str(one))
+                texts.append(str(item))
                 numbers += 1
-                has_zero = has_zero or not one
+                has_zero = has_zero or not item
         else:
             if not open_parts:
                 strings = keys + len(texts) - len(booleans) - numbers
@@ -336,8 +336,8 @@ def filed(named: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
     """Return the values by case-folded label, in order, without those that are too long."""
     filed: dict[str, list[str]] = {}
     by_spelling: dict[str, list[str]] = {}  # a name is folded once: a list may have half a megabyte of it
-    for label, one in named:
-        text = _text_of(one)
+    for label, item in named:
+        text = _text_of(item)
         if len(text) > LONGEST_VALUE:
             continue
         values = by_spelling.get(label)
@@ -371,12 +371,12 @@ def _scalar(value: Any) -> tuple[Any, ...]:
     return (value,) if _is_value(value) else ()
 
 
-def _is_value(one: Any) -> bool:
+def _is_value(item: Any) -> bool:
     """Return whether a part of a body is a value of its labels."""
-    kind = type(one)
-    if one is None or kind is dict or kind is list:
+    kind = type(item)
+    if item is None or kind is dict or kind is list:
         return False
-    return kind is bool or 0 < len(str(one)) <= LONGEST_VALUE
+    return kind is bool or 0 < len(str(item)) <= LONGEST_VALUE
 
 
 def _flattened(value: Any, most: int | None) -> dict[str, list[str]]:
@@ -389,17 +389,17 @@ def _flattened(value: Any, most: int | None) -> dict[str, list[str]]:
     open_parts: list[tuple[str | None, str, Iterator[tuple[str | int, Any]]]] = [("", "", _parts(value))]
     while open_parts and left:
         path, leaf, parts = open_parts[-1]
-        for name, one in parts:
-            kind = type(one)
+        for name, item in parts:
+            kind = type(item)
             step = name.casefold() if isinstance(name, str) else str(name)
             leaf_below = step if isinstance(name, str) else leaf
             below = path + step if path is not None and len(path) + len(step) <= LONGEST_LABEL else None
             if kind is dict or kind is list:
-                open_parts.append((None if below is None else f"{below}.", leaf_below, _parts(one)))
+                open_parts.append((None if below is None else f"{below}.", leaf_below, _parts(item)))
                 break
-            if not _is_value(one):
+            if not _is_value(item):
                 continue
-            text = _text_of(one)
+            text = _text_of(item)
             if below is not None:
                 found.setdefault(below, []).append(text)
             if leaf_below != below and len(leaf_below) <= LONGEST_LABEL:

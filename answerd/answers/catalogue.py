@@ -31,7 +31,7 @@ from answerd.documents import Document, Elsewhere, Key, NameInKind, RawDocument,
 from answerd.errors import BrokenDocument
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
-from answerd.identity import Kind, identity
+from answerd.identity import Kind, identity_of
 
 _K = TypeVar("_K")
 _V = TypeVar("_V", bound="Document | GroupClaim")
@@ -129,7 +129,7 @@ class Catalogue:
 
     def group(self, name: str, extension: str) -> Document:
         """Return the group that ``extends`` names. Raises `BrokenDocument` when there is none, or two."""
-        found = self.groups.get((identity(name), extension), ())
+        found = self.groups.get((identity_of(name), extension), ())
         if not found:
             raise BrokenDocument(f"{unknown_group(name)} ({extension})")
         self.refuse_duplicates(found)
@@ -143,7 +143,7 @@ class Catalogue:
         extension = document.key.format
         group = self._extended.get((name, extension))
         if group is None:
-            if (identity(name), extension) not in self.groups:
+            if (identity_of(name), extension) not in self.groups:
                 raise BrokenDocument(unknown_group_problem(document))
             group = self._extended[name, extension] = self.group(name, extension)
         return group
@@ -183,7 +183,7 @@ class Catalogue:
         """Raise `BrokenDocument` when another document has the same identity and format."""
         same_name = self._same_name(document)
         if len(same_name) > 1:
-            self.refuse_duplicates(one for one in same_name if one.key.format == document.key.format)
+            self.refuse_duplicates(namesake for namesake in same_name if namesake.key.format == document.key.format)
 
     def _same_name(self, document: Document) -> tuple[Document, ...]:
         if document.key.kind is Kind.MACHINE:

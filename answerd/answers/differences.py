@@ -25,7 +25,7 @@ from answerd.formats.family import Prepared, Slot
 from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
 from answerd.formats.once import Once
 from answerd.formats.template import SECRETS, Placeholder
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.installs.states import State
 
 Progress = Callable[[int, int], None]
@@ -224,10 +224,10 @@ def _tried(catalogue: Catalogue) -> Iterator[tuple[NameInKind, CheckCase | Docum
         if not (document.content.readable or document.is_shared or document.is_named_like_an_alias):
             yield (document.identity, document.key.format), document
     for trial in check_cases(catalogue):
-        yield (identity(trial.identifier), trial.extension), trial
+        yield (identity_of(trial.identifier), trial.extension), trial
     for of_row in row_cases(catalogue):
         for trial in of_row.cases:
-            yield (identity(trial.identifier), trial.extension), trial
+            yield (identity_of(trial.identifier), trial.extension), trial
 
 
 def _side(catalogue: Catalogue, asked: CheckCase | Document | None) -> Side | None:

@@ -18,7 +18,7 @@ from answerd.answers.visitors import Circumstances, Known, RecentVisitors, knows
 from answerd.errors import CannotFill
 from answerd.facts import Facts
 from answerd.formats.once import Once
-from answerd.identity import identity, is_shared_by_many, mac_digits, without_pxelinux_prefix
+from answerd.identity import identity_of, is_shared_by_many, mac_digits, without_pxelinux_prefix
 from answerd.installs.memory import Judgement, Memory, Remembered, Visitor
 from answerd.installs.sentences import script, sentence
 from answerd.installs.states import Asked, Gate, Record, Refusal, Rules, brings_nothing_new
@@ -98,7 +98,9 @@ class Gates:
         top = selection.layers[-1].key
         gate = Gate.LOADER if once is Once.LOADER or top.format == IPXE else Gate.ANSWERS
         asked = Asked(str(top), gate, once, self.source.now(), only_looks)
-        if brings_nothing and all(brings_nothing_new(one.record, asked, self.source.rules) for one in found):
+        if brings_nothing and all(
+            brings_nothing_new(remembered.record, asked, self.source.rules) for remembered in found
+        ):
             return Asking(visitor, asked, _NOTHING_HAPPENS, asked.document, facts.request.peer)
         judgement = memory.judge(visitor, found, asked, self.source.rules)
         asking = Asking(visitor, asked, judgement, asked.document, facts.request.peer)
@@ -187,7 +189,7 @@ def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts) -> Visi
     collected = collected_identities(facts)
     name = _name(catalogue, selection, facts) or next(iter(collected.values()), None)
     if name is not None:
-        own = identity(name)
+        own = identity_of(name)
         if own not in collected and not is_shared_by_many(own):
             collected = {own: name, **collected}
     group = selection.group.key.identifier if selection.group else None
@@ -203,8 +205,8 @@ def _name(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | Non
     member = claimed_member(catalogue, selection, facts)
     if member is None or selection.group is None:
         return None
-    one, _ = member
-    return selection.group.control.spelled(one)
+    identity, _ = member
+    return selection.group.control.spelled(identity)
 
 
 def collected_identities(facts: Facts) -> dict[str, str]:
@@ -213,23 +215,23 @@ def collected_identities(facts: Facts) -> dict[str, str]:
     found: dict[str, str] = {}
     for label in ("serial", "uuid"):
         for value in own_values(facts, label):
-            _collect(found, identity(value), value)
+            _collect(found, identity_of(value), value)
     macs: dict[str, str] = {}
     for value in facts.values("mac"):
         bare = without_pxelinux_prefix(value) or value
         digits = mac_digits(bare)
         if digits:
             _collect(macs, digits, bare)
-    burned_in = {one: text for one, text in macs.items() if not int(one[:2], 16) & _LOCALLY_ADMINISTERED}
+    burned_in = {identity: text for identity, text in macs.items() if not int(identity[:2], 16) & _LOCALLY_ADMINISTERED}
     if facts.row is not None:
-        for one, text in facts.row.identities().items():
-            _collect(found, one, text)
+        for identity, text in facts.row.identities().items():
+            _collect(found, identity, text)
     return found | (burned_in or macs)
 
 
-def _collect(found: dict[str, str], one: str, text: str) -> None:
-    if one and not is_shared_by_many(one) and text.isprintable():
-        found.setdefault(one, text)
+def _collect(found: dict[str, str], identity: str, text: str) -> None:
+    if identity and not is_shared_by_many(identity) and text.isprintable():
+        found.setdefault(identity, text)
 
 
 def own_values(facts: Facts, label: str) -> list[str]:
@@ -257,9 +259,14 @@ def _of_system(value: Any, label: str) -> Iterator[str]:
 
 
 def _named(value: Mapping[str, Any], label: str) -> Iterator[str]:
-    for name, one in value.items():
-        if name.casefold() == label and isinstance(one, str | int | float) and not isinstance(one, bool) and one != "":
-            yield str(one)
+    for name, element in value.items():
+        if (
+            name.casefold() == label
+            and isinstance(element, str | int | float)
+            and not isinstance(element, bool)
+            and element != ""
+        ):
+            yield str(element)
 
 
 def url_of_host(scheme: str, facts: Facts) -> str:

@@ -12,7 +12,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.row_claims import claims_of
 from answerd.documents import Document
 from answerd.errors import AnswerError
-from answerd.identity import identity, mac_digits
+from answerd.identity import identity_of, mac_digits
 from answerd.installs.memory import Memory, Remembered
 from answerd.inventory.rows import Row
 
@@ -29,18 +29,18 @@ class Machine(NamedTuple):
 def machine_named(catalogue: Catalogue, memory: Memory, name: str) -> Machine | None:
     """Return the machine with this name or identity. None where no record, row, document or ``members`` has it and it
     is no MAC address."""
-    identity_ = identity(name)
-    row = _row_of(catalogue, identity_)
-    identities = {identity_: name} if row is None else {identity_: name, **row.identities()}
+    identity = identity_of(name)
+    row = _row_of(catalogue, identity)
+    identities = {identity: name} if row is None else {identity: name, **row.identities()}
     records = tuple(memory.found_by(identities, name))
     if row is not None:
         return Machine(row.name or name, identities, records)
     if records:
         return Machine(records[0].record.name, identities, records)
-    for document in catalogue.machines.get(identity_, ()):
+    for document in catalogue.machines.get(identity, ()):
         return Machine(document.key.identifier, identities, ())
-    for claim in catalogue.members.get(identity_, ()):
-        return Machine(claim.document.control.spelled(identity_), identities, ())
+    for claim in catalogue.members.get(identity, ()):
+        return Machine(claim.document.control.spelled(identity), identities, ())
     return Machine(name, identities, ()) if mac_digits(name) else None
 
 
@@ -50,18 +50,18 @@ def machines_of_group(catalogue: Catalogue, memory: Memory, group: str) -> list[
     Its members, the machines whose documents extend it, directly or through other groups, the rows that it claims, and
     the records whose last answer it was part of.
     """
-    wanted = identity(group)
+    wanted = identity_of(group)
     if not any(name == wanted for name, _ in catalogue.groups):
         return None
     names: dict[str, str] = {}
     for name in _named_by_group(catalogue, memory, wanted):
-        names.setdefault(identity(name), name)
+        names.setdefault(identity_of(name), name)
     return sorted(names.values())
 
 
 def _named_by_group(catalogue: Catalogue, memory: Memory, wanted: str) -> Iterator[str]:
     for remembered in list(memory.by_name.values()):  # in one step: this may be another thread than the event loop's
-        if remembered.group is not None and identity(remembered.group) == wanted:
+        if remembered.group is not None and identity_of(remembered.group) == wanted:
             yield remembered.record.name
     for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
         if row.name and any(document.identity == wanted for document in _groups_of_row(catalogue, row)):
@@ -71,22 +71,22 @@ def _named_by_group(catalogue: Catalogue, memory: Memory, wanted: str) -> Iterat
             continue
         if document.is_shared:
             if document.identity == wanted:
-                yield from (_name_of_member(catalogue, document, identity_) for identity_ in document.control.members)
+                yield from (_name_of_member(catalogue, document, identity) for identity in document.control.members)
         elif document.identity and _extends(catalogue, document, wanted):
             yield _own_name(catalogue, document.identity, document.key.identifier)
 
 
-def _name_of_member(catalogue: Catalogue, group: Document, identity_: str) -> str:
-    return _own_name(catalogue, identity_, group.control.spelled(identity_))
+def _name_of_member(catalogue: Catalogue, group: Document, identity: str) -> str:
+    return _own_name(catalogue, identity, group.control.spelled(identity))
 
 
-def _own_name(catalogue: Catalogue, identity_: str, name: str) -> str:
-    row = _row_of(catalogue, identity_)
+def _own_name(catalogue: Catalogue, identity: str, name: str) -> str:
+    row = _row_of(catalogue, identity)
     return row.name if row is not None and row.name else name
 
 
-def _row_of(catalogue: Catalogue, identity_: str) -> Row | None:
-    row = catalogue.inventory.index.get(identity_) if catalogue.inventory is not None else None
+def _row_of(catalogue: Catalogue, identity: str) -> Row | None:
+    row = catalogue.inventory.index.get(identity) if catalogue.inventory is not None else None
     return row if isinstance(row, Row) else None
 
 

@@ -99,7 +99,7 @@ def _secrets(text: str, format_: Format) -> list[Secret]:
     """Return the secrets of a text, in order, not nested."""
     found = [*_by_name(text, format_), *_by_look(text)]
     kept: list[Secret] = []
-    for secret in sorted(found, key=lambda one: (one.start, -one.end)):
+    for secret in sorted(found, key=lambda span: (span.start, -span.end)):
         if kept and secret.start < kept[-1].end:
             if secret.end > kept[-1].end:
                 kept[-1] = Secret(kept[-1].start, secret.end, kept[-1].under)

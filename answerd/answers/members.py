@@ -16,7 +16,7 @@ def claimed_member(catalogue: Catalogue, selection: Selection, facts: Facts) -> 
     group = selection.group
     if group is None or selection.default is not None:
         return None
-    for identity_, sent in facts.identities.items():
-        if any(claim.document is group for claim in catalogue.members.get(identity_, ())):
-            return identity_, sent
+    for identity, sent in facts.identities.items():
+        if any(claim.document is group for claim in catalogue.members.get(identity, ())):
+            return identity, sent
     return None

@@ -20,7 +20,7 @@ from answerd.formats import ALL_EXTENSIONS
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import Prepared
 from answerd.formats.template import Placeholder
-from answerd.identity import Kind, brief, identity, mac_digits, normalize, without_pxelinux_prefix
+from answerd.identity import Kind, brief, identity_of, mac_digits, normalize, without_pxelinux_prefix
 
 _MAC_DIGITS = 12
 _LETTERS_FOR_DIGITS = str.maketrans({"o": "0", "l": "1", "i": "1"})
@@ -53,7 +53,7 @@ def of_documents(catalogue: Catalogue, pause: Callable[[], None]) -> Oversights:
     """Find what is wrong with names and keys."""
     found = Oversights()
     extended = {
-        (identity(document.control.extends), document.key.format)
+        (identity_of(document.control.extends), document.key.format)
         for document in catalogue.documents.values()
         if document.control.extends
     }
@@ -127,7 +127,7 @@ def _judge_keys(catalogue: Catalogue, document: Document, found: Oversights) -> 
         near = _control_key_near(key)
         if near is None:
             continue
-        names_group = (identity(match["value"]), document.key.format) in catalogue.groups
+        names_group = (identity_of(match["value"]), document.key.format) in catalogue.groups
         sentence = (
             f"{document.key}: the key {brief(key)} is sent to the machine and steers nothing; did you mean {near}?"
         )

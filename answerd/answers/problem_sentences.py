@@ -31,7 +31,7 @@ def duplicates_of(documents: Iterable[Document]) -> Iterator[tuple[Document, ...
         by_format.setdefault(document.key.format, []).append(document)
     for duplicates in by_format.values():
         if len(duplicates) > 1:
-            yield tuple(sorted(duplicates, key=lambda one: (one.key.identifier, one.raw.source)))
+            yield tuple(sorted(duplicates, key=lambda same: (same.key.identifier, same.raw.source)))
 
 
 def duplicate_problem(duplicates: tuple[Document, ...]) -> str:

@@ -24,7 +24,7 @@ from answerd.answers.problem_sentences import (
 )
 from answerd.documents import Document, DocumentName, NameInKind, RawDocument
 from answerd.errors import BrokenDocument
-from answerd.identity import Kind, identity
+from answerd.identity import Kind, identity_of
 
 _Place = TypeVar("_Place")
 
@@ -184,9 +184,9 @@ class _Update:
         _file(self.of_documents, document, tuple(_of_document(self.catalogue, document)))
 
     def _look_at_name(self, document: Document) -> None:
-        kind, identity_, extension = name = _full_name(document)
+        kind, identity, extension = name = _full_name(document)
         if kind is Kind.GROUP:
-            self.groups[identity_, extension] = None
+            self.groups[identity, extension] = None
         self.names[name] = None
 
     def _file_of(self, extended: NameInKind) -> CopyOnWriteMap[Document, None]:
@@ -252,7 +252,7 @@ def _full_name(document: Document) -> DocumentName:
 def _extended(document: Document) -> NameInKind | None:
     """Return the name of the group that a document extends."""
     extended = document.control.extends
-    return None if extended is None else (identity(extended), document.key.format)
+    return None if extended is None else (identity_of(extended), document.key.format)
 
 
 def _of_document(catalogue: Catalogue, document: Document) -> Iterator[str]:
@@ -264,11 +264,11 @@ def _of_document(catalogue: Catalogue, document: Document) -> Iterator[str]:
 
 
 def _of_duplicates(catalogue: Catalogue, name: DocumentName) -> Iterator[str]:
-    kind, identity_, extension = name
+    kind, identity, extension = name
     if kind is Kind.MACHINE:
-        namesakes = catalogue.machines.get(identity_, ())
+        namesakes = catalogue.machines.get(identity, ())
     elif kind is Kind.GROUP:
-        namesakes = catalogue.groups.get((identity_, extension), ())
+        namesakes = catalogue.groups.get((identity, extension), ())
     else:
         namesakes = catalogue.defaults.get(extension, ())
     if len(namesakes) > 1:

@@ -131,7 +131,7 @@ def _with_row(catalogue: Catalogue, facts: Facts) -> tuple[Facts, list[Step]]:
         return facts, [Step("row", "no row of the inventory has one of these identities")]
     columns = ", ".join(map(shortened, known.row.values()))
     sentence = f"{inventory.place(known.row)} is the row of this machine: its values count for {columns}"
-    found = [identity_ for identity_ in known.row.identities() if identity_ in facts.identities]
+    found = [identity for identity in known.row.identities() if identity in facts.identities]
     return known, [Step("row", sentence, (f"found by {join_limited(found)}",))]
 
 
@@ -142,8 +142,8 @@ def _request(facts: Facts) -> Iterator[Step]:
         yield Step("facts", f"{shortened(label)} = {', '.join(shortened(value) for value in values)}")
     if not facts.identities:
         yield Step("identities", "none: no machine document and no group's members can claim this request")
-    for identity_, sent in facts.identities.items():
-        yield Step("identities", identity_ if identity_ == sent else f"{identity_}, sent as {shortened(sent)}")
+    for identity, sent in facts.identities.items():
+        yield Step("identities", identity if identity == sent else f"{identity}, sent as {shortened(sent)}")
 
 
 def _formats(facts: Facts, acceptable: Sequence[str], *, by_name: bool) -> Step:
@@ -246,7 +246,7 @@ class _Considered:
 
     def _groups(self, extensions: tuple[str, ...]) -> bool:
         """Return whether a group claims through ``members``; then groups that only select are not examined."""
-        named = [claim for identity_ in self.facts.identities for claim in self.catalogue.members.get(identity_, ())]
+        named = [claim for identity in self.facts.identities for claim in self.catalogue.members.get(identity, ())]
         by_members = self._judge(
             "group by members", [self._group_claim(claim, extensions) for claim in named], extensions
         )

@@ -46,15 +46,15 @@ def claims_of(catalogue: Catalogue, row: Row) -> RowClaims:
     question = Question(facts, ALL_EXTENSIONS)
     machines = [
         document
-        for one in facts.identities_in(catalogue.machines.intersection)
-        for document in catalogue.machines[one]
+        for identity in facts.identities_in(catalogue.machines.intersection)
+        for document in catalogue.machines[identity]
         if not document.is_named_like_an_alias
         and (not document.content.readable or question.holds_for(document, document.control.match))
     ]
     groups = [
         claim.document
-        for one in facts.identities_in(catalogue.members.intersection)
-        for claim in catalogue.members[one]
+        for identity in facts.identities_in(catalogue.members.intersection)
+        for claim in catalogue.members[identity]
         if question.holds_for(claim.document, claim.match)
     ]
     groups += [claim.document for claim in catalogue.selectors.holding(facts)]
@@ -72,7 +72,7 @@ def winners(catalogue: Catalogue, row: Row) -> list[Document]:
             selection = select(catalogue, Question(facts, (extension,), without_default=True))
             chosen: Sequence[Document | None] = (selection.machine, selection.group)
         except AnswerError:
-            chosen = [one for one in (*claims.machines, *claims.groups) if one.key.format == extension]
+            chosen = [document for document in (*claims.machines, *claims.groups) if document.key.format == extension]
         found.update(dict.fromkeys(document for document in chosen if document))
     return sorted(found, key=_order)
 

@@ -78,7 +78,7 @@ class RowFacts(Facts):
             said = self._said.identities
             self._identities = {
                 **said,
-                **{one: text for one, text in self._row_identities().items() if one not in said},
+                **{value: text for value, text in self._row_identities().items() if value not in said},
             }
         return self._identities
 
@@ -89,7 +89,7 @@ class RowFacts(Facts):
         of_row = among(row_identities.keys())
         if not of_row:
             return found
-        return [*found, *(one for one in row_identities if one in of_row and one not in found)]
+        return [*found, *(value for value in row_identities if value in of_row and value not in found)]
 
     def _row_identities(self) -> dict[str, str]:
         if self._of_row is None:

@@ -83,8 +83,8 @@ class Inventory:
             return None
         index = self.index
         row: Row | None = None
-        for one in found:  # a request mostly carries some identities of a single row
-            entry = index[one]
+        for identity in found:  # a request mostly carries some identities of a single row
+            entry = index[identity]
             if row is None and isinstance(entry, Row):
                 row = entry
             elif entry is not row:
@@ -98,7 +98,7 @@ class Inventory:
 
     def _only_row(self, found: Iterable[str]) -> Row:
         """Return the row of some identities. Raises `BrokenDocument` where they are those of several."""
-        rows = dict.fromkeys(row for one in found for row in _rows(self.index[one]))
+        rows = dict.fromkeys(row for identity in found for row in _rows(self.index[identity]))
         if len(rows) > 1:
             raise BrokenDocument(f"two rows of the inventory claim this request: {self._places(list(rows))}")
         (row,) = rows
@@ -111,14 +111,14 @@ class Inventory:
         if row.layout in self.doubled:
             return f"{self.place(row)}: {self.doubled[row.layout]}"
         if self.shared:
-            for one in row.identities():
-                if one in self.shared:
-                    return self._shared_problem(self.shared[one])
+            for identity in row.identities():
+                if identity in self.shared:
+                    return self._shared_problem(self.shared[identity])
         return None
 
-    def rows_of(self, one: str) -> tuple[Row, ...]:
+    def rows_of(self, identity: str) -> tuple[Row, ...]:
         """Return the rows of an identity; several where that is a problem."""
-        return _rows(self.index.get(one, ()))
+        return _rows(self.index.get(identity, ()))
 
     def new_faults(self, before: Inventory | None, documents: Iterable[RawDocument]) -> list[str]:
         """Return the faults of inventories by themselves that they did not have ``before``: that they cannot be read,
@@ -329,37 +329,37 @@ class _InventoryChange:
         if fault is not None:
             self.faulty[row] = fault
         index, several = self.index, self.several
-        for one in identities:
-            if one in several:
-                several[one][row] = None
-            elif one in index:
-                several[one] = dict.fromkeys((*_rows(index[one]), row))
+        for identity in identities:
+            if identity in several:
+                several[identity][row] = None
+            elif identity in index:
+                several[identity] = dict.fromkeys((*_rows(index[identity]), row))
             else:
-                index[one] = row
+                index[identity] = row
 
     def _withdraw(self, row: Row) -> None:
         self.faulty.pop(row, None)
-        for one in row.identities():
-            entry = self.index.get(one)
-            if one not in self.several and isinstance(entry, tuple):
-                self.several[one] = dict.fromkeys(entry)
-            if one in self.several:
-                self.several[one].pop(row, None)
+        for identity in row.identities():
+            entry = self.index.get(identity)
+            if identity not in self.several and isinstance(entry, tuple):
+                self.several[identity] = dict.fromkeys(entry)
+            if identity in self.several:
+                self.several[identity].pop(row, None)
             elif entry is row:
-                self.index.pop(one, None)
+                self.index.pop(identity, None)
 
     def _file_several(self) -> None:
         """File the rows of identities with several at once: a new tuple for each row would be quadratic."""
-        for number, (one, rows) in enumerate(self.several.items()):
+        for number, (identity, rows) in enumerate(self.several.items()):
             if number % _INDEXED_BETWEEN_PAUSES == 0:
                 self.pause()
-            self.shared.pop(one, None)
+            self.shared.pop(identity, None)
             if len(rows) > 1:
-                self.index[one] = self.shared[one] = tuple(rows)
+                self.index[identity] = self.shared[identity] = tuple(rows)
             elif rows:
-                self.index[one] = next(iter(rows))
+                self.index[identity] = next(iter(rows))
             else:
-                self.index.pop(one, None)
+                self.index.pop(identity, None)
 
     def _doubled(self) -> dict[Layout, str]:
         by_name: dict[DocumentName, list[RawDocument]] = {}

@@ -104,10 +104,10 @@ def claims_by_identity(catalogue: Catalogue, question: Question) -> list[Documen
     claims: list[Document] = []
     if machines.is_empty:
         return claims
-    for one in question.facts.identities_in(machines.intersection):
+    for identity in question.facts.identities_in(machines.intersection):
         acceptable = [
             document
-            for document in machines[one]
+            for document in machines[identity]
             if document.key.format in question.extensions and not document.is_named_like_an_alias
         ]
         if len(acceptable) > 1:
@@ -140,8 +140,8 @@ def _best_group(
     if not members.is_empty:
         named = (
             claim
-            for one in question.facts.identities_in(members.intersection)
-            for claim in members[one]
+            for identity in question.facts.identities_in(members.intersection)
+            for claim in members[identity]
             if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match)
         )
         best = _best(named, extensions)

@@ -14,7 +14,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.select import Selection
 from answerd.documents import Document
 from answerd.facts import Request
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.installs.memory import Memory, Remembered, Visitor
 
 MOST_REQUESTS: Final = 4_096
@@ -107,12 +107,16 @@ class RecentVisitors:
 def knows(found: list[Remembered], visitor: Visitor) -> bool:
     """Return whether a request has records, and they know all that it says of its machine."""
     wanted = visitor.identities.keys()
-    return bool(found) and all(one.identities.keys() >= wanted for one in found) and _is_of_group(found, visitor)
+    return (
+        bool(found)
+        and all(remembered.identities.keys() >= wanted for remembered in found)
+        and _is_of_group(found, visitor)
+    )
 
 
 def _is_of_group(found: list[Remembered], visitor: Visitor) -> bool:
-    return visitor.group is None or all(one.group == visitor.group for one in found)
+    return visitor.group is None or all(remembered.group == visitor.group for remembered in found)
 
 
 def _names(found: list[Remembered]) -> tuple[str, ...]:
-    return tuple(identity(one.record.name) for one in found)
+    return tuple(identity_of(remembered.record.name) for remembered in found)

@@ -16,7 +16,7 @@ from answerd.commands.common import unread_env_file
 from answerd.commands.terminal import counted, plain, print_json
 from answerd.config import read_config
 from answerd.facts import Facts
-from answerd.identity import identity, printable
+from answerd.identity import identity_of, printable
 
 HELP = Help(
     summary="The recorded requests (SERVICE_CAPTURE_DIR), newest first.",
@@ -98,7 +98,7 @@ def capture_named(name: str) -> Path:
 def _filters(arguments: Arguments) -> Iterator[Filter]:
     """Yield what a capture must meet. Raises `CommandError`."""
     if (name := arguments["--machine"]) is not None:
-        wanted = identity(name)
+        wanted = identity_of(name)
         yield lambda _, facts: wanted in facts.identities
     if (status := arguments["--status"]) is not None:
         if not _STATUS.match(status):

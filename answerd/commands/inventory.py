@@ -198,8 +198,8 @@ def _new_rows(
             continue
         cells = in_columns(table, machine.cells)
         identities, fault = judged(table.layout, cells)
-        known = next((identity_ for identity_ in identities if inventory.rows_of(identity_)), None)
-        earlier = next((seen[identity_] for identity_ in identities if identity_ in seen), None)
+        known = next((identity for identity in identities if inventory.rows_of(identity)), None)
+        earlier = next((seen[identity] for identity in identities if identity in seen), None)
         if not identities:
             yield file, machine, "it has no MAC address, serial number or UUID that a column could hold"
         elif fault:

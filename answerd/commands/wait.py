@@ -111,6 +111,6 @@ def _show(show: Callable[[int, int], None] | None, done: int, total: int) -> Non
 
 
 def _say(found: list[Remembered]) -> None:
-    for one in sorted(found, key=lambda remembered: remembered.record.name):
-        message = f": {one.record.message}" if one.record.message else ""
-        print(f"answerd: {shown(one.record.name)} is {one.record.state}{shown(message)}", file=sys.stderr)
+    for install in sorted(found, key=lambda remembered: remembered.record.name):
+        message = f": {install.record.message}" if install.record.message else ""
+        print(f"answerd: {shown(install.record.name)} is {install.record.state}{shown(message)}", file=sys.stderr)

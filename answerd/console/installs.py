@@ -48,7 +48,7 @@ class LiveStates:
 
     def unknown(self, name: str) -> Mapping[str, Any] | None:
         """Return a machine that nothing claimed, with what it said."""
-        return next((unknown_as_json(one) for one in self.now().sightings if one.machine == name), None)
+        return next((unknown_as_json(sighting) for sighting in self.now().sightings if sighting.machine == name), None)
 
     def record(self, name: str) -> Mapping[str, Any] | None:
         """Return one record with its events; None where there is none."""
@@ -72,8 +72,10 @@ class LiveStates:
             machine = machine_named(catalogue, memory, name)
             if machine is None:
                 raise NotSaved(f'no record, row, document or member is called "{shown(name)}"')
-            named = [one.record.name for one in machine.records] or [machine.name]
-            entries += [Entry(one, Ordered(order, now), machine.identities, origin=origin) for one in named]
+            named = [remembered.record.name for remembered in machine.records] or [machine.name]
+            entries += [
+                Entry(record_name, Ordered(order, now), machine.identities, origin=origin) for record_name in named
+            ]
         if not entries:
             raise NotSaved("no machine was selected")
         try:
@@ -101,9 +103,9 @@ class States:
         """Return the records by the identity of their names."""
         return self._names
 
-    def of(self, one: str) -> Install:
+    def of(self, identity: str) -> Install:
         """Return the install of the machine that is called so, by its identity."""
-        remembered = self._names.get(one)
+        remembered = self._names.get(identity)
         if remembered is None:
             return NEW
         record = remembered.record
@@ -116,29 +118,29 @@ class States:
             record.percent,
         )
 
-    def word(self, one: str) -> str:
+    def word(self, identity: str) -> str:
         """Return `Install.shown` of that install, for a fraction of what `of` costs."""
-        remembered = self._names.get(one)
+        remembered = self._names.get(identity)
         return self._word(remembered.record) if remembered is not None else NEW.state
 
-    def since(self, one: str) -> float:
+    def since(self, identity: str) -> float:
         """Return since when it is in its state; 0 where nothing is known."""
-        remembered = self._names.get(one)
+        remembered = self._names.get(identity)
         return remembered.record.since if remembered is not None else 0.0
 
     def counts(self) -> Mapping[str, int]:
         """Return how many records are in each state, by `Install.shown`."""
-        return Counter([self._word(one.record) for one in list(self._names.values())])
+        return Counter([self._word(remembered.record) for remembered in list(self._names.values())])
 
     def _word(self, record: Record) -> str:
         state = record.state
         return SILENT if state in UNDER_WAY and is_silent(record, self._now, self._rules) else state
 
-    def name(self, one: str) -> str:
+    def name(self, identity: str) -> str:
         """Return a record's name as written."""
-        remembered = self._names.get(one)
-        return remembered.record.name if remembered is not None else one
+        remembered = self._names.get(identity)
+        return remembered.record.name if remembered is not None else identity
 
     def unknown(self) -> Iterable[tuple[str, float]]:
         """Return the machines that nothing claimed, with when they asked last."""
-        return [(one.machine, one.last) for one in self.sightings]
+        return [(sighting.machine, sighting.last) for sighting in self.sightings]

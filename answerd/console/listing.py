@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from answerd.answers.catalogue import Catalogue
 from answerd.console.named import MOST_FOLLOWED, sorted_in_steps
 from answerd.documents import Document, Key, NameInKind, RawDocument
-from answerd.identity import Kind, identity
+from answerd.identity import Kind, identity_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,16 +134,16 @@ def _listing_after(
 def _extended(document: Document) -> NameInKind | None:
     """Return the name of the group that a document extends."""
     extends = document.control.extends
-    return (identity(extends), document.key.format) if extends else None
+    return (identity_of(extends), document.key.format) if extends else None
 
 
 def document_at(catalogue: Catalogue, key: Key) -> RawDocument | None:
     """Return the document of a key, by its exact identifier or its identity; None where there is none."""
-    one = identity(key.identifier)
+    identity = identity_of(key.identifier)
     if key.kind is Kind.MACHINE:
-        found = catalogue.machines.get(one, ())
+        found = catalogue.machines.get(identity, ())
     elif key.kind is Kind.GROUP:
-        found = catalogue.groups.get((one, key.format), ())
+        found = catalogue.groups.get((identity, key.format), ())
     elif key.kind is Kind.DEFAULT:
         found = catalogue.defaults.get(key.format, ())
     else:
@@ -171,7 +171,11 @@ def problems_of(catalogue: Catalogue, key: Key) -> Sequence[str]:
         document = catalogue.documents.get(raw)
         return document.problems if document is not None else ()
     inventory = catalogue.inventory
-    return [one for one in inventory.problems() if one.startswith("inventory")] if inventory is not None else ()
+    return (
+        [problem for problem in inventory.problems() if problem.startswith("inventory")]
+        if inventory is not None
+        else ()
+    )
 
 
 def _by_key(document: Document) -> Key:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from answerd.answers.catalogue import Catalogue
 from answerd.console.named import Machine, NamedMachines, named_in
-from answerd.identity import identity
+from answerd.identity import identity_of
 
 ON_A_PAGE = 100
 """Machines that one page of the table shows."""
@@ -55,19 +55,19 @@ class States(Protocol):
     def names(self) -> Mapping[str, object]:
         """Return something for each record, by the identity of its name."""
 
-    def of(self, one: str) -> Install:
+    def of(self, identity: str) -> Install:
         """Return the install of the machine that is called so, by its identity."""
 
-    def word(self, one: str) -> str:
+    def word(self, identity: str) -> str:
         """Return `Install.shown` of that install, for a fraction of what `of` costs."""
 
-    def since(self, one: str) -> float:
+    def since(self, identity: str) -> float:
         """Return since when it is in its state; 0 where nothing is known."""
 
     def counts(self) -> Mapping[str, int]:
         """Return how many records are in each state, by `Install.shown`."""
 
-    def name(self, one: str) -> str:
+    def name(self, identity: str) -> str:
         """Return a record's name as written."""
 
     def unknown(self) -> Iterable[tuple[str, float]]:
@@ -138,7 +138,7 @@ class MachineTable:
         more = self._more(states)
         by_name = self._named.by_name
         machines = by_name if not more else sorted((*by_name, *more), key=attrgetter("name"))
-        seen = {identity(name): last for name, last in states.unknown()} if states is not None else {}
+        seen = {identity_of(name): last for name, last in states.unknown()} if states is not None else {}
         found = [*_found(machines, view)]
         if view.state and states is not None:
             found = [machine for machine in found if _word(machine, states) == view.state]
@@ -170,16 +170,16 @@ class MachineTable:
         named = self._named.by_identity
         others = dict.fromkeys(states.names().keys() - named.keys(), "")
         for name, _ in states.unknown():
-            one = identity(name)
-            if one not in named and one not in others:
-                others[one] = name
+            identity = identity_of(name)
+            if identity not in named and identity not in others:
+                others[identity] = name
         found: dict[str, Machine] = {}
-        for one, name in others.items():
-            kept, known_from = self._others.get(one), UNKNOWN if name else "install"
+        for identity, name in others.items():
+            kept, known_from = self._others.get(identity), UNKNOWN if name else "install"
             if kept is None or kept.known_from != known_from:
-                called = name or states.name(one)
-                kept = Machine(called, one, known_from=known_from, searched=f"{called}\n{one}".casefold())
-            found[one] = kept
+                called = name or states.name(identity)
+                kept = Machine(called, identity, known_from=known_from, searched=f"{called}\n{identity}".casefold())
+            found[identity] = kept
         self._others = found
         return [*found.values()]
 
@@ -191,10 +191,10 @@ def _found(machines: Iterable[Machine], view: View) -> Iterable[Machine]:
     if view.format:
         machines = [machine for machine in machines if view.format in machine.formats]
     if view.search:
-        text, bare = view.search.casefold(), identity(view.search)
+        text, bare = view.search.casefold(), identity_of(view.search)
         if len(bare) > 1 and bare != text:
-            return [one for one in machines if text in one.searched or bare in one.searched]
-        return [one for one in machines if text in one.searched]
+            return [machine for machine in machines if text in machine.searched or bare in machine.searched]
+        return [machine for machine in machines if text in machine.searched]
     return machines
 
 

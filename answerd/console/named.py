@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from answerd.answers.catalogue import Catalogue
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.inventory.rows import Row, identities_of_sound
 
 MOST_FOLLOWED = 1_000
@@ -179,7 +179,7 @@ def _add_rows(machines: dict[str, Machine], rows: Iterable[Row]) -> None:
             continue
         at = row.layout.labels.get("id")
         name = (cells[at] if at is not None else "") or identities[0]
-        machines[identity(name)] = Machine(name, identity(name), known_from="inventory", searched=searched)
+        machines[identity_of(name)] = Machine(name, identity_of(name), known_from="inventory", searched=searched)
 
 
 def _make_searched(machines: Iterable[Machine]) -> None:
@@ -212,4 +212,4 @@ def _named_by(row: Row) -> Iterator[str]:
     yield from identities
     at = row.layout.labels.get("id")
     if at is not None and cells[at]:
-        yield identity(cells[at])
+        yield identity_of(cells[at])

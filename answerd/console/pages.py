@@ -22,7 +22,7 @@ from answerd.documents import Key
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request, facts_of
 from answerd.formats import FORMATS
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.installs.states import State
 from answerd.inventory import DEFAULT_NAME, file_of
 
@@ -100,7 +100,7 @@ class Pages(DocumentPages):
         answering = Answering(catalogue, self._backend.sources, show_secrets=show_secrets)
         record = self._backend.installs.record(name) if self._backend.installs else None
         row = _row_of(catalogue, facts)
-        identities = {identity(name), *facts.identities, *(row.identities if row is not None else ())}
+        identities = {identity_of(name), *facts.identities, *(row.identities if row is not None else ())}
         return _html(
             asked,
             "machine",
@@ -213,7 +213,7 @@ class Pages(DocumentPages):
 
     def _captured_of(self, name: str) -> Iterator[_Captured]:
         """Recorded requests that carry the identity of a machine, the latest first."""
-        directory, wanted = self._backend.captures, identity(name)
+        directory, wanted = self._backend.captures, identity_of(name)
         if directory is None:
             return
         for meta, capture in islice(captures.newest_first(directory), CAPTURES_SEARCHED):
@@ -253,9 +253,9 @@ class _RowShown:
 
 def _documents_of(catalogue: Catalogue, name: str, row: _RowShown | None) -> Iterator[tuple[str, str, str, str]]:
     """Kind, identifier, format and name of the documents that claim a machine by its name or its row."""
-    identity_ = identity(name)
-    how_found = {document.key: "" for document in catalogue.machines.get(identity_, ())}
-    for claim in catalogue.members.get(identity_, ()):
+    identity = identity_of(name)
+    how_found = {document.key: "" for document in catalogue.machines.get(identity, ())}
+    for claim in catalogue.members.get(identity, ()):
         how_found.setdefault(claim.document.key, ", as a member")
     for key in row.documents if row is not None else ():
         how_found.setdefault(key, ", by its row")

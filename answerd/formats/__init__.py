@@ -27,8 +27,8 @@ def _formats(family: Family[Parsed, T], content_type: str, *extensions: str) -> 
 
 
 FORMATS: dict[str, Format] = {
-    one.extension: one
-    for one in (
+    listed.extension: listed
+    for listed in (
         *_formats(toml_family, "text/plain; charset=utf-8", "toml"),
         *_formats(yaml_family, "text/yaml; charset=utf-8", "yaml", "yml"),
         *_formats(json_family, "application/json", "json", "ign"),

@@ -15,7 +15,7 @@ from numbers import Number
 from answerd.formats.family import Path, RawControl, Written
 from answerd.formats.forms import Forms
 from answerd.formats.once import Once
-from answerd.identity import Kind, brief, identity, normalize
+from answerd.identity import Kind, brief, identity_of, normalize
 
 CONTROL_KEYS: dict[str, frozenset[Kind]] = {
     "extends": frozenset(Kind),
@@ -169,7 +169,7 @@ def read_control(written: RawControl, kind: Kind) -> Control:
 def _extends(written: Written) -> str:
     if not isinstance(written.value, str):
         raise _Wrong(f"must be the name of one group, not {_described(written.value)}")
-    if not identity(written.value):
+    if not identity_of(written.value):
         raise _Wrong("names no group: its text has no letter or digit")
     if not written.value.isprintable():
         raise _Wrong("holds a control character")
@@ -186,9 +186,9 @@ def _members(written: Written) -> tuple[str, ...]:
     for place, member in enumerate(value, 1):
         if not isinstance(member, str):
             raise _Wrong(f"must hold texts: entry {place} is {_described(member)}")
-        if not identity(member):
+        if not identity_of(member):
             raise _Wrong(f"holds a name with no letter or digit, entry {place}")
-        members.append(identity(member))
+        members.append(identity_of(member))
     return tuple(dict.fromkeys(members))
 
 
@@ -196,9 +196,9 @@ def _member_texts(written: Written) -> dict[str, str]:
     """Return the members, as `_members` has read them, whose spelling differs from their identity."""
     texts: dict[str, str] = {}
     for member in written.value if isinstance(written.value, list) else ():
-        identity_ = identity(member)
-        if identity_ != member:
-            texts.setdefault(identity_, member)
+        identity = identity_of(member)
+        if identity != member:
+            texts.setdefault(identity, member)
     return texts
 
 

@@ -269,12 +269,14 @@ class Prepared:
         The interpreter stores the reference count of an object beside its bytes. After a fork, a block of many answers
         stays shared, where thousands of single objects would be copied one by one as they are requested.
         """
-        alone = [one for one in answers if len(one._block) <= _PACKED and len(one._block) == sum(one._lengths)]
-        block = b"".join([one._block for one in alone])
+        alone = [
+            answer for answer in answers if len(answer._block) <= _PACKED and len(answer._block) == sum(answer._lengths)
+        ]
+        block = b"".join([answer._block for answer in alone])
         at = 0
-        for one in alone:
-            one._block, one._begin = block, at
-            at += sum(one._lengths)
+        for answer in alone:
+            answer._block, answer._begin = block, at
+            at += sum(answer._lengths)
 
 
 COUNTED = 1

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from answerd.identity import identity, is_shared_by_many
+from answerd.identity import identity_of, is_shared_by_many
 from answerd.installs.states import (
     UNDER_WAY,
     Asked,
@@ -90,15 +90,15 @@ class Memory:
         self.index = 0  # rises whenever a name or an identity finds other records
         self._by_identity: dict[str, tuple[str, ...]] = {}
         self.forgotten: dict[str, int] = dict(forgotten or {})
-        for one in remembered:
-            self.put(one)
+        for known in remembered:
+            self.put(known)
 
     def __len__(self) -> int:
         return len(self.by_name)
 
     def put(self, remembered: Remembered) -> None:
         """Add a record, or replace the one of its name."""
-        name = identity(remembered.record.name)
+        name = identity_of(remembered.record.name)
         before = self.by_name.get(name)
         self.by_name[name] = remembered
         self.by_state[remembered.record.state] += 1
@@ -112,12 +112,12 @@ class Memory:
                 return
         self.index += 1
         gone = before.identities.keys() - remembered.identities.keys() if before else ()
-        for one in gone:
-            self._drop(one, name)
-        for one in remembered.identities:
-            names = self._by_identity.get(one, ())
+        for identity in gone:
+            self._drop(identity, name)
+        for identity in remembered.identities:
+            names = self._by_identity.get(identity, ())
             if name not in names:
-                self._by_identity[one] = (*names, name)
+                self._by_identity[identity] = (*names, name)
 
     def forget(self, name: str, attempt: int) -> None:
         """Remove the record of a name's identity, whose last attempt was ``attempt``."""
@@ -127,8 +127,8 @@ class Memory:
         self.index += 1
         if before:
             self.by_state[before.record.state] -= 1
-        for one in before.identities if before else ():
-            self._drop(one, name)
+        for identity in before.identities if before else ():
+            self._drop(identity, name)
 
     def silent(self, now: float, rules: Rules, pause: Callable[[], None]) -> int:
         """Return how many machines are expected to report and do not. ``pause`` is called between slices of the walk,
@@ -141,23 +141,23 @@ class Memory:
                 pause()
         return silent
 
-    def _drop(self, one: str, name: str) -> None:
-        rest = tuple(other for other in self._by_identity.get(one, ()) if other != name)
+    def _drop(self, identity: str, name: str) -> None:
+        rest = tuple(other for other in self._by_identity.get(identity, ()) if other != name)
         if rest:
-            self._by_identity[one] = rest
+            self._by_identity[identity] = rest
         else:
-            self._by_identity.pop(one, None)
+            self._by_identity.pop(identity, None)
 
     def intersection(self, identities: Collection[str]) -> set[str]:
         """Return those of some identities that any record has."""
-        return {one for one in identities if one in self._by_identity}
+        return {identity for identity in identities if identity in self._by_identity}
 
     def found_by(self, identities: Iterable[str], name: str | None = None) -> list[Remembered]:
         """Return the records that have one of these identities, or this name, each once; that of the name first."""
-        names = [identity(name)] if name is not None else []
-        for one in identities:
-            names += self._by_identity.get(one, ())
-        return [self.by_name[one] for one in dict.fromkeys(names) if one in self.by_name]
+        names = [identity_of(name)] if name is not None else []
+        for identity in identities:
+            names += self._by_identity.get(identity, ())
+        return [self.by_name[found] for found in dict.fromkeys(names) if found in self.by_name]
 
     def state(self, records: Iterable[Remembered]) -> State:
         """Return the state of a machine that these records belong to."""
@@ -168,7 +168,7 @@ class Memory:
         """Return the record that a machine without one begins with."""
         if self._assumed is not None:
             return replace(self._assumed, name=name)
-        return Record(name, self.forgotten.get(identity(name), 0) + 1)
+        return Record(name, self.forgotten.get(identity_of(name), 0) + 1)
 
     def judge(self, visitor: Visitor, found: Iterable[Remembered], asked: Asked, rules: Rules) -> Judgement:
         """Return whether a machine is given a document. ``found`` are its records; without any, it begins with a new
@@ -181,13 +181,15 @@ class Memory:
             return Judgement(tuple(judged))
         first = min(refusals, key=lambda outcome: CLOSEST_FIRST.index(outcome.record.state))
         # What one record refuses is given to none, but a start that was one too many is noted where it was.
-        noted = tuple((one, outcome) for one, outcome in judged if outcome.refusal is not None and outcome.counts)
+        noted = tuple(
+            (remembered, outcome) for remembered, outcome in judged if outcome.refusal is not None and outcome.counts
+        )
         return Judgement(noted, first.record, first.refusal)
 
 
 def state_of(records: Iterable[Remembered]) -> State:
     """Return the state of a machine that these records belong to."""
-    states = [one.record.state for one in records]
+    states = [remembered.record.state for remembered in records]
     return min(states, key=CLOSEST_FIRST.index) if states else State.NEW
 
 
@@ -200,7 +202,7 @@ class Applied(NamedTuple):
 
 def _made(name: str, attempt: int) -> Remembered:
     """Return a new record. Its name finds it from the start: a report may come before its first answer is written."""
-    own = identity(name)
+    own = identity_of(name)
     return Remembered(Record(name, attempt), {} if is_shared_by_many(own) else {own: name})
 
 
@@ -228,6 +230,6 @@ def apply(before: Remembered | None, forgotten: int, happened: Happened, rules: 
         return Applied(None, outcome)
     if before is not None and outcome.record is before.record and known.keys() >= happened.identities.keys():
         return Applied(before, outcome)
-    collected = {**known, **{one: text for one, text in happened.identities.items() if one not in known}}
+    collected = {**known, **{identity: text for identity, text in happened.identities.items() if identity not in known}}
     group = happened.group or remembered.group
     return Applied(replace(remembered, record=outcome.record, identities=collected, group=group), outcome)

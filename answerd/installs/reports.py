@@ -118,8 +118,8 @@ def _json(body: bytes) -> Any:
 
 def _of_json(value: Mapping[str, Any]) -> dict[str, str]:
     """Return the scalars at the top of a JSON body, by case-folded name."""
-    kept = {name.casefold(): one for name, one in value.items() if isinstance(one, str | int | float)}
-    return {name: str(one) for name, one in kept.items() if not isinstance(one, bool)}
+    kept = {name.casefold(): field for name, field in value.items() if isinstance(field, str | int | float)}
+    return {name: str(field) for name, field in kept.items() if not isinstance(field, bool)}
 
 
 def _form(headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, str]:

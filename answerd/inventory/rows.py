@@ -11,7 +11,7 @@ from answerd.identity import (
     Kind,
     brief,
     identifier_fault,
-    identity,
+    identity_of,
     is_shared_by_many,
     mac_digits,
     normalize,
@@ -145,9 +145,9 @@ def identities_of_sound(layout: Layout, cells: Sequence[str]) -> dict[str, str]:
     for column, at in layout.identifying:
         cell = cells[at]
         for value in cell.split() if column == "mac" else (cell,):
-            identity_ = identity(value) if column in ("id", "serial") else normalize(value)
-            if identity_ and not is_shared_by_many(identity_):
-                found.setdefault(identity_, value)
+            identity = identity_of(value) if column in ("id", "serial") else normalize(value)
+            if identity and not is_shared_by_many(identity):
+                found.setdefault(identity, value)
     return found
 
 
@@ -173,11 +173,11 @@ def judged(layout: Layout, cells: Sequence[str]) -> Judgement:
         if len(values) > MOST_ADDRESSES:
             fault = fault or f"column {column}: a cell has more than {MOST_ADDRESSES:,} addresses"
         for value in values[:MOST_ADDRESSES]:
-            identity_, wrong = _VALUES[column](value)
+            identity, wrong = _VALUES[column](value)
             if wrong:
                 fault = fault or f"column {column}: {wrong}"
-            elif not is_shared_by_many(identity_):
-                identities.setdefault(identity_, value)
+            elif not is_shared_by_many(identity):
+                identities.setdefault(identity, value)
     if width > MOST_COLUMNS:
         fault = f"has more than {MOST_COLUMNS:,} cells, and the header has {layout.width} columns"
     elif width > layout.width:
@@ -193,12 +193,12 @@ def notes(layout: Layout, cells: Sequence[str]) -> list[str]:
     for column, at in layout.identifying:
         cell = cells[at] if at < len(cells) else ""
         for value in _values_of(column, cell)[:MOST_ADDRESSES]:
-            identity_, wrong = _VALUES[column](value)
+            identity, wrong = _VALUES[column](value)
             if wrong:
                 continue
-            if is_shared_by_many(identity_):
+            if is_shared_by_many(identity):
                 found.append(f"column {column}: a value that many machines share identifies nobody")
-            elif len(identity_) < SHORTEST_IN_BODY:
+            elif len(identity) < SHORTEST_IN_BODY:
                 found.append(
                     f"column {column}: a value of under {SHORTEST_IN_BODY} letters and digits "
                     "is not recognised in a JSON body"
@@ -217,7 +217,7 @@ def _id(value: str) -> tuple[str, str | None]:
     fault = identifier_fault(Kind.MACHINE, value)
     if fault and value.lower() in RESERVED_MACHINES:
         fault = "a value is a reserved name"  # the other sentence quotes it
-    return identity(value), fault
+    return identity_of(value), fault
 
 
 def _mac(value: str) -> tuple[str, str | None]:
@@ -226,13 +226,13 @@ def _mac(value: str) -> tuple[str, str | None]:
 
 
 def _serial(value: str) -> tuple[str, str | None]:
-    identity_ = identity(value)
-    return identity_, None if identity_ else "a serial number needs a letter or a digit"
+    identity = identity_of(value)
+    return identity, None if identity else "a serial number needs a letter or a digit"
 
 
 def _uuid(value: str) -> tuple[str, str | None]:
-    identity_ = normalize(value)
-    return identity_, None if _UUID.fullmatch(identity_) else "a UUID has 32 hex digits"
+    identity = normalize(value)
+    return identity, None if _UUID.fullmatch(identity) else "a UUID has 32 hex digits"
 
 
 _VALUES = {"id": _id, "mac": _mac, "serial": _serial, "uuid": _uuid}

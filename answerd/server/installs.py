@@ -23,7 +23,7 @@ from gevent.threadpool import ThreadPool
 from answerd.answers.gates import Asking, collected_identities, url_of_host
 from answerd.errors import StatesUnknown
 from answerd.facts import LARGE, Facts
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.installs.memory import Applied, Memory, Remembered, apply
 from answerd.installs.states import UNDER_WAY, Asked
 from answerd.server import gc_tuning
@@ -145,7 +145,7 @@ class LiveInstalls:
             self._remember(entry)
             self._enqueue(_Waiting(entry))
         outcomes = asking.judgement.outcomes
-        if all(_is_given_again(one, asking.asked) and not outcome.counts for one, outcome in outcomes):
+        if all(_is_given_again(remembered, asking.asked) and not outcome.counts for remembered, outcome in outcomes):
             self._wake_soon()
         else:
             self._wake.set()
@@ -162,17 +162,17 @@ class LiveInstalls:
         found = collected_identities(facts)
         if not found:
             return
-        one, machine = next(iter(found.items()))
+        identity, machine = next(iter(found.items()))
         now = self.now()
-        before = self._sightings.get(one)
+        before = self._sightings.get(identity)
         told = ""
-        if now - self._sighted.get(one, 0) > FACTS_AGAIN_SECONDS:
+        if now - self._sighted.get(identity, 0) > FACTS_AGAIN_SECONDS:
             if len(self._sighted) >= MOST_SIGHTINGS:
                 self._sighted.clear()
-            self._sighted[one] = now
+            self._sighted[identity] = now
             told = _told(facts)
         asked = before.asked + 1 if before else 1
-        self._sightings[one] = Sighting(machine, now, told or (before.facts if before else ""), asked)
+        self._sightings[identity] = Sighting(machine, now, told or (before.facts if before else ""), asked)
         self._wake.set()
 
     def write(self, entries: Sequence[Entry]) -> list[Applied]:
@@ -186,7 +186,7 @@ class LiveInstalls:
 
     def _remember(self, entry: Entry) -> None:
         """Apply an event in memory before it is written."""
-        name = identity(entry.name)
+        name = identity_of(entry.name)
         before = self._memory.by_name.get(name)
         applied = apply(before, self._memory.forgotten.get(name, 0), entry.happened, self.rules)
         if applied.after is not None and applied.after is not before:
@@ -194,7 +194,7 @@ class LiveInstalls:
 
     def _put(self, remembered: Remembered) -> None:
         """Have a record count, and tell those who want to know that its state has changed."""
-        before = self._memory.by_name.get(identity(remembered.record.name)) if self.on_change else None
+        before = self._memory.by_name.get(identity_of(remembered.record.name)) if self.on_change else None
         self._memory.put(remembered)
         if self.on_change and (before is None or before.record.state is not remembered.record.state):
             for listen in self.on_change:
@@ -245,13 +245,18 @@ class LiveInstalls:
             self._drop_given(changes.forgotten)
             for remembered in changes.remembered:
                 self._put(remembered)
-            self._replay({identity(one.record.name) for one in changes.remembered} | changes.forgotten.keys())
+            self._replay(
+                {identity_of(remembered.record.name) for remembered in changes.remembered} | changes.forgotten.keys()
+            )
         self._revision = changes.revision
 
     def _drop_given(self, forgotten: Collection[str]) -> None:
-        """Drop what was given to machines before they were forgotten, and waits to be written: it would begin a new
-        record. What this process gives from now on, it gives knowing that the machine was forgotten."""
-        kept = [one for one in self._queue if one.done is not None or identity(one.entry.name) not in forgotten]
+        """Drop what was given before a machine was forgotten, and is not written: it would begin a new record."""
+        kept = [
+            waiting
+            for waiting in self._queue
+            if waiting.done is not None or identity_of(waiting.entry.name) not in forgotten
+        ]
         if len(kept) == len(self._queue):
             return
         self._queue = deque(kept)
@@ -262,7 +267,7 @@ class LiveInstalls:
     def _replay(self, names: set[str] | None) -> None:
         """Apply again what is not written yet, for records that were read."""
         for waiting in (*self._in_flight, *self._queue):
-            if waiting.done is None and (names is None or identity(waiting.entry.name) in names):
+            if waiting.done is None and (names is None or identity_of(waiting.entry.name) in names):
                 self._remember(waiting.entry)
 
     def watch(self) -> None:
@@ -297,7 +302,7 @@ class LiveInstalls:
                 self._urgent.wait(RETRY_SECONDS)
             if self._queue or self._sightings:
                 self._wake.set()
-                if any(one.done is not None for one in self._queue):
+                if any(waiting.done is not None for waiting in self._queue):
                     self._urgent.set()
 
     def flush(self) -> None:
@@ -353,9 +358,11 @@ class LiveInstalls:
     def _copies(self, batch: Sequence[_Waiting]) -> Iterator[tuple[int, Entry]]:
         """Yield what other processes gave, and have not written, before something of this batch that is waited for:
         whether it was given before decides what a report means."""
-        latest = {identity(one.entry.name): one.entry.event.at for one in batch if one.done is not None}
+        latest = {
+            identity_of(waiting.entry.name): waiting.entry.event.at for waiting in batch if waiting.done is not None
+        }
         for entry in self._notes.of_others(latest.keys()) if latest else ():
-            if entry.event.at <= latest[identity(entry.name)]:
+            if entry.event.at <= latest[identity_of(entry.name)]:
                 yield _COPY, entry._replace(is_copy=True)
 
     def _note_write_fault(self, fault: str | None) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import peewee
 
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.installs.memory import Applied, Remembered
 from answerd.installs.merge import record_of
 from answerd.installs.shown import HistoryEvent, UnknownMachine
@@ -210,7 +210,7 @@ class DatabaseInstalls:
             if not batch.is_empty:
                 batch.write(revision + 1)
                 _raise(database, revision + 1)
-            spelled = {identity(name): name for name in names}
+            spelled = {identity_of(name): name for name in names}
             return Ordering(batch.applied, [batch.slot(name) for name in spelled.values()], list(batch.noted()))
 
     def merge(self, told: Sequence[tuple[Slot, Sequence[Told]]], sightings: Sequence[Sighting] = ()) -> None:

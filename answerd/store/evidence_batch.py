@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from answerd.identity import identity, is_shared_by_many
+from answerd.identity import identity_of, is_shared_by_many
 from answerd.installs.evidence import known_as_json, known_from_json, known_of
 from answerd.installs.memory import Applied, Remembered
 from answerd.installs.merge import Known, learned, merge, record_of
@@ -34,7 +34,7 @@ class EvidenceBatch(Batch):
 
     def slot(self, name: str) -> Slot:
         """Return what is known of the machine of a name."""
-        own = identity(name)
+        own = identity_of(name)
         stored = self._stored.get(own)
         forgotten = self._forgotten.get(own, 0)
         if stored is None:
@@ -54,7 +54,7 @@ class EvidenceBatch(Batch):
 
     def join(self, other: Slot, told: Told | None = None) -> bool:
         """Merge what another knows, with a line of its history. Return whether more is known here now than there."""
-        name = identity(other.name)
+        name = identity_of(other.name)
         if other.forgotten > self._forgotten.get(name, 0):
             self._forgotten[name] = self.forgotten_now[name] = other.forgotten
         forgotten = self._forgotten.get(name, 0)

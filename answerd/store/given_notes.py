@@ -26,7 +26,7 @@ from typing import Final
 import orjson
 
 from answerd.formats.once import Once
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.installs.states import Asked, Gate
 from answerd.store.install_batch import Entry
 from answerd.store.mounts import Mounts, read_table
@@ -177,7 +177,7 @@ def _packed(entry: Entry) -> bytes:
         return b""
     told = (entry.name, dict(entry.identities), entry.group, entry.detail, entry.origin, entry.was_refused)
     try:
-        return identity(entry.name).encode() + b"\0" + orjson.dumps((*asked, *told))
+        return identity_of(entry.name).encode() + b"\0" + orjson.dumps((*asked, *told))
     except (TypeError, ValueError):  # a lone surrogate
         return b""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import peewee
 
-from answerd.identity import Kind, identity
+from answerd.identity import Kind, identity_of
 from answerd.store import Author, HistoryEntry, HistoryFilter
 from answerd.store.tables import ChangeRow, DocumentRow, as_bytes, fetched, is_known, key_of
 
@@ -106,7 +106,7 @@ def _spellings(database: peewee.Database, name: str, kind: Kind | None) -> list[
     query = ChangeRow.select(ChangeRow.identifier).distinct()
     if kind is not None:
         query = query.where(ChangeRow.kind == kind.value)
-    return [spelled for (spelled,) in fetched(query, database) if identity(spelled) == identity(name)]
+    return [spelled for (spelled,) in fetched(query, database) if identity_of(spelled) == identity_of(name)]
 
 
 def _text(body: bytes | None) -> str | None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import peewee
 
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.installs.memory import Applied, Happened, Remembered, apply
 from answerd.installs.states import Asked, Event, Order, Ordered, Refusal, Rules, Word
 from answerd.store.install_tables import (
@@ -85,7 +85,7 @@ class Batch:
         """``names`` are those of the records."""
         self._database = database
         self._rules = rules
-        names = list(dict.fromkeys(identity(name) for name in names))
+        names = list(dict.fromkeys(identity_of(name) for name in names))
         self._stored: dict[str, StoredInstall] = dict(installs_named(database, names))
         self._forgotten = forgotten_named(database, names)
         self._dirty: dict[str, None] = {}
@@ -97,7 +97,7 @@ class Batch:
     def apply(self, entries: Iterable[Entry]) -> None:
         """Work out what the entries make of their records, one after the other."""
         for entry in entries:
-            self._work_in(entry, identity(entry.name))
+            self._work_in(entry, identity_of(entry.name))
 
     def _work_in(self, entry: Entry, name: str) -> None:
         stored = self._stored.get(name)
@@ -120,7 +120,7 @@ class Batch:
         self._dirty.pop(name, None)
         if stored is not None and stored.id is not None:
             self._removed.append(stored.id)
-        self._history = [one for one in self._history if one[0] != name]
+        self._history = [row for row in self._history if row[0] != name]
 
     def _keep(self, name: str, stored: StoredInstall | None, entry: Entry, after: Remembered, *, counts: bool) -> None:
         told = None if entry.is_copy else told_of(entry, counts)
@@ -140,15 +140,15 @@ class Batch:
     def write(self, revision: int) -> None:
         """Write what changed, and the history, as this revision."""
         database = self._database
-        write_many(database, "DELETE FROM install_events WHERE install = ?", [(one,) for one in self._removed])
-        write_many(database, "DELETE FROM installs WHERE id = ?", [(one,) for one in self._removed])
+        write_many(database, "DELETE FROM install_events WHERE install = ?", [(row,) for row in self._removed])
+        write_many(database, "DELETE FROM installs WHERE id = ?", [(row,) for row in self._removed])
         gone = [(name, attempt, revision) for name, attempt in self.forgotten_now.items()]
         write_many(database, _FORGET, gone)
         if self._dirty:
             write_installs(database, [self._stored[name] for name in self._dirty], revision)
             new = [name for name in self._dirty if self._stored[name].id is None]
-            for name, one in installs_named(database, new).items():
-                self._stored[name] = one
+            for name, row in installs_named(database, new).items():
+                self._stored[name] = row
         history = [
             (self._stored[name].id, place, number, *told)
             for name, place, number, told in self._history
@@ -196,6 +196,6 @@ def _what(entry: Entry) -> str:
 def write_sightings(database: peewee.Database, sightings: Sequence[Sighting]) -> None:
     """Write which unknown machines asked; the last `MOST_UNKNOWN` are kept."""
     if sightings:
-        rows = [(identity(one.machine), one.machine, one.at, one.at, one.asked, one.facts) for one in sightings]
+        rows = [(identity_of(row.machine), row.machine, row.at, row.at, row.asked, row.facts) for row in sightings]
         write_many(database, _SIGHT, rows)
         write_many(database, _KEEP_LAST, [(MOST_UNKNOWN,)])

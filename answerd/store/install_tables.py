@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 import peewee
 
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.installs.memory import Remembered
 from answerd.installs.shown import HistoryEvent, UnknownMachine
 from answerd.installs.states import Record, State
@@ -168,7 +168,10 @@ def installs_named(database: peewee.Database, names: Iterable[str]) -> dict[str,
     found: dict[str, StoredInstall] = {}
     for at in range(0, len(wanted), NAMES_AT_ONCE):
         condition = InstallRow.name_identity.in_(wanted[at : at + NAMES_AT_ONCE])
-        found.update((identity(one.remembered.record.name), one) for one in installs(database, condition))
+        found.update(
+            (identity_of(stored_install.remembered.record.name), stored_install)
+            for stored_install in installs(database, condition)
+        )
     return found
 
 
@@ -196,7 +199,7 @@ def setting(database: peewee.Database, name: str) -> str | None:
 
 def history_of(database: peewee.Database, name: str) -> list[HistoryEvent]:
     """Return the events of the record of a name, oldest first."""
-    stored = installs_named(database, [identity(name)]).get(identity(name))
+    stored = installs_named(database, [identity_of(name)]).get(identity_of(name))
     if stored is None:
         return []
     columns = EventRow.at, EventRow.what, EventRow.detail, EventRow.origin, EventRow.counts, EventRow.body
@@ -218,7 +221,7 @@ def newest_time(database: peewee.Database) -> float:
     """Return the latest time in any record: the clock must not go back before it."""
     columns = InstallRow.since, InstallRow.heard
     latest = [InstallRow.select(peewee.fn.MAX(column)).bind(database).scalar() for column in columns]
-    return max((float(one) for one in latest if one is not None), default=0.0)
+    return max((float(at) for at in latest if at is not None), default=0.0)
 
 
 def _stored(row: Sequence[Any]) -> StoredInstall:
@@ -264,12 +267,12 @@ def write_many(database: peewee.Database, statement: str, rows: Sequence[Sequenc
 def write_installs(database: peewee.Database, stored: Iterable[StoredInstall], revision: int) -> None:
     """Insert or replace records, all in one statement: peewee's own way costs ten times as much for a row."""
     rows = []
-    for one in stored:
-        record = one.remembered.record
+    for stored_install in stored:
+        record = stored_install.remembered.record
         rows.append(
             (
                 record.name,
-                identity(record.name),
+                identity_of(record.name),
                 record.attempt,
                 record.state.value,
                 record.since,
@@ -280,12 +283,12 @@ def write_installs(database: peewee.Database, stored: Iterable[StoredInstall], r
                 record.heard,
                 record.message,
                 record.percent,
-                orjson.dumps(dict(one.remembered.identities)).decode(),
-                one.remembered.group,
-                one.events,
-                one.news,
+                orjson.dumps(dict(stored_install.remembered.identities)).decode(),
+                stored_install.remembered.group,
+                stored_install.events,
+                stored_install.news,
                 revision,
-                one.known,
+                stored_install.known,
             )
         )
     write_many(database, _UPSERT, rows)

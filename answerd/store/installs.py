@@ -143,8 +143,8 @@ class InstallStore:
     def all(self) -> list[Remembered]:
         """Return every record, sorted by name. Raises `StoreError`."""
         with self.reading() as database:
-            found = [one.remembered for one in installs(database)]
-        return sorted(found, key=lambda one: one.record.name)
+            found = [row.remembered for row in installs(database)]
+        return sorted(found, key=lambda row: row.record.name)
 
     def history(self, name: str) -> list[HistoryEvent]:
         """Return the events of the record of this name, oldest first. Raises `StoreError`."""
@@ -275,7 +275,7 @@ def _changes(database: peewee.SqliteDatabase, since: int, revision: int) -> Chan
     else:
         gone = gone.where(ForgottenRow.revision > since)
         rows = installs(database, InstallRow.revision > since)
-    return Changes(revision, [one.remembered for one in rows], dict(fetched(gone, database)), whole)
+    return Changes(revision, [row.remembered for row in rows], dict(fetched(gone, database)), whole)
 
 
 def _made_key(database: peewee.SqliteDatabase) -> bytes:

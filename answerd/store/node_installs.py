@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import peewee
 
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.installs.shown import HistoryEvent, UnknownMachine
 from answerd.installs.states import Ordered, Rules
 from answerd.store import StoreError
@@ -241,7 +241,7 @@ class NodeInstallStore(InstallStore):
 def _lines(ordering: Ordering) -> list[tuple[Slot, Told | None]]:
     """Return what orders made of the machines, each with the last line of its history."""
     told = dict(ordering.told)
-    return [(slot, told.get(identity(slot.name))) for slot in ordering.slots]
+    return [(slot, told.get(identity_of(slot.name))) for slot in ordering.slots]
 
 
 def drained(descriptor: int) -> None:

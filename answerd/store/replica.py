@@ -17,7 +17,7 @@ from pathlib import Path
 import peewee
 
 from answerd.documents import Key
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.store import WRITER_WAIT_SECONDS
 from answerd.store.migrations import migrate
 from answerd.store.sqlite_file import SqliteFile
@@ -182,7 +182,7 @@ def _log(local: peewee.SqliteDatabase, changes: Sequence[tuple[int, str, str, st
 
 def _delete(local: peewee.SqliteDatabase, key: Key) -> None:
     named = (DocumentRow.kind == key.kind.value) & (DocumentRow.format == key.format)
-    same = (DocumentRow.identity == identity(key.identifier)) | (DocumentRow.identifier == key.identifier)
+    same = (DocumentRow.identity == identity_of(key.identifier)) | (DocumentRow.identifier == key.identifier)
     DocumentRow.delete().where(named & same).bind(local).execute()
 
 
@@ -191,7 +191,7 @@ def _insert(local: peewee.SqliteDatabase, part: Sequence[Row]) -> None:
         {
             "kind": row.key.kind.value,
             "identifier": row.key.identifier,
-            "identity": identity(row.key.identifier),
+            "identity": identity_of(row.key.identifier),
             "format": row.key.format,
             "text": row.body.decode(),
             "revision": row.revision,

@@ -16,7 +16,7 @@ from typing import Any
 import peewee
 
 from answerd.documents import DocumentName, Key, RawDocument
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.store import Progress, StoredDocument, StoreError, Version, Written, no_progress
 from answerd.store.tables import (
     Row,
@@ -101,15 +101,15 @@ class RowTransaction(ABC):
         wanted = {raw.key.name: raw for raw in puts}
         with self.faults("written"):
             before = newest_revision(self._database)
-            found = {one.key.name: one for one in self._find(wanted, deletes, prune)}
+            found = {stored.key.name: stored for stored in self._find(wanted, deletes, prune)}
             new = [raw for name, raw in wanted.items() if name not in found]
-            known = [(one, wanted[name]) for name, one in found.items() if name in wanted]
-            changed = [(one, raw) for one, raw in known if rewrite or not one.is_same]
-            removed = [one for name, one in found.items() if name not in wanted]
+            known = [(stored, wanted[name]) for name, stored in found.items() if name in wanted]
+            changed = [(stored, raw) for stored, raw in known if rewrite or not stored.is_same]
+            removed = [stored for name, stored in found.items() if name not in wanted]
             self.remove(removed)
             done = len(known) - len(changed)
-            for one, raw in changed:
-                self.change(one, raw.text)
+            for stored, raw in changed:
+                self.change(stored, raw.text)
                 done += 1
                 progress(done, len(wanted))
             for start in range(0, len(new), ROWS_AT_ONCE):
@@ -121,9 +121,9 @@ class RowTransaction(ABC):
             version = version_of(self._database)
         return Written(
             tuple(new),
-            tuple(raw if raw.key == one.key else RawDocument(one.key, raw.text) for one, raw in changed),
-            tuple(one.key for one, _ in known if one.is_same and not rewrite),
-            tuple(one.key for one in removed),
+            tuple(raw if raw.key == stored.key else RawDocument(stored.key, raw.text) for stored, raw in changed),
+            tuple(stored.key for stored, _ in known if stored.is_same and not rewrite),
+            tuple(stored.key for stored in removed),
             version,
         )
 
@@ -175,7 +175,7 @@ def columns_of(raw: RawDocument) -> dict[str, Any]:
     return {
         "kind": raw.key.kind.value,
         "identifier": raw.key.identifier,
-        "identity": identity(raw.key.identifier),
+        "identity": identity_of(raw.key.identifier),
         "format": raw.key.format,
         "text": raw.text,
     }

@@ -218,7 +218,7 @@ class Scan:
         for name, file in self.before.files.items():
             if file.looked_at == self.number:
                 continue
-            directory = next((one for one in self.failed if name.startswith(f"{one}/")), None)
+            directory = next((folder for folder in self.failed if name.startswith(f"{folder}/")), None)
             if directory is None:
                 continue
             if directory in self.kept:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from answerd.answers.sources import Sources
 from answerd.errors import CannotFill
-from answerd.identity import brief, first_of, identity, printable
+from answerd.identity import brief, first_of, identity_of, printable
 from answerd.store.mounts import Mounts, read_table
 from answerd.store.notification import Watch, device_and_inode
 from answerd.store.reading import Boundary, Signature, is_settled, signature_of
@@ -156,7 +156,7 @@ class SecretFiles:
         in_force = self._in_force
         looked = []
         for identifier in identifiers:
-            folders = in_force.folders.get(identity(identifier), ())
+            folders = in_force.folders.get(identity_of(identifier), ())
             if len(folders) > 1:
                 raise _cannot(name, f"is ambiguous: {_same_identity(folders)}")
             for folder in folders:
@@ -269,15 +269,15 @@ def _folders(seen: _Look, before: _Look) -> list[str]:
 
     Else a machine whose folder is being replaced would get the secrets of all.
     """
-    there = set(map(identity, seen.folders))
-    return [*seen.folders, *(one for one in before.folders if identity(one) not in there)]
+    there = set(map(identity_of, seen.folders))
+    return [*seen.folders, *(folder for folder in before.folders if identity_of(folder) not in there)]
 
 
 def _by_identity(folders: Sequence[str]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for folder in sorted(folders):
-        one = identity(folder)
-        found[one] = (*found.get(one, ()), folder)
+        identity = identity_of(folder)
+        found[identity] = (*found.get(identity, ()), folder)
     found.pop("", None)
     return found
 

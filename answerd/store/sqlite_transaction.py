@@ -49,7 +49,7 @@ class SqliteTransaction(RowTransaction):
     def remove(self, documents: Sequence[Found]) -> None:
         """Remove stored documents."""
         for start in range(0, len(documents), ROWS_AT_ONCE):
-            ids = [one.id for one in documents[start : start + ROWS_AT_ONCE]]
+            ids = [document.id for document in documents[start : start + ROWS_AT_ONCE]]
             DocumentRow.delete().where(DocumentRow.id.in_(ids)).bind(self._database).execute()
 
     def sign(self, before: int) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import peewee
 
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.installs.states import Rules
 from answerd.store import StoreError
 from answerd.store.database_installs import Position, is_in_history, parts_since, position, receive, shared_key
@@ -107,7 +107,7 @@ class StateReplicator:
             missing = self._node.names() if is_whole else set()
             has_changed, waiting = is_whole, list[Slot]()
             for part in parts_since(database, -1 if is_whole or known is None else known.revision):
-                missing.difference_update(identity(slot.name) for slot in part)
+                missing.difference_update(identity_of(slot.name) for slot in part)
                 has_changed |= self._take(waiting, is_whole)
                 waiting = part
         names = sorted(missing)

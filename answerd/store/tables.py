@@ -15,7 +15,7 @@ import peewee
 
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
-from answerd.identity import Kind, identity
+from answerd.identity import Kind, identity_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.store import Entry, StoredDocument, Version
 
@@ -187,7 +187,7 @@ def key_of(kind: str, identifier: str, extension: str) -> Key:
 def find_row(database: peewee.Database, key: Key) -> Row | None:
     """Return the document of exactly this identifier, else of this identity."""
     exactly = DocumentRow.identifier == key.identifier
-    named = exactly | (DocumentRow.identity == identity(key.identifier))
+    named = exactly | (DocumentRow.identity == identity_of(key.identifier))
     condition = (DocumentRow.kind == key.kind.value) & (DocumentRow.format == key.format) & named
     return next(iter(list(rows(database, condition, exactly.desc(), 1))), None)
 

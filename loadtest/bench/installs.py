@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from answerd.formats.once import Once
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.installs.states import Asked, Gate, Rules
 from answerd.store.install_batch import Entry
 from answerd.store.installs import InstallStore
@@ -144,7 +144,7 @@ def _started(running: ExitStack, documents: Documents, records: int = 0) -> Serv
 
 def _given(machine: Machine, at: float) -> Entry:
     asked = Asked("group (toml)", Gate.ANSWERS, Once.ON, at)
-    known = {identity(text): text for text in (machine.identifier, machine.serial)}
+    known = {identity_of(text): text for text in (machine.identifier, machine.serial)}
     return Entry(machine.identifier, asked, known, machine.rack, "group (toml)", "127.0.0.1")
 
 

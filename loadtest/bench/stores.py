@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.store.sqlite import SqliteStore
 from loadtest.fleet import Documents, write
 
@@ -93,7 +93,7 @@ def _columns(name: str) -> tuple[str, str, str, str]:
     """Kind, identifier, identity and format of a document by its flat name."""
     folder, _, file = name.rpartition("/")
     identifier, _, extension = file.rpartition(".")
-    return _KINDS[folder], identifier, identity(identifier), extension
+    return _KINDS[folder], identifier, identity_of(identifier), extension
 
 
 _KINDS = {"": "machine", "groups": "group", "inventory": "inventory"}

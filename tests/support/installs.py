@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from answerd.answers.gates import Asking, Gates, url_of_host
 from answerd.facts import Facts
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.installs.memory import Happened, Memory, apply
 from answerd.installs.states import Order, Ordered, Reported, Rules, Word
 from answerd.installs.tokens import speaker_of
@@ -54,10 +54,10 @@ class RememberedInstalls:
 
     def order(self, name: str, order: Order) -> None:
         """Arm, disarm or forget a machine."""
-        self._apply(Happened(name, Ordered(order, self.clock), {identity(name): name}))
+        self._apply(Happened(name, Ordered(order, self.clock), {identity_of(name): name}))
 
     def _apply(self, happened: Happened) -> None:
-        name = identity(happened.name)
+        name = identity_of(happened.name)
         before = self.memory.by_name.get(name)
         applied = apply(before, self.memory.forgotten.get(name, 0), happened, self.rules)
         if applied.after is not None:

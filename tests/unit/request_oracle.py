@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from answerd.identity import identity
+from answerd.identity import identity_of
 
 SPELLINGS = ((":", 6, 2), ("-", 6, 2), ("", 1, 12), (".", 3, 4))
 OWN = ("peer", "user_agent")
@@ -137,8 +137,8 @@ def identities_of(value: Value) -> set[str]:
     for path, name, one in scalars(value):
         is_own = name.casefold() in OWN and path.split(".")[0].casefold() in OWN and _is_at_top(value, path)
         text = text_of(one)
-        if isinstance(one, str | Number) and len(text) <= 1024 and not is_own and len(identity(text)) >= 4:
-            found.add(identity(text))
+        if isinstance(one, str | Number) and len(text) <= 1024 and not is_own and len(identity_of(text)) >= 4:
+            found.add(identity_of(text))
         if isinstance(one, str | Number):
             found.update(mac_identity(mac) for mac in macs_in(text))
     for key in keys(value):

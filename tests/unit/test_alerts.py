@@ -36,6 +36,7 @@ FIRING: dict[str, tuple[str, str]] = {
     "TokensGuessed": ('answerd_authentication_failures_total{endpoint="admin"}', "0+3x60"),
     "MachinesSilent": ("answerd_installs_silent", "2x60"),
     "InstallsFailed": ('answerd_installs{state="exhausted"}', "1x60"),
+    "ReportsWaitForTheDatabase": ("answerd_outbox_age_seconds", "121x60"),
 }
 """Each alert: the series that an instance has, and values of one hour by which the alert fires."""
 
@@ -45,6 +46,7 @@ QUIET: dict[str, str] = {
     "AnswerSetOld": "59x60",
     "CertificateEndsSoon": "1300000x60",
     "TokensGuessed": "0+1x60",
+    "ReportsWaitForTheDatabase": "119x60",
 }
 """Values by which it does not fire; those of the others are 0."""
 

@@ -13,7 +13,7 @@ import pytest
 from answerd.answers.gates import Asking
 from answerd.config import Config
 from answerd.formats.once import Once
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.installs.memory import Judgement, Visitor
 from answerd.installs.states import Asked, Event, Gate, Order, Ordered, Refusal, Reported, State, Word, refusal_of
 from answerd.server.installs import LiveInstalls
@@ -161,7 +161,7 @@ def test_only_the_notes_of_others_about_these_machines_are_read(tmp_path: Path) 
         notes.attach(process)
         notes.note(given(name))
     notes.attach(2)
-    assert [one.name for one in notes.of_others({identity("Node-1")})] == ["node-1"]
+    assert [one.name for one in notes.of_others({identity_of("Node-1")})] == ["node-1"]
 
 
 class Processes:

@@ -17,7 +17,7 @@ from answerd.identity import (
     find_macs,
     identifier_fault,
     identities_of,
-    identity,
+    identity_of,
     mac_digits,
     normalize,
     printable,
@@ -45,7 +45,7 @@ UUID = "12345678-1234-5678-9abc-def012345678"
     ],
 )
 def test_two_spellings_of_one_name_are_one_identity(one: str, other: str) -> None:
-    assert identity(one) == identity(other) != ""
+    assert identity_of(one) == identity_of(other) != ""
 
 
 @pytest.mark.parametrize(
@@ -61,18 +61,18 @@ def test_two_spellings_of_one_name_are_one_identity(one: str, other: str) -> Non
     ],
 )
 def test_two_names_are_two_identities(one: str, other: str) -> None:
-    assert identity(one) != identity(other)
+    assert identity_of(one) != identity_of(other)
 
 
 @pytest.mark.parametrize("text", ["", "---", "::-", " ", "\u0301"])
 def test_a_text_without_letter_or_digit_has_no_identity(text: str) -> None:
-    assert identity(text) == ""
+    assert identity_of(text) == ""
 
 
 @given(st.text())
 def test_an_identity_is_its_own_identity_and_never_raises(text: str) -> None:
-    assert identity(identity(text)) == identity(text)
-    assert identity(text) == identity(text.swapcase().swapcase()) or not text.isascii()
+    assert identity_of(identity_of(text)) == identity_of(text)
+    assert identity_of(text) == identity_of(text.swapcase().swapcase()) or not text.isascii()
 
 
 @pytest.mark.parametrize(
@@ -194,13 +194,13 @@ def test_a_mac_address_between_blanks_is_found_in_any_bytes(before: bytes, separ
     )
 )
 def test_the_identities_of_many_texts_are_those_of_each(texts: list[str]) -> None:
-    assert identities_of(texts) == [identity(text) for text in texts]
+    assert identities_of(texts) == [identity_of(text) for text in texts]
 
 
 def test_a_text_of_more_than_1024_characters_has_no_identity_among_many() -> None:
     longest, longer = "a" * 1_024, "-" * 1_024 + "a"
     for texts in ([longest, "b"], ["b", longest, ""], [longer, "b"], ["b", longer], [longer], ["é", longer]):
-        assert identities_of(texts) == [identity(text) if len(text) <= 1_024 else "" for text in texts]
+        assert identities_of(texts) == [identity_of(text) if len(text) <= 1_024 else "" for text in texts]
 
 
 @given(st.integers(0, 30_000), st.integers(0, 29_999))
@@ -208,7 +208,7 @@ def test_a_text_of_more_than_1024_characters_has_no_identity_among_many() -> Non
 def test_the_identities_of_very_many_texts_are_those_of_each(count: int, at: int) -> None:
     texts = [f"N-{number}" for number in range(count)]
     texts[at:at] = ["192.168.1.11", "é"]
-    assert identities_of(texts) == [identity(text) for text in texts]
+    assert identities_of(texts) == [identity_of(text) for text in texts]
 
 
 @pytest.mark.parametrize(

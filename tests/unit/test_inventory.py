@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from answerd.facts import OWN_LABELS, RESERVED_LABELS
 from answerd.formats.template import SECRETS
-from answerd.identity import identity
+from answerd.identity import identity_of
 from answerd.inventory.editing import with_row, with_rows_added, without_row
 from answerd.inventory.records import UnreadableError, written
 from answerd.inventory.rows import RESERVED_BEGINNING, RESERVED_COLUMNS, identities_of_sound, judged, notes
@@ -451,7 +451,7 @@ def test_sentences_of_faults_quote_no_cell() -> None:
     assert fault
     assert "hush" not in fault
     assert re.search(r"column \w+", fault)
-    assert identity("hush")
+    assert identity_of("hush")
 
 
 def _lines(table: Table) -> list[int]:

@@ -3,7 +3,7 @@
 ``databases/NAME.sql`` is what the program of that schema left behind, as SQLite dumps it: ``schema-1`` and ``schema-2``
 by the programs of those days, ``schema-3`` and the file of states ``states-1`` by the first with states. ``NAME.json``
 is what the same program printed of it (``export``, ``install ID --json``, ``installs --unknown --json``), and the
-reports' URLs that it gave out. A new version of the schema gets another pair; these are never edited.
+reports' URLs that it gave out. A schema that gets a successor gets a pair; these are never edited.
 
 Rules: docs/admin-api.md#the-database, docs/packages.md#upgrades.
 """
@@ -27,8 +27,8 @@ from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import SqliteFile
 
 DATABASES = Path(__file__).parent / "databases"
-OF_DOCUMENTS = [f"schema-{number}" for number in range(1, len(MIGRATIONS) + 1)]
-OF_STATES = ["schema-3", *(f"states-{number}" for number in range(1, len(STATE_MIGRATIONS) + 1))]
+OF_DOCUMENTS = [f"schema-{number}" for number in range(1, len(MIGRATIONS))]
+OF_STATES = ["schema-3", *(f"states-{number}" for number in range(1, len(STATE_MIGRATIONS)))]
 HISTORY = "SELECT id, at, kind, identifier, format, text_before, text_after FROM changes ORDER BY id"
 
 

@@ -56,7 +56,7 @@ class Installs:
         # In a thread: there may be a million records.
         page = in_thread(_page, asked, self._installs.current(), self._catalogue())
         note_outcome(f"{len(page)} installs")
-        return json_response(OK, {"installs": [self._told(one) for one in page]})
+        return json_response(OK, {"installs": [self._told(install) for install in page]})
 
     def one(self, install: str) -> bottle.HTTPResponse:
         """Return one record with its history; a machine without a record is new."""
@@ -82,8 +82,10 @@ class Installs:
         machine = self._machine(install)
         event = Ordered(order, self._installs.now())
         origin = f"{ORIGIN}, {requests.peer()}"
-        names = [one.record.name for one in self._records(machine)]
-        applied = self._installs.write([Entry(one, event, machine.identities, origin=origin) for one in names])
+        names = [remembered.record.name for remembered in self._records(machine)]
+        applied = self._installs.write(
+            [Entry(record_name, event, machine.identities, origin=origin) for record_name in names]
+        )
         after = applied[0].after or Remembered(applied[0].outcome.record)
         note_outcome(f"{order} {shown(names[0])}")
         return json_response(OK, self._told(after))
@@ -91,7 +93,7 @@ class Installs:
     def unknown(self) -> bottle.HTTPResponse:
         """Return the machines that asked and were claimed by nothing, the last first."""
         machines = in_thread(self._installs.store.unknown)
-        told = [unknown_as_json(one) for one in in_thread(still_unclaimed, self._catalogue(), machines)]
+        told = [unknown_as_json(machine) for machine in in_thread(still_unclaimed, self._catalogue(), machines)]
         note_outcome(f"{len(told)} unknown machines")
         return json_response(OK, {"unknown": told})
 
@@ -120,9 +122,11 @@ def _records(memory: Memory, machine: Machine) -> list[Remembered]:
 def _page(asked: dict[str, str], memory: Memory, catalogue: Catalogue) -> list[Remembered]:
     """Return the records that a query asks for, sorted by name. Raises `InvalidRequest`, `NotThere`."""
     state, limit, after = _state(asked.get("state")), _limit(asked.get("limit")), asked.get("after", "")
-    found = [one for one in _selected(asked, memory, catalogue) if state is None or one.record.state is state]
-    found = [one for one in found if one.record.name > after]
-    found.sort(key=lambda one: one.record.name)
+    found = [
+        install for install in _selected(asked, memory, catalogue) if state is None or install.record.state is state
+    ]
+    found = [install for install in found if install.record.name > after]
+    found.sort(key=lambda install: install.record.name)
     return found[:limit]
 
 
@@ -133,11 +137,13 @@ def _selected(asked: dict[str, str], memory: Memory, catalogue: Catalogue) -> li
         if names is None:
             raise NotThere(f'there is no group "{shown(asked["group"])}"')
         machines = [machine for name in names if (machine := machine_named(catalogue, memory, name)) is not None]
-        found = list({one.record.name: one for machine in machines for one in _records(memory, machine)}.values())
+        found = list(
+            {install.record.name: install for machine in machines for install in _records(memory, machine)}.values()
+        )
     if "machine" in asked:
         named = machine_named(catalogue, memory, asked["machine"])
-        wanted = {one.record.name for one in _records(memory, named)} if named is not None else set()
-        found = [one for one in found if one.record.name in wanted]
+        wanted = {install.record.name for install in _records(memory, named)} if named is not None else set()
+        found = [install for install in found if install.record.name in wanted]
     return found
 
 

@@ -16,7 +16,7 @@ from gevent.lock import BoundedSemaphore
 
 from answerd.answers.rows import source_of
 from answerd.documents import Key, RawDocument
-from answerd.identity import Kind, brief, identity
+from answerd.identity import Kind, brief, identity_of
 from answerd.inventory import FORMAT
 from answerd.inventory.editing import in_columns, with_row, with_rows_added, without_row
 from answerd.inventory.records import BYTE_ORDER_MARK, UnreadableError
@@ -95,7 +95,7 @@ class Inventories:
 
     def put_row(self, name: str, row: str) -> bottle.HTTPResponse:
         """Change one row, or append it, and leave every other byte as it is."""
-        one = _identity(row)
+        identity = _identity(row)
         values = _values(exchange_of(requests.environ()).request.body)
 
         def edit(text: str, table: Table, found: Row | None) -> str:
@@ -103,13 +103,13 @@ class Inventories:
             identities, fault = judged(table.layout, cells)
             if fault:
                 raise InvalidRequest(f"the row: {fault}")
-            if one not in identities:
+            if identity not in identities:
                 raise InvalidRequest("the row does not hold the identity that the path names")
             if found is None:
                 return with_rows_added(text, table, [cells])
             return with_row(text, table, _line(table, found), cells)
 
-        return _written("stored", self._edited(name, one, edit))
+        return _written("stored", self._edited(name, identity, edit))
 
     def delete_row(self, name: str, row: str) -> bottle.HTTPResponse:
         """Remove one row and leave every other byte as it is."""
@@ -121,14 +121,14 @@ class Inventories:
 
         return _written("deleted", self._edited(name, _identity(row), edit))
 
-    def _edited(self, name: str, one: str, edit: Edit) -> Stored:
+    def _edited(self, name: str, identity: str, edit: Edit) -> Stored:
         """Store what ``edit`` makes of an inventory: of the version that it was made from, or not at all."""
         asked = requests.conditions()
         tries = 1 if asked.if_match is not None else _MOST_TRIES
         with self._editing:
-            return self._tried(name, one, edit, asked, tries)
+            return self._tried(name, identity, edit, asked, tries)
 
-    def _tried(self, name: str, one: str, edit: Edit, asked: Conditions, tries: int) -> Stored:
+    def _tried(self, name: str, identity: str, edit: Edit, asked: Conditions, tries: int) -> Stored:
         while True:
             key, body, tag = self._stored(name)
             if fault := asked.fault(tag):
@@ -136,7 +136,7 @@ class Inventories:
             elsewhere = self.guard.follower.loader.catalogue.elsewhere
             text = elsewhere(partial(_text, key, body))
             table = self._table(key, text)
-            edited = elsewhere(partial(edit, text, table, self._row(table, one)))
+            edited = elsewhere(partial(edit, text, table, self._row(table, identity)))
             try:
                 return self.guard.put(key, edited, requests.author(), Conditions(if_match=tag), requests.client())
             except ConditionFailed:
@@ -165,16 +165,16 @@ class Inventories:
             reason = f"{source}:{error.line}: the inventory cannot be read: {error.reason}; store it as a whole"
             raise CannotRender(reason) from None
 
-    def _row(self, table: Table, one: str) -> Row | None:
+    def _row(self, table: Table, identity: str) -> Row | None:
         """Return the row of an identity, None where there is none. Raises `CannotRender` where there are several."""
         inventory = self.guard.follower.loader.catalogue.inventory
         if inventory is not None and inventory.by_layout.get(table.layout) is table:
-            found = [row for row in inventory.rows_of(one) if row.layout is table.layout]
+            found = [row for row in inventory.rows_of(identity) if row.layout is table.layout]
         else:
             found = []
             for row in table.rows:
                 self.guard.pause()
-                if one in row.identities():
+                if identity in row.identities():
                     found.append(row)
         if len(found) > 1:
             places = " and ".join(f"{table.layout.source}:{_line(table, row)}" for row in found)
@@ -195,10 +195,10 @@ def _text(key: Key, body: bytes) -> str:
 
 def _identity(row: str) -> str:
     """Return the identity in a path's segment. Raises `InvalidRequest`."""
-    one = identity(unquote_to_bytes(row).decode("utf-8", "replace"))
-    if not one:
+    identity = identity_of(unquote_to_bytes(row).decode("utf-8", "replace"))
+    if not identity:
         raise InvalidRequest("the path names no identity of a row")
-    return one
+    return identity
 
 
 def _values(body: bytes) -> dict[str, str]:
