@@ -29,7 +29,7 @@ WORKERS = 3
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
-    with workers(tmp_path / "answers", WORKERS) as running:
+    with workers(tmp_path / "answers", WORKERS, SERVICE_TIMEOUT_SECS=60) as running:
         yield running
 
 

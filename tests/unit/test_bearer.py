@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from answerd.server.bearer import TRACKED_ADDRESSES, FailureBlock, Tokens, is_guess
@@ -302,7 +302,8 @@ class LiteralBlock:
         if address not in self.failures:
             return
         if address in self.blocks:
-            self.failures = {address: [], **self.failures}
+            others = {one: times for one, times in self.failures.items() if one != address}
+            self.failures = {address: [], **others}
         else:
             del self.failures[address]
 
@@ -316,6 +317,7 @@ class LiteralBlock:
         max_size=60,
     ),
 )  # fmt: skip
+@example(1, [("d", "5", 0.25), ("d", "fail", 60), ("d", "succeed", 0.25), ("d", "5", 0.25)])
 def test_the_table_does_what_a_literal_reading_says(capacity: int, steps: list[tuple[str, str, float]]) -> None:
     clock = Clock()
     block, literal = FailureBlock(clock, capacity, MANY), LiteralBlock(capacity)
