@@ -260,7 +260,7 @@ class LiveInstalls:
         if len(kept) == len(self._queue):
             return
         self._queue = deque(kept)
-        if not kept:
+        if not kept and not self._in_flight:  # the notes of a batch stay until it is on the disk
             self._notes.taken()
             self._notes.written()
 

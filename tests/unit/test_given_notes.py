@@ -235,6 +235,17 @@ def test_what_was_given_before_a_machine_was_forgotten_makes_no_new_record(proce
     assert (remembered.record.state, remembered.record.attempt) == (State.INSTALLING, 2)
 
 
+def test_notes_of_a_batch_stay_while_a_machine_is_forgotten(processes: Processes) -> None:
+    first, now = processes.first, processes.shared.now()
+    processes.give(now)
+    first._in_flight = [first._queue.popleft()]
+    first._notes.taken()
+    processes.give(now + 1, "ipxe")
+    first._drop_given({"node1"})
+    assert not first._queue
+    assert now in [note.event.at for note in processes.shared.notes.left()]
+
+
 def test_a_new_service_writes_what_one_that_was_killed_gave(tmp_path: Path) -> None:
     store = open_state_file(str(tmp_path / "state.db"))[0]
     later = store.newest + 4e9
