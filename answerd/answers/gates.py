@@ -94,7 +94,7 @@ class Gates:
         memory = self.source.current()
         visitor, found, brings_nothing = self._look(memory, catalogue, selection, facts)
         if not found and visitor.name is None:
-            raise _nameless("once")
+            raise _nameless("once", visitor)
         top = selection.layers[-1].key
         gate = Gate.LOADER if once is Once.LOADER or top.format == IPXE else Gate.ANSWERS
         asked = Asked(str(top), gate, once, self.source.now(), only_looks)
@@ -121,8 +121,8 @@ class Gates:
 
         judged_by = Circumstances(catalogue, selection, memory)
         known = self.recent.find(judged_by, facts.request, records)
-        if known is None:
-            visitor = visitor_of(catalogue, selection, facts)
+        if known is None or (not known.found and _is_named_by_shared(known.visitor, memory)):
+            visitor = visitor_of(catalogue, selection, facts, memory)
             found = records(visitor.name)
             known = Known(visitor, found, knows(found, visitor))
             self.recent.keep(judged_by, facts.request, known)
@@ -133,7 +133,7 @@ class Gates:
         memory = self.source.current()
         visitor, found, _ = self._look(memory, catalogue, selection, facts)
         if not found and visitor.name is None:
-            raise _nameless("{{ report }}")
+            raise _nameless("{{ report }}", visitor)
         record = found[0].record if found else memory.new(visitor.name or "")
         base = self.source.base_url(facts)
         return f"{base}/report/{token_of(Speaker(record.name, record.attempt), self.source.key)}"
@@ -142,10 +142,15 @@ class Gates:
 _NOTHING_HAPPENS = Judgement(())
 
 
-def _nameless(what: str) -> CannotFill:
+def _nameless(what: str, visitor: Visitor) -> CannotFill:
+    has = (
+        "its serial, uuid and mac are those of many machines"
+        if visitor.identities
+        else "it has no serial, uuid or mac"
+    )
     reason = (
-        f"{what} needs to know which machine asks, and the request names none: it has no serial, uuid or mac, and no "
-        "machine document, row or member is its own"
+        f"{what} needs to know which machine asks, and the request names none: {has}, and no machine document, row or "
+        "member is its own"
     )
     return CannotFill(reason, "report", missing=True)
 
@@ -184,16 +189,24 @@ def _records(memory: Memory, facts: Facts) -> list[Remembered]:
     return memory.found_by(_identities(memory, facts))
 
 
-def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts) -> Visitor:
-    """Return who asks: the name of the machine's record, and the identities that it collects."""
+def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts, memory: Memory) -> Visitor:
+    """Return who asks: the name of the machine's record, and the identities that it collects. What many records share
+    names nobody."""
     collected = collected_identities(facts)
-    name = _name(catalogue, selection, facts) or next(iter(collected.values()), None)
+    name = _name(catalogue, selection, facts)
+    if name is None:
+        name = next((text for identity, text in collected.items() if not memory.is_shared(identity)), None)
     if name is not None:
         own = identity_of(name)
         if own not in collected and not is_shared_by_many(own):
             collected = {own: name, **collected}
     group = selection.group.key.identifier if selection.group else None
     return Visitor(name, collected, group)
+
+
+def _is_named_by_shared(visitor: Visitor, memory: Memory) -> bool:
+    """Return whether a visitor that came before was named by what many records share by now."""
+    return visitor.name is not None and memory.is_shared(identity_of(visitor.name))
 
 
 def _name(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:
