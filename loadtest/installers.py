@@ -90,7 +90,7 @@ class Installer(FastHttpUser):
             text = response.text or ""
             if response.status_code != 200:
                 response.failure(f"status {response.status_code}: {text[:200].strip()}")
-            elif missing := [one for one in own if one not in text]:
+            elif missing := [name for name in own if name not in text]:
                 response.failure(f"not its own answer: {missing[0]} is not in it")
             else:
                 response.success()

@@ -162,5 +162,5 @@ def _instance(catalogue: Catalogue, selection: Selection, facts: Facts) -> str |
     member = claimed_member(catalogue, selection, facts)
     if member is None:
         return None
-    one, sent = member
-    return one if _LONE_SURROGATE.search(sent) else sent  # no YAML parser takes a lone surrogate
+    identity, sent = member
+    return identity if _LONE_SURROGATE.search(sent) else sent  # no YAML parser takes a lone surrogate

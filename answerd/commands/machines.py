@@ -86,8 +86,8 @@ def read_again(installs: Installs) -> None:
         return
     for name, attempt in changes.forgotten.items():
         installs.memory.forget(name, attempt)
-    for one in changes.remembered:
-        installs.memory.put(one)
+    for changed in changes.remembered:
+        installs.memory.put(changed)
 
 
 def order_help(order: Order, summary: str, details: str, example: str) -> Help:

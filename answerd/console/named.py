@@ -64,8 +64,8 @@ class NamedMachines:
         changed = self._changed_in(catalogue)
         if changed is None:
             return False
-        gone = [machine for one in changed if (machine := self.by_identity.pop(one, None)) is not None]
-        named = {one: machine for one in changed if (machine := _machine(catalogue, one)) is not None}
+        gone = [machine for identity in changed if (machine := self.by_identity.pop(identity, None)) is not None]
+        named = {identity: machine for identity in changed if (machine := _machine(catalogue, identity)) is not None}
         _add_rows(named, _rows_of(catalogue, changed))
         _make_searched(named.values())
         self._move(gone, [*named.values()])
@@ -127,9 +127,9 @@ def named_in(catalogue: Catalogue) -> NamedMachines:
     """Return the machines of a set. Costs a look at every document and row; no step takes long."""
     named: dict[str, Machine] = {}
     for index in (catalogue.machines, catalogue.members):
-        for one in index:
-            if one not in named and (machine := _machine(catalogue, one)) is not None:
-                named[one] = machine
+        for identity in index:
+            if identity not in named and (machine := _machine(catalogue, identity)) is not None:
+                named[identity] = machine
     if catalogue.inventory is not None:
         _add_rows(named, catalogue.inventory.rows())
     _make_searched(named.values())
@@ -144,20 +144,22 @@ def sorted_in_steps(items: Iterable[_T], key: Callable[[_T], Any]) -> list[_T]:
     return [*merge(*parts, key=key)]
 
 
-def _machine(catalogue: Catalogue, one: str) -> Machine | None:
+def _machine(catalogue: Catalogue, identity: str) -> Machine | None:
     """Return the machine that documents or ``members`` name; None where none does."""
     machine: Machine | None = None
-    for document in catalogue.machines.get(one, ()):
+    for document in catalogue.machines.get(identity, ()):
         key, group = document.key, document.control.extends or ""
         if machine is None:
-            machine = Machine(key.identifier, one, (key.format,), group)
+            machine = Machine(key.identifier, identity, (key.format,), group)
         else:
             machine.formats = (*machine.formats, key.format)
             machine.group = machine.group or group
-    for claim in catalogue.members.get(one, ()):
+    for claim in catalogue.members.get(identity, ()):
         key = claim.document.key
         if machine is None:
-            machine = Machine(claim.document.control.spelled(one), one, (key.format,), key.identifier, "member")
+            machine = Machine(
+                claim.document.control.spelled(identity), identity, (key.format,), key.identifier, "member"
+            )
             continue
         machine.group = machine.group or key.identifier
         if key.format not in machine.formats:
@@ -173,7 +175,7 @@ def _add_rows(machines: dict[str, Machine], rows: Iterable[Row]) -> None:
         if not identities:
             continue
         searched = "\n".join(identities)
-        known = next((one for one in identities if one in machines), None)
+        known = next((identity for identity in identities if identity in machines), None)
         if known is not None:
             machines[known].searched = searched
             continue
@@ -202,7 +204,7 @@ def _rows_of(catalogue: Catalogue, identities: Iterable[str]) -> Iterable[Row]:
     inventory = catalogue.inventory
     if inventory is None:
         return ()
-    return sorted({row for one in identities for row in inventory.rows_of(one)}, key=inventory.position)
+    return sorted({row for identity in identities for row in inventory.rows_of(identity)}, key=inventory.position)
 
 
 def _named_by(row: Row) -> Iterator[str]:

@@ -216,7 +216,7 @@ class _Steps:
             if attribute:
                 self.attributes.add(attribute[1])
             elif found:
-                tests = [(label, one or other) for label, one, other in _TEST.findall(found[2])]
+                tests = [(label, single or double) for label, single, double in _TEST.findall(found[2])]
                 if tests:
                     tested.append((found[1], tests, below))
                 else:

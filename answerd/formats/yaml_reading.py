@@ -238,7 +238,7 @@ def _spread_merge_key(pairs: dict[Identity, tuple[Node, Node]]) -> dict[Identity
     spread: dict[Identity, tuple[Node, Node]] = {}
     for name, pair in pairs.items():
         if name == _MERGE:
-            brought = (one for source in _merged_maps(pair[1]) for one in source.pairs.items())
+            brought = (pair_below for source in _merged_maps(pair[1]) for pair_below in source.pairs.items())
             for key, value in brought:
                 if key not in pairs:
                     spread.setdefault(key, value)

@@ -91,22 +91,22 @@ class Known:
     heard: float = 0.0
 
 
-def merge(one: Known, other: Known) -> Known:
+def merge(first: Known, second: Known) -> Known:
     """Return what both know together. A higher attempt beats all; both are about the machine of one name."""
-    heard = max(one.heard, other.heard)
-    if one.attempt != other.attempt:
-        newer = one if one.attempt > other.attempt else other
+    heard = max(first.heard, second.heard)
+    if first.attempt != second.attempt:
+        newer = first if first.attempt > second.attempt else second
         return replace(newer, heard=heard)
-    starts = dict(one.starts)
-    for number, start in other.starts.items():
+    starts = dict(first.starts)
+    for number, start in second.starts.items():
         starts[number] = _merged(starts[number], start) if number in starts else start
     return Known(
-        min(one.name, other.name),
-        one.attempt,
-        one.was_armed or other.was_armed,
-        _earlier(one.began, other.began),
-        _earlier(one.disarmed, other.disarmed),
-        _earlier(one.refused, other.refused),
+        min(first.name, second.name),
+        first.attempt,
+        first.was_armed or second.was_armed,
+        _earlier(first.began, second.began),
+        _earlier(first.disarmed, second.disarmed),
+        _earlier(first.refused, second.refused),
         dict(sorted(starts.items())),
         heard,
     )
@@ -173,22 +173,22 @@ def _last_said(known: Known, state: State, present: Start | None) -> Said | None
     if known.disarmed is not None:
         return None
     if state is State.INSTALLED:
-        return max((one.said for one in known.starts.values() if one.said), default=None)
+        return max((start.said for start in known.starts.values() if start.said), default=None)
     return present.said if present else None
 
 
-def _merged(one: Start, other: Start) -> Start:
-    stronger = max(one.strength, other.strength)
-    times = [start.at for start in (one, other) if start.strength is stronger]
-    given = dict(one.given)
-    for document, at in other.given.items():
+def _merged(first: Start, second: Start) -> Start:
+    stronger = max(first.strength, second.strength)
+    times = [start.at for start in (first, second) if start.strength is stronger]
+    given = dict(first.given)
+    for document, at in second.given.items():
         given[document] = min(at, given.get(document, at))
-    said = max((start.said for start in (one, other) if start.said is not None), default=None)
-    return Start(min(one.began, other.began), stronger, min(times), dict(sorted(given.items())), said)
+    said = max((start.said for start in (first, second) if start.said is not None), default=None)
+    return Start(min(first.began, second.began), stronger, min(times), dict(sorted(given.items())), said)
 
 
-def _earlier(one: float | None, other: float | None) -> float | None:
-    return min((at for at in (one, other) if at is not None), default=None)
+def _earlier(first: float | None, second: float | None) -> float | None:
+    return min((at for at in (first, second) if at is not None), default=None)
 
 
 def _ordered(known: Known, ordered: Ordered) -> Known:

@@ -89,7 +89,7 @@ class EventStreams:
             return _event("lost", None, {"events": None})
         lost = max(0, oldest - 1 - int(number))
         told = _event("lost", None, {"events": lost}) if lost else b""
-        return told + b"".join(event for one, event in self._kept if one > int(number))
+        return told + b"".join(event for kept_number, event in self._kept if kept_number > int(number))
 
     def _tell_while_heard(self) -> None:
         try:

@@ -210,7 +210,7 @@ class LiveInstalls:
 
     def _enqueue(self, waiting: _Waiting) -> None:
         if len(self._queue) >= MOST_WAITING:
-            dropped = next((one for one in self._queue if one.done is None), None)
+            dropped = next((queued for queued in self._queue if queued.done is None), None)
             if dropped is not None:
                 self._queue.remove(dropped)
                 self._dropped += 1

@@ -118,6 +118,6 @@ def _stored(stored: StoredInstall | None, after: Remembered, known: Known) -> St
 def _joined(mine: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
     """Return all identities, in the same order and spelling wherever they meet."""
     joined = dict(mine)
-    for one, text in others.items():
-        joined[one] = min(text, joined.get(one, text))
+    for identity, text in others.items():
+        joined[identity] = min(text, joined.get(identity, text))
     return joined

@@ -134,7 +134,7 @@ class NodeInstallStore(InstallStore):
         if not rest and not sightings:
             return self._order(orders, rules)
         # Copies count before the orders, and another process writes them: twice is as good as once.
-        here = self._write_here(rest, rules, sightings) if all(one.is_copy for one in rest) else None
+        here = self._write_here(rest, rules, sightings) if all(entry.is_copy for entry in rest) else None
         ordered = self._order(orders, rules)
         here = here or self._write_here(rest, rules, sightings)
         first, second = iter(ordered.applied), iter(here.applied)
@@ -148,7 +148,7 @@ class NodeInstallStore(InstallStore):
             batch.write(revision)
             write_sightings(database, sightings)
             add(database, [message_of(batch.slot(name), told) for name, told in batch.noted()])
-            add(database, [message_of_sighting(one) for one in sightings])
+            add(database, [message_of_sighting(sighting) for sighting in sightings])
         self._wake_up()
         return Written(batch.applied, Changes(revision, batch.changed(), batch.forgotten_now))
 

@@ -84,7 +84,7 @@ def read_directory(directory: str | Path) -> Directory:
     root = Path(directory)
     found = _documents_below(root)
     faults = {raw.source: raw.key.fault for raw in found}
-    named = sorted((raw for raw in found if not faults[raw.source]), key=lambda one: one.source)
+    named = sorted((raw for raw in found if not faults[raw.source]), key=lambda raw: raw.source)
     _refuse_duplicates(named)
     skipped = [
         *_no_documents(root, Boundary.of(root, Mounts.of(read_table()))),

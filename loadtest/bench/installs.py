@@ -60,7 +60,7 @@ def _answers(effort: Effort) -> list[Figure]:
             contestants.append(Contestant(label, server, shapes.TEMPLATED_POST, FLEET))
         turns = alternate(contestants, effort.rounds, effort.seconds)
     rounds = list(turns.values())
-    figures = [figure for label, one in turns.items() for figure in contest(label, one)]
+    figures = [figure for label, rounds in turns.items() for figure in contest(label, rounds)]
     for at in (1, 2):
         figures += ratio(contestants[at].label, rounds[at], plain.label, rounds[0], WITH_ONCE)
     figures += ratio(contestants[2].label, rounds[2], f"{FLEET:,} records", rounds[1], WITH_RECORDS)
@@ -93,11 +93,11 @@ def _reports(effort: Effort) -> list[Figure]:
             server = _started(running, once_fleet(REPORTS), records)
             urls = [_url_of(server, Machine(number)) for number in range(REPORTS)]
             alone = [_timed(server, f"{url}/progress") for url in urls[:: max(1, len(urls) // 100)]]
-            figures.append(Figure(f"a report alone, {named}", Spread.of([1_000 * one for one in alone]), "ms"))
+            figures.append(Figure(f"a report alone, {named}", Spread.of([1_000 * seconds for seconds in alone]), "ms"))
             took = [_all_at_once(server, [f"{url}/{word}" for url in urls]) for word in ("copied", "installed")]
             label = f"{REPORTS:,} reports at once, {named}: all on the disk"
             figures.append(Figure(label, Spread.of(took), "s", ON_THE_DISK))
-            rates = [REPORTS / one for one in took]
+            rates = [REPORTS / seconds for seconds in took]
             figures.append(Figure(f"reports, {named}", Spread.of(rates), "reports/s"))
     return figures
 

@@ -187,4 +187,4 @@ def _with_wrk(contestant: Contestant, seconds: float) -> tuple[int, float, float
 
 def paired(upper: Sequence[Round], lower: Sequence[Round], what: Callable[[Round], float]) -> Spread:
     """The ratio of two contestants round by round: what slows the machine down for a while slows both."""
-    return Spread.of([what(one) / what(other) for one, other in zip(upper, lower, strict=True)])
+    return Spread.of([what(above) / what(below) for above, below in zip(upper, lower, strict=True)])

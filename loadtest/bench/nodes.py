@@ -49,7 +49,7 @@ def nodes(effort: Effort) -> list[Figure]:
         url = cluster.database()
         store = PostgresStore(url)
         store.prepare()
-        _write(store, [_document(*one) for one in templated_fleet(effort.load)])
+        _write(store, [_document(*parts) for parts in templated_fleet(effort.load)])
         replica = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="answerd-bench-"))) / "replica.db"
         return [
             *_loading(effort, url, replica),
@@ -119,7 +119,7 @@ def _reports(effort: Effort, url: str, replica: Path, store: PostgresStore) -> l
 def _catching_up(effort: Effort, url: str, replica: Path, store: PostgresStore) -> list[Figure]:
     """Changes are made while the node is down: from its start until it answers from the last of them."""
     missed = min(MISSED, effort.load)
-    _write(store, [_document(*templated_document(Machine(one), "-missed")) for one in range(missed)])
+    _write(store, [_document(*templated_document(Machine(number), "-missed")) for number in range(missed)])
     last = Machine(missed - 1)
     with _node(url, replica, wait=False) as server:
         ask_once_up(server, shapes.HEALTH_GET.request(last))

@@ -48,7 +48,7 @@ def measured(name: str, figures: Sequence[Figure]) -> Group:
 def machine() -> dict[str, str]:
     """What the figures depend on, beside the code."""
     found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    releases = [f"{one} {version(one)}" for one in _MEASURED_WITH]
+    releases = [f"{package} {version(package)}" for package in _MEASURED_WITH]
     cores = f"service on core {SERVICE_CORE}, generator on core {GENERATOR_CORE}"
     return {
         "processor": f"{found[1] if found else platform.machine()}, {os.cpu_count()} cores",
@@ -76,7 +76,7 @@ def keep(group: Group, path: Path) -> None:
 def kept(path: Path) -> list[Group]:
     """The groups in the file."""
     return [
-        Group(name, read["at"], read["machine"], [Figure.from_json(one) for one in read["figures"]])
+        Group(name, read["at"], read["machine"], [Figure.from_json(figure) for figure in read["figures"]])
         for name, read in json.loads(path.read_text()).items()
     ]
 

@@ -111,7 +111,9 @@ def write_table(data: Path, machines: Sequence[Machine]) -> None:
     for value, name in ((machines[0].host, "host"), (machines[0].network, "network"), (machines[0].rack, "rack")):
         text = text.replace(value, f"{{{{ {name} }}}}")
     (data / "answer.j2").write_text(text, "utf-8")
-    table = {one.mac: {"host": one.host, "network": one.network, "rack": one.rack} for one in machines}
+    table = {
+        machine.mac: {"host": machine.host, "network": machine.network, "rack": machine.rack} for machine in machines
+    }
     (data / "machines.json").write_text(json.dumps(table), "utf-8")
 
 

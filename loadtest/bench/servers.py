@@ -134,9 +134,9 @@ def _listening(process: Process, log: Path) -> tuple[int, int | None]:
 
 def free_port() -> int:
     """Return a port that nothing listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
         return port
 
 

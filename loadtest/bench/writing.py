@@ -27,8 +27,8 @@ def write(effort: Effort) -> list[Figure]:
         for number in range(effort.rounds):
             for size, server in servers.items():
                 before = server.process.cpu_seconds()
-                for one in range(effort.writes):
-                    times[size].append(_put(server, Machine(one % size), f"-{number}-{one}"))
+                for turn in range(effort.writes):
+                    times[size].append(_put(server, Machine(turn % size), f"-{number}-{turn}"))
                 costs[size].append((server.process.cpu_seconds() - before) / effort.writes * 1e3)
     small, large = effort.written_sets
     figures = []

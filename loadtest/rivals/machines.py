@@ -24,8 +24,8 @@ def answer(mac: str | None, body: bytes) -> str | None:
     if body:
         said: dict[str, Any] = json.loads(body)
         macs += [interface["mac"] for interface in said.get("network_interfaces", ())]
-    for one in macs:
-        machine = MACHINES.get(one.lower())
+    for address in macs:
+        machine = MACHINES.get(address.lower())
         if machine:
-            return TEMPLATE.render(machine, mac=one)
+            return TEMPLATE.render(machine, mac=address)
     return None

@@ -166,7 +166,7 @@ def test_what_a_record_is_called(lab: Lab, target: str, name: str) -> None:
         }
     )
     lab.text(target)
-    assert [one.record.name for one in lab.installs.memory.by_name.values()] == [name]
+    assert [remembered.record.name for remembered in lab.installs.memory.by_name.values()] == [name]
 
 
 def test_a_machine_that_nothing_names_never_has_a_state(lab: Lab) -> None:

@@ -209,7 +209,7 @@ def test_a_changed_row_of_many_is_the_only_one_that_is_indexed_again(fleet: Flee
     after = fleet.loader.catalogue.inventory
     assert before is not None
     assert after is not None
-    assert [one for one in before.index if after.index[one] is not before.index[one]] == ["web1234"]
+    assert [identity for identity in before.index if after.index[identity] is not before.index[identity]] == ["web1234"]
     assert fleet.text("/ks/web-1234") == "web-1234 db\n"
 
 

@@ -76,7 +76,7 @@ class FixedStore:
 
     def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[Entry]:
         found = [stored for stored in self.all() if stored.key.kind is kind and stored.key.identifier > after]
-        return [Entry(one.key, len(one.body), "2026-01-01", 1, "fixed") for one in found[:limit]]
+        return [Entry(document.key, len(document.body), "2026-01-01", 1, "fixed") for document in found[:limit]]
 
     def version(self) -> Version:
         return Version(1, "fixed")

@@ -130,10 +130,10 @@ def test_answers_that_share_a_block_are_what_they_were() -> None:
     catalogue = Catalogue().changed([machine(number, text) for number, text in enumerate(texts)])
     warm_up(catalogue, no_pause)
     answers += [kept[1] for document in catalogue.documents.values() if (kept := document.prepared)]
-    before = [(one.fill(Said(str.upper)), one.static, one.parts) for one in answers]
+    before = [(answer.fill(Said(str.upper)), answer.static, answer.parts) for answer in answers]
     Prepared.pack(answers[:3])
     Prepared.pack(answers)
-    assert [(one.fill(Said(str.upper)), one.static, one.parts) for one in answers] == before
+    assert [(answer.fill(Said(str.upper)), answer.static, answer.parts) for answer in answers] == before
 
 
 def test_what_is_made_while_it_is_held_back_is_no_business_of_the_collector(frozen: int) -> None:

@@ -260,10 +260,15 @@ def test_diff_shows_machines_with_the_same_change_together(shell: Shell) -> None
     summary = shell("diff", "--summary", "b")
     assert (summary.status, summary.out) == (1, done.out[:4])
     told = json.loads("\n".join(shell("diff", "--json", "b").out))
-    assert [(one["format"], len(one["names"])) for one in told["changes"]] == [("toml", 1), ("toml", 120), ("toml", 1)]
-    assert all("diff" in one for one in told["differences"])
+    assert [(change["format"], len(change["names"])) for change in told["changes"]] == [
+        ("toml", 1),
+        ("toml", 120),
+        ("toml", 1),
+    ]
+    assert all("diff" in difference for difference in told["differences"])
     assert not any(
-        "diff" in one for one in json.loads("\n".join(shell("diff", "--json", "--summary", "b").out))["differences"]
+        "diff" in difference
+        for difference in json.loads("\n".join(shell("diff", "--json", "--summary", "b").out))["differences"]
     )
 
 

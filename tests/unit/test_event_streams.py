@@ -56,20 +56,20 @@ def test_a_request_is_told_to_all_with_the_fields_of_the_log() -> None:
     feed = RequestFeed(1)
     note(feed, "/before")
     streams = EventStreams(feed)
-    one, other = Listener(), Listener()
-    streams.begin(one, "")
-    streams.begin(other, "")
+    first, second = Listener(), Listener()
+    streams.begin(first, "")
+    streams.begin(second, "")
     note(feed, "/ks")
     tell(streams)
 
-    assert one.text.startswith("retry: 2000\n")
-    [(name, identifier, data)] = one.events
+    assert first.text.startswith("retry: 2000\n")
+    [(name, identifier, data)] = first.events
     assert (name, bool(identifier)) == ("request", True)
     assert {**data, "time": ""} == {
         "time": "", "peer": "192.0.2.1:1", "method": "GET", "target": "/ks", "body": 1, "status": 404,
         "outcome": "nothing claims it", "bytes": 2,
     }  # fmt: skip
-    assert other.events == one.events
+    assert second.events == first.events
 
 
 def test_who_comes_back_is_told_what_it_missed_once() -> None:

@@ -156,7 +156,7 @@ def test_a_name_that_cannot_be_an_identifier_is_a_problem_that_names_the_file(
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("node.toml", "node/x.toml"),
         ("node/a.toml", "node/b.toml"),
@@ -168,13 +168,13 @@ def test_a_name_that_cannot_be_an_identifier_is_a_problem_that_names_the_file(
         ("groups/g.toml", "Groups/G.toml"),
     ],
 )
-def test_two_files_for_one_document_are_one_problem_that_names_both(root: Path, one: str, other: str) -> None:
-    write(root / one)
-    write(root / other)
+def test_two_files_for_one_document_are_one_problem_that_names_both(root: Path, first: str, second: str) -> None:
+    write(root / first)
+    write(root / second)
     problems = load_problems(loaded(FileStore(root)))
     assert len(problems) == 1
-    assert one in problems[0]
-    assert other in problems[0]
+    assert first in problems[0]
+    assert second in problems[0]
 
 
 def test_text_is_kept_exactly_and_what_is_not_utf_8_is_a_problem(root: Path) -> None:
@@ -524,7 +524,7 @@ def test_a_document_is_put_where_it_stands(root: Path) -> None:
     store.changes()
     store.put(Key(Kind.MACHINE, "n1", "toml"), "x = 2\n")
     assert path.read_text() == "x = 2\n"
-    assert [one.name for one in root.iterdir()] == ["n1"]
+    assert [file.name for file in root.iterdir()] == ["n1"]
 
 
 def test_a_write_is_whole_or_not_at_all(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -549,7 +549,7 @@ def test_a_write_is_whole_or_not_at_all(root: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(OSError, match="No space"):
         write_atomically(path, b"newer")
     assert path.read_text() == "new"
-    assert [one.name for one in root.iterdir()] == ["n.toml"]
+    assert [file.name for file in root.iterdir()] == ["n.toml"]
 
 
 def test_a_write_that_fails_is_a_store_error_that_names_the_file(root: Path) -> None:
@@ -563,7 +563,7 @@ def test_nothing_depends_on_the_order_in_which_files_were_made(tmp_path: Path) -
     for order, directory in ((names, tmp_path / "one"), (names[::-1], tmp_path / "two")):
         for name in order:
             write(directory / name)
-    one, two = (FileStore(tmp_path / name).changes() for name in ("one", "two"))
-    assert one
-    assert two
-    assert [raw.source for raw in one.added] == [raw.source for raw in two.added]
+    first, second = (FileStore(tmp_path / name).changes() for name in ("one", "two"))
+    assert first
+    assert second
+    assert [raw.source for raw in first.added] == [raw.source for raw in second.added]

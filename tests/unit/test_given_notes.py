@@ -40,7 +40,7 @@ def _any_file_system(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class _Everything(frozenset[str]):
-    def __contains__(self, one: object) -> bool:
+    def __contains__(self, key: object) -> bool:
         return True
 
 
@@ -115,15 +115,15 @@ def test_notes_stay_until_they_are_written_and_new_ones_come_meanwhile(tmp_path:
     notes.note(given(at=1))
     notes.taken()
     notes.note(given(at=2))
-    assert [one.event.at for one in notes.left()] == [1, 2]
+    assert [entry.event.at for entry in notes.left()] == [1, 2]
     notes.written()
-    assert [one.event.at for one in notes.left()] == [2]
+    assert [entry.event.at for entry in notes.left()] == [2]
     notes.taken()  # this write fails, and the next one is of everything
     notes.note(given(at=3))
     notes.taken()
     notes.note(given(at=4))
     notes.written()
-    assert 4 in [one.event.at for one in notes.left()]
+    assert 4 in [entry.event.at for entry in notes.left()]
     notes.taken()
     notes.written()
     assert notes.left() == []
@@ -135,7 +135,7 @@ def test_what_a_process_has_left_stays_until_its_successor_has_written_it(tmp_pa
     notes.note(given(at=1))
     notes.taken()
     notes.note(given(at=2))
-    assert [one.event.at for one in notes.attach(1)] == [1, 2]
+    assert [entry.event.at for entry in notes.attach(1)] == [1, 2]
     notes.note(given(at=3))
     for _ in range(2):
         notes.taken()
@@ -149,10 +149,10 @@ def test_a_note_that_has_no_room_and_one_that_is_spoiled_are_left_out(tmp_path: 
     notes.note(given(detail="x" * HALF))
     notes.note(given("\ud800"))
     notes.note(given("node2"))
-    assert [one.name for one in notes.left()] == ["node1", "node2"]
+    assert [entry.name for entry in notes.left()] == ["node1", "node2"]
     file = tmp_path / "state.db-given"
     file.write_bytes(file.read_bytes().replace(b"node2\0", b"node3\0"))  # as one that is being written over
-    assert [one.name for one in notes.left()] == ["node1"]
+    assert [entry.name for entry in notes.left()] == ["node1"]
 
 
 def test_only_the_notes_of_others_about_these_machines_are_read(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_only_the_notes_of_others_about_these_machines_are_read(tmp_path: Path) 
         notes.attach(process)
         notes.note(given(name))
     notes.attach(2)
-    assert [one.name for one in notes.of_others({identity_of("Node-1")})] == ["node-1"]
+    assert [entry.name for entry in notes.of_others({identity_of("Node-1")})] == ["node-1"]
 
 
 class Processes:

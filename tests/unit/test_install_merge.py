@@ -103,16 +103,16 @@ POOL = list(reachable())
 
 
 def test_merging_is_a_join_for_every_two() -> None:
-    for one, other in product(POOL[::3], POOL[::5]):
-        both = merge(one, other)
-        assert both == merge(other, one)
-        assert merge(both, one) == merge(both, other) == merge(both, both) == both
+    for first, second in product(POOL[::3], POOL[::5]):
+        both = merge(first, second)
+        assert both == merge(second, first)
+        assert merge(both, first) == merge(both, second) == merge(both, both) == both
 
 
 def test_merging_is_a_join_for_every_three() -> None:
     some = POOL[:: len(POOL) // 36]
-    for one, other, third in product(some, repeat=3):
-        assert merge(merge(one, other), third) == merge(one, merge(other, third))
+    for first, second, third in product(some, repeat=3):
+        assert merge(merge(first, second), third) == merge(first, merge(second, third))
 
 
 def start(number: int, word: str = "installing", at: float = 0.0) -> Known:
@@ -172,8 +172,8 @@ TABLE: dict[str, tuple[Sequence[Known], State]] = {
 def test_every_order_of_arrival_gives_the_state_of_the_table(rule: str) -> None:
     known, state = TABLE[rule]
     found = [reduce(merge, order) for order in permutations(known)]
-    assert {record_of(one, Rules()).state for one in found} == {state}
-    assert all(one == found[0] for one in found)
+    assert {record_of(known, Rules()).state for known in found} == {state}
+    assert all(known == found[0] for known in found)
     # What arrives twice changes nothing.
     assert reduce(merge, [*known, *known]) == found[0]
 

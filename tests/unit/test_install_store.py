@@ -72,11 +72,11 @@ def test_what_changed_since_a_look_is_read_and_no_more(store: InstallStore) -> N
     assert written.changes.revision == first.revision + 1
     seen = store.look(first.revision)
     assert seen is not None
-    assert sorted(one.record.name for one in seen.remembered) == ["node1", "node2"]
+    assert sorted(remembered.record.name for remembered in seen.remembered) == ["node1", "node2"]
     store.write([reported(Word.INSTALLED, "node2")], RULES)
     last = store.look(seen.revision)
     assert last is not None
-    assert [one.record.state for one in last.remembered] == [State.INSTALLED]
+    assert [remembered.record.state for remembered in last.remembered] == [State.INSTALLED]
     store.write([ordered(Order.FORGET, "node2")], RULES)
     gone = store.look(last.revision)
     assert gone is not None
@@ -105,7 +105,7 @@ def test_a_late_report_of_a_machine_that_was_forgotten_changes_nothing(store: In
 
 def test_the_history_of_a_record_and_its_bounds(store: InstallStore) -> None:
     store.write([ordered(Order.ARM, at=0), given(at=1), reported(Word.FAILED, attempt=2, message="no disk")], RULES)
-    assert [(one.what, one.detail, one.origin, one.body) for one in store.history("NODE1")] == [
+    assert [(event.what, event.detail, event.origin, event.body) for event in store.history("NODE1")] == [
         ("armed", "", "admin API", b""),
         ("given", "ks", "192.0.2.1", b""),
         ("failed", "no disk", "", b"the log"),
@@ -113,12 +113,12 @@ def test_the_history_of_a_record_and_its_bounds(store: InstallStore) -> None:
     news = [reported(Word.PROGRESS, at=at, attempt=2, message=str(at)) for at in range(3, 3 + 2 * MOST_NEWS)]
     store.write(news, RULES)
     history = store.history("node1")
-    assert [one.what for one in history[:3]] == ["armed", "given", "failed"]
-    assert [one.detail for one in history[3:]] == [str(at) for at in range(3 + MOST_NEWS, 3 + 2 * MOST_NEWS)]
+    assert [event.what for event in history[:3]] == ["armed", "given", "failed"]
+    assert [event.detail for event in history[3:]] == [str(at) for at in range(3 + MOST_NEWS, 3 + 2 * MOST_NEWS)]
     store.write([given(at=at) for at in range(200, 200 + MOST_EVENTS)], RULES)
     history = store.history("node1")
     assert len(history) == MOST_EVENTS
-    assert [one.at for one in history] == sorted(one.at for one in history)
+    assert [event.at for event in history] == sorted(event.at for event in history)
     store.write([ordered(Order.FORGET)], RULES)
     assert store.history("node1") == []
 
@@ -129,7 +129,7 @@ def test_a_start_that_was_refused_is_noted_and_adds_no_identity(store: InstallSt
     refused = Entry("node1", Asked("ks", Gate.ANSWERS, Once.ON, 9), detail="ks", was_refused=True)
     store.write([refused, refused], rules)
     assert the(store).record.state is State.EXHAUSTED
-    assert [one.what for one in store.history("node1")] == ["given", "refused"]
+    assert [event.what for event in store.history("node1")] == ["given", "refused"]
     store.write([ordered(Order.ARM, at=10), refused], rules)
     assert the(store).record.state is State.ARMED
 
@@ -207,8 +207,8 @@ def test_records_are_found_by_any_identity_and_never_joined() -> None:
         [Remembered(Record("a"), {"a": "a", "mac1": "mac1"}), Remembered(Record("b"), {"b": "b", "x": "x"})]
     )
     assert memory.intersection(["mac1", "zz"]) == {"mac1"}
-    assert [one.record.name for one in memory.found_by(["x", "mac1"])] == ["b", "a"]
-    assert [one.record.name for one in memory.found_by(["x", "mac1"], "a")] == ["a", "b"]
+    assert [remembered.record.name for remembered in memory.found_by(["x", "mac1"])] == ["b", "a"]
+    assert [remembered.record.name for remembered in memory.found_by(["x", "mac1"], "a")] == ["a", "b"]
     memory.put(Remembered(Record("a"), {"a": "a"}))
     assert memory.found_by(["mac1"]) == []
     memory.forget("a", 3)
@@ -228,12 +228,12 @@ def test_what_is_refused_to_one_record_is_refused_to_the_request() -> None:
 
 
 def test_machines_are_counted_by_state() -> None:
-    def one(name: str, state: State) -> Remembered:
+    def record_of(name: str, state: State) -> Remembered:
         return Remembered(Record(name, state=state), {name: name})
 
-    memory = Memory([one("a", State.INSTALLED), one("b", State.ARMED)])
-    memory.put(one("B", State.INSTALLING))
-    memory.put(one("c", State.INSTALLED))
+    memory = Memory([record_of("a", State.INSTALLED), record_of("b", State.ARMED)])
+    memory.put(record_of("B", State.INSTALLING))
+    memory.put(record_of("c", State.INSTALLED))
     memory.forget("a", 1)
     memory.forget("a", 1)
 
@@ -244,11 +244,13 @@ def test_machines_are_counted_by_state() -> None:
 
 
 def test_silent_machines_are_counted_among_those_that_install() -> None:
-    def one(name: str, state: State, heard: float) -> Remembered:
+    def record_of(name: str, state: State, heard: float) -> Remembered:
         return Remembered(Record(name, state=state, heard=heard), {name: name})
 
-    memory = Memory([one("a", State.INSTALLING, 1), one("b", State.COPIED, 1), one("c", State.INSTALLED, 1)])
-    memory.put(one("d", State.INSTALLING, 2))
+    memory = Memory(
+        [record_of("a", State.INSTALLING, 1), record_of("b", State.COPIED, 1), record_of("c", State.INSTALLED, 1)]
+    )
+    memory.put(record_of("d", State.INSTALLING, 2))
     pauses: list[None] = []
 
     def silent(now: float) -> int:
@@ -256,6 +258,6 @@ def test_silent_machines_are_counted_among_those_that_install() -> None:
 
     assert [silent(11), silent(12), silent(13)] == [0, 2, 3]
     assert pauses
-    memory.put(one("A", State.INSTALLED, 12))
+    memory.put(record_of("A", State.INSTALLED, 12))
     memory.forget("b", 1)
     assert silent(13) == 1

@@ -35,9 +35,9 @@ def test_words_are_those_of_a_shell(text: str) -> None:
 ATTRIBUTES = st.dictionaries(st.sampled_from([*TELLING[:3], "x"]), st.sampled_from("12"), max_size=3)
 
 
-def are_the_same(one: dict[str, str], other: dict[str, str]) -> bool:
-    shared = [label for label in TELLING if label in one and label in other]
-    return bool(shared) and all(one[label] == other[label] for label in shared)
+def are_the_same(first: dict[str, str], second: dict[str, str]) -> bool:
+    shared = [label for label in TELLING if label in first and label in second]
+    return bool(shared) and all(first[label] == second[label] for label in shared)
 
 
 @given(st.lists(ATTRIBUTES, max_size=8), ATTRIBUTES)
@@ -54,12 +54,12 @@ LEAF = st.tuples(st.sampled_from("ab"), st.dictionaries(st.sampled_from("km"), s
 
 
 def written(children: list[Any]) -> str:
-    def one(node: Any) -> str:
+    def element(node: Any) -> str:
         (name, attributes), below = node
         said = "".join(f' {label}="{value}"' for label, value in attributes.items())
-        return f"<{name}{said}>{''.join(map(one, below))}</{name}>"
+        return f"<{name}{said}>{''.join(map(element, below))}</{name}>"
 
-    return f"<r>{''.join(map(one, children))}</r>"
+    return f"<r>{''.join(map(element, children))}</r>"
 
 
 TREE: st.SearchStrategy[Any] = st.recursive(

@@ -282,7 +282,7 @@ TEMPLATES = {
 
 
 def cobbler(tmp_path: Path) -> Migration:
-    return made_of("cobbler", tmp_path, {name: json.dumps(one) for name, one in COBBLER.items()} | TEMPLATES)
+    return made_of("cobbler", tmp_path, {name: json.dumps(stored) for name, stored in COBBLER.items()} | TEMPLATES)
 
 
 def test_a_system_of_cobbler_becomes_a_row_with_the_addresses_of_its_cards(tmp_path: Path) -> None:

@@ -135,10 +135,10 @@ def test_two_processes_that_hand_over_the_same_have_one_effect(outbox: Outbox, r
             faults.append(error)
 
     both = [threading.Thread(target=hand_over) for _ in range(2)]
-    for one in both:
-        one.start()
-    for one in both:
-        one.join()
+    for sender in both:
+        sender.start()
+    for sender in both:
+        sender.join()
     assert faults == []
     assert receiver.effects() == [str(number) for number in range(20)]
 

@@ -61,7 +61,7 @@ class Node:
         self.store.write(entries, RULES)
 
     def all(self) -> dict[str, Remembered]:
-        return {one.record.name: one for one in self.store.all()}
+        return {remembered.record.name: remembered for remembered in self.store.all()}
 
     def state(self, name: str = "web-01") -> State:
         found = self.all()
@@ -130,7 +130,7 @@ def test_the_history_and_the_unknown_machines_of_all_nodes_are_at_each(nodes: li
     all_synced(nodes)
     told = [(event.what, event.origin, event.body) for event in b.store.history("WEB-01")]
     assert told == [("given", "192.0.2.1", b""), ("progress", "192.0.2.1", b"log"), ("installed", "192.0.2.1", b"log")]
-    assert [(one.machine, one.asked) for one in b.store.unknown()] == [("52:54:00:00:00:09", 1)]
+    assert [(machine.machine, machine.asked) for machine in b.store.unknown()] == [("52:54:00:00:00:09", 1)]
 
 
 def test_without_the_database_the_history_is_that_of_this_node(place: Path, server: PostgresServer) -> None:
@@ -173,7 +173,7 @@ def test_an_order_needs_the_database_and_a_report_does_not(place: Path, server: 
     assert away.store.outbox.waiting().messages == 2
     Node(node.path, server).sync()
     assert away.store.outbox.waiting().messages == 0
-    assert [one.record.state for one in node.shared.look(-1).remembered] == [State.INSTALLED]  # type: ignore[union-attr]
+    assert [remembered.record.state for remembered in node.shared.look(-1).remembered] == [State.INSTALLED]  # type: ignore[union-attr]
 
 
 def test_two_nodes_that_arm_never_begin_one_attempt(nodes: list[Node]) -> None:
@@ -194,7 +194,7 @@ def test_an_order_of_the_command_line_reaches_every_node(nodes: list[Node], serv
     changes = shared.look(-1)
     assert changes is not None
     assert shared.look(changes.revision) is None
-    assert [one.record.state for one in changes.remembered] == [State.ARMED]
+    assert [remembered.record.state for remembered in changes.remembered] == [State.ARMED]
     assert shared.newest == 3.0
 
 
@@ -309,7 +309,7 @@ def test_what_a_promoted_standby_did_not_have_comes_back(nodes: list[Node], serv
     all_synced([c, b, a])
     states = {"web-01": State.INSTALLED, "web-02": State.FAILED, "web-03": State.ARMED, "web-04": State.INSTALLING}
     for node in nodes:
-        assert {name: one.record.state for name, one in node.all().items()} == states
+        assert {name: remembered.record.state for name, remembered in node.all().items()} == states
     assert [event.what for event in a.shared.history("web-01")] == ["given", "installed"]
 
 
@@ -358,6 +358,6 @@ def test_whatever_happens_in_whatever_order_no_two_nodes_differ_in_the_end(
     assert others == [first, first]
     shared = DatabaseInstalls(server, RULES).look(-1)
     assert shared is not None
-    assert {one.record.name: one for one in shared.remembered} == first
+    assert {remembered.record.name: remembered for remembered in shared.remembered} == first
     if "web-01" in first and first["web-01"].record.attempt in installed:
         assert first["web-01"].record.state is State.INSTALLED

@@ -81,7 +81,7 @@ def test_documents_and_history_of_an_older_version_are_kept(database: Path, prin
 def test_states_and_their_history_of_an_older_version_are_kept(
     database: Path, printed: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert {one["state"] for one in printed["installs"].values()} == {
+    assert {install["state"] for install in printed["installs"].values()} == {
         "armed", "installing", "copied", "installed", "failed", "exhausted",
     }  # fmt: skip
 
@@ -89,7 +89,7 @@ def test_states_and_their_history_of_an_older_version_are_kept(
         assert main([*line, "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
-    assert [one["machine"] for one in told("installs")["installs"]] == sorted(printed["installs"])
+    assert [install["machine"] for install in told("installs")["installs"]] == sorted(printed["installs"])
     for machine, expected in printed["installs"].items():
         shown = told("install", machine)
         del shown["silent"]  # follows from the time of today
