@@ -19,10 +19,10 @@ from answerd.errors import CannotFill
 from answerd.facts import Facts
 from answerd.formats.once import Once
 from answerd.identity import identity_of, is_shared_by_many, mac_digits, without_pxelinux_prefix
-from answerd.installs.memory import Judgement, Memory, Remembered, Visitor
+from answerd.installs.memory import Decision, InstallMemory, Remembered, Visitor
 from answerd.installs.sentences import script, sentence
 from answerd.installs.states import Asked, Gate, Record, Refusal, Rules, brings_nothing_new
-from answerd.installs.tokens import Speaker, token_of
+from answerd.installs.tokens import TokenSubject, token_of
 
 IPXE = "ipxe"
 """The format whose documents are a boot loader's."""
@@ -42,7 +42,7 @@ class InstallSource(Protocol):
     def key(self) -> bytes:
         """The key of tokens."""
 
-    def current(self) -> Memory:
+    def current(self) -> InstallMemory:
         """Return all records, including everything that was acknowledged before. Raises
         `answerd.errors.StatesUnknown`."""
 
@@ -62,7 +62,7 @@ class Asking(NamedTuple):
 
     visitor: Visitor
     asked: Asked
-    judgement: Judgement
+    judgement: Decision
     document: str
     peer: str
 
@@ -113,7 +113,7 @@ class Gates:
         if not asking.asked.only_looks and asking.judgement.outcomes:
             self.source.given(asking)
 
-    def _look(self, memory: Memory, catalogue: Catalogue, selection: Selection, facts: Facts) -> Known:
+    def _look(self, memory: InstallMemory, catalogue: Catalogue, selection: Selection, facts: Facts) -> Known:
         """Return who asks, with its records."""
 
         def records(name: str | None) -> list[Remembered]:
@@ -136,10 +136,10 @@ class Gates:
             raise _nameless("{{ report }}")
         record = found[0].record if found else memory.new(visitor.name or "")
         base = self.source.base_url(facts)
-        return f"{base}/report/{token_of(Speaker(record.name, record.attempt), self.source.key)}"
+        return f"{base}/report/{token_of(TokenSubject(record.name, record.attempt), self.source.key)}"
 
 
-_NOTHING_HAPPENS = Judgement(())
+_NOTHING_HAPPENS = Decision(())
 
 
 def _nameless(what: str) -> CannotFill:
@@ -176,11 +176,11 @@ def _refusal(asking: Asking) -> tuple[Record, Refusal]:
 # --- who asks --------------------------------------------------------------------------------------------------------
 
 
-def _identities(memory: Memory, facts: Facts) -> list[str]:
+def _identities(memory: InstallMemory, facts: Facts) -> list[str]:
     return facts.identities_in(memory.intersection)
 
 
-def _records(memory: Memory, facts: Facts) -> list[Remembered]:
+def _records(memory: InstallMemory, facts: Facts) -> list[Remembered]:
     return memory.found_by(_identities(memory, facts))
 
 

@@ -89,10 +89,10 @@ def masked(before: str, after: str, format_: Format) -> tuple[str, str]:
     hidden_before, hidden_after = _secrets(before, format_), _secrets(after, format_)
     known = {(secret.under, before[secret.start : secret.end]) for secret in hidden_before}
 
-    def tell(secret: Secret) -> str:
+    def mask(secret: Secret) -> str:
         return SECRET if (secret.under, after[secret.start : secret.end]) in known else CHANGED
 
-    return _replaced(before, hidden_before, lambda _: SECRET), _replaced(after, hidden_after, tell)
+    return _replaced(before, hidden_before, lambda _: SECRET), _replaced(after, hidden_after, mask)
 
 
 def _secrets(text: str, format_: Format) -> list[Secret]:
@@ -108,10 +108,10 @@ def _secrets(text: str, format_: Format) -> list[Secret]:
     return kept
 
 
-def _replaced(text: str, secrets: list[Secret], tell: Callable[[Secret], str]) -> str:
+def _replaced(text: str, secrets: list[Secret], mask: Callable[[Secret], str]) -> str:
     pieces, done = [], 0
     for secret in secrets:
-        pieces += [text[done : secret.start], tell(secret)]
+        pieces += [text[done : secret.start], mask(secret)]
         done = secret.end
     return "".join([*pieces, text[done:]])
 

@@ -47,19 +47,19 @@ class Answer(NamedTuple):
     def composition(self) -> str:
         """How the answer came about: ``format=toml machine=98fa9b50d810 group=rack-a``, for the log and the admin
         API."""
-        told = f"format={self.format.family.name}"
+        text = f"format={self.format.family.name}"
         selection = self.selection
         if selection.machine:
-            told += f" machine={selection.machine.key.identifier}"
+            text += f" machine={selection.machine.key.identifier}"
         if selection.group:
-            told += f" group={selection.group.key.identifier}"
+            text += f" group={selection.group.key.identifier}"
         if selection.default:
-            told += " default"
+            text += " default"
         if self.side_file:
-            told += f" nocloud={self.side_file}"
+            text += f" nocloud={self.side_file}"
         if self.refusal:
-            told += f" refused: {self.refusal}"
-        return told
+            text += f" refused: {self.refusal}"
+        return text
 
 
 def resolve(

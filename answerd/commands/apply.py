@@ -68,7 +68,7 @@ class Refused(CommandError):
 class Result:
     """What a change did, or would do: the JSON of the admin API, and the set's ETag."""
 
-    told: dict[str, Any]
+    report: dict[str, Any]
     etag: str
 
 
@@ -118,21 +118,21 @@ def _apply(arguments: Arguments, target: Target) -> int:
     if arguments["--dry-run"] or asks:
         result = target(True, None)
         if arguments["--json"]:
-            print_json(result.told)
+            print_json(result.report)
         else:
-            show_lines([*_summary(result.told)], in_pager=False)
-        if arguments["--dry-run"] or not _count(result.told):
+            show_lines([*_summary(result.report)], in_pager=False)
+        if arguments["--dry-run"] or not _count(result.report):
             return 0
         etag = result.etag
         if input("Apply this? [y/N] ").strip().lower() not in ("y", "yes"):
             raise CommandError("nothing was applied")
     result = target(False, etag)
     if arguments["--json"]:
-        print_json(result.told)
+        print_json(result.report)
         return 0
-    for problem in result.told["problems"]:
+    for problem in result.report["problems"]:
         print(plain(f"problem: {problem}"), file=sys.stderr)
-    print(_counts(result.told))
+    print(_counts(result.report))
     return 0
 
 
@@ -146,8 +146,8 @@ def _target(arguments: Arguments, found: Directory) -> Target:
         def through_the_api(dry_run: bool, etag: str | None) -> Result:
             reply = api.apply({"put": puts, "prune": prune, "dry_run": dry_run}, note, etag)
             if reply.status >= 400:  # noqa: PLR2004 - an error of HTTP
-                raise Refused(f"refused: {reply.told['error']}", reply.told.get("problems", []))
-            return Result(reply.told, reply.etag)
+                raise Refused(f"refused: {reply.content['error']}", reply.content.get("problems", []))
+            return Result(reply.content, reply.etag)
 
         return through_the_api
     if arguments["--ca"]:
@@ -174,10 +174,10 @@ def _in_the_database(store: WritableStore, found: Directory, prune: bool, note: 
             applied = guard.apply(changes, author, conditions, dry_run=dry_run)
         except WriteRefused as refused:
             raise Refused(f"refused: {refused.reason}", list(refused.problems)) from None
-        told = applied_as_json(applied, dry_run=dry_run)
+        report = applied_as_json(applied, dry_run=dry_run)
         if dry_run:
-            told["answers"] = compare(applied.before, applied.after, progress("answers") or no_progress).as_json()
-        return Result(told, applied.etag)
+            report["answers"] = compare(applied.before, applied.after, progress("answers") or no_progress).as_json()
+        return Result(report, applied.etag)
 
     return to_the_database
 
@@ -200,23 +200,23 @@ def _put_as_json(raw: RawDocument) -> dict[str, str]:
     return {"kind": key.kind.value, "identifier": key.identifier, "format": key.format, "text": raw.text}
 
 
-def _count(told: dict[str, Any]) -> int:
-    return sum(int(told[name]) for name in ("new", "changed", "removed"))
+def _count(report: dict[str, Any]) -> int:
+    return sum(int(report[name]) for name in ("new", "changed", "removed"))
 
 
-def _counts(told: dict[str, Any]) -> str:
-    counts = ", ".join(f"{told[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
-    return f"{told['status']}: {counts}; {counted(len(told['problems']), 'problem')}"
+def _counts(report: dict[str, Any]) -> str:
+    counts = ", ".join(f"{report[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
+    return f"{report['status']}: {counts}; {counted(len(report['problems']), 'problem')}"
 
 
-def _summary(told: dict[str, Any]) -> Iterator[str]:
+def _summary(report: dict[str, Any]) -> Iterator[str]:
     """Yield what a dry run found out: documents, then answers, with the diff of each change once."""
-    yield coloured(_counts(told), "bold")
+    yield coloured(_counts(report), "bold")
     for sort in ("new", "changed", "removed"):
-        for key in told["documents"][sort]:
+        for key in report["documents"][sort]:
             name = f'{key["kind"]} "{key["identifier"]}"' if key["identifier"] else key["kind"]
             yield plain(f"{sort:7}  {name} ({key['format']})")
-    answers = told["answers"]
+    answers = report["answers"]
     yield coloured(f"{len(answers['differences'])} of {answers['compared']} answers would change", "bold")
     diffs = {difference["name"]: difference["diff"] for difference in answers["differences"]}
     for change in answers["changes"]:

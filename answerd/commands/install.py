@@ -32,30 +32,30 @@ def run(arguments: Arguments) -> int:
     found = installs.remembered(arguments["ID"])
     if not found:
         raise CommandError(f"no record, row, document or member is called {arguments['ID']}, and it is no MAC address")
-    told = []
+    records = []
     for remembered in found:
         events = installs.store.history(remembered.record.name)
-        told.append(
+        records.append(
             {**as_json(remembered, installs.now, installs.rules), "events": [event_as_json(event) for event in events]}
         )
     if arguments["--json"]:
-        print_json(told[0] if len(told) == 1 else told)
+        print_json(records[0] if len(records) == 1 else records)
         return 0
-    for machine in told:
+    for machine in records:
         _print(machine)
     return 0
 
 
-def _print(told: dict[str, Any]) -> None:
-    silent = ", silent" if told["silent"] else ""
-    since = f" since {told['since']}" if told["since"] else ""
-    print(f"{shown(told['machine'])} is {told['state']}{silent}{since}")
-    print(f"  starts:      {told['starts']}")
-    print(f"  group:       {shown(told['group'] or '-')}")
-    print(f"  identities:  {', '.join(shown(identity) for identity in told['identities']) or '-'}")
-    if told["message"]:
-        print(f"  message:     {plain(told['message'])}")
-    events: Sequence[dict[str, Any]] = told["events"]
+def _print(record: dict[str, Any]) -> None:
+    silent = ", silent" if record["silent"] else ""
+    since = f" since {record['since']}" if record["since"] else ""
+    print(f"{shown(record['machine'])} is {record['state']}{silent}{since}")
+    print(f"  starts:      {record['starts']}")
+    print(f"  group:       {shown(record['group'] or '-')}")
+    print(f"  identities:  {', '.join(shown(identity) for identity in record['identities']) or '-'}")
+    if record["message"]:
+        print(f"  message:     {plain(record['message'])}")
+    events: Sequence[dict[str, Any]] = record["events"]
     print("  history:" if events else "  history:     none")
     for event in events:
         origin = f" from {plain(event['from'])}" if event["from"] else ""

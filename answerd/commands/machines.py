@@ -14,11 +14,11 @@ from answerd.commands import FAILED, Arguments, CommandError, Help
 from answerd.commands.common import read_documents, state_named
 from answerd.commands.terminal import plain
 from answerd.config import read_config
-from answerd.installs.memory import Memory, Remembered
+from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.sentences import shown
 from answerd.installs.states import Order, Ordered, Rules, State
-from answerd.store.install_batch import Entry
-from answerd.store.installs import States
+from answerd.store.install_batch import PendingEvent
+from answerd.store.installs import StateStore
 from answerd.store.opening import install_rules, open_existing_states
 
 SELECTION = (
@@ -30,12 +30,12 @@ ORIGIN = "command line"
 
 
 @dataclass
-class Installs:
+class OpenInstalls:
     """The states as they are now, beside the documents."""
 
-    store: States
+    store: StateStore
     catalogue: Catalogue
-    memory: Memory
+    memory: InstallMemory
     rules: Rules
     revision: int = -1
 
@@ -63,26 +63,26 @@ class Installs:
         return list(machine.records) or [Remembered(self.memory.new(machine.name), machine.identities)]
 
 
-def open_installs() -> Installs:
+def open_installs() -> OpenInstalls:
     """Open the states that the settings name, and the documents. Raises `CommandError`, `StoreError`, `ConfigError`."""
     _, catalogue = read_documents()
     config = read_config(os.environ, to_serve=False)
     store = open_existing_states(config)
     if store is None:
         raise CommandError("there is no place for the states of installs: set SERVICE_STATE_PATH")
-    installs = Installs(store, catalogue, Memory(), install_rules(config))
+    installs = OpenInstalls(store, catalogue, InstallMemory(), install_rules(config))
     read_again(installs)
     return installs
 
 
-def read_again(installs: Installs) -> None:
+def read_again(installs: OpenInstalls) -> None:
     """Bring the records up to date. Raises `StoreError`."""
     changes = installs.store.look(installs.revision)
     if changes is None:
         return
     installs.revision = changes.revision
     if changes.whole:
-        installs.memory = Memory(changes.remembered, changes.forgotten)
+        installs.memory = InstallMemory(changes.remembered, changes.forgotten)
         return
     for name, attempt in changes.forgotten.items():
         installs.memory.forget(name, attempt)
@@ -124,17 +124,17 @@ def give_order(arguments: Arguments, order: Order, done: str) -> int:
     return FAILED if unknown else 0
 
 
-def entries_of(installs: Installs, name: str, order: Order, origin: str) -> list[Entry]:
+def entries_of(installs: OpenInstalls, name: str, order: Order, origin: str) -> list[PendingEvent]:
     """Return what an order to a machine writes: an event for each of its records."""
     machine = installs.named(name)
     if machine is None:
         return []
     names = [remembered.record.name for remembered in machine.records] or [machine.name]
     event = Ordered(order, installs.now)
-    return [Entry(record_name, event, machine.identities, origin=origin) for record_name in names]
+    return [PendingEvent(record_name, event, machine.identities, origin=origin) for record_name in names]
 
 
-def _selected(installs: Installs, arguments: Arguments, state: State | None) -> tuple[list[str], list[str]]:
+def _selected(installs: OpenInstalls, arguments: Arguments, state: State | None) -> tuple[list[str], list[str]]:
     """Return the names that a command line selects, and those that nothing has."""
     given: Sequence[str] = arguments["ID"]
     if given:

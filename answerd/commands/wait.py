@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
-from answerd.commands.machines import Installs, open_installs, read_again
+from answerd.commands.machines import OpenInstalls, open_installs, read_again
 from answerd.commands.terminal import progress
 from answerd.config import ConfigError
 from answerd.installs.memory import Remembered
@@ -68,7 +68,7 @@ def duration(text: str) -> float:
     return float(found[1]) * _UNITS[found[2]]
 
 
-def _wait(installs: Installs, arguments: Arguments, until: float | None) -> int:
+def _wait(installs: OpenInstalls, arguments: Arguments, until: float | None) -> int:
     unknown = [name for name in arguments["ID"] if installs.named(name) is None]
     if unknown:
         raise CommandError(f"no record, row, document or member is called {', '.join(unknown)}")
@@ -95,7 +95,7 @@ def _wait(installs: Installs, arguments: Arguments, until: float | None) -> int:
             pass  # a database that is away for a moment ends no wait
 
 
-def _awaited(installs: Installs, arguments: Arguments) -> list[Remembered]:
+def _awaited(installs: OpenInstalls, arguments: Arguments) -> list[Remembered]:
     names = list(arguments["ID"])
     if arguments["--group"] is not None:
         names += installs.of_group(arguments["--group"])

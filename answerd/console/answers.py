@@ -45,7 +45,7 @@ class Resolved:
     is_unclaimed: bool = False
 
 
-class Answering:
+class Resolver:
     """Answers of one set, with the secrets and states that the service fills in."""
 
     def __init__(self, catalogue: Catalogue, sources: Sources, *, show_secrets: bool = False) -> None:

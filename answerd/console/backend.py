@@ -9,13 +9,13 @@ from typing import Any, Protocol
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import Sources
-from answerd.console.machines import States
+from answerd.console.machines import InstallStates
 from answerd.documents import Key
 from answerd.identity import Kind
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class DocumentVersion:
     """A document as a store holds it. ``etag`` is empty where the store has none."""
 
     key: Key
@@ -24,7 +24,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PreviewedChange:
     """Answers that would change in the same way. ``lines`` are a unified diff with secrets masked."""
 
     title: str
@@ -37,7 +37,7 @@ class Consequences:
 
     compared: int = 0
     count: int = 0
-    changes: Sequence[Change] = ()
+    changes: Sequence[PreviewedChange] = ()
     refused: str = ""
     problems: Sequence[str] = ()
 
@@ -67,7 +67,7 @@ class By:
 class Editing(Protocol):
     """Documents that can be changed. Every method raises `NotSaved` with the reason when it did not happen."""
 
-    def find(self, key: Key) -> Stored | None:
+    def find(self, key: Key) -> DocumentVersion | None:
         """Return a document, by its exact identifier or its identity."""
 
     def preview(self, key: Key, text: str) -> Consequences:
@@ -96,10 +96,10 @@ class NotSaved(Exception):
         self.is_conflict = is_conflict
 
 
-class Installs(Protocol):
+class InstallsBackend(Protocol):
     """States of installs, as the admin API has them."""
 
-    def now(self) -> States:
+    def now(self) -> InstallStates:
         """Return the installs of this moment."""
 
     def unknown(self, name: str) -> Mapping[str, Any] | None:
@@ -147,7 +147,7 @@ class Backend:
     settings: Sequence[tuple[str, str, str]]
     warnings: Sequence[str] = ()
     editing: Editing | None = None
-    installs: Installs | None = None
+    installs: InstallsBackend | None = None
     feed: Feed | None = None
     captures: Path | None = None
 

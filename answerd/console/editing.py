@@ -9,7 +9,7 @@ from itertools import islice
 from answerd.answers.differences import Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.masking import masked
-from answerd.console.backend import By, Change, Consequences, NotSaved, Revision, Stored
+from answerd.console.backend import By, Consequences, DocumentVersion, NotSaved, PreviewedChange, Revision
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
@@ -29,7 +29,7 @@ class GuardedEditing:
     def __init__(self, guard: WriteGuard) -> None:
         self._guard = guard
 
-    def find(self, key: Key) -> Stored | None:
+    def find(self, key: Key) -> DocumentVersion | None:
         """Return a document, by its exact identifier or its identity."""
         try:
             found = self._guard.run(self._guard.store.find, key)
@@ -37,7 +37,7 @@ class GuardedEditing:
             raise NotSaved(str(error)) from None
         if found is None:
             return None
-        return Stored(found.key, found.body.decode("utf-8", "replace"), etag(found.revision, found.token))
+        return DocumentVersion(found.key, found.body.decode("utf-8", "replace"), etag(found.revision, found.token))
 
     def preview(self, key: Key, text: str) -> Consequences:
         """Return what storing the text would change."""
@@ -110,7 +110,7 @@ def _not_saved(error: WriteRefused) -> NotSaved:
     return NotSaved(error.reason, error.problems, is_conflict=isinstance(error, ConditionFailed))
 
 
-def _together(differences: Sequence[Difference]) -> list[Change]:
+def _together(differences: Sequence[Difference]) -> list[PreviewedChange]:
     """Return answers in which the same lines change as one change, with all their names and the first as an example."""
     names: dict[tuple[str, ...], list[str]] = {}
     examples: dict[tuple[str, ...], Sequence[str]] = {}
@@ -121,7 +121,7 @@ def _together(differences: Sequence[Difference]) -> list[Change]:
         examples.setdefault(changed, lines)
     ordered = sorted(names.items(), key=lambda change: -len(change[1]))
     return [
-        Change(f"{counted(len(named), 'answer')}: {first_of(named, NAMES_SHOWN)}", examples[changed])
+        PreviewedChange(f"{counted(len(named), 'answer')}: {first_of(named, NAMES_SHOWN)}", examples[changed])
         for changed, named in ordered[:CHANGES_SHOWN]
     ]
 

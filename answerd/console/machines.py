@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Protocol
 
 from answerd.answers.catalogue import Catalogue
-from answerd.console.named import Machine, NamedMachines, named_in
+from answerd.console.named import MachineEntry, NamedMachines, named_in
 from answerd.identity import identity_of
 
 ON_A_PAGE = 100
@@ -49,7 +49,7 @@ NEW = Install("new")
 """A machine without a record."""
 
 
-class States(Protocol):
+class InstallStates(Protocol):
     """The installs of one moment."""
 
     def names(self) -> Mapping[str, object]:
@@ -92,7 +92,7 @@ class Shown:
     """One page of the table, with how many machines the view has in all, and how many there are. ``machines`` come with
     their install, None where there is no place for states."""
 
-    machines: Sequence[tuple[Machine, Install | None]]
+    machines: Sequence[tuple[MachineEntry, Install | None]]
     found: int
     total: int
     pages: int
@@ -105,7 +105,7 @@ class MachineTable:
 
     def __init__(self) -> None:
         self._named = NamedMachines()
-        self._others: dict[str, Machine] = {}
+        self._others: dict[str, MachineEntry] = {}
         self.is_prepared_elsewhere = False
         """Whether somebody calls `prepare` after each change: no page then waits for it, but shows what was before."""
 
@@ -129,11 +129,11 @@ class MachineTable:
         """Drop the table, until a page needs it."""
         self._named, self._others = NamedMachines(), {}
 
-    def count(self, states: States | None) -> int:
+    def count(self, states: InstallStates | None) -> int:
         """Return how many machines there are."""
         return len(self._named.by_identity) + len(self._more(states))
 
-    def shown(self, view: View, states: States | None) -> Shown:
+    def shown(self, view: View, states: InstallStates | None) -> Shown:
         """Return the page of a view. One pass over all, one sort of what is found."""
         more = self._more(states)
         by_name = self._named.by_name
@@ -153,7 +153,7 @@ class MachineTable:
         lines = [(machine, _install(machine, states, seen)) for machine in cut]
         return Shown(lines, len(found), len(machines), pages, page, self._named.first_groups(GROUPS_SUGGESTED))
 
-    def counts(self, states: States) -> dict[str, int]:
+    def counts(self, states: InstallStates) -> dict[str, int]:
         """Return how many machines are in each state, those that are only known by name as new."""
         counted = dict(states.counts())
         more = self._more(states)
@@ -163,7 +163,7 @@ class MachineTable:
             counted[word] = counted.get(word, 0) + max(0, number)
         return counted
 
-    def _more(self, states: States | None) -> Sequence[Machine]:
+    def _more(self, states: InstallStates | None) -> Sequence[MachineEntry]:
         """The machines that only their installs or their requests made known, each the same object every time."""
         if states is None:
             return ()
@@ -173,18 +173,20 @@ class MachineTable:
             identity = identity_of(name)
             if identity not in named and identity not in others:
                 others[identity] = name
-        found: dict[str, Machine] = {}
+        found: dict[str, MachineEntry] = {}
         for identity, name in others.items():
             kept, known_from = self._others.get(identity), UNKNOWN if name else "install"
             if kept is None or kept.known_from != known_from:
                 called = name or states.name(identity)
-                kept = Machine(called, identity, known_from=known_from, searched=f"{called}\n{identity}".casefold())
+                kept = MachineEntry(
+                    called, identity, known_from=known_from, searched=f"{called}\n{identity}".casefold()
+                )
             found[identity] = kept
         self._others = found
         return [*found.values()]
 
 
-def _found(machines: Iterable[Machine], view: View) -> Iterable[Machine]:
+def _found(machines: Iterable[MachineEntry], view: View) -> Iterable[MachineEntry]:
     """The machines that a view's search, group and format leave."""
     if view.group:
         machines = [machine for machine in machines if machine.group == view.group]
@@ -198,11 +200,11 @@ def _found(machines: Iterable[Machine], view: View) -> Iterable[Machine]:
     return machines
 
 
-def _word(machine: Machine, states: States) -> str:
+def _word(machine: MachineEntry, states: InstallStates) -> str:
     return UNKNOWN if machine.known_from == UNKNOWN else states.word(machine.identity)
 
 
-def _install(machine: Machine, states: States | None, seen: Mapping[str, float]) -> Install | None:
+def _install(machine: MachineEntry, states: InstallStates | None, seen: Mapping[str, float]) -> Install | None:
     if states is None:
         return None
     if machine.known_from == UNKNOWN:
@@ -210,7 +212,9 @@ def _install(machine: Machine, states: States | None, seen: Mapping[str, float])
     return states.of(machine.identity)
 
 
-def _sort_key(column: str, states: States | None, seen: Mapping[str, float]) -> Callable[[Machine], str | float] | None:
+def _sort_key(
+    column: str, states: InstallStates | None, seen: Mapping[str, float]
+) -> Callable[[MachineEntry], str | float] | None:
     """What the table is sorted by; None for the name, by which it is sorted already."""
     if column == "group":
         return attrgetter("group")

@@ -11,12 +11,12 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.row_claims import claims_of
 from answerd.captures import CaptureError
 from answerd.console.adopting import cells_of, with_machine
-from answerd.console.answers import Answering
-from answerd.console.asked import Asked, Reply, redirect
+from answerd.console.answers import Resolver
 from answerd.console.backend import Backend, NotSaved
 from answerd.console.documents import DocumentPages
 from answerd.console.listing import inventories_of
-from answerd.console.machines import SILENT, SORTS, UNKNOWN, MachineTable, Shown, States, View
+from answerd.console.machines import SILENT, SORTS, UNKNOWN, InstallStates, MachineTable, Shown, View
+from answerd.console.page_request import PageReply, PageRequest, redirect
 from answerd.console.rendering import page
 from answerd.documents import Key
 from answerd.errors import AnswerError
@@ -43,20 +43,20 @@ class Pages(DocumentPages):
         self._table = MachineTable()
         self.tables.append(self._table)
 
-    def now(self, asked: Asked) -> Reply:
+    def now(self, asked: PageRequest) -> PageReply:
         """Return the first page: states, problems, and what asks at this moment."""
         values = self._overview() | self._requests()
         return _html(asked, "now", version=self._backend.version, store=self._backend.store, **values)
 
-    def overview(self, asked: Asked) -> Reply:
+    def overview(self, asked: PageRequest) -> PageReply:
         """Return the tiles and problems of the first page, again."""
         return _html(asked, "overview", **self._overview())
 
-    def requests(self, asked: Asked) -> Reply:
+    def requests(self, asked: PageRequest) -> PageReply:
         """Return the last requests, again."""
         return _html(asked, "requests", **self._requests())
 
-    def machines(self, asked: Asked) -> Reply:
+    def machines(self, asked: PageRequest) -> PageReply:
         """Return the table of machines that the address describes."""
         view = View(
             asked.get("q"),
@@ -78,7 +78,7 @@ class Pages(DocumentPages):
             has_states=self._backend.installs is not None,
         )
 
-    def change_states(self, asked: Asked) -> Reply:
+    def change_states(self, asked: PageRequest) -> PageReply:
         """Arm, disarm or forget the machines of a form, and go back to the page it is on."""
         installs, verb = self._backend.installs, asked.field("do")
         if installs is None or verb not in VERBS:
@@ -91,13 +91,13 @@ class Pages(DocumentPages):
         back = asked.field("back")
         return redirect(back if back.startswith("/console/machine") else "/console/machines")
 
-    def machine(self, asked: Asked) -> Reply:
+    def machine(self, asked: PageRequest) -> PageReply:
         """Return everything about one machine."""
         name, catalogue = asked.get("id"), self._backend.catalogue()
         if not name:
             return redirect("/console/machines")
         facts, show_secrets = facts_of([name]), asked.get("secrets") == "1"
-        answering = Answering(catalogue, self._backend.sources, show_secrets=show_secrets)
+        answering = Resolver(catalogue, self._backend.sources, show_secrets=show_secrets)
         record = self._backend.installs.record(name) if self._backend.installs else None
         row = _row_of(catalogue, facts)
         identities = {identity_of(name), *facts.identities, *(row.identities if row is not None else ())}
@@ -117,7 +117,7 @@ class Pages(DocumentPages):
             show_secrets=show_secrets,
         )
 
-    def form_to_try(self, asked: Asked) -> Reply:
+    def form_to_try(self, asked: PageRequest) -> PageReply:
         """Return the form, or what it gives where the address describes a request or names a capture."""
         given = {name: asked.get(name) for name in ("path", "query", "headers", "body")}
         if asked.get("replay"):
@@ -133,20 +133,20 @@ class Pages(DocumentPages):
             }
         return self._try(asked, given, is_asked=any(given.values()), show_secrets=asked.get("secrets") == "1")
 
-    def tried(self, asked: Asked) -> Reply:
+    def tried(self, asked: PageRequest) -> PageReply:
         """Return what the request of a form would get."""
         given = {name: asked.field(name) for name in ("path", "query", "headers", "body")}
         return self._try(asked, given, is_asked=True, show_secrets=asked.field("secrets") == "1")
 
-    def check(self, asked: Asked) -> Reply:
+    def check(self, asked: PageRequest) -> PageReply:
         """Return every problem that a check finds."""
         return _html(asked, "check", problems=self._backend.check())
 
-    def settings(self, asked: Asked) -> Reply:
+    def settings(self, asked: PageRequest) -> PageReply:
         """Return the settings, secrets masked."""
         return _html(asked, "settings", settings=self._backend.settings, warnings=self._backend.warnings)
 
-    def adopt(self, asked: Asked) -> Reply:
+    def adopt(self, asked: PageRequest) -> PageReply:
         """Return what a machine said that nothing claims, and the ways to make it known."""
         installs, name = self._backend.installs, asked.get("id")
         visitor = installs.unknown(name) if installs is not None else None
@@ -186,7 +186,7 @@ class Pages(DocumentPages):
         feed = self._backend.feed
         return {"lines": feed.last(REQUESTS_SHOWN) if feed else (), "rate": feed.rate() if feed else ()}
 
-    def _states(self) -> States | None:
+    def _states(self) -> InstallStates | None:
         return self._backend.installs.now() if self._backend.installs is not None else None
 
     def _shown(self, view: View) -> Shown:
@@ -199,8 +199,8 @@ class Pages(DocumentPages):
 
         return catalogue.elsewhere(show)
 
-    def _try(self, asked: Asked, given: dict[str, str], *, is_asked: bool, show_secrets: bool) -> Reply:
-        answering = Answering(self._backend.catalogue(), self._backend.sources, show_secrets=show_secrets)
+    def _try(self, asked: PageRequest, given: dict[str, str], *, is_asked: bool, show_secrets: bool) -> PageReply:
+        answering = Resolver(self._backend.catalogue(), self._backend.sources, show_secrets=show_secrets)
         facts = Facts(_request_of(given)) if is_asked else None
         return _html(
             asked,
@@ -292,9 +292,9 @@ def _request_of(given: dict[str, str]) -> Request:
     return Request(path or "/", together, headers, given["body"].encode("utf-8", "surrogateescape"))
 
 
-def _html(asked: Asked, template: str, **values: object) -> Reply:
-    return Reply(page(template, asked=asked, **values))
+def _html(asked: PageRequest, template: str, **values: object) -> PageReply:
+    return PageReply(page(template, asked=asked, **values))
 
 
-def _failed(asked: Asked, status: int, message: str) -> Reply:
-    return Reply(page("message", asked=asked, title="Not done", message=message), status)
+def _failed(asked: PageRequest, status: int, message: str) -> PageReply:
+    return PageReply(page("message", asked=asked, title="Not done", message=message), status)

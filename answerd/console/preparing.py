@@ -25,7 +25,7 @@ LOOK_SECONDS = 0.2
 """How often the tables are compared with the set in force."""
 
 
-class Table(Protocol):
+class PreparedTable(Protocol):
     """What is made of an answer set for pages. ``catalogue`` is that set."""
 
     is_prepared_elsewhere: bool
@@ -45,11 +45,11 @@ class Table(Protocol):
         """Drop the table."""
 
 
-class Preparation:
+class TablePreparation:
     """Keeps tables up to date while pages are asked for."""
 
     def __init__(
-        self, catalogue: Callable[[], Catalogue], tables: Sequence[Table], run: Callable[..., Any] = in_thread
+        self, catalogue: Callable[[], Catalogue], tables: Sequence[PreparedTable], run: Callable[..., Any] = in_thread
     ) -> None:
         self._catalogue = catalogue
         self._tables = tables

@@ -56,7 +56,7 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class RawValue:
     """The value of a control key as a document spells it: text, bool, list or map of texts; and its place.
 
     A value of another type (a number in TOML) stays as it is, for the reader to refuse.
@@ -83,7 +83,7 @@ class ControlFault:
 class RawControl:
     """The control keys of one document, as spelled: ``answerd.formats.control`` gives them their meaning."""
 
-    values: Mapping[str, Written] = field(default_factory=dict)
+    values: Mapping[str, RawValue] = field(default_factory=dict)
     faults: tuple[ControlFault, ...] = ()
     is_there: bool = False
 

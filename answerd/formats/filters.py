@@ -73,13 +73,13 @@ def _of_interface(part: Callable[[_Interface], object]) -> Callable[[str], str]:
 
 
 def _of_ipv4(part: Callable[[ipaddress.IPv4Interface], object]) -> Callable[[str], str]:
-    def tell(value: str) -> str:
+    def ipv4_part(value: str) -> str:
         interface = _interface(value)
         if not isinstance(interface, ipaddress.IPv4Interface):
             raise ValueError("is an IPv6 address, which has none")
         return str(part(interface))
 
-    return tell
+    return ipv4_part
 
 
 def _number(value: str) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from answerd.formats.control import CONTROL_KEYS, did_you_mean
-from answerd.formats.family import Branches, ControlFault, Path, RawControl, Written, branches
+from answerd.formats.family import Branches, ControlFault, Path, RawControl, RawValue, branches
 from answerd.formats.xml_tree import Element, Instruction, Shape, Text, shape
 
 META = "answer-meta"
@@ -46,7 +46,7 @@ class _Reading:
     """The control keys collected so far, and what is wrong with them."""
 
     def __init__(self) -> None:
-        self.values: dict[str, Written] = {}
+        self.values: dict[str, RawValue] = {}
         self.faults: list[ControlFault] = []
 
     def fault(self, key: str, reason: str, element: Element) -> None:
@@ -69,7 +69,7 @@ class _Reading:
                 self.fault(label, "occurs twice", meta)
             else:
                 meaning = value if label == "extends" else _TRUTH.get(value.strip(), value.strip())
-                self.values[label] = Written(meaning, f"line {meta.line}")
+                self.values[label] = RawValue(meaning, f"line {meta.line}")
         if shape(meta) in (Shape.TEXT, Shape.MIXED):
             self.fault("", f"<{META}> holds text beside its elements", meta)
         for child in meta.elements():
@@ -103,14 +103,14 @@ class _Reading:
         if not criteria:
             self.fault("match", "<match> names no label: write it as an attribute, its pattern as the value", child)
             return
-        together = self.values.setdefault("match", Written({}, f"line {child.line}")).value
+        together = self.values.setdefault("match", RawValue({}, f"line {child.line}")).value
         assert isinstance(together, dict)  # noqa: S101 - made here
         for label, pattern in criteria.items():
             together.setdefault(label, []).append(pattern)
 
     def add(self, key: str, value: object, child: Element) -> None:
         """Add a value to a key that is a list."""
-        values = self.values.setdefault(key, Written([], f"line {child.line}")).value
+        values = self.values.setdefault(key, RawValue([], f"line {child.line}")).value
         assert isinstance(values, list)  # noqa: S101 - made here
         values.append(value)
 

@@ -59,7 +59,7 @@ class Visitor(NamedTuple):
     group: str | None = None
 
 
-class Judgement(NamedTuple):
+class Decision(NamedTuple):
     """What the states say to a request for a document. ``outcomes`` has one entry for each record to which something
     happens by it; ``refuser`` is the record that refuses, None where the document is given."""
 
@@ -72,7 +72,7 @@ _RECORDS_AT_ONCE = 1_000
 """Records that a walk looks at between two pauses."""
 
 
-class Memory:
+class InstallMemory:
     """All records. Of one process, and edited by its loop only; walks and look-ups from other threads are safe."""
 
     def __init__(
@@ -170,7 +170,7 @@ class Memory:
             return replace(self._assumed, name=name)
         return Record(name, self.forgotten.get(identity_of(name), 0) + 1)
 
-    def judge(self, visitor: Visitor, found: Iterable[Remembered], asked: Asked, rules: Rules) -> Judgement:
+    def judge(self, visitor: Visitor, found: Iterable[Remembered], asked: Asked, rules: Rules) -> Decision:
         """Return whether a machine is given a document. ``found`` are its records; without any, it begins with a new
         one, for which the visitor must have a name."""
         judged: list[tuple[Remembered, Outcome]] = []
@@ -178,13 +178,13 @@ class Memory:
             judged.append((remembered, step(remembered.record, asked, rules)))
         refusals = [outcome for _, outcome in judged if outcome.refusal is not None]
         if not refusals:
-            return Judgement(tuple(judged))
+            return Decision(tuple(judged))
         first = min(refusals, key=lambda outcome: CLOSEST_FIRST.index(outcome.record.state))
         # What one record refuses is given to none, but a start that was one too many is noted where it was.
         noted = tuple(
             (remembered, outcome) for remembered, outcome in judged if outcome.refusal is not None and outcome.counts
         )
-        return Judgement(noted, first.record, first.refusal)
+        return Decision(noted, first.record, first.refusal)
 
 
 def state_of(records: Iterable[Remembered]) -> State:
@@ -193,7 +193,7 @@ def state_of(records: Iterable[Remembered]) -> State:
     return min(states, key=CLOSEST_FIRST.index) if states else State.NEW
 
 
-class Applied(NamedTuple):
+class AppliedEvent(NamedTuple):
     """What an event made of a record. ``after`` is None where the machine has no record (any more)."""
 
     after: Remembered | None
@@ -206,7 +206,7 @@ def _made(name: str, attempt: int) -> Remembered:
     return Remembered(Record(name, attempt), {} if is_shared_by_many(own) else {own: name})
 
 
-class Happened(NamedTuple):
+class RecordEvent(NamedTuple):
     """An event of the record of ``name``, with the identities that it adds and the group that was part of an answer."""
 
     name: str
@@ -215,7 +215,7 @@ class Happened(NamedTuple):
     group: str | None = None
 
 
-def apply(before: Remembered | None, forgotten: int, happened: Happened, rules: Rules) -> Applied:
+def apply(before: Remembered | None, forgotten: int, happened: RecordEvent, rules: Rules) -> AppliedEvent:
     """Return what an event makes of a record; ``forgotten`` is the last attempt before it was forgotten, 0 where it
     never was.
 
@@ -225,11 +225,11 @@ def apply(before: Remembered | None, forgotten: int, happened: Happened, rules: 
     event, known = happened.event, remembered.identities
     outcome = step(remembered.record, event, rules)
     if isinstance(event, Reported) and event.attempt != remembered.record.attempt:
-        return Applied(before, outcome)
+        return AppliedEvent(before, outcome)
     if isinstance(event, Ordered) and event.order is Order.FORGET:
-        return Applied(None, outcome)
+        return AppliedEvent(None, outcome)
     if before is not None and outcome.record is before.record and known.keys() >= happened.identities.keys():
-        return Applied(before, outcome)
+        return AppliedEvent(before, outcome)
     collected = {**known, **{identity: text for identity, text in happened.identities.items() if identity not in known}}
     group = happened.group or remembered.group
-    return Applied(replace(remembered, record=outcome.record, identities=collected, group=group), outcome)
+    return AppliedEvent(replace(remembered, record=outcome.record, identities=collected, group=group), outcome)

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from answerd.installs.states import Word
+from answerd.installs.states import ReportKind
 
 LONGEST_KEPT_BODY = 65_536
 """Bytes of a report's body that are kept with it: a log's last lines tell why an install failed."""
@@ -36,69 +36,69 @@ class Report(NamedTuple):
     """What a machine says of its install. ``says`` is one line for the history; ``kept`` is the beginning of the
     body."""
 
-    word: Word
+    word: ReportKind
     message: str | None = None
     percent: float | None = None
     says: str = ""
     kept: bytes = b""
 
 
-WORDS: Mapping[str, Word] = {word.value: word for word in Word}
+WORDS: Mapping[str, ReportKind] = {word.value: word for word in ReportKind}
 """The words that may follow a token in a path, and the values of ``state``."""
 
 
-def read_report(word: Word | None, query: str, headers: Iterable[tuple[str, str]], body: bytes) -> Report:
+def read_report(word: ReportKind | None, query: str, headers: Iterable[tuple[str, str]], body: bytes) -> Report:
     """Return what a request reports. ``word`` is that of the path, None where it has none; ``query`` is undecoded.
 
     Never raises: a body that nobody understands is news.
     """
-    said = _fields(query)
+    fields = _fields(query)
     value = _json(body)
     form = {} if value is not None else _form(headers, body)
     if isinstance(value, dict):
-        said = _of_json(value) | said
-    said = form | said
-    told = None if word is not None else WORDS.get(said.get("state", "").strip().lower())
-    meant = (told, "") if word is not None or told is not None else _meaning(value, form)
-    found = word or meant[0] or Word.PROGRESS
-    message = said.get("message") or said.get("reason") or meant[1]
+        fields = _of_json(value) | fields
+    fields = form | fields
+    stated = None if word is not None else WORDS.get(fields.get("state", "").strip().lower())
+    meaning = (stated, "") if word is not None or stated is not None else _meaning(value, form)
+    found = word or meaning[0] or ReportKind.PROGRESS
+    message = fields.get("message") or fields.get("reason") or meaning[1]
     if not message and value is None and not _is_fields(form):
         message = _first_line(body)
     return Report(
         found,
         _shortened(message) or None,
-        _percent(said.get("percent")),
+        _percent(fields.get("percent")),
         _event_line(value),
         body[:LONGEST_KEPT_BODY],
     )
 
 
-def _meaning(value: Any, form: Mapping[str, str]) -> tuple[Word | None, str]:
+def _meaning(value: Any, form: Mapping[str, str]) -> tuple[ReportKind | None, str]:
     """Return what an installer's own body means, with a message; no word where it is nobody's that is known."""
     if "instance_id" in form or any(name.startswith("pub_key_") for name in form):
-        return Word.INSTALLED, f"phone_home of {form.get('hostname') or 'cloud-init'}"
+        return ReportKind.INSTALLED, f"phone_home of {form.get('hostname') or 'cloud-init'}"
     if not isinstance(value, dict):
         return None, ""
     if isinstance(value.get("product"), dict) and any(name in value for name in _PROXMOX_ONLY):
         product = value["product"]
         parts = [product[key] for key in ("fullname", "version") if isinstance(product.get(key), str)]
-        return Word.INSTALLED, " ".join(parts)
+        return ReportKind.INSTALLED, " ".join(parts)
     name = value.get("name")
     if not isinstance(name, str) or "event_type" not in value:
         return None, ""
     return _meaning_of_event(name, value), _event_line(value)
 
 
-def _meaning_of_event(name: str, event: Mapping[str, Any]) -> Word:
+def _meaning_of_event(name: str, event: Mapping[str, Any]) -> ReportKind:
     """Return what one of curtin's or cloud-init's events means. Only the start of the shutdown is sure: it comes after
     everything else, and its finish may be lost."""
     if event.get("origin") == "cloudinit":
-        return Word.PROGRESS
+        return ReportKind.PROGRESS
     kind = event["event_type"]
     if name == _SHUTDOWN and kind == "start":
-        return Word.INSTALLED
+        return ReportKind.INSTALLED
     has_failed = kind == "finish" and event.get("result") == "FAIL" and (name == _INSTALL or name.startswith(_LATE))
-    return Word.FAILED if has_failed or kind == "error" else Word.PROGRESS
+    return ReportKind.FAILED if has_failed or kind == "error" else ReportKind.PROGRESS
 
 
 def _event_line(value: Any) -> str:

@@ -22,26 +22,26 @@ WORTHLESS = bytes(KEY_LENGTH)
 """A key that no service has: for tokens that are shown and never taken."""
 
 
-class Speaker(NamedTuple):
+class TokenSubject(NamedTuple):
     """For whom a token speaks: the record's name and the number of the attempt."""
 
     name: str
     attempt: int
 
 
-def token_of(speaker: Speaker, key: bytes) -> str:
+def token_of(speaker: TokenSubject, key: bytes) -> str:
     """Return the token, the same at every call: letters, digits, ``-``, ``_`` and ``.``."""
     return f"{_encoded(speaker.name.encode())}.{speaker.attempt}.{_signature(speaker, key)}"
 
 
-def speaker_of(token: str, key: bytes) -> Speaker | None:
+def subject_of(token: str, key: bytes) -> TokenSubject | None:
     """Return for whom a token speaks; None where it is none, or was made with another key."""
     name, _, rest = token.partition(".")
     attempt, _, signature = rest.partition(".")
     if not (attempt.isascii() and attempt.isdigit() and len(attempt) <= _MOST_ATTEMPT_DIGITS and signature.isascii()):
         return None
     try:
-        speaker = Speaker(urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode(), int(attempt))
+        speaker = TokenSubject(urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode(), int(attempt))
     except ValueError:
         return None
     return speaker if hmac.compare_digest(token_of(speaker, key), token) else None
@@ -52,7 +52,7 @@ def fingerprint(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()[:6]
 
 
-def _signature(speaker: Speaker, key: bytes) -> str:
+def _signature(speaker: TokenSubject, key: bytes) -> str:
     signed = hmac.digest(key, f"{speaker.attempt}:{speaker.name}".encode(), "sha256")
     return _encoded(signed[:_SIGNED])
 

@@ -16,7 +16,7 @@ from answerd.identity import (
     mac_digits,
     normalize,
 )
-from answerd.inventory.records import MOST_COLUMNS, Record, Syntax, UnreadableError
+from answerd.inventory.records import MOST_COLUMNS, CsvRecord, Syntax, UnreadableError
 
 IDENTITY_COLUMNS = ("id", "mac", "serial", "uuid")
 """Columns whose values identify a machine, in the order in which the first identity of a row is looked for."""
@@ -239,7 +239,7 @@ _VALUES = {"id": _id, "mac": _mac, "serial": _serial, "uuid": _uuid}
 """The identity of a value in each identity column, and what is wrong with the value."""
 
 
-def read_header(text: str, syntax: Syntax, source: str, header: Record | None) -> Layout:
+def read_header(text: str, syntax: Syntax, source: str, header: CsvRecord | None) -> Layout:
     """Return the layout that a header gives. Raises `UnreadableError`; ``header`` is None where there is none."""
     if header is None:
         raise UnreadableError(1, "there is no header line that names the columns")

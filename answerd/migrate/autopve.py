@@ -17,7 +17,7 @@ import tomlkit
 
 from answerd.identity import Kind, identifier_fault, mac_digits
 from answerd.migrate.proxmox import document, take_secrets
-from answerd.migrate.result import Migration, MigrationError, group_name, machine_name
+from answerd.migrate.result import MigratedData, MigrationError, group_name, machine_name
 
 STORAGE = "storage-general.json"
 DEFAULT = "Default"
@@ -27,10 +27,10 @@ CONDITIONS = ("must_contain", "must_not_contain")
 _PAIR = re.compile(r'"?(?P<label>[A-Za-z_][\w.-]*)"?\s*:\s*"(?P<value>[^"]*)"?\Z')
 
 
-def read(path: Path) -> Migration:
+def read(path: Path) -> MigratedData:
     """Read the storage file, or a directory that holds it."""
     answers = _answers(path)
-    made = Migration()
+    made = MigratedData()
     default = answers.pop(DEFAULT, {})
     base = document(f'From the answer "{DEFAULT}" of autopve, which lay below every other one.', {}, _sections(default))
     take_secrets(base, made, None)
@@ -70,7 +70,7 @@ def _sections(answer: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _take(name: str, answer: Mapping[str, Any], made: Migration) -> None:
+def _take(name: str, answer: Mapping[str, Any], made: MigratedData) -> None:
     origin = f'the answer "{name}"'
     members, match = _claims(origin, [str(text) for text in answer.get("must_contain", []) if text], made)
     for refused in answer.get("must_not_contain", []):
@@ -94,7 +94,7 @@ def _take(name: str, answer: Mapping[str, Any], made: Migration) -> None:
     made.add(file, tomlkit.dumps(written), origin)
 
 
-def _claims(origin: str, strings: list[str], made: Migration) -> tuple[list[str], dict[str, list[str]]]:
+def _claims(origin: str, strings: list[str], made: MigratedData) -> tuple[list[str], dict[str, list[str]]]:
     """Return members and selector for the strings of an answer; the others are noted."""
     members: list[str] = []
     match: dict[str, list[str]] = {}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from answerd.identity import Kind, identifier_fault
-from answerd.migrate.result import Migration, MigrationError, group_name, is_column
+from answerd.migrate.result import MigratedData, MigrationError, group_name, is_column
 from answerd.migrate.texts import recognised, with_control
 
 INHERIT = "<<inherit>>"
@@ -50,13 +50,13 @@ _LOGIC = re.compile(
 )
 
 
-def read(path: Path) -> Migration:
+def read(path: Path) -> MigratedData:
     """Read `/var/lib/cobbler`, or a copy of it."""
     root = path / COLLECTIONS if (path / COLLECTIONS).is_dir() else path
     distros, profiles, systems = (_collection(root, kind) for kind in ("distros", "profiles", "systems"))
     if not profiles and not systems:
         raise MigrationError(f"{path} holds no collections of cobbler with profiles or systems")
-    made = Migration()
+    made = MigratedData()
     collections = _Collections(path, distros, profiles)
     extensions = {name: _profile(name, item, collections, made) for name, item in profiles.items()}
     for name, system in systems.items():
@@ -87,7 +87,7 @@ class _Collections:
     profiles: Mapping[str, Mapping[str, Any]]
 
 
-def _profile(name: str, stored: Mapping[str, Any], known: _Collections, made: Migration) -> list[str]:
+def _profile(name: str, stored: Mapping[str, Any], known: _Collections, made: MigratedData) -> list[str]:
     """Make the documents of a profile. Return their extensions."""
     origin = f"profile {name}"
     lineage = list(_lineage(stored, known.profiles))
@@ -177,7 +177,7 @@ def _script(name: str, distro: Mapping[str, Any], levels: list[Mapping[str, Any]
     )
 
 
-def _find(name: str, origin: str, path: Path, made: Migration) -> str | None:
+def _find(name: str, origin: str, path: Path, made: MigratedData) -> str | None:
     """Return the text of a template; None, noted, where the file is not there."""
     places = [path / folder / Path(name).name for folder in TEMPLATE_FOLDERS]
     file = next((place for place in places if place.is_file()), None)
@@ -187,7 +187,7 @@ def _find(name: str, origin: str, path: Path, made: Migration) -> str | None:
     return file.read_text("utf-8")
 
 
-def _template(text: str, origin: str, variables: Mapping[str, str], made: Migration) -> str | None:
+def _template(text: str, origin: str, variables: Mapping[str, str], made: MigratedData) -> str | None:
     """Return a template with its variables as placeholders; None, noted, where it has more than variables."""
     if logic := _LOGIC.search(text):
         line = text.count("\n", 0, logic.start()) + 1
@@ -208,7 +208,7 @@ def _template(text: str, origin: str, variables: Mapping[str, str], made: Migrat
     return _VARIABLE.sub(value, text).replace("\\$", "$")
 
 
-def _system(name: str, stored: Mapping[str, Any], extensions: Mapping[str, list[str]], made: Migration) -> None:
+def _system(name: str, stored: Mapping[str, Any], extensions: Mapping[str, list[str]], made: MigratedData) -> None:
     origin = f"system {name}"
     cards = {key: item for key, item in (stored.get("interfaces") or {}).items() if item.get("interface_type") != "bmc"}
     addresses = [

@@ -13,7 +13,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from answerd.formats import split_extension
 from answerd.migrate.proxmox import take_secrets
-from answerd.migrate.result import Migration, MigrationError, machine_name
+from answerd.migrate.result import MigratedData, MigrationError, machine_name
 from answerd.migrate.texts import PXELINUX, format_of, literal
 
 LARGEST = 16 * 1024 * 1024
@@ -22,11 +22,11 @@ LARGEST = 16 * 1024 * 1024
 DEFAULT = "default"
 
 
-def read(path: Path) -> Migration:
+def read(path: Path) -> MigratedData:
     """Read a directory."""
     if not path.is_dir():
         raise MigrationError(f"{path} is no directory")
-    made = Migration()
+    made = MigratedData()
     for file in sorted(path.rglob("*")):
         name = file.relative_to(path)
         if file.is_file() and not any(part.startswith(".") for part in name.parts) and not file.name.endswith("~"):
@@ -37,7 +37,7 @@ def read(path: Path) -> Migration:
     return made
 
 
-def _take(file: Path, name: str, made: Migration) -> None:
+def _take(file: Path, name: str, made: MigratedData) -> None:
     stem, extension = split_extension(file.name)
     machine = DEFAULT if stem.lower() == DEFAULT else machine_name(stem)
     if machine is None:
@@ -67,7 +67,7 @@ def _take(file: Path, name: str, made: Migration) -> None:
     made.add(f"{machine}.{found.extension}", served, name)
 
 
-def _answer(text: str, made: Migration, machine: str | None, name: str) -> str:
+def _answer(text: str, made: MigratedData, machine: str | None, name: str) -> str:
     """Return a Proxmox answer without its secrets; what is no TOML stays as it is, and ``check`` will name it."""
     if text.startswith("template = false"):
         made.do(f"{name}: it holds {{{{, so its passwords could not be made secrets.")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from answerd.migrate.result import Migration, MigrationError, group_name, is_column, machine_name
+from answerd.migrate.result import MigratedData, MigrationError, group_name, is_column, machine_name
 from answerd.migrate.texts import with_control
 
 IDENTIFYING = ("mac", "serial", "uuid")
@@ -51,12 +51,12 @@ class Group:
     profile: Profile
 
 
-def read(path: Path) -> Migration:
+def read(path: Path) -> MigratedData:
     """Read a data directory. Raises `MigrationError` where it has no groups and profiles."""
     groups, profiles = path / "groups", path / "profiles"
     if not groups.is_dir() or not profiles.is_dir():
         raise MigrationError(f"{path} has no directories groups and profiles")
-    made = Migration()
+    made = MigratedData()
     known = {}
     for file in sorted(profiles.glob("*.json")):
         profile = _profile(_json(file), path, made)
@@ -81,7 +81,7 @@ def _json(file: Path) -> dict[str, Any]:
     return value
 
 
-def _profile(stored: Mapping[str, Any], path: Path, made: Migration) -> Profile:
+def _profile(stored: Mapping[str, Any], path: Path, made: MigratedData) -> Profile:
     name = group_name(str(stored.get("id", "")))
     texts = {}
     if boot := stored.get("boot"):
@@ -108,7 +108,7 @@ def _script(name: str, boot: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *made, "boot"]) + "\n"
 
 
-def _template(file: Path, origin: str, extension: str, made: Migration) -> str | None:
+def _template(file: Path, origin: str, extension: str, made: MigratedData) -> str | None:
     """Return a template with its placeholders as here; None, noted, where it cannot be carried over."""
     if not file.is_file():
         made.leave(origin, "the file is not there")
@@ -130,7 +130,7 @@ def _label(inside: str) -> str:
     return inside.removeprefix(".request.query").removeprefix(".")
 
 
-def _group(file: Path, place: str, profiles: Mapping[str, Profile], made: Migration) -> None:
+def _group(file: Path, place: str, profiles: Mapping[str, Profile], made: MigratedData) -> None:
     stored = _json(file)
     origin = f"group {place}"
     profile = profiles.get(str(stored.get("profile")))
@@ -154,7 +154,7 @@ def _group(file: Path, place: str, profiles: Mapping[str, Profile], made: Migrat
         _shared(group, selector, made)
 
 
-def _machine(name: str, group: Group, made: Migration) -> None:
+def _machine(name: str, group: Group, made: MigratedData) -> None:
     """Make a row of the inventory and, for each format, a document over that of the profile."""
     row = {"id": group.name, **group.identities}
     for label, value in group.metadata.items():
@@ -169,7 +169,7 @@ def _machine(name: str, group: Group, made: Migration) -> None:
             made.add(f"{name}.{extension}", text, group.origin)
 
 
-def _shared(group: Group, selector: dict[str, str], made: Migration) -> None:
+def _shared(group: Group, selector: dict[str, str], made: MigratedData) -> None:
     """Make, for each format, a group document with the selector; without a selector, a default."""
     for extension, text in group.profile.texts.items():
         extends: str | None = group.profile.name

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from answerd.migrate.result import Migration, MigrationError
+from answerd.migrate.result import MigratedData, MigrationError
 from answerd.store.layout import counts, key_of
 
 INSTALLED = "installed-"
 """How rescriptum renames the directory of a machine whose installation was reported."""
 
 
-def read(path: Path) -> Migration:
+def read(path: Path) -> MigratedData:
     """Read a directory of answers."""
     if not path.is_dir():
         raise MigrationError(f"{path} is no directory; export a database with rescriptum first")
-    made = Migration()
+    made = MigratedData()
     for file in sorted(path.rglob("*")):
         if file.is_file() and not any(part.startswith(".") for part in file.relative_to(path).parts):
             _take(file, file.relative_to(path).as_posix(), made)
@@ -26,7 +26,7 @@ def read(path: Path) -> Migration:
     return made
 
 
-def _take(file: Path, name: str, made: Migration) -> None:
+def _take(file: Path, name: str, made: MigratedData) -> None:
     if name.startswith(INSTALLED):
         machine = name.removeprefix(INSTALLED).partition("/")[0]
         made.leave(name, f"the machine is installed; `answerd disarm {machine}` says so here", _text(file))

@@ -25,7 +25,7 @@ class MigrationError(Exception):
 
 
 @dataclass
-class Migration:
+class MigratedData:
     """What was made. ``documents`` and ``aside`` are texts by path; ``secrets`` are by ``NAME`` or ``machine/NAME``;
     ``rows`` are those of the inventory; ``not_carried`` are pairs of what and why, ``to_do`` sentences."""
 
@@ -101,7 +101,7 @@ def inventory(rows: Iterable[Mapping[str, str]], origin: str) -> str:
     return "\n".join([f"# {origin}", ",".join(header), *lines]) + "\n"
 
 
-def report(migration: Migration, source: str) -> str:
+def report(migration: MigratedData, source: str) -> str:
     """Return what the operator reads first: what was made, what is left to do, what could not be carried over."""
     lines = [f"# Migrated from {source}", ""]
     lines += [
@@ -119,7 +119,7 @@ def report(migration: Migration, source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(migration: Migration, source: str, target: Path) -> None:
+def write(migration: MigratedData, source: str, target: Path) -> None:
     """Write everything into a directory that is empty or is not there yet. Raises `MigrationError`."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise MigrationError(f"{target} is not an empty directory")

@@ -37,7 +37,7 @@ class Recorder:
         self._count = count
         self.problems_only = problems_only
         self.log = log
-        self.shelf = captures.Shelf(Path(directory))
+        self.shelf = captures.CaptureDirectory(Path(directory))
         self._waiting: deque[Capture] = deque()
         self._is_writing = False
         self._bytes_taken = 0  # changed by the loop only, and what is written by the writer only

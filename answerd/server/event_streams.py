@@ -55,9 +55,9 @@ class EventStreams:
         self._number = 0
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT)
         self._streams: dict[Sink, float] = {}  # and when each ends
-        self._told: list[bytes] = []  # not sent yet
+        self._pending: list[bytes] = []  # not sent yet
         self._overflowed = 0
-        self._is_telling = False
+        self._is_sending = False
         self._last_sent = 0.0
         if installs is not None:
             installs.on_change.append(self._state_changed)
@@ -73,12 +73,12 @@ class EventStreams:
         if self.is_full:
             sink.close()
             return
-        self._tell()
+        self._send_new()
         if sink.push(_BEGIN + self._missed(last_identifier)):
             self._streams[sink] = time.monotonic() + STREAM_SECONDS
-        if not self._is_telling:
-            self._is_telling = True
-            gevent.spawn(self._tell_while_heard)
+        if not self._is_sending:
+            self._is_sending = True
+            gevent.spawn(self._send_while_connected)
 
     def _missed(self, last_identifier: str) -> bytes:
         if not last_identifier:
@@ -88,31 +88,31 @@ class EventStreams:
         if run != self._run or not (number.isascii() and number.isdigit() and len(number) < 20):  # noqa: PLR2004
             return _event("lost", None, {"events": None})
         lost = max(0, oldest - 1 - int(number))
-        told = _event("lost", None, {"events": lost}) if lost else b""
-        return told + b"".join(event for kept_number, event in self._kept if kept_number > int(number))
+        missed = _event("lost", None, {"events": lost}) if lost else b""
+        return missed + b"".join(event for kept_number, event in self._kept if kept_number > int(number))
 
-    def _tell_while_heard(self) -> None:
+    def _send_while_connected(self) -> None:
         try:
             while self._streams:
-                self._tell()
+                self._send_new()
                 gevent.sleep(LOOK_SECONDS)
         finally:
-            self._is_telling = False
+            self._is_sending = False
 
-    def _tell(self) -> None:
+    def _send_new(self) -> None:
         """Send what happened since the last time."""
         self._look_at_requests()
         now = time.monotonic()
         if self._overflowed:
-            self._told.append(_event("lost", None, {"events": self._overflowed}))
+            self._pending.append(_event("lost", None, {"events": self._overflowed}))
             self._overflowed = 0
-        told, self._told = b"".join(self._told), []
-        if not told and now - self._last_sent >= HEARTBEAT_SECONDS:
-            told = _HEARTBEAT
-        if told:
+        text, self._pending = b"".join(self._pending), []
+        if not text and now - self._last_sent >= HEARTBEAT_SECONDS:
+            text = _HEARTBEAT
+        if text:
             self._last_sent = now
         for sink, until in list(self._streams.items()):
-            if sink.closed or (told and not sink.push(told)):
+            if sink.closed or (text and not sink.push(text)):
                 del self._streams[sink]
             elif now >= until:
                 del self._streams[sink]
@@ -124,11 +124,11 @@ class EventStreams:
         lines, self._seen, lost = self._feed.since(self._seen, MOST_AT_ONCE)
         if lost:
             self._add("lost", {"requests": lost})
-        second, told = -1, ""
+        second, time_text = -1, ""
         for line in lines:  # in order of time: many share a second, and writing its time takes longer than the rest
             if int(line.at) != second:
-                second, told = int(line.at), timestamp(line.at)
-            self._add("request", _request_as_json(line, told))
+                second, time_text = int(line.at), timestamp(line.at)
+            self._add("request", _request_as_json(line, time_text))
 
     def _state_changed(self, remembered: Remembered) -> None:
         if self._installs is not None:
@@ -140,8 +140,8 @@ class EventStreams:
         self._kept.append((self._number, event))
         if not self._streams:  # it is kept for those who come back
             return
-        if len(self._told) < KEPT:
-            self._told.append(event)
+        if len(self._pending) < KEPT:
+            self._pending.append(event)
         else:
             self._overflowed += 1
 

@@ -24,15 +24,15 @@ from answerd.answers.gates import Asking, collected_identities, url_of_host
 from answerd.errors import StatesUnknown
 from answerd.facts import LARGE, Facts
 from answerd.identity import identity_of
-from answerd.installs.memory import Applied, Memory, Remembered, apply
+from answerd.installs.memory import AppliedEvent, InstallMemory, Remembered, apply
 from answerd.installs.states import UNDER_WAY, Asked
 from answerd.server import gc_tuning
 from answerd.server.live_set import in_pool, in_thread
 from answerd.server.request_log import RequestLog
 from answerd.server.shared_installs import MOST_AT_ONCE, SharedInstalls
 from answerd.store import StoreAway, StoreError
-from answerd.store.install_batch import Entry, Sighting
-from answerd.store.installs import Changes
+from answerd.store.install_batch import PendingEvent, Sighting
+from answerd.store.installs import InstallChanges
 
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # the other one tells greenlets apart
 
@@ -67,8 +67,8 @@ FACTS_AGAIN_SECONDS = 60.0
 class _Waiting(NamedTuple):
     """An event on its way to the disk, and what waits for it."""
 
-    entry: Entry
-    done: AsyncResult[Applied] | None = None
+    entry: PendingEvent
+    done: AsyncResult[AppliedEvent] | None = None
 
 
 class LiveInstalls:
@@ -84,7 +84,7 @@ class LiveInstalls:
         self._commits = shared.commits
         self._notes = shared.notes
         self._log = log
-        self._memory = Memory()
+        self._memory = InstallMemory()
         self._revision = -1
         self._is_known = False  # read in this process: what was loaded before forking may be old
         self._seen = bytearray()
@@ -118,7 +118,7 @@ class LiveInstalls:
 
     # --- for requests ----------------------------------------------------------------------------------------------
 
-    def current(self) -> Memory:
+    def current(self) -> InstallMemory:
         """Return all records, with everything that was acknowledged before. Raises `StatesUnknown`."""
         if self._seen != self._commits.all() and _thread_now() == self._loop_thread:
             self.refresh()  # in another thread, the loop has done it for this request
@@ -140,7 +140,9 @@ class LiveInstalls:
         visitor = asking.visitor
         for name in asking.names:
             identities = {} if was_refused else visitor.identities
-            entry = Entry(name, asking.asked, identities, visitor.group, asking.document, asking.peer, b"", was_refused)
+            entry = PendingEvent(
+                name, asking.asked, identities, visitor.group, asking.document, asking.peer, b"", was_refused
+            )
             self._notes.note(entry)
             self._remember(entry)
             self._enqueue(_Waiting(entry))
@@ -165,26 +167,26 @@ class LiveInstalls:
         identity, machine = next(iter(found.items()))
         now = self.now()
         before = self._sightings.get(identity)
-        told = ""
+        facts_text = ""
         if now - self._sighted.get(identity, 0) > FACTS_AGAIN_SECONDS:
             if len(self._sighted) >= MOST_SIGHTINGS:
                 self._sighted.clear()
             self._sighted[identity] = now
-            told = _told(facts)
+            facts_text = _facts_as_json(facts)
         asked = before.asked + 1 if before else 1
-        self._sightings[identity] = Sighting(machine, now, told or (before.facts if before else ""), asked)
+        self._sightings[identity] = Sighting(machine, now, facts_text or (before.facts if before else ""), asked)
         self._wake.set()
 
-    def write(self, entries: Sequence[Entry]) -> list[Applied]:
+    def write(self, entries: Sequence[PendingEvent]) -> list[AppliedEvent]:
         """Write events and wait until they are on the disk. Raises `answerd.store.StoreError`; then none of them is."""
-        results: list[AsyncResult[Applied]] = [AsyncResult() for _ in entries]
+        results: list[AsyncResult[AppliedEvent]] = [AsyncResult() for _ in entries]
         for entry, done in zip(entries, results, strict=True):
             self._queue.append(_Waiting(entry, done))
         self._wake.set()
         self._urgent.set()
         return [done.get() for done in results]  # type: ignore[misc]
 
-    def _remember(self, entry: Entry) -> None:
+    def _remember(self, entry: PendingEvent) -> None:
         """Apply an event in memory before it is written."""
         name = identity_of(entry.name)
         before = self._memory.by_name.get(name)
@@ -226,7 +228,7 @@ class LiveInstalls:
                 with gc_tuning.gc_paused():
                     changes = in_thread(self.store.look, self._revision)
                     if changes is not None and changes.whole:
-                        memory = in_thread(Memory, changes.remembered, changes.forgotten)
+                        memory = in_thread(InstallMemory, changes.remembered, changes.forgotten)
                         self._memory = memory
                         self._replay(None)
                 self._note_fault(None)
@@ -238,7 +240,7 @@ class LiveInstalls:
                 self._take(changes)
             self._seen = seen
 
-    def _take(self, changes: Changes) -> None:
+    def _take(self, changes: InstallChanges) -> None:
         if not changes.whole:
             for name, attempt in changes.forgotten.items():
                 self._forget(name, attempt)
@@ -325,8 +327,8 @@ class LiveInstalls:
         if is_whole:
             self._notes.taken()
         # Sorted by time: what was given before a report counts before it. Reports come after what is as old.
-        told = sorted([*enumerate(waiting.entry for waiting in batch), *self._copies(batch)], key=_time_of)
-        entries = [entry for _, entry in told]
+        numbered = sorted([*enumerate(waiting.entry for waiting in batch), *self._copies(batch)], key=_time_of)
+        entries = [entry for _, entry in numbered]
         try:
             written = in_pool(self._pool, self.store.write, entries, self.rules, list(sightings.values()))
         except Exception as fault:  # an unforeseen one too: without this loop no report would ever be answered
@@ -349,13 +351,13 @@ class LiveInstalls:
         if written.changes.revision == self._revision + 1:  # else another process has written too: the next look reads
             self._take(written.changes)
             self._commits.copy_own(self._seen)
-        for (number, _), applied in zip(told, written.applied, strict=True):
+        for (number, _), applied in zip(numbered, written.applied, strict=True):
             done = batch[number].done if number != _COPY else None
             if done is not None:
                 done.set(applied)
         return True
 
-    def _copies(self, batch: Sequence[_Waiting]) -> Iterator[tuple[int, Entry]]:
+    def _copies(self, batch: Sequence[_Waiting]) -> Iterator[tuple[int, PendingEvent]]:
         """Yield what other processes gave, and have not written, before something of this batch that is waited for:
         whether it was given before decides what a report means."""
         latest = {
@@ -385,11 +387,11 @@ def _is_given_again(remembered: Remembered, asked: Asked) -> bool:
     return remembered.record.state in UNDER_WAY and asked.document in remembered.record.given
 
 
-def _time_of(told: tuple[int, Entry]) -> float:
-    return told[1].event.at
+def _time_of(numbered: tuple[int, PendingEvent]) -> float:
+    return numbered[1].event.at
 
 
-def _told(facts: Facts) -> str:
+def _facts_as_json(facts: Facts) -> str:
     """Return the facts of a machine as JSON; empty for a large body."""
     if len(facts.request.body) > LARGE:
         return "{}"

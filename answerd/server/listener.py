@@ -30,7 +30,7 @@ from answerd.server.connection import Connection
 from answerd.server.deadlines import Deadlines
 from answerd.server.draining import Draining
 from answerd.server.http_parser import HttpRequest
-from answerd.server.memory import Memory
+from answerd.server.memory import ConnectionMemory
 from answerd.server.overload import Overload
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
@@ -86,7 +86,7 @@ class Listener:
             feed,
         )
         self.admission = admission
-        self.memory = Memory(admission)
+        self.memory = ConnectionMemory(admission)
         self.tls = tls
         self.relatives: Sequence[Listener] = ()
         hub = get_hub()

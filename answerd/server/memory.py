@@ -20,10 +20,10 @@ class Holder(Protocol):
     """Its answer, where that is counted."""
 
     def refuse_body(self) -> None:
-        """Drop its incomplete body, call `Memory.release_body`, and tell the client to come back later."""
+        """Drop its incomplete body, call `ConnectionMemory.release_body`, and tell the client to come back later."""
 
 
-class Memory:
+class ConnectionMemory:
     """What the connections of one listener hold, counted in its `Admission`."""
 
     def __init__(self, admission: Admission) -> None:

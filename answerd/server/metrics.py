@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from answerd.formats import FORMATS
 from answerd.identity import Kind
-from answerd.installs.states import State, Word
+from answerd.installs.states import ReportKind, State
 from answerd.server.counters import Cell, Counters
 from answerd.server.statuses import (
     ADMIN_STATUSES,
@@ -104,7 +104,7 @@ METRICS: Final = (
         "answerd_reports_total",
         "counter",
         "reports of machines that were taken",
-        (("report", tuple(word.value for word in Word)),),
+        (("report", tuple(word.value for word in ReportKind)),),
     ),
     Metric(
         "answerd_outbox_messages",

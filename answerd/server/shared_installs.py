@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from answerd.config import Config
 from answerd.store import StoreError
 from answerd.store.given_notes import GivenNotes
-from answerd.store.install_batch import Entry
+from answerd.store.install_batch import PendingEvent
 from answerd.store.installs import InstallStore
 from answerd.store.opening import install_rules
 
@@ -78,7 +78,7 @@ class SharedInstalls:
         """Return the time, in seconds since 1970."""
         return self._clock_offset + _running()
 
-    def _write_left(self, left: Sequence[Entry]) -> None:
+    def _write_left(self, left: Sequence[PendingEvent]) -> None:
         """Write what a service that was killed has given and not written."""
         try:
             for start in range(0, len(left), MOST_AT_ONCE):

@@ -92,7 +92,7 @@ NOBODY = Author()
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     """What a `Transaction.write` did. All keys have the spelling that is stored.
 
     ``new`` and ``changed`` are stored as they are here, ``unchanged`` had the same text before, ``removed`` are gone.
@@ -106,7 +106,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DocumentEntry:
     """A stored document without its text: ``size`` in bytes, ``changed`` the time of its last change (UTC)."""
 
     key: Key
@@ -203,7 +203,7 @@ class Transaction(Protocol):
         prune: bool = False,
         rewrite: bool = False,
         progress: Progress = no_progress,
-    ) -> Written:
+    ) -> WriteResult:
         """Store documents and remove others, each identity and format once. Called once in a transaction.
 
         What is stored under an identity and format is replaced and keeps its spelling, or is left alone where it has
@@ -249,7 +249,7 @@ class WritableStore(Store, Protocol):
     def keys(self, kind: Kind | None = None) -> list[Key]:
         """Return the keys of all documents, or of one kind, sorted."""
 
-    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[Entry]:
+    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[DocumentEntry]:
         """Return the documents of a kind without their texts, sorted by identifier and format.
 
         Only identifiers that come after ``after``, and of no more than ``limit`` documents, but never only some formats
@@ -265,7 +265,7 @@ class WritableStore(Store, Protocol):
     def writing(self, author: Author = NOBODY) -> AbstractContextManager[Transaction]:
         """`begin`, and `Transaction.close` at the end of the block."""
 
-    def difference(self, written: Written) -> Changes:
+    def difference(self, written: WriteResult) -> Changes:
         """Return what a write changes in what `changes` handed out last."""
 
     def adopt(self, changes: Changes, version: Version) -> None:

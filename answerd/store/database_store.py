@@ -20,7 +20,7 @@ from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
     Author,
-    Entry,
+    DocumentEntry,
     HistoryEntry,
     HistoryFilter,
     StoredDocument,
@@ -77,7 +77,7 @@ class DatabaseStore(ABC):
             found = list(rows(database, None))
         return sorted((StoredDocument(row.key, row.body, row.revision) for row in found), key=lambda stored: stored.key)
 
-    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[Entry]:
+    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[DocumentEntry]:
         """Return the documents of a kind without their texts, sorted by identifier and format. Raises `StoreError`."""
         with self._reading() as database:
             return entries_of(database, kind, after, limit)

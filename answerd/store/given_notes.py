@@ -28,7 +28,7 @@ import orjson
 from answerd.formats.once import Once
 from answerd.identity import identity_of
 from answerd.installs.states import Asked, Gate
-from answerd.store.install_batch import Entry
+from answerd.store.install_batch import PendingEvent
 from answerd.store.mounts import Mounts, read_table
 
 HALF: Final = 262_144
@@ -66,7 +66,7 @@ class GivenNotes:
         self._own = self._active = 0
         self._sealed: set[int] = set()
 
-    def left(self) -> list[Entry]:
+    def left(self) -> list[PendingEvent]:
         """Return all notes, oldest first; at the start of the service they are those of a service that was killed."""
         found = (_unpacked(payload) for half in range(self._halves) for payload in self._payloads(half))
         return sorted((entry for entry in found if entry is not None), key=lambda entry: entry.event.at)
@@ -76,7 +76,7 @@ class GivenNotes:
         for half in range(self._halves):
             self._set_end(half, 0)
 
-    def attach(self, process: int) -> list[Entry]:
+    def attach(self, process: int) -> list[PendingEvent]:
         """Write the part of this process from now on. Return what the process before it has left there, which stays
         until it is written."""
         self._own, self._active, self._sealed = process, 2 * process, set()
@@ -88,7 +88,7 @@ class GivenNotes:
                 break
         return sorted((entry for entry in found if entry is not None), key=lambda entry: entry.event.at)
 
-    def note(self, entry: Entry) -> None:
+    def note(self, entry: PendingEvent) -> None:
         """Keep a note of an event that waits to be written."""
         payload = _packed(entry)
         end = self._end_of(self._active)
@@ -112,7 +112,7 @@ class GivenNotes:
             self._set_end(half, 0)
         self._sealed.clear()
 
-    def of_others(self, names: Collection[str]) -> Iterator[Entry]:
+    def of_others(self, names: Collection[str]) -> Iterator[PendingEvent]:
         """Yield the notes of the other processes about the records of these names' identities."""
         wanted = {name.encode("utf-8", "replace") for name in names}
         for half in range(self._halves):
@@ -170,19 +170,19 @@ def _claimed(states: Path, size: int) -> tuple[mmap.mmap | None, int | None]:
     return None, None
 
 
-def _packed(entry: Entry) -> bytes:
+def _packed(entry: PendingEvent) -> bytes:
     """Return an event as a note; nothing for one that is no giving."""
     asked = entry.event
     if not isinstance(asked, Asked):
         return b""
-    told = (entry.name, dict(entry.identities), entry.group, entry.detail, entry.origin, entry.was_refused)
+    fields = (entry.name, dict(entry.identities), entry.group, entry.detail, entry.origin, entry.was_refused)
     try:
-        return identity_of(entry.name).encode() + b"\0" + orjson.dumps((*asked, *told))
+        return identity_of(entry.name).encode() + b"\0" + orjson.dumps((*asked, *fields))
     except (TypeError, ValueError):  # a lone surrogate
         return b""
 
 
-def _unpacked(payload: bytes) -> Entry | None:
+def _unpacked(payload: bytes) -> PendingEvent | None:
     """Return the event of a note; None where it is of another version."""
     try:
         document, gate, once, at, only_looks, name, identities, group, detail, origin, refused = orjson.loads(
@@ -191,4 +191,4 @@ def _unpacked(payload: bytes) -> Entry | None:
         asked = Asked(document, Gate(gate), Once(once), at, only_looks)
     except (TypeError, ValueError):
         return None
-    return Entry(name, asked, identities, group, detail, origin, b"", refused)
+    return PendingEvent(name, asked, identities, group, detail, origin, b"", refused)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import peewee
 
 from answerd.identity import identity_of
-from answerd.installs.memory import Applied, Happened, Remembered, apply
-from answerd.installs.states import Asked, Event, Order, Ordered, Refusal, Rules, Word
+from answerd.installs.memory import AppliedEvent, RecordEvent, Remembered, apply
+from answerd.installs.states import Asked, Event, Order, Ordered, Refusal, ReportKind, Rules
 from answerd.store.install_tables import (
     MOST_EVENTS,
     StoredInstall,
@@ -29,7 +29,7 @@ MOST_UNKNOWN = 1_000
 """Machines that nothing claims which are kept."""
 
 
-class Entry(NamedTuple):
+class PendingEvent(NamedTuple):
     """One event to be written. ``name`` is the record's; ``identities`` are those that it collects, with their texts.
 
     ``detail`` says for people what was given or reported, ``origin`` from where, ``body`` is what came with a report.
@@ -48,12 +48,12 @@ class Entry(NamedTuple):
     is_copy: bool = False
 
     @property
-    def happened(self) -> Happened:
+    def happened(self) -> RecordEvent:
         """The part of it that changes a record."""
-        return Happened(self.name, self.event, self.identities, self.group)
+        return RecordEvent(self.name, self.event, self.identities, self.group)
 
 
-class Told(NamedTuple):
+class HistoryLine(NamedTuple):
     """A line of a record's history. ``counts``: 1 where it changed something, else 0."""
 
     at: float
@@ -64,9 +64,9 @@ class Told(NamedTuple):
     body: bytes | None = None
 
 
-def told_of(entry: Entry, counts: bool) -> Told:
+def history_line_of(entry: PendingEvent, counts: bool) -> HistoryLine:
     """Return an event as a line of the history."""
-    return Told(entry.event.at, _what(entry), entry.detail, entry.origin, int(counts), entry.body or None)
+    return HistoryLine(entry.event.at, _what(entry), entry.detail, entry.origin, int(counts), entry.body or None)
 
 
 class Sighting(NamedTuple):
@@ -90,21 +90,21 @@ class Batch:
         self._forgotten = forgotten_named(database, names)
         self._dirty: dict[str, None] = {}
         self._removed: list[int] = []
-        self._history: list[tuple[str, int, int, Told]] = []
-        self.applied: list[Applied] = []
+        self._history: list[tuple[str, int, int, HistoryLine]] = []
+        self.applied: list[AppliedEvent] = []
         self.forgotten_now: dict[str, int] = {}
 
-    def apply(self, entries: Iterable[Entry]) -> None:
+    def apply(self, entries: Iterable[PendingEvent]) -> None:
         """Work out what the entries make of their records, one after the other."""
         for entry in entries:
             self._work_in(entry, identity_of(entry.name))
 
-    def _work_in(self, entry: Entry, name: str) -> None:
+    def _work_in(self, entry: PendingEvent, name: str) -> None:
         stored = self._stored.get(name)
         before = stored.remembered if stored else None
         applied = apply(before, self._forgotten.get(name, 0), entry.happened, self._rules)
         if entry.was_refused and applied.outcome.refusal is not Refusal.EXHAUSTED:
-            applied = Applied(before, applied.outcome)
+            applied = AppliedEvent(before, applied.outcome)
         self.applied.append(applied)
         if applied.after is None:
             if stored is not None:
@@ -122,17 +122,19 @@ class Batch:
             self._removed.append(stored.id)
         self._history = [row for row in self._history if row[0] != name]
 
-    def _keep(self, name: str, stored: StoredInstall | None, entry: Entry, after: Remembered, *, counts: bool) -> None:
-        told = None if entry.is_copy else told_of(entry, counts)
-        self._note(name, StoredInstall(after, *stored[1:]) if stored else StoredInstall(after), told)
+    def _keep(
+        self, name: str, stored: StoredInstall | None, entry: PendingEvent, after: Remembered, *, counts: bool
+    ) -> None:
+        line = None if entry.is_copy else history_line_of(entry, counts)
+        self._note(name, StoredInstall(after, *stored[1:]) if stored else StoredInstall(after), line)
 
-    def _note(self, name: str, stored: StoredInstall, told: Told | None) -> None:
+    def _note(self, name: str, stored: StoredInstall, line: HistoryLine | None) -> None:
         """Keep a record as it is now, with a line of its history."""
-        if told is not None:
-            is_news = told.what == Word.PROGRESS
+        if line is not None:
+            is_news = line.what == ReportKind.PROGRESS
             events, news = stored.events, stored.news
             place = MOST_EVENTS + news % MOST_NEWS if is_news else events % MOST_EVENTS
-            self._history.append((name, place, events + news + 1, told))
+            self._history.append((name, place, events + news + 1, line))
             stored = stored._replace(events=events + (not is_news), news=news + is_news)
         self._stored[name] = stored
         self._dirty[name] = None
@@ -150,8 +152,8 @@ class Batch:
             for name, row in installs_named(database, new).items():
                 self._stored[name] = row
         history = [
-            (self._stored[name].id, place, number, *told)
-            for name, place, number, told in self._history
+            (self._stored[name].id, place, number, *line)
+            for name, place, number, line in self._history
             if name in self._stored
         ]
         write_many(database, _NOTE, history)
@@ -184,7 +186,7 @@ _KEEP_LAST = """
 _ORDERED = {Order.ARM: "armed", Order.DISARM: "disarmed", Order.FORGET: "forgotten"}
 
 
-def _what(entry: Entry) -> str:
+def _what(entry: PendingEvent) -> str:
     """Return the word of an event in the history."""
     if isinstance(entry.event, Asked):
         return "refused" if entry.was_refused else "given"

@@ -205,8 +205,8 @@ def history_of(database: peewee.Database, name: str) -> list[HistoryEvent]:
     columns = EventRow.at, EventRow.what, EventRow.detail, EventRow.origin, EventRow.counts, EventRow.body
     query = EventRow.select(*columns).where(EventRow.install == stored.id).order_by(EventRow.number)
     return [
-        HistoryEvent(at, what, told, origin, bool(counts), bytes(body or b""))
-        for at, what, told, origin, counts, body in fetched(query, database)[-MOST_EVENTS:]
+        HistoryEvent(at, what, detail, origin, bool(counts), bytes(body or b""))
+        for at, what, detail, origin, counts, body in fetched(query, database)[-MOST_EVENTS:]
     ]
 
 

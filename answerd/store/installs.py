@@ -21,12 +21,12 @@ from typing import NamedTuple, Protocol
 
 import peewee
 
-from answerd.installs.memory import Applied, Remembered
+from answerd.installs.memory import AppliedEvent, Remembered
 from answerd.installs.shown import HistoryEvent, UnknownMachine
 from answerd.installs.states import Rules
 from answerd.installs.tokens import KEY_LENGTH
 from answerd.store import WRITER_WAIT_SECONDS, StoreError
-from answerd.store.install_batch import Batch, Entry, Sighting, write_sightings
+from answerd.store.install_batch import Batch, PendingEvent, Sighting, write_sightings
 from answerd.store.install_tables import (
     ForgottenRow,
     InstallRow,
@@ -46,7 +46,7 @@ _POLL_SECONDS = 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class InstallChanges:
     """What changed in the states. ``whole``: everything is here, and what is not is gone."""
 
     revision: int
@@ -55,21 +55,21 @@ class Changes:
     whole: bool = False
 
 
-class Written(NamedTuple):
+class BatchResult(NamedTuple):
     """What a batch of entries made: what each was, and all that changed."""
 
-    applied: Sequence[Applied]
-    changes: Changes
+    applied: Sequence[AppliedEvent]
+    changes: InstallChanges
 
 
-class States(Protocol):
+class StateStore(Protocol):
     """The states as commands use them. Every method raises `StoreError`."""
 
     @property
     def newest(self) -> float:
         """The latest time in any record."""
 
-    def look(self, since: int) -> Changes | None:
+    def look(self, since: int) -> InstallChanges | None:
         """Return what changed since a revision, everything since -1; None when nothing did."""
 
     def history(self, name: str) -> list[HistoryEvent]:
@@ -78,7 +78,7 @@ class States(Protocol):
     def unknown(self) -> list[UnknownMachine]:
         """Return the machines that nothing claimed, the last first."""
 
-    def write(self, entries: Sequence[Entry], rules: Rules, sightings: Sequence[Sighting] = ()) -> Written:
+    def write(self, entries: Sequence[PendingEvent], rules: Rules, sightings: Sequence[Sighting] = ()) -> BatchResult:
         """Write events in one transaction."""
 
 
@@ -127,7 +127,7 @@ class InstallStore:
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
-    def look(self, since: int) -> Changes | None:
+    def look(self, since: int) -> InstallChanges | None:
         """Return what changed since a revision, everything since -1; None when nothing did. Raises `StoreError`."""
         with self._exclusively("reader"), self._file.faults("read"):
             database = self._connection("_reader", READER_WAIT_SECONDS)
@@ -170,14 +170,14 @@ class InstallStore:
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
-    def write(self, entries: Sequence[Entry], rules: Rules, sightings: Sequence[Sighting] = ()) -> Written:
+    def write(self, entries: Sequence[PendingEvent], rules: Rules, sightings: Sequence[Sighting] = ()) -> BatchResult:
         """Write events in one transaction; on return they are on the disk. Raises `StoreError`; then nothing is."""
         with self.writing() as (database, revision):
             batch = Batch(database, [entry.name for entry in entries], rules)
             batch.apply(entries)
             batch.write(revision)
             write_sightings(database, sightings)
-        return Written(batch.applied, Changes(revision, batch.changed(), batch.forgotten_now))
+        return BatchResult(batch.applied, InstallChanges(revision, batch.changed(), batch.forgotten_now))
 
     @contextmanager
     def writing(self) -> Iterator[tuple[peewee.SqliteDatabase, int]]:
@@ -267,7 +267,7 @@ def open_state_file(path: str) -> tuple[InstallStore, bool]:
     return InstallStore(file), was_made
 
 
-def _changes(database: peewee.SqliteDatabase, since: int, revision: int) -> Changes:
+def _changes(database: peewee.SqliteDatabase, since: int, revision: int) -> InstallChanges:
     whole = since < 0 or revision < since
     gone = ForgottenRow.select(ForgottenRow.name_identity, ForgottenRow.attempt)
     if whole:
@@ -275,7 +275,7 @@ def _changes(database: peewee.SqliteDatabase, since: int, revision: int) -> Chan
     else:
         gone = gone.where(ForgottenRow.revision > since)
         rows = installs(database, InstallRow.revision > since)
-    return Changes(revision, [row.remembered for row in rows], dict(fetched(gone, database)), whole)
+    return InstallChanges(revision, [row.remembered for row in rows], dict(fetched(gone, database)), whole)
 
 
 def _made_key(database: peewee.SqliteDatabase) -> bytes:

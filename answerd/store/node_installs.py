@@ -21,11 +21,11 @@ from answerd.identity import identity_of
 from answerd.installs.shown import HistoryEvent, UnknownMachine
 from answerd.installs.states import Ordered, Rules
 from answerd.store import StoreError
-from answerd.store.database_installs import DatabaseInstalls, Ordering, Position
-from answerd.store.evidence_batch import EvidenceBatch, Slot
-from answerd.store.install_batch import Entry, Sighting, Told, write_sightings
+from answerd.store.database_installs import DatabaseInstalls, InstallsPosition, OrderResult
+from answerd.store.evidence_batch import EvidenceBatch, MachineEvidence
+from answerd.store.install_batch import HistoryLine, PendingEvent, Sighting, write_sightings
 from answerd.store.install_tables import SettingRow, setting
-from answerd.store.installs import Changes, InstallStore, Written, next_revision
+from answerd.store.installs import BatchResult, InstallChanges, InstallStore, next_revision
 from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.outbox import Outbox, Waiting, add
 from answerd.store.sqlite_file import SqliteFile
@@ -91,7 +91,7 @@ class NodeInstallStore(InstallStore):
         found = setting(database, "key")
         return bytes.fromhex(found) if found else None
 
-    def look(self, since: int) -> Changes | None:
+    def look(self, since: int) -> InstallChanges | None:
         """Return what changed (`InstallStore.look`). Raises `StoreError` also where the file was never filled: a
         machine that another node knows as installed would be new here."""
         if not self._is_filled:
@@ -122,7 +122,7 @@ class NodeInstallStore(InstallStore):
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
-    def write(self, entries: Sequence[Entry], rules: Rules, sightings: Sequence[Sighting] = ()) -> Written:
+    def write(self, entries: Sequence[PendingEvent], rules: Rules, sightings: Sequence[Sighting] = ()) -> BatchResult:
         """Write events; on return they are on the disk, and in the outbox. Orders are in the database.
 
         Raises `StoreError`; then nothing is written. Orders need the database (`answerd.store.StoreAway`).
@@ -139,31 +139,31 @@ class NodeInstallStore(InstallStore):
         here = here or self._write_here(rest, rules, sightings)
         first, second = iter(ordered.applied), iter(here.applied)
         applied = [next(first if isinstance(entry.event, Ordered) else second) for entry in entries]
-        return Written(applied, ordered.changes)
+        return BatchResult(applied, ordered.changes)
 
-    def _write_here(self, entries: Sequence[Entry], rules: Rules, sightings: Sequence[Sighting]) -> Written:
+    def _write_here(self, entries: Sequence[PendingEvent], rules: Rules, sightings: Sequence[Sighting]) -> BatchResult:
         with self.writing() as (database, revision):
             batch = EvidenceBatch(database, [entry.name for entry in entries], rules)
             batch.apply(entries)
             batch.write(revision)
             write_sightings(database, sightings)
-            add(database, [message_of(batch.slot(name), told) for name, told in batch.noted()])
+            add(database, [message_of(batch.machine(name), line) for name, line in batch.noted()])
             add(database, [message_of_sighting(sighting) for sighting in sightings])
         self._wake_up()
-        return Written(batch.applied, Changes(revision, batch.changed(), batch.forgotten_now))
+        return BatchResult(batch.applied, InstallChanges(revision, batch.changed(), batch.forgotten_now))
 
-    def _order(self, orders: Sequence[Entry], rules: Rules) -> Written:
+    def _order(self, orders: Sequence[PendingEvent], rules: Rules) -> BatchResult:
         names = [entry.name for entry in orders]
         with self.reading() as database:
             batch = EvidenceBatch(database, names, rules)
-            own = [batch.slot(name) for name in names]
+            own = [batch.machine(name) for name in names]
         ordering = self._shared.order(orders, rules, own)
         try:
             # Told again by the outbox: a fail-over may lose the order before the replicator has seen it.
-            changes = self.merge(_lines(ordering), rules, tells=True)
+            changes = self.merge(_lines(ordering), rules, send_all=True)
         except StoreError:
-            changes = Changes(-1)  # the database has the orders: the replicator brings them
-        return Written(ordering.applied, changes)
+            changes = InstallChanges(-1)  # the database has the orders: the replicator brings them
+        return BatchResult(ordering.applied, changes)
 
     def _wake_up(self) -> None:
         try:
@@ -173,11 +173,11 @@ class NodeInstallStore(InstallStore):
 
     # --- what the replicator does ----------------------------------------------------------------------------------
 
-    def position(self) -> Position | None:
+    def position(self) -> InstallsPosition | None:
         """Return the state of the database up to which this file has everything; None where it was never filled."""
         with self.reading() as database:
             revision, token = (setting(database, name) for name in (_REVISION, _TOKEN))
-        return None if revision is None else Position(int(revision), token or "")
+        return None if revision is None else InstallsPosition(int(revision), token or "")
 
     def known_key(self) -> bytes | None:
         """Return the key of tokens; None where it was never read. Raises `StoreError`."""
@@ -196,31 +196,31 @@ class NodeInstallStore(InstallStore):
 
     def merge(
         self,
-        told: Sequence[tuple[Slot, Told | None]],
+        machines: Sequence[tuple[MachineEvidence, HistoryLine | None]],
         rules: Rules,
         *,
-        returns: bool = False,
-        tells: bool = False,
-        to: Position | None = None,
-    ) -> Changes:
+        send_back: bool = False,
+        send_all: bool = False,
+        to: InstallsPosition | None = None,
+    ) -> InstallChanges:
         """Merge what the database knows, each with a line of the history. Raises `StoreError`.
 
-        ``returns``: where more is known here, tell the database, by the outbox; ``tells``: in any case. ``to`` is the
-        `position` that is reached.
+        ``send_back``: where this node knows more, put that into the outbox for the database; ``send_all``: in any case.
+        ``to`` is the `position` that is reached.
         """
         with self.transaction() as database:
-            batch = EvidenceBatch(database, [slot.name for slot, _ in told], rules)
-            more = [slot.name for slot, line in told if batch.join(slot, line)]
+            batch = EvidenceBatch(database, [machine.name for machine, _ in machines], rules)
+            more = [machine.name for machine, line in machines if batch.join(machine, line)]
             revision = -1
             if not batch.is_empty:
                 revision = next_revision(database)
                 batch.write(revision)
-            if tells or returns:
-                names = [slot.name for slot, _ in told] if tells else more
-                add(database, [message_of(batch.slot(name)) for name in names])
+            if send_all or send_back:
+                names = [machine.name for machine, _ in machines] if send_all else more
+                add(database, [message_of(batch.machine(name)) for name in names])
             if to is not None:
                 _note(database, {_REVISION: str(to.revision), _TOKEN: to.token})
-        return Changes(revision, batch.changed(), batch.forgotten_now)
+        return InstallChanges(revision, batch.changed(), batch.forgotten_now)
 
     def names(self) -> set[str]:
         """Return the identities of the names that anything is known of. Raises `StoreError`."""
@@ -231,17 +231,17 @@ class NodeInstallStore(InstallStore):
             ).fetchall()
         return {name for (name,) in found}
 
-    def tell_all(self, names: Sequence[str], rules: Rules) -> None:
+    def enqueue_all(self, names: Sequence[str], rules: Rules) -> None:
         """Put all that is known of some machines into the outbox. Raises `StoreError`."""
         with self.writing() as (database, _):
             batch = EvidenceBatch(database, names, rules)
-            add(database, [message_of(batch.slot(name)) for name in names])
+            add(database, [message_of(batch.machine(name)) for name in names])
 
 
-def _lines(ordering: Ordering) -> list[tuple[Slot, Told | None]]:
+def _lines(ordering: OrderResult) -> list[tuple[MachineEvidence, HistoryLine | None]]:
     """Return what orders made of the machines, each with the last line of its history."""
-    told = dict(ordering.told)
-    return [(slot, told.get(identity_of(slot.name))) for slot in ordering.slots]
+    lines = dict(ordering.lines)
+    return [(machine, lines.get(identity_of(machine.name))) for machine in ordering.machines]
 
 
 def drained(descriptor: int) -> None:

@@ -11,7 +11,7 @@ from answerd.identity import printable
 from answerd.installs.states import Rules
 from answerd.store import Store, StoreError, WritableStore
 from answerd.store.files import FileStore
-from answerd.store.installs import InstallStore, States, open_state_file
+from answerd.store.installs import InstallStore, StateStore, open_state_file
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import SqliteFile
 
@@ -94,7 +94,7 @@ def open_states(config: Config, store: Store) -> tuple[InstallStore | None, list
     return (store.states if isinstance(store, ReplicatedStore) else None), unused
 
 
-def open_existing_states(config: Config) -> States | None:
+def open_existing_states(config: Config) -> StateStore | None:
     """Open the states of installs for a command, which makes no file. None where there is no place for them.
 
     Raises `answerd.store.StoreError` where they are not there or cannot be read.

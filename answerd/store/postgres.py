@@ -28,7 +28,7 @@ from answerd.store import (
     StoredDocument,
     StoreError,
     Version,
-    Written,
+    WriteResult,
 )
 from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.database_store import DatabaseStore, unknown_formats
@@ -41,7 +41,7 @@ from answerd.store.replica import ROWS_AT_ONCE, Replica
 from answerd.store.replicator import Replicator
 from answerd.store.sqlite_changes import ChangeReader, difference_from
 from answerd.store.state_replicator import StateReplicator
-from answerd.store.tables import DocumentRow, Row, rows
+from answerd.store.tables import DocumentRow, StoredRow, rows
 
 
 class PostgresStore(DatabaseStore):
@@ -106,7 +106,7 @@ class PostgresStore(DatabaseStore):
         found = [StoredDocument(row.key, row.body, row.revision) for row in self._every_row()]
         return sorted(found, key=lambda stored: stored.key)
 
-    def _every_row(self) -> Iterator[Row]:
+    def _every_row(self) -> Iterator[StoredRow]:
         """Yield all documents of one snapshot, some at a time: each statement has its own bound of time."""
         with self.server.connected() as database, self.server.faults("read"), database.atomic("REPEATABLE READ"):
             last = 0
@@ -132,7 +132,7 @@ class PostgresStore(DatabaseStore):
         """Lock the counter, after up to ``wait`` seconds. Raises `StoreError`."""
         return PostgresTransaction(self.server, author, wait)
 
-    def difference(self, written: Written) -> Changes:
+    def difference(self, written: WriteResult) -> Changes:
         """Return what a write changes in what was handed out last."""
         return difference_from(self._documents or {}, written)
 
@@ -231,7 +231,7 @@ class ReplicatedStore(PostgresStore):
         except StoreError:
             return float("inf")
 
-    def difference(self, written: Written) -> Changes:
+    def difference(self, written: WriteResult) -> Changes:
         """Return what a write changes in what was handed out last."""
         return self._feed.difference(written)
 

@@ -16,7 +16,7 @@ from answerd.store import (
     WRITER_WAIT_SECONDS,
     Author,
     Changes,
-    Entry,
+    DocumentEntry,
     HistoryEntry,
     HistoryFilter,
     Store,
@@ -24,7 +24,7 @@ from answerd.store import (
     StoreError,
     Transaction,
     Version,
-    Written,
+    WriteResult,
 )
 
 _NOT_WRITTEN = "documents of this service are files: change them in the answers directory"
@@ -77,7 +77,7 @@ class ReadOnlyStore:
         """Return the keys of all documents, or of one kind, sorted."""
         return sorted(raw.key for raw in self._raw() if kind in (None, raw.key.kind))
 
-    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[Entry]:
+    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[DocumentEntry]:
         """Return the documents of a kind without their texts; when they changed is not known."""
         wanted = sorted(
             (raw for raw in self._raw() if raw.key.kind is kind and raw.key.identifier > after), key=lambda raw: raw.key
@@ -87,7 +87,7 @@ class ReadOnlyStore:
             wanted = [raw for raw in wanted if raw.key.identifier < last] or [
                 raw for raw in wanted if raw.key.identifier == last
             ]
-        return [Entry(raw.key, len(raw.text.encode()), "", 0, _hash(raw)) for raw in wanted]
+        return [DocumentEntry(raw.key, len(raw.text.encode()), "", 0, _hash(raw)) for raw in wanted]
 
     def all(self) -> list[StoredDocument]:
         """Return every document, sorted by key."""
@@ -114,7 +114,7 @@ class ReadOnlyStore:
         """Raise `StoreError`: nothing can be written."""
         yield self.begin(author)
 
-    def difference(self, written: Written) -> Changes:
+    def difference(self, written: WriteResult) -> Changes:
         """Return nothing."""
         return Changes()
 

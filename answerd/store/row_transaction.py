@@ -17,9 +17,9 @@ import peewee
 
 from answerd.documents import DocumentName, Key, RawDocument
 from answerd.identity import identity_of
-from answerd.store import Progress, StoredDocument, StoreError, Version, Written, no_progress
+from answerd.store import Progress, StoredDocument, StoreError, Version, WriteResult, no_progress
 from answerd.store.tables import (
-    Row,
+    StoredRow,
     find_document,
     find_row,
     key_fault,
@@ -96,7 +96,7 @@ class RowTransaction(ABC):
         prune: bool = False,
         rewrite: bool = False,
         progress: Progress = no_progress,
-    ) -> Written:
+    ) -> WriteResult:
         """Store documents and remove others (`answerd.store.Transaction.write`)."""
         wanted = {raw.key.name: raw for raw in puts}
         with self.faults("written"):
@@ -119,7 +119,7 @@ class RowTransaction(ABC):
                 progress(min(len(wanted), done + start + ROWS_AT_ONCE), len(wanted))
             self.sign(before)
             version = version_of(self._database)
-        return Written(
+        return WriteResult(
             tuple(new),
             tuple(raw if raw.key == stored.key else RawDocument(stored.key, raw.text) for stored, raw in changed),
             tuple(stored.key for stored, _ in known if stored.is_same and not rewrite),
@@ -151,7 +151,7 @@ class RowTransaction(ABC):
     def _find(self, wanted: Mapping[DocumentName, RawDocument], deletes: Sequence[Key], prune: bool) -> Iterator[Found]:
         """Yield the stored documents that the write replaces or removes. To be read to the end."""
 
-        def found(row: Row) -> Found:
+        def found(row: StoredRow) -> Found:
             raw = wanted.get(row.key.name)
             return Found(row.id, row.key, raw is not None and raw.text.encode() == row.body)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import peewee
 
-from answerd.store import NOBODY, WRITER_WAIT_SECONDS, Author, Changes, Version, Written
+from answerd.store import NOBODY, WRITER_WAIT_SECONDS, Author, Changes, Version, WriteResult
 from answerd.store.database_store import DatabaseStore
 from answerd.store.migrations import MIGRATIONS, Migration, migrate
 from answerd.store.sqlite_changes import ChangeReader
@@ -77,7 +77,7 @@ class SqliteStore(DatabaseStore):
         with self._file.faults("read"):
             return self._feed.changes()
 
-    def difference(self, written: Written) -> Changes:
+    def difference(self, written: WriteResult) -> Changes:
         """Return what a write changes in what was handed out last."""
         return self._feed.difference(written)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import peewee
 
 from answerd.documents import Key, RawDocument
-from answerd.store import Changes, Version, Written
+from answerd.store import Changes, Version, WriteResult
 from answerd.store.sqlite_file import READER_WAIT_SECONDS, SqliteFile
 from answerd.store.tables import DocumentRow, deleted_since, rows, token_of, version_of
 
@@ -78,7 +78,7 @@ class ChangeReader:
             first, self._looked_before = not self._looked_before, True
             return Changes(tuple(added), tuple(removed)) if added or removed or first else None
 
-    def difference(self, written: Written) -> Changes:
+    def difference(self, written: WriteResult) -> Changes:
         """Return what a write changes in what was handed out last."""
         return difference_from(self._documents, written)
 
@@ -170,7 +170,7 @@ class ChangeReader:
             self._idle.append(True)
 
 
-def difference_from(documents: Mapping[Key, RawDocument], written: Written) -> Changes:
+def difference_from(documents: Mapping[Key, RawDocument], written: WriteResult) -> Changes:
     """Return what a write changes in documents that were handed out."""
     touched = [*(raw.key for raw in written.changed), *written.removed, *(raw.key for raw in written.new)]
     removed = tuple(before for key in touched if (before := documents.get(key)))

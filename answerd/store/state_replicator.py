@@ -13,8 +13,8 @@ import peewee
 from answerd.identity import identity_of
 from answerd.installs.states import Rules
 from answerd.store import StoreError
-from answerd.store.database_installs import Position, is_in_history, parts_since, position, receive, shared_key
-from answerd.store.evidence_batch import Slot
+from answerd.store.database_installs import InstallsPosition, is_in_history, parts_since, position, receive, shared_key
+from answerd.store.evidence_batch import MachineEvidence
 from answerd.store.node_installs import NodeInstallStore, drained
 from answerd.store.outbox import Message, deliver, last_received
 
@@ -105,20 +105,20 @@ class StateReplicator:
                 return False
             is_whole = known is None or known.revision > newest.revision or not is_in_history(database, known)
             missing = self._node.names() if is_whole else set()
-            has_changed, waiting = is_whole, list[Slot]()
+            has_changed, waiting = is_whole, list[MachineEvidence]()
             for part in parts_since(database, -1 if is_whole or known is None else known.revision):
-                missing.difference_update(identity_of(slot.name) for slot in part)
+                missing.difference_update(identity_of(machine.name) for machine in part)
                 has_changed |= self._take(waiting, is_whole)
                 waiting = part
         names = sorted(missing)
         for at in range(0, len(names), NAMES_AT_ONCE):
-            self._node.tell_all(names[at : at + NAMES_AT_ONCE], self._rules)
+            self._node.enqueue_all(names[at : at + NAMES_AT_ONCE], self._rules)
         return self._take(waiting, is_whole, newest) or has_changed
 
-    def _take(self, part: Sequence[Slot], is_whole: bool, to: Position | None = None) -> bool:
+    def _take(self, part: Sequence[MachineEvidence], is_whole: bool, to: InstallsPosition | None = None) -> bool:
         """Merge a part of what the database has, the last one with the position that is reached then."""
-        told = [(slot, None) for slot in part]
-        return self._node.merge(told, self._rules, returns=is_whole, to=to).revision >= 0
+        machines = [(machine, None) for machine in part]
+        return self._node.merge(machines, self._rules, send_back=is_whole, to=to).revision >= 0
 
     def _say_once(self, line: str) -> None:
         if line != self._fault:

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from answerd.formats.once import Once
 from answerd.identity import identity_of
 from answerd.installs.states import Asked, Gate, Rules
-from answerd.store.install_batch import Entry
+from answerd.store.install_batch import PendingEvent
 from answerd.store.installs import InstallStore
 from answerd.store.sqlite_file import SqliteFile
 from loadtest.bench import shapes
@@ -142,10 +142,10 @@ def _started(running: ExitStack, documents: Documents, records: int = 0) -> Serv
     return server
 
 
-def _given(machine: Machine, at: float) -> Entry:
+def _given(machine: Machine, at: float) -> PendingEvent:
     asked = Asked("group (toml)", Gate.ANSWERS, Once.ON, at)
     known = {identity_of(text): text for text in (machine.identifier, machine.serial)}
-    return Entry(machine.identifier, asked, known, machine.rack, "group (toml)", "127.0.0.1")
+    return PendingEvent(machine.identifier, asked, known, machine.rack, "group (toml)", "127.0.0.1")
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------

@@ -225,7 +225,7 @@ def test_tokens_are_redacted_and_a_replay_needs_none(serving: Serving, directory
 def test_a_header_that_holds_a_secret_is_redacted_however_it_is_spelled(tmp_path: Path, header: str) -> None:
     line = "GET http://user:hidden@answers.example/ks?mac=1@2 HTTP/1.1"
     capture = captures.Capture("2026-08-24T08:43:37Z", "", line, [(header, "Bearer hidden"), ("Host", "a")], b"", "200")
-    meta = captures.Shelf(tmp_path).write(capture)
+    meta = captures.CaptureDirectory(tmp_path).write(capture)
     assert "hidden" not in meta.read_text()
     assert captures.read(meta).request_line == "GET http://(redacted)@answers.example/ks?mac=1@2 HTTP/1.1"
     assert captures.read(meta).headers == [("Host", "a")]

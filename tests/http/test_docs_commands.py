@@ -22,8 +22,8 @@ import pytest
 from answerd.documents import Key
 from answerd.formats.once import Once
 from answerd.identity import Kind
-from answerd.installs.states import Asked, Gate, Reported, Rules, Word
-from answerd.store.install_batch import Entry
+from answerd.installs.states import Asked, Gate, Reported, ReportKind, Rules
+from answerd.store.install_batch import PendingEvent
 from answerd.store.installs import open_state_file
 from answerd.store.sqlite import SqliteStore
 from tests.support.commands import run_forked
@@ -236,8 +236,8 @@ def tutorial(home: Home) -> None:
     states = home.place("/var/lib/answerd/installs.db")
     store, _ = open_state_file(str(states))
     names = [f"node-{number:02}" for number in range(1, 11)]
-    given = [Entry(name, Asked("debian", Gate.LOADER, Once.ON, 1.0), {name: name}) for name in names]
-    store.write([*given, *(Entry(name, Reported(Word.INSTALLED, 1, 2.0)) for name in names)], Rules())
+    given = [PendingEvent(name, Asked("debian", Gate.LOADER, Once.ON, 1.0), {name: name}) for name in names]
+    store.write([*given, *(PendingEvent(name, Reported(ReportKind.INSTALLED, 1, 2.0)) for name in names)], Rules())
     home.place("/etc/dnsmasq.d/answerd.conf")
     settings = {
         "SERVICE_ANSWERS_DIR": home.place("/srv/answers"),

@@ -17,7 +17,7 @@ from answerd.store import (
     WRITER_WAIT_SECONDS,
     Author,
     Changes,
-    Entry,
+    DocumentEntry,
     HistoryEntry,
     HistoryFilter,
     Store,
@@ -25,7 +25,7 @@ from answerd.store import (
     StoreError,
     Transaction,
     Version,
-    Written,
+    WriteResult,
 )
 
 
@@ -74,9 +74,9 @@ class FixedStore:
     def all(self) -> list[StoredDocument]:
         return [StoredDocument(key, self._documents[key].text.encode(), 1, "fixed") for key in self.keys()]
 
-    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[Entry]:
+    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[DocumentEntry]:
         found = [stored for stored in self.all() if stored.key.kind is kind and stored.key.identifier > after]
-        return [Entry(document.key, len(document.body), "2026-01-01", 1, "fixed") for document in found[:limit]]
+        return [DocumentEntry(document.key, len(document.body), "2026-01-01", 1, "fixed") for document in found[:limit]]
 
     def version(self) -> Version:
         return Version(1, "fixed")
@@ -88,7 +88,7 @@ class FixedStore:
     def writing(self, author: Author = NOBODY) -> Iterator[Transaction]:
         yield self.begin(author)
 
-    def difference(self, written: Written) -> Changes:
+    def difference(self, written: WriteResult) -> Changes:
         raise AssertionError("nothing was written")
 
     def adopt(self, changes: Changes, version: Version) -> None:

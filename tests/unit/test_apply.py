@@ -16,7 +16,7 @@ from answerd.answers.problems import ProblemIndex
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.server.admin.change_body import read_change
-from answerd.server.admin.changes import Changes
+from answerd.server.admin.changes import ChangeHandlers
 from answerd.server.admin.requests import InvalidRequest
 from answerd.server.admin.routes import Route
 from answerd.server.admin_app import ROUTE
@@ -554,7 +554,7 @@ def test_a_comparison_that_takes_too_long_says_so(admin: Admin) -> None:
     applied = admin.guard.apply(ChangeSet((RawDocument(Key(Kind.DEFAULT, "", "ks"), "x"),)), dry_run=True)
 
     with pytest.raises(StoreError, match=r"\d+ of \d+ answers were compared .* SERVICE_TIMEOUT_SECS"):
-        Changes(admin.guard)._compared(applied, -1.0)
+        ChangeHandlers(admin.guard)._compared(applied, -1.0)
 
 
 def test_a_route_that_changes_something_needs_the_role_admin_unless_it_says_otherwise(tmp_path: Path) -> None:

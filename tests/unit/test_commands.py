@@ -292,7 +292,7 @@ def test_a_long_result_is_shown_in_a_pager_on_a_terminal_only(monkeypatch: pytes
 def capture(directory: Path, moment: datetime, target: str, outcome: str) -> str:
     """Record a request; the name of its file."""
     time = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-    shelf = captures.Shelf(directory)
+    shelf = captures.CaptureDirectory(directory)
     return shelf.write(Capture(time, "192.0.2.7", f"GET {target} HTTP/1.1", [], b"", outcome)).name
 
 

@@ -15,7 +15,7 @@ from answerd.console import listing, machines, named
 from answerd.console.listing import Listings, listing_of
 from answerd.console.machines import MachineTable
 from answerd.console.named import NamedMachines, named_in
-from answerd.console.preparing import Preparation
+from answerd.console.preparing import TablePreparation
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 
@@ -136,7 +136,7 @@ def test_a_large_change_is_prepared_and_no_page_waits_for_it() -> None:
         made.append(catalogue)
         work(catalogue)
 
-    preparation = Preparation(lambda: in_force[0], [table, listings], run=prepare)
+    preparation = TablePreparation(lambda: in_force[0], [table, listings], run=prepare)
     preparation.look()
     assert table.catalogue is listings.catalogue is before
     assert made == [], "the first table is made where long work is done"

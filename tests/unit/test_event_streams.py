@@ -12,7 +12,7 @@ from answerd.server.installs import LiveInstalls
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
 from answerd.server.shared_installs import SharedInstalls
-from answerd.store.install_batch import Entry
+from answerd.store.install_batch import PendingEvent
 from answerd.store.installs import open_state_file
 
 
@@ -45,7 +45,7 @@ class Listener:
 
 
 def tell(streams: EventStreams) -> None:
-    streams._tell()  # what its greenlet does ten times a second
+    streams._send_new()  # what its greenlet does ten times a second
 
 
 def note(feed: RequestFeed, target: str) -> None:
@@ -139,7 +139,7 @@ def test_a_change_of_a_state_is_told_once_with_the_record(tmp_path: Path) -> Non
     streams.begin(listener, "")
     now = installs.now()
     for order in (Order.ARM, Order.ARM, Order.DISARM, Order.FORGET):
-        store.write([Entry("web-01", Ordered(order, now), {}, origin="here")], installs.rules)
+        store.write([PendingEvent("web-01", Ordered(order, now), {}, origin="here")], installs.rules)
         installs.refresh()
     tell(streams)
 

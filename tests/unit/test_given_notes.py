@@ -14,23 +14,23 @@ from answerd.answers.gates import Asking
 from answerd.config import Config
 from answerd.formats.once import Once
 from answerd.identity import identity_of
-from answerd.installs.memory import Judgement, Visitor
-from answerd.installs.states import Asked, Event, Gate, Order, Ordered, Refusal, Reported, State, Word, refusal_of
+from answerd.installs.memory import Decision, Visitor
+from answerd.installs.states import Asked, Event, Gate, Order, Ordered, Refusal, Reported, ReportKind, State, refusal_of
 from answerd.server.installs import LiveInstalls
 from answerd.server.request_log import RequestLog
 from answerd.server.shared_installs import SharedInstalls
 from answerd.store import given_notes
 from answerd.store.given_notes import HALF, GivenNotes
-from answerd.store.install_batch import Entry
+from answerd.store.install_batch import PendingEvent
 from answerd.store.installs import InstallStore, open_state_file
 
 KEY = b"k" * 32
 
 
-def given(name: str = "node1", at: float = 1.5, detail: str = "node1 (ks)") -> Entry:
+def given(name: str = "node1", at: float = 1.5, detail: str = "node1 (ks)") -> PendingEvent:
     """A document that was given."""
     asked = Asked("ks", Gate.ANSWERS, Once.ON, at)
-    return Entry(name, asked, {"abc1": "ABC-1"}, "rack", detail, "192.0.2.1")
+    return PendingEvent(name, asked, {"abc1": "ABC-1"}, "rack", detail, "192.0.2.1")
 
 
 @pytest.fixture(autouse=True)
@@ -179,10 +179,10 @@ class Processes:
         asked = Asked(document, Gate.ANSWERS, Once.ON, at)
         memory = self.first.current()
         made = memory.judge(Visitor("node1"), memory.found_by([], "node1"), asked, self.first.rules)
-        judgement = Judgement(tuple(made.outcomes))
+        judgement = Decision(tuple(made.outcomes))
         self.first.given(Asking(Visitor("node1", {"node1": "node1"}), asked, judgement, document, "192.0.2.1"))
 
-    def report(self, word: Word, at: float) -> None:
+    def report(self, word: ReportKind, at: float) -> None:
         """The second process takes a report."""
         self.write(Reported(word, 1, at))
 
@@ -190,7 +190,7 @@ class Processes:
         """The second process writes an event."""
         self.second.attach(1)
         writing = gevent.spawn(self.second.write_forever)
-        self.second.write([Entry("node1", event)])
+        self.second.write([PendingEvent("node1", event)])
         writing.kill()
         self.shared.notes.attach(0)
 
@@ -203,7 +203,7 @@ def processes(tmp_path: Path) -> Processes:
 def test_a_report_counts_after_what_another_process_gave_before_it(processes: Processes) -> None:
     now = processes.shared.now()
     processes.give(now)
-    processes.report(Word.INSTALLED, now + 1)
+    processes.report(ReportKind.INSTALLED, now + 1)
     (remembered,) = processes.second.store.all()
     assert (remembered.record.state, remembered.record.given) == (State.INSTALLED, {"ks": now})
     again = Asked("ks", Gate.ANSWERS, Once.ON, now + 2)
@@ -217,7 +217,7 @@ def test_a_report_counts_after_what_another_process_gave_before_it(processes: Pr
 def test_what_is_given_after_a_report_is_not_taken_for_given_before_it(processes: Processes) -> None:
     now = processes.shared.now()
     processes.give(now + 2)
-    processes.report(Word.FAILED, now + 1)
+    processes.report(ReportKind.FAILED, now + 1)
     (remembered,) = processes.second.store.all()
     assert (remembered.record.state, remembered.record.given) == (State.FAILED, {})
 

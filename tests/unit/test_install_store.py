@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from answerd.formats.once import Once
-from answerd.installs.memory import Memory, Remembered, Visitor, state_of
-from answerd.installs.states import Asked, Gate, Order, Ordered, Record, Refusal, Reported, Rules, State, Word
+from answerd.installs.memory import InstallMemory, Remembered, Visitor, state_of
+from answerd.installs.states import Asked, Gate, Order, Ordered, Record, Refusal, Reported, ReportKind, Rules, State
 from answerd.store import StoreError
-from answerd.store.install_batch import MOST_NEWS, MOST_UNKNOWN, Entry, Sighting
+from answerd.store.install_batch import MOST_NEWS, MOST_UNKNOWN, PendingEvent, Sighting
 from answerd.store.install_tables import MOST_EVENTS
 from answerd.store.installs import InstallStore, open_state_file
 from answerd.store.sqlite import SqliteStore
@@ -30,20 +30,22 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> InstallStore:
     return InstallStore(SqliteFile(path))
 
 
-def given(name: str = "node1", at: float = 1, document: str = "ks", **identities: str) -> Entry:
+def given(name: str = "node1", at: float = 1, document: str = "ks", **identities: str) -> PendingEvent:
     """A document that was given."""
     asked = Asked(document, Gate.ANSWERS, Once.ON, at)
-    return Entry(name, asked, {name: name, **identities}, "rack", detail=document, origin="192.0.2.1")
+    return PendingEvent(name, asked, {name: name, **identities}, "rack", detail=document, origin="192.0.2.1")
 
 
-def reported(word: Word, name: str = "node1", at: float = 2, attempt: int = 1, message: str | None = None) -> Entry:
+def reported(
+    word: ReportKind, name: str = "node1", at: float = 2, attempt: int = 1, message: str | None = None
+) -> PendingEvent:
     """A report."""
-    return Entry(name, Reported(word, attempt, at, message), detail=message or "", body=b"the log")
+    return PendingEvent(name, Reported(word, attempt, at, message), detail=message or "", body=b"the log")
 
 
-def ordered(order: Order, name: str = "node1", at: float = 3) -> Entry:
+def ordered(order: Order, name: str = "node1", at: float = 3) -> PendingEvent:
     """An operator's order."""
-    return Entry(name, Ordered(order, at), {name: name}, origin="admin API")
+    return PendingEvent(name, Ordered(order, at), {name: name}, origin="admin API")
 
 
 def the(store: InstallStore) -> Remembered:
@@ -53,7 +55,7 @@ def the(store: InstallStore) -> Remembered:
 
 
 def test_a_record_comes_back_as_it_was_written(store: InstallStore) -> None:
-    store.write([given(at=1, abc="ABC"), reported(Word.PROGRESS, message="packages")], RULES)
+    store.write([given(at=1, abc="ABC"), reported(ReportKind.PROGRESS, message="packages")], RULES)
     remembered = the(store)
     assert remembered.identities == {"node1": "node1", "abc": "ABC"}
     assert remembered.group == "rack"
@@ -73,7 +75,7 @@ def test_what_changed_since_a_look_is_read_and_no_more(store: InstallStore) -> N
     seen = store.look(first.revision)
     assert seen is not None
     assert sorted(remembered.record.name for remembered in seen.remembered) == ["node1", "node2"]
-    store.write([reported(Word.INSTALLED, "node2")], RULES)
+    store.write([reported(ReportKind.INSTALLED, "node2")], RULES)
     last = store.look(seen.revision)
     assert last is not None
     assert [remembered.record.state for remembered in last.remembered] == [State.INSTALLED]
@@ -85,7 +87,9 @@ def test_what_changed_since_a_look_is_read_and_no_more(store: InstallStore) -> N
 
 def test_an_event_of_another_process_is_worked_in_on_top_of_what_is_there(store: InstallStore) -> None:
     other = InstallStore(SqliteFile(store.path))
-    store.write([reported(Word.INSTALLED, at=5)], RULES)  # before the giving is written: the token tells the machine
+    store.write(
+        [reported(ReportKind.INSTALLED, at=5)], RULES
+    )  # before the giving is written: the token tells the machine
     written = other.write([given(at=1, mac="98fa")], RULES)
     assert written.applied[0].outcome.record.given == {"ks": 1}
     assert the(store).record.state is State.INSTALLED
@@ -93,24 +97,26 @@ def test_an_event_of_another_process_is_worked_in_on_top_of_what_is_there(store:
 
 
 def test_a_late_report_of_a_machine_that_was_forgotten_changes_nothing(store: InstallStore) -> None:
-    store.write([given(), ordered(Order.FORGET), reported(Word.INSTALLED)], RULES)
+    store.write([given(), ordered(Order.FORGET), reported(ReportKind.INSTALLED)], RULES)
     assert store.all() == []
     store.write([given(at=9)], RULES)
     assert the(store).record.attempt == 2
-    store.write([reported(Word.INSTALLED, at=10)], RULES)
+    store.write([reported(ReportKind.INSTALLED, at=10)], RULES)
     assert the(store).record.state is State.INSTALLING
-    store.write([reported(Word.INSTALLED, at=11, attempt=2)], RULES)
+    store.write([reported(ReportKind.INSTALLED, at=11, attempt=2)], RULES)
     assert the(store).record.state is State.INSTALLED
 
 
 def test_the_history_of_a_record_and_its_bounds(store: InstallStore) -> None:
-    store.write([ordered(Order.ARM, at=0), given(at=1), reported(Word.FAILED, attempt=2, message="no disk")], RULES)
+    store.write(
+        [ordered(Order.ARM, at=0), given(at=1), reported(ReportKind.FAILED, attempt=2, message="no disk")], RULES
+    )
     assert [(event.what, event.detail, event.origin, event.body) for event in store.history("NODE1")] == [
         ("armed", "", "admin API", b""),
         ("given", "ks", "192.0.2.1", b""),
         ("failed", "no disk", "", b"the log"),
     ]
-    news = [reported(Word.PROGRESS, at=at, attempt=2, message=str(at)) for at in range(3, 3 + 2 * MOST_NEWS)]
+    news = [reported(ReportKind.PROGRESS, at=at, attempt=2, message=str(at)) for at in range(3, 3 + 2 * MOST_NEWS)]
     store.write(news, RULES)
     history = store.history("node1")
     assert [event.what for event in history[:3]] == ["armed", "given", "failed"]
@@ -126,7 +132,7 @@ def test_the_history_of_a_record_and_its_bounds(store: InstallStore) -> None:
 def test_a_start_that_was_refused_is_noted_and_adds_no_identity(store: InstallStore) -> None:
     rules = Rules(starts=1, start=2)
     store.write([given(at=1)], rules)
-    refused = Entry("node1", Asked("ks", Gate.ANSWERS, Once.ON, 9), detail="ks", was_refused=True)
+    refused = PendingEvent("node1", Asked("ks", Gate.ANSWERS, Once.ON, 9), detail="ks", was_refused=True)
     store.write([refused, refused], rules)
     assert the(store).record.state is State.EXHAUSTED
     assert [event.what for event in store.history("node1")] == ["given", "refused"]
@@ -164,7 +170,7 @@ def test_a_file_that_vanishes_or_is_replaced_cannot_be_read_or_written(store: In
     with pytest.raises(StoreError, match=what):
         store.look(-1)
     with pytest.raises(StoreError, match=what):
-        store.write([reported(Word.INSTALLED)], RULES)
+        store.write([reported(ReportKind.INSTALLED)], RULES)
     with pytest.raises(StoreError, match=what):
         store.all()
     os.rename(aside, store.path)
@@ -178,7 +184,7 @@ def test_a_write_that_fails_leaves_no_trace(store: InstallStore, monkeypatch: py
     blocker.begin("EXCLUSIVE")
     monkeypatch.setattr("answerd.store.installs.WRITER_WAIT_SECONDS", 0)
     with pytest.raises(StoreError, match="locked"):
-        InstallStore.write(store, [reported(Word.INSTALLED)], RULES)
+        InstallStore.write(store, [reported(ReportKind.INSTALLED)], RULES)
     blocker.rollback()
     blocker.close()
     assert the(store).record.state is State.INSTALLING
@@ -203,7 +209,7 @@ def test_a_file_of_states_needs_its_directory_and_says_whether_it_was_made(tmp_p
 
 
 def test_records_are_found_by_any_identity_and_never_joined() -> None:
-    memory = Memory(
+    memory = InstallMemory(
         [Remembered(Record("a"), {"a": "a", "mac1": "mac1"}), Remembered(Record("b"), {"b": "b", "x": "x"})]
     )
     assert memory.intersection(["mac1", "zz"]) == {"mac1"}
@@ -218,7 +224,7 @@ def test_records_are_found_by_any_identity_and_never_joined() -> None:
 
 def test_what_is_refused_to_one_record_is_refused_to_the_request() -> None:
     installed = Remembered(Record("a", state=State.INSTALLED), {"a": "a"})
-    memory = Memory([installed, Remembered(Record("b", state=State.ARMED, was_armed=True), {"b": "b"})])
+    memory = InstallMemory([installed, Remembered(Record("b", state=State.ARMED, was_armed=True), {"b": "b"})])
     found = memory.found_by(["b", "a"])
     judged = memory.judge(Visitor("b"), found, Asked("ipxe", Gate.LOADER, Once.ON, 1), RULES)
     assert (judged.refusal, judged.refuser) == (Refusal.INSTALLED, installed.record)
@@ -231,7 +237,7 @@ def test_machines_are_counted_by_state() -> None:
     def record_of(name: str, state: State) -> Remembered:
         return Remembered(Record(name, state=state), {name: name})
 
-    memory = Memory([record_of("a", State.INSTALLED), record_of("b", State.ARMED)])
+    memory = InstallMemory([record_of("a", State.INSTALLED), record_of("b", State.ARMED)])
     memory.put(record_of("B", State.INSTALLING))
     memory.put(record_of("c", State.INSTALLED))
     memory.forget("a", 1)
@@ -247,7 +253,7 @@ def test_silent_machines_are_counted_among_those_that_install() -> None:
     def record_of(name: str, state: State, heard: float) -> Remembered:
         return Remembered(Record(name, state=state, heard=heard), {name: name})
 
-    memory = Memory(
+    memory = InstallMemory(
         [record_of("a", State.INSTALLING, 1), record_of("b", State.COPIED, 1), record_of("c", State.INSTALLED, 1)]
     )
     memory.put(record_of("d", State.INSTALLING, 2))

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from answerd.cli import main
-from answerd.installs.tokens import speaker_of
+from answerd.installs.tokens import subject_of
 from answerd.store import HistoryFilter
 from answerd.store.installs import InstallStore
 from answerd.store.migrations import MIGRATIONS, STATE_MIGRATIONS
@@ -101,7 +101,7 @@ def test_states_and_their_history_of_an_older_version_are_kept(
 def test_a_report_whose_url_an_older_version_gave_out_speaks_for_its_machine(database: Path, printed: Any) -> None:
     store = InstallStore(SqliteFile(database))
     for number, url in printed["urls"].items():
-        speaker = speaker_of(url.rpartition("/")[2], store.key)
+        speaker = subject_of(url.rpartition("/")[2], store.key)
         assert speaker is not None
         assert speaker.name in (f"web-{number:0>2}", f"52:54:00:00:00:{number:0>2}")
         assert speaker.attempt == 1

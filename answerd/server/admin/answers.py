@@ -36,7 +36,7 @@ class CannotRender(Exception):
     """A document claims the request but its answer cannot be rendered."""
 
 
-class Answers:
+class AnswerHandlers:
     """Handlers of ``/resolve`` and ``/check``."""
 
     def __init__(self, guard: WriteGuard, sources: Sources = NO_SOURCES) -> None:

@@ -78,22 +78,22 @@ def read_change(body: Content, pause: Callable[[], None]) -> ChangeRequest:
         if strings != 2 * len(element):  # every key and every value is a string
             raise InvalidRequest(f"a key of {place} is there twice")
         pause()
-    told = _parsed(bytes(scan.skeleton), "the body")
-    if not isinstance(told, dict):
+    fields = _parsed(bytes(scan.skeleton), "the body")
+    if not isinstance(fields, dict):
         raise InvalidRequest("the body is no JSON object")
-    unknown = sorted(told.keys() - {*_ARRAYS, *_FLAGS})
+    unknown = sorted(fields.keys() - {*_ARRAYS, *_FLAGS})
     if unknown:
         raise InvalidRequest(f"the body has an unknown key: it may have {', '.join((*_ARRAYS, *_FLAGS))}")
     for name in _ARRAYS:
-        if not isinstance(told.get(name, []), list) or told.get(name, []) != [{}] * len(documents[name]):
+        if not isinstance(fields.get(name, []), list) or fields.get(name, []) != [{}] * len(documents[name]):
             raise InvalidRequest(f'"{name}" is no list of objects')
     for name in _FLAGS:
-        if not isinstance(told.get(name, False), bool):
+        if not isinstance(fields.get(name, False), bool):
             raise InvalidRequest(f'"{name}" is neither true nor false')
     changes = ChangeSet(
-        tuple(documents["put"]), tuple(raw.key for raw in documents["delete"]), bool(told.get("prune", False))
+        tuple(documents["put"]), tuple(raw.key for raw in documents["delete"]), bool(fields.get("prune", False))
     )
-    return ChangeRequest(changes, bool(told.get("dry_run", False)))
+    return ChangeRequest(changes, bool(fields.get("dry_run", False)))
 
 
 @dataclass(slots=True)
@@ -217,34 +217,34 @@ def _parsed(text: bytes, place: str) -> Any:
         raise InvalidRequest(f"{place} is no JSON: {error.msg} (line {error.lineno} column {error.colno})") from None
 
 
-def _document(array: str, place: str, told: dict[str, Any]) -> RawDocument:
+def _document(array: str, place: str, fields: dict[str, Any]) -> RawDocument:
     """Return the document that an element describes; of a deletion without a text. Raises `InvalidRequest`."""
-    unknown = sorted(told.keys() - set(_FIELDS[array]))
+    unknown = sorted(fields.keys() - set(_FIELDS[array]))
     if unknown:
         raise InvalidRequest(f"{place} has an unknown key: it may have {', '.join(_FIELDS[array])}")
     for name in _FIELDS[array]:
-        if not isinstance(told.get(name, ""), str):
+        if not isinstance(fields.get(name, ""), str):
             raise InvalidRequest(f'"{name}" of {place} is no text')
-    if array == "put" and "text" not in told:
+    if array == "put" and "text" not in fields:
         raise InvalidRequest(f"{place} has no text")
-    key = _key(place, told)
-    text = told.get("text", "")
+    key = _key(place, fields)
+    text = fields.get("text", "")
     limit = INVENTORY_LIMIT if key.kind is Kind.INVENTORY else DOCUMENT_LIMIT
     if len(text) > limit or len(text.encode()) > limit:
         raise InvalidRequest(f"{place}, {key}, has more than {limit} bytes")
     return RawDocument(key, text)
 
 
-def _key(place: str, told: dict[str, Any]) -> Key:
+def _key(place: str, fields: dict[str, Any]) -> Key:
     kinds = {kind.value: kind for kind in Kind}
-    kind = kinds.get(told.get("kind", ""))
+    kind = kinds.get(fields.get("kind", ""))
     if kind is None:
         raise InvalidRequest(f"the kind of {place} is none of {', '.join(sorted(kinds))}")
     default = "csv" if kind is Kind.INVENTORY else DEFAULT_FORMAT
-    extension = told.get("format", default).lower()
+    extension = fields.get("format", default).lower()
     if kind is not Kind.INVENTORY and extension not in FORMATS:
         raise InvalidRequest(f"the format of {place} is none of {', '.join(FORMATS)}")
-    identifier = told.get("identifier", "")
+    identifier = fields.get("identifier", "")
     if len(identifier) > IDENTIFIER_LENGTH:
         raise InvalidRequest(f"the identifier of {place} has more than {IDENTIFIER_LENGTH} characters")
     key = Key(kind, identifier, extension)

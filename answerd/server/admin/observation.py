@@ -21,7 +21,7 @@ RETRY_SECONDS = 5
 """After which a client may try again to listen."""
 
 
-class Observation:
+class ObservationHandlers:
     """Hands out the metrics and the events."""
 
     def __init__(self, exposition: Callable[[], bytes], events: EventStreams | None = None) -> None:
