@@ -70,7 +70,7 @@ def make_directory(directory: Path) -> None:
 
 
 class CaptureDirectory:
-    """A directory of captures that several processes write to: a lock on it admits one at a time.
+    """A directory of captures that several processes write to, one at a time, under a lock.
 
     The directory is listed for each capture, so that it never holds more than `MOST_CAPTURES`.
     """

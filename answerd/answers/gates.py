@@ -1,4 +1,5 @@
-"""Ask the states of installs while a request is answered: who asks, whether it gets the document, and its report URL.
+"""The gates of installs, asked while a request is answered: which machine asks, whether it gets the document, and its
+report URL.
 
 Rules: docs/install-once.md. Reads the states only where an answer has ``once`` or ``{{ report }}``, or a selector names
 ``state``. Knows no database and no clock: an `InstallSource` has both.
@@ -87,7 +88,7 @@ class Gates:
     def ask(
         self, catalogue: Catalogue, selection: Selection, facts: Facts, once: Once, *, only_looks: bool = False
     ) -> Asking:
-        """Return what the states decide about a request for an answer with ``once``.
+        """Return the decision of the states about a request for an answer with ``once``.
 
         Raises `answerd.errors.StatesUnknown`, and `CannotFill` where nothing identifies the machine.
         """
@@ -114,7 +115,7 @@ class Gates:
             self.source.given(asking)
 
     def _look(self, memory: InstallMemory, catalogue: Catalogue, selection: Selection, facts: Facts) -> Known:
-        """Return who asks, with its records."""
+        """Return the machine that asks, with its records."""
 
         def records(name: str | None) -> list[Remembered]:
             return memory.found_by(_identities(memory, facts), name)
@@ -185,7 +186,7 @@ def _records(memory: InstallMemory, facts: Facts) -> list[Remembered]:
 
 
 def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts) -> Visitor:
-    """Return who asks: the name of the machine's record, and the identities that it collects."""
+    """Return the machine that asks: the name of its record, and the identities that the record collects."""
     collected = collected_identities(facts)
     name = _name(catalogue, selection, facts) or next(iter(collected.values()), None)
     if name is not None:

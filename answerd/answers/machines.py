@@ -60,7 +60,7 @@ def machines_of_group(catalogue: Catalogue, memory: InstallMemory, group: str) -
 
 
 def _named_by_group(catalogue: Catalogue, memory: InstallMemory, wanted: str) -> Iterator[str]:
-    for remembered in list(memory.by_name.values()):  # in one step: this may be another thread than the event loop's
+    for remembered in list(memory.by_name.values()):  # in one step: the caller may be in another thread
         if remembered.group is not None and identity_of(remembered.group) == wanted:
             yield remembered.record.name
     for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():

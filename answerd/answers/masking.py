@@ -1,8 +1,8 @@
 """Secrets in answers, masked so that a difference can be shown to a reviewer (``answerd diff``).
 
 Masked are values of keys that are named like a secret, in any format; what a kickstart or preseed command takes for a
-password; and anywhere a crypt(3) hash, a private key, the password in a URL. Masks too much rather than too little: the
-name of a masked value is still shown, and that it changed.
+password; and, anywhere, a crypt(3) hash, a private key and the password in a URL. It masks too much rather than too
+little: the name of a masked value is still shown, and whether the value changed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HOLDS_SOME = re.compile(rf"(?=.*(?:{_NAME}))(?!passwd\Z)", re.IGNORECASE)
 
 _LONGEST_NAME = 200  # characters of a name that are checked: it is part of the path of every value below it
 _TELLS_NOTHING = re.compile(r"(?:true|false|yes|no|on|off|null|none|~|\d{1,2}|)\Z", re.IGNORECASE)
-"""Values under such a name that are no secret: ``lock_passwd: true``."""
+"""Values under such a name that are not secret: ``lock_passwd: true``."""
 
 _AFTER_KEY = re.compile(r"[=:>]")
 _BLOCK_HEADERS = frozenset({"|", ">", "|-", ">-", "|+", ">+"})

@@ -42,7 +42,8 @@ _SHORTEST_KEY = 4
 
 @dataclass(slots=True)
 class Oversights:
-    """What was found. ``problems`` and ``notes`` are sentences; ``machines`` are the names of the affected machines."""
+    """The oversights that were found. ``problems`` and ``notes`` are sentences; ``machines`` are the names of the
+    affected machines."""
 
     problems: set[str] = field(default_factory=set)
     notes: set[str] = field(default_factory=set)
@@ -50,7 +51,7 @@ class Oversights:
 
 
 def of_documents(catalogue: Catalogue, pause: Callable[[], None]) -> Oversights:
-    """Find what is wrong with names and keys."""
+    """Find the oversights in names and keys."""
     found = Oversights()
     extended = {
         (identity_of(document.control.extends), document.key.format)
@@ -196,7 +197,7 @@ class MissingLabels:
         return labels
 
     def report(self, found: Oversights) -> None:
-        """Add what is wrong to ``found``."""
+        """Add the sentences about these labels to ``found``."""
         for label, machines in self._needed.items():
             near = self._known.nearest(label)
             for document in dict.fromkeys(machines.values()):

@@ -1,6 +1,7 @@
-"""What is wrong with an answer set before any request (docs/check.md).
+"""The problems of an answer set, found before any request (docs/check.md).
 
-Sorted, stable sentences, each with kind, identifier and format. What depends on a request is not reported here.
+Sorted, stable sentences, each with kind, identifier and format. A problem that depends on a request is not reported
+here.
 
 Problems are filed by what causes them: a document by itself, a name that two documents have, a cycle of groups. So the
 problems of a changed set follow from those of the set before, and only what the change affects is checked again.

@@ -1,4 +1,4 @@
-"""How an answer came about, or why there is none, step by step for a person (``answerd render --why``).
+"""The reasoning behind an answer, or behind its absence, step by step for a person (``answerd render --why``).
 
 Every claim that `answerd.answers.select` examines is examined here with the same functions: `Question.holds_for`, the
 `rank` of a claim, the catalogue's indexes. The outcome is not computed here: it is the result of `resolve`.
@@ -105,7 +105,7 @@ def reasoning(
 
 
 def _install(catalogue: Catalogue, selection: Selection, facts: Facts, sources: Sources) -> Iterator[Step]:
-    """Yield what the states of installs decide about an answer with ``once``."""
+    """Yield the decision of the states of installs about an answer with ``once``."""
     once = once_of(selection.layers)
     if once is None or once is Once.OFF or sources.gates is None:
         return
@@ -162,7 +162,7 @@ def _layers(outcome: Selection | AnswerError) -> Iterator[Step]:
 
 
 def _what_it_does(control: Control) -> Iterator[str]:
-    """Yield what the control keys of a layer do to the layers below it."""
+    """Yield the effects of a layer's control keys on the layers below it."""
     if control.unset:
         yield f"takes away what lies below it at {join_limited(list(map(_keys, control.unset)), MOST_PATHS)}"
     if control.append:
@@ -301,7 +301,7 @@ class _Considered:
         return best
 
     def _details(self, claim: _Claim) -> Iterator[str]:
-        """Yield each criterion of a claim with what the request has for it, and what is wrong with the document."""
+        """Yield each criterion of a claim with the request's values for it, and the problems of the document."""
         for criterion in claim.match:
             if claim.document in self.question.assumed:
                 verdict = "counts as holding"

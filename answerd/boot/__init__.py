@@ -21,10 +21,11 @@ LONGEST_FILE_NAME = 127
 EXAMPLE_ADDRESS = "192.0.2.10"
 
 _QUERY = ("mac=${netX/mac}", "serial=${serial:uristring}", "uuid=${uuid}", "product=${product:uristring}")
-"""What iPXE is to say of its machine, the most important first. netX is the card that iPXE booted from."""
+"""The parameters of iPXE's query about its machine, the most important first. netX is the card that iPXE booted
+from."""
 
 _NEEDED = 2
-"""So many parts of the query must fit; the others are left away where the name would be too long."""
+"""Parts of the query that must fit; the others are left out where the name would be too long."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ FIRMWARE = (
 
 
 class BootConfigError(ValueError):
-    """What was asked for cannot be written. The text is one line for the operator."""
+    """The requested configuration cannot be written. The text is one line for the operator."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ _URL = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(
 
 
 def service_at(url: str) -> ServiceAddress:
-    """Return the service at this URL. Raises `BootConfigError` for what is no plain URL of http or https."""
+    """Return the service at this URL. Raises `BootConfigError` for any text that is not a plain http or https URL."""
     if not _URL.match(url):
         raise BootConfigError("the URL must be like http://192.0.2.10:8000, without query and blanks")
     host = urlsplit(url).hostname or ""

@@ -73,7 +73,7 @@ class Result:
 
 
 Target = Callable[[bool, str | None], Result]
-"""Makes the change: with a dry run or not, and on the condition that the set has this ETag. Raises `Refused`."""
+"""Makes the change, or tries it in a dry run, on the condition that the set has this ETag. Raises `Refused`."""
 
 
 def run(arguments: Arguments) -> int:
@@ -137,7 +137,7 @@ def _apply(arguments: Arguments, target: Target) -> int:
 
 
 def _target(arguments: Arguments, found: Directory) -> Target:
-    """Return what makes the change: a service, or the database itself."""
+    """Return the function that makes the change: in a service, or in the database itself."""
     prune, note = bool(arguments["--prune"]), arguments["--note"]
     if arguments["--to"]:
         api = AdminApi.of(arguments["--to"], arguments["--ca"])
@@ -156,7 +156,7 @@ def _target(arguments: Arguments, found: Directory) -> Target:
 
 
 def _in_the_database(store: WritableStore, found: Directory, prune: bool, note: str | None) -> Target:
-    # gevent and what belongs to the service take a while to import: only this command needs them.
+    # gevent and the service's modules take long to import, and no other command needs them.
     from answerd.server.admin.changes import applied_as_json  # noqa: PLC0415
     from answerd.server.etags import UNCONDITIONAL, Conditions  # noqa: PLC0415
     from answerd.server.live_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
@@ -210,7 +210,7 @@ def _counts(report: dict[str, Any]) -> str:
 
 
 def _summary(report: dict[str, Any]) -> Iterator[str]:
-    """Yield what a dry run found out: documents, then answers, with the diff of each change once."""
+    """Yield the result of a dry run: documents, then answers, with the diff of each change once."""
     yield coloured(_counts(report), "bold")
     for sort in ("new", "changed", "removed"):
         for key in report["documents"][sort]:

@@ -48,7 +48,7 @@ def run(arguments: Arguments) -> int:
         raise CommandError(f"{store.described} cannot be backed up by this command")
     if Path(file).exists() and Path(config.db_path).exists() and Path(file).samefile(config.db_path):
         raise CommandError(f"{file} is the database itself: name another file")
-    database = cast(WritableStore, store)  # a store with backup is one
+    database = cast(WritableStore, store)  # every store with a backup is writable
     announce_store(store, len(database.keys()))
     backup_database(database, file, force=force)
     print(f"{plain(store.described)} is in {printable(file)}")

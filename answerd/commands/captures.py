@@ -49,7 +49,7 @@ Filter = Callable[[Capture, Facts], bool]
 
 
 def run(arguments: Arguments) -> int:
-    """Print the captured requests: when, from where, who asked for what, and what became of it."""
+    """Print the captured requests: time, peer, machine, path and outcome."""
     wanted = list(_filters(arguments))
     directory = capture_directory()
     if directory is None:
@@ -96,7 +96,7 @@ def capture_named(name: str) -> Path:
 
 
 def _filters(arguments: Arguments) -> Iterator[Filter]:
-    """Yield what a capture must meet. Raises `CommandError`."""
+    """Yield the conditions on a capture. Raises `CommandError`."""
     if (name := arguments["--machine"]) is not None:
         wanted = identity_of(name)
         yield lambda _, facts: wanted in facts.identities

@@ -40,7 +40,7 @@ HELP = Help(
 )
 
 MOST_ALIKE = 5
-"""Sentences that differ only in the document they are about and are told one by one; of more, `SHOWN_ALIKE` are."""
+"""The most sentences that differ only in their subject and are all printed; of more, the first `SHOWN_ALIKE` are."""
 
 SHOWN_ALIKE = 3
 
@@ -51,7 +51,7 @@ _SUBJECT = re.compile(
 
 
 def _on_every_processor(answers: list[tuple[str, str]]) -> list[Verdict]:
-    """The built-in verdicts on many answers, in their order."""
+    """Return the built-in verdicts on many answers, in their order."""
     with ProcessPoolExecutor() as pool:
         return list(pool.map(built_in_verdict, answers, chunksize=50))
 
@@ -98,7 +98,8 @@ def _print(problems: list[str], notes: list[str], report: CheckReport, hit: int)
 
 
 def _gathered(sentences: Iterable[str], machines: Mapping[str, frozenset[str]]) -> Iterator[str]:
-    """Yield sentences that say the same of many documents as one, with how many machines they hit."""
+    """Yield the sentences; those that differ only in their subject become a single sentence with the number of affected
+    machines."""
     alike: dict[str, dict[str, str]] = {}
     for sentence in sentences:
         found = _SUBJECT.fullmatch(sentence)

@@ -1,4 +1,5 @@
-"""What several commands need: the documents that the settings or an argument name, and files that are read."""
+"""Functions that several commands share: opening the documents that the settings or an argument name, and reading
+files."""
 
 from __future__ import annotations
 
@@ -61,8 +62,8 @@ def configured_store() -> Store:
 
 
 def configured_sources(state: State = State.ARMED, *, by_directory: bool = False) -> Sources:
-    """Return what fills answers beside the facts: the secrets that the settings name, whose warnings are printed; and
-    where there is a place for states, gates at which every machine is in one state.
+    """Return the sources of placeholder values: the secrets that the settings name, whose warnings are printed; and,
+    where there is a place for states, gates at which every machine has the same state.
 
     ``by_directory``: the command line names the documents, so settings that cannot be read are as if there were none.
     Raises `ConfigError`.

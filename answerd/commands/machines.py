@@ -1,4 +1,5 @@
-"""What the commands about installs have in common: the states, and the machines that a command line names."""
+"""Functions that the commands about installs share: opening the states, and finding the machines that a command line
+names."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ class OpenInstalls:
 
     @property
     def now(self) -> float:
-        """The time, which is not before that of any record."""
+        """The present time, which is never before the time of a record."""
         return max(time.time(), self.store.newest)
 
     def named(self, name: str) -> Machine | None:
@@ -125,7 +126,7 @@ def give_order(arguments: Arguments, order: Order, done: str) -> int:
 
 
 def entries_of(installs: OpenInstalls, name: str, order: Order, origin: str) -> list[PendingEvent]:
-    """Return what an order to a machine writes: an event for each of its records."""
+    """Return the events of an order to a machine, one for each of its records."""
     machine = installs.named(name)
     if machine is None:
         return []
@@ -135,7 +136,7 @@ def entries_of(installs: OpenInstalls, name: str, order: Order, origin: str) -> 
 
 
 def _selected(installs: OpenInstalls, arguments: Arguments, state: State | None) -> tuple[list[str], list[str]]:
-    """Return the names that a command line selects, and those that nothing has."""
+    """Return the names that a command line selects, and those that are unknown."""
     given: Sequence[str] = arguments["ID"]
     if given:
         unknown = [name for name in given if installs.named(name) is None]

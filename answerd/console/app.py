@@ -34,7 +34,7 @@ LOGIN, LOGOUT = "/console/login", "/console/logout"
 
 @dataclass(frozen=True, slots=True)
 class ConsoleAccess:
-    """How somebody gets in."""
+    """The log-in of the console: tokens, sessions and blocked addresses."""
 
     sessions: Sessions
     block: FailureBlock
@@ -55,7 +55,7 @@ class Console:
         note_use: Callable[[], None] = lambda: None,
     ) -> None:
         """``api_writes``: whether the API may be written to here, with its token. ``note_use`` is called for each page,
-        also for the log-in, so that what pages need is made while somebody types a token."""
+        also for the log-in page, so that the tables of pages are made while an operator types the token."""
         self._note_use = note_use
         self._access = access
         self._api = api
@@ -168,7 +168,7 @@ class Console:
         )
 
     def _ask_api(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """Let the API answer: a session reads as a token does, and is good for nothing else there."""
+        """Let the API answer: a session may read as a token does, and nothing else."""
         exchange = exchange_of(environ)
         request = exchange.request
         reads = request.method in ("GET", "HEAD")

@@ -1,4 +1,4 @@
-"""What pages are made of: the functions of the service that they call, as values and small protocols."""
+"""The backend of the pages: the functions of the service that they call, as values and small protocols."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class PreviewedChange:
 
 @dataclass(frozen=True, slots=True)
 class Consequences:
-    """What a write would do. ``refused`` is why it would not be done, with the ``problems`` it makes."""
+    """The consequences of a write. ``refused`` is why it would be refused, with the ``problems`` that it would
+    cause."""
 
     compared: int = 0
     count: int = 0
@@ -57,7 +58,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """Who writes: the name of the token, the address, and the note that is kept with the write."""
+    """The author of a write: the name of the token, the address, and the note that is kept with the write."""
 
     who: str
     peer: str
@@ -87,7 +88,8 @@ class Editing(Protocol):
 
 
 class NotSaved(Exception):
-    """A write did not happen. ``problems`` are those it would have made; ``is_conflict``: somebody else was faster."""
+    """A write was not made. ``problems`` are those that it would have caused; ``is_conflict``: another write came
+    first."""
 
     def __init__(self, reason: str, problems: Sequence[str] = (), *, is_conflict: bool = False) -> None:
         super().__init__(reason)
@@ -124,7 +126,7 @@ class RequestLine:
 
 
 class Feed(Protocol):
-    """What all workers answered lately."""
+    """The last requests that all workers have answered."""
 
     def last(self, most: int) -> Sequence[RequestLine]:
         """Return the last requests, the latest first."""
@@ -135,8 +137,8 @@ class Feed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """Everything that pages are made of. ``editing`` is None for a store that is read only, ``installs`` where there
-    are no states, ``feed`` and ``captures`` where nothing is recorded."""
+    """All functions that pages call. ``editing`` is None for a store that is read only, ``installs`` where there are no
+    states, ``feed`` and ``captures`` where nothing is recorded."""
 
     catalogue: Callable[[], Catalogue]
     sources: Sources

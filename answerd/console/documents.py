@@ -1,4 +1,4 @@
-"""The pages of documents: the list, one document with its editor, what saving it would change, its history."""
+"""The pages of documents: the list, a document with its editor, the preview of a change, the history."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class DocumentPages:
         return self._editor(asked, key or Key(Kind.MACHINE, asked.get("name"), "toml"), "", "", is_new=True)
 
     def change_document(self, asked: PageRequest) -> PageReply:
-        """Preview, save, delete or restore what the form of the editor says."""
+        """Preview, save, delete or restore a document, as the form of the editor asks."""
         editing = self._backend.editing
         key = _key(asked.field("kind"), asked.field("name").strip(), asked.field("format"))
         if editing is None or key is None:
@@ -204,7 +204,8 @@ class DocumentPages:
     def _sentences(
         self, key: Key, message: str, problems: Sequence[str], consequences: Consequences | None
     ) -> Sequence[str]:
-        """What is known to be wrong with the text of the editor: of a refusal, else of what is stored."""
+        """Return the known problems of the text in the editor: those of a refusal, else those of the stored
+        document."""
         if consequences is not None:
             return (*consequences.problems, consequences.refused)
         if message:
@@ -213,7 +214,7 @@ class DocumentPages:
 
 
 def _key(kind: str, name: str, extension: str) -> Key | None:
-    """The key that a form or an address names; None where it cannot be one."""
+    """Return the key that a form or an address names; None where it is not valid."""
     if kind == Kind.INVENTORY.value:
         return Key(Kind.INVENTORY, name, INVENTORY_FORMAT) if name else None
     if kind not in KINDS or extension not in FORMATS:
@@ -249,7 +250,7 @@ def _listed(document: Document, listing: Listing) -> Listed:
 
 
 def _used_by(catalogue: Catalogue, listing: Listing, key: Key) -> list[tuple[str, str]]:
-    """Who extends a group, and whom it claims, as words and names."""
+    """Return the documents that extend a group, and the machines that it claims, as words and names."""
     if key.kind is not Kind.GROUP:
         return []
     found = []
@@ -263,5 +264,5 @@ def _used_by(catalogue: Catalogue, listing: Listing, key: Key) -> list[tuple[str
 
 
 def _conflict(stored: DocumentVersion | None, text: str) -> Sequence[str]:
-    """The difference between what is stored now and what was to be saved."""
+    """Return the difference between the stored text and the text that was to be saved."""
     return unified((stored.text if stored else "").split("\n"), text.split("\n"))

@@ -1,4 +1,4 @@
-"""States of installs for pages: what the admin API's ``/installs`` and ``/unknown`` are made of."""
+"""States of installs for pages: the data of the admin API's ``/installs`` and ``/unknown``."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class LiveStates:
                 machines = in_thread(self._installs.store.unknown)
                 self._unknown = in_thread(still_unclaimed, self._catalogue(), machines)
             except StoreError:
-                pass  # what was read last is shown; the log says what is wrong
+                pass  # show the records that were read last; the log has the fault
             self._read = time.monotonic()
         return CurrentStates(self._installs, self._memory(), self._unknown)
 
     def unknown(self, name: str) -> Mapping[str, Any] | None:
-        """Return a machine that nothing claimed, with what it said."""
+        """Return a machine that nothing claimed, with the facts that it sent."""
         return next((unknown_as_json(sighting) for sighting in self.now().sightings if sighting.machine == name), None)
 
     def record(self, name: str) -> Mapping[str, Any] | None:
@@ -105,7 +105,7 @@ class CurrentStates:
         return self._names
 
     def of(self, identity: str) -> Install:
-        """Return the install of the machine that is called so, by its identity."""
+        """Return the install of the machine whose name has this identity."""
         remembered = self._names.get(identity)
         if remembered is None:
             return NEW
@@ -125,7 +125,7 @@ class CurrentStates:
         return self._word(remembered.record) if remembered is not None else NEW.state
 
     def since(self, identity: str) -> float:
-        """Return since when it is in its state; 0 where nothing is known."""
+        """Return the time at which the machine came into its state; 0 where it is not known."""
         remembered = self._names.get(identity)
         return remembered.record.since if remembered is not None else 0.0
 

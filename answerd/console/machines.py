@@ -1,6 +1,6 @@
 """The table of machines: all that have a name, found once for each answer set, then searched and cut into pages.
 
-What an answer set says of machines changes when somebody writes a document; their states change all the time. So the
+The machines that an answer set names change only when a document is written; their states change all the time. So the
 table is kept for a set, and states are looked up in memory while it is walked.
 """
 
@@ -30,7 +30,8 @@ SILENT = "silent"
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """How far a machine is. ``since`` is in seconds since 1970; ``shown`` is what it is counted as."""
+    """How far a machine's install is. ``since`` is in seconds since 1970; ``shown`` is the state that it is counted
+    as."""
 
     state: str
     since: float | None = None
@@ -56,13 +57,13 @@ class InstallStates(Protocol):
         """Return something for each record, by the identity of its name."""
 
     def of(self, identity: str) -> Install:
-        """Return the install of the machine that is called so, by its identity."""
+        """Return the install of the machine whose name has this identity."""
 
     def word(self, identity: str) -> str:
         """Return `Install.shown` of that install, for a fraction of what `of` costs."""
 
     def since(self, identity: str) -> float:
-        """Return since when it is in its state; 0 where nothing is known."""
+        """Return the time at which the machine came into its state; 0 where it is not known."""
 
     def counts(self) -> Mapping[str, int]:
         """Return how many records are in each state, by `Install.shown`."""
@@ -76,7 +77,8 @@ class InstallStates(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the address of the page asks for; every part is a parameter, so that a view can be sent to somebody."""
+    """The view that the page's URL describes; every part is a parameter, so that an operator can send a link to a
+    view."""
 
     search: str = ""
     state: str = ""
@@ -107,7 +109,8 @@ class MachineTable:
         self._named = NamedMachines()
         self._others: dict[str, MachineEntry] = {}
         self.is_prepared_elsewhere = False
-        """Whether somebody calls `prepare` after each change: no page then waits for it, but shows what was before."""
+        """Whether `prepare` is called after each change: a page then does not wait for it, but shows the table from
+        before."""
 
     @property
     def catalogue(self) -> Catalogue | None:
@@ -215,7 +218,7 @@ def _install(machine: MachineEntry, states: InstallStates | None, seen: Mapping[
 def _sort_key(
     column: str, states: InstallStates | None, seen: Mapping[str, float]
 ) -> Callable[[MachineEntry], str | float] | None:
-    """What the table is sorted by; None for the name, by which it is sorted already."""
+    """Return the sort key of a column; None for the name, by which the table is sorted already."""
     if column == "group":
         return attrgetter("group")
     if states is None or column == "name":

@@ -31,7 +31,8 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class MachineEntry:
-    """What has a name. ``known_from`` says where: ``document``, ``member``, ``inventory``, ``install``, ``unknown``."""
+    """A machine with a name. ``known_from`` is the source of the name: ``document``, ``member``, ``inventory``,
+    ``install``, ``unknown``."""
 
     name: str
     identity: str

@@ -1,4 +1,4 @@
-"""The pages: from a request to HTML. What they show is what the functions of `Backend` return."""
+"""The pages: from a request to HTML. They show the results of the functions of `Backend`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CAPTURES_SEARCHED = 1_000
 CAPTURES_SHOWN = 20
 VERBS = ("arm", "disarm", "forget")
 STATES = (*(state.value for state in State), SILENT, UNKNOWN)
-"""What the table of machines can be filtered by, in the order of the tiles."""
+"""The states by which the table of machines can be filtered, in the order of the tiles."""
 
 
 class Pages(DocumentPages):
@@ -44,7 +44,7 @@ class Pages(DocumentPages):
         self.tables.append(self._table)
 
     def now(self, asked: PageRequest) -> PageReply:
-        """Return the first page: states, problems, and what asks at this moment."""
+        """Return the first page: states, problems, and the requests of this moment."""
         values = self._overview() | self._requests()
         return _html(asked, "now", version=self._backend.version, store=self._backend.store, **values)
 
@@ -118,7 +118,7 @@ class Pages(DocumentPages):
         )
 
     def form_to_try(self, asked: PageRequest) -> PageReply:
-        """Return the form, or what it gives where the address describes a request or names a capture."""
+        """Return the form; with its result where the URL describes a request or names a capture."""
         given = {name: asked.get(name) for name in ("path", "query", "headers", "body")}
         if asked.get("replay"):
             capture = self._capture(asked.get("replay"))
@@ -134,7 +134,7 @@ class Pages(DocumentPages):
         return self._try(asked, given, is_asked=any(given.values()), show_secrets=asked.get("secrets") == "1")
 
     def tried(self, asked: PageRequest) -> PageReply:
-        """Return what the request of a form would get."""
+        """Return the answer to the request that a form describes."""
         given = {name: asked.field(name) for name in ("path", "query", "headers", "body")}
         return self._try(asked, given, is_asked=True, show_secrets=asked.field("secrets") == "1")
 
@@ -147,7 +147,7 @@ class Pages(DocumentPages):
         return _html(asked, "settings", settings=self._backend.settings, warnings=self._backend.warnings)
 
     def adopt(self, asked: PageRequest) -> PageReply:
-        """Return what a machine said that nothing claims, and the ways to make it known."""
+        """Return the facts of a machine that nothing claims, and the ways to adopt it."""
         installs, name = self._backend.installs, asked.get("id")
         visitor = installs.unknown(name) if installs is not None else None
         if visitor is None:
@@ -243,7 +243,7 @@ class _Captured:
 
 @dataclass(frozen=True, slots=True)
 class _RowShown:
-    """A machine's row. ``place`` is the reason where nobody can say which row it has."""
+    """A machine's row. ``place`` is the reason where it is not known which row the machine has."""
 
     place: str
     cells: Sequence[tuple[str, str]] = ()
@@ -280,7 +280,7 @@ def _row_of(catalogue: Catalogue, facts: Facts) -> _RowShown | None:
 
 
 def _request_of(given: dict[str, str]) -> Request:
-    """The request that a form describes. Lines that are no header are left out."""
+    """The request that a form describes. Lines that are not headers are left out."""
     native = {name: text.encode("utf-8", "surrogateescape").decode("latin-1") for name, text in given.items()}
     headers = [
         (name.strip().lower(), value.strip())

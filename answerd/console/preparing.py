@@ -26,7 +26,7 @@ LOOK_SECONDS = 0.2
 
 
 class PreparedTable(Protocol):
-    """What is made of an answer set for pages. ``catalogue`` is that set."""
+    """A table that is made of an answer set for pages. ``catalogue`` is that set."""
 
     is_prepared_elsewhere: bool
     """Whether `prepare` is called where `update` costs too much: then `update` leaves the table as it is."""

@@ -1,7 +1,5 @@
-"""The filters of placeholders: what each does to a value (docs/templates.md#filters).
-
-A filter that cannot use a value raises ValueError, which says what the value is not, and never quotes it: it may be a
-secret.
+"""The filters of placeholders and their effect on a value (docs/templates.md#filters). A filter that cannot use a value
+raises ValueError, which names the expected kind of value and never quotes the value: it may be a secret.
 """
 
 from __future__ import annotations
@@ -128,7 +126,7 @@ KNOWN = ", ".join(
 
 
 def fault(name: str, texts: Sequence[str]) -> str:
-    """Return what is wrong with a filter as it is written, empty where nothing is wrong."""
+    """Return the fault of a filter as it is written; empty where there is none."""
     if name not in FILTERS and name not in TEXTS and name != "list":
         return f"has an unknown filter; the filters are {KNOWN}"
     wanted = TEXTS.get(name, 0)

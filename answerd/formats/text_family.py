@@ -85,7 +85,7 @@ class _Directives:
         self.faults: list[ControlFault] = []
 
     def read(self, directive: str, line: int) -> None:
-        """Read a directive, the text after ``answer:``. What is wrong with it becomes a fault with its line."""
+        """Read a directive, the text after ``answer:``. An error in it becomes a fault with its line."""
         verb, rest = (*directive.split(None, 1), "", "")[:2]
         key = _KEY_OF_VERB.get(verb)
         if key is None:
@@ -100,7 +100,7 @@ class _Directives:
             self.faults.append(ControlFault(key, f"{error} (line {line})"))
 
     def written(self) -> RawControl:
-        """Return what was collected."""
+        """Return the collected control keys."""
         return RawControl(self.values, tuple(self.faults))
 
     def take_extends(self, rest: str, place: str) -> None:
@@ -199,7 +199,7 @@ _KEY_OF_VERB = {
     "unset": "unset",
 }
 _NOT_LISTED = ("members", "append", "unset")
-"""What a list of directives leaves out: another spelling of one, and those that mean nothing in a text."""
+"""Directives that a list in a sentence leaves out: alternative spellings, and those without a meaning in a text."""
 
 _TAKE: dict[str, Callable[[_Directives, str, str], None]] = {
     "extends": _Directives.take_extends,

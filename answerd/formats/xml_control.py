@@ -1,4 +1,5 @@
-"""How XML spells the control keys: ``<answer-meta>`` below the root, and the paths of ``<append>`` and ``<unset>``.
+"""The XML spelling of the control keys: ``<answer-meta>`` below the root, and the paths of ``<append>`` and
+``<unset>``.
 
 Rules: docs/merging.md#control-keys.
 
@@ -7,7 +8,7 @@ Rules: docs/merging.md#control-keys.
       <append>software/packages</append> <unset>general/mode</unset>
     </answer-meta>
 
-What the keys mean is `answerd.formats.control`'s.
+`answerd.formats.control` gives the keys their meaning.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ def read_meta(metas: list[Element]) -> RawControl:
 
 
 class _Reading:
-    """The control keys collected so far, and what is wrong with them."""
+    """The control keys collected so far, and their faults."""
 
     def __init__(self) -> None:
         self.values: dict[str, RawValue] = {}
         self.faults: list[ControlFault] = []
 
     def fault(self, key: str, reason: str, element: Element) -> None:
-        """Record what is wrong with a control key, or with the whole element."""
+        """Record a fault of a control key, or of the whole element."""
         self.faults.append(ControlFault(key, f"{reason} (line {element.line})"))
 
     def fault_in_name(self, what: str, name: str, known: Iterable[str], element: Element) -> None:
@@ -162,8 +163,8 @@ def read_path(text: str) -> Path | None:
 
 
 def without(element: Element, paths: Iterable[Path]) -> Element:
-    """Return the element without what ``paths`` name below it: every sibling of a name. The same element where there is
-    none.
+    """Return the element without the elements and attributes that ``paths`` name below it: every sibling of a name. The
+    same element where there is none.
 
     Every path applies to the original element, whatever the other paths remove.
     """
@@ -199,7 +200,8 @@ def _collect(element: Element, steps: _Steps, ends: dict[int, Path], found: dict
 
 
 class _Steps:
-    """The steps of many paths at one level, filed by what an element needs for them, and what follows each.
+    """The steps of many paths at one level, with the steps that follow each, filed by the test that an element must
+    pass.
 
     A step that tests attributes is filed under the test that the fewest steps have.
     """
@@ -227,7 +229,7 @@ class _Steps:
             self.testing.setdefault((name, *needed), []).append((tests, below))
 
     def after(self, element: Element) -> list[Branches | None]:
-        """Return what follows the steps that select an element; None where the element is to be removed."""
+        """Return the steps that follow those that select an element; None where the element is to be removed."""
         name, attributes = element.name, element.attributes
         followed = list(self.plain.get(name, ()))
         if self.testing:

@@ -1,4 +1,4 @@
-"""Merge two XML elements: which children correspond, what a list is (docs/xml.md).
+"""Merge two XML elements: which children correspond, which elements are lists (docs/xml.md).
 
 Knows nothing of control keys or of how a tree is written.
 """
@@ -92,7 +92,8 @@ class _Children:
         self.lists: list[tuple[Element, list[Element], list[int]]] = []
 
     def merged(self) -> tuple[Element | Text | Instruction, ...]:
-        """Return the lower content with pairs merged in its place, then what is new in the upper one's order."""
+        """Return the lower content with each pair merged in its place, then the new elements in the upper element's
+        order."""
         below_by_name, above_by_name = _by_name(self.below), _by_name(self.above)
         for name, above in above_by_name.items():
             below = below_by_name.get(name, [])
@@ -198,8 +199,8 @@ _Values = tuple[str | Template, ...]
 class _Distinguished:
     """Siblings of one name with distinguishing attributes, indexed so that not every pair is compared.
 
-    Two correspond when they share such an attribute and all that they share are equal. An element has one of 63 sets of
-    attributes, so the siblings of each set are indexed by the values of the attributes that are asked for.
+    Two correspond when they share such an attribute and all shared attributes are equal. An element has one of 63 sets
+    of attributes, so the siblings of each set are indexed by the values of the shared attributes.
     """
 
     def __init__(self, elements: list[Element], positions: list[int]) -> None:

@@ -146,8 +146,8 @@ def _placeholders(node: Node, reader: TemplateReader) -> Node:
 
 
 def unset(tree: YamlTree, paths: Collection[Path]) -> YamlTree:
-    """Return the document without what ``paths`` name, keys by their text; the same document where they name
-    nothing."""
+    """Return the document without the values at ``paths``, keys by their text; the same document where there are
+    none."""
     if isinstance(tree, Stream) or not isinstance(tree.root, Mapping):
         return tree
     root = _unset(tree.root, branches(paths))

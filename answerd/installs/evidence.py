@@ -1,6 +1,7 @@
-"""What is known of a machine as JSON, and what a record alone tells (docs/many-nodes.md#how-states-are-merged).
+"""Evidence of a machine's install as JSON, and the evidence of a record alone
+(docs/many-nodes.md#how-states-are-merged).
 
-Knows no database. `answerd.installs.merge` says what the evidence means.
+Knows no database. `answerd.installs.merge` gives the evidence its meaning.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _STRENGTHS = {
 
 
 def evidence_as_json(evidence: Evidence) -> bytes:
-    """Return evidence as JSON, without what is not known: the same evidence always gives the same bytes."""
+    """Return evidence as JSON, without unknown fields. The same evidence always gives the same bytes."""
     fields: dict[str, Any] = {"name": evidence.name, "attempt": evidence.attempt, "heard": evidence.heard}
     if evidence.was_armed:
         fields["armed"] = True

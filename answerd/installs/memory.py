@@ -1,4 +1,4 @@
-"""What is remembered of all machines: records by name and by every identity that they have collected.
+"""The records of all machines in memory, by name and by every identity that they have collected.
 
 Rules: docs/install-once.md#one-record-for-each-machine. Knows no database: a store fills it, and an event that was
 decided here changes it at once, before it is written down.
@@ -42,8 +42,8 @@ CLOSEST_FIRST = (
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A record with what belongs to it. ``identities`` maps each identity to its text, ``group`` is the group document
-    that was part of its last answer."""
+    """A record with its identities and its group. ``identities`` maps each identity to its text, ``group`` is the group
+    document that was part of its last answer."""
 
     record: Record
     identities: Mapping[str, str] = field(default_factory=dict)
@@ -51,8 +51,8 @@ class Remembered:
 
 
 class Visitor(NamedTuple):
-    """Who asks. ``name`` is what a new record would be called, None where nothing names the machine; ``identities`` are
-    those that a record would collect, with their texts."""
+    """The machine that asks. ``name`` is the name for a new record, None where nothing names the machine;
+    ``identities`` are those that a record would collect, with their texts."""
 
     name: str | None
     identities: Mapping[str, str] = {}
@@ -60,8 +60,8 @@ class Visitor(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What the states say to a request for a document. ``outcomes`` has one entry for each record to which something
-    happens by it; ``refuser`` is the record that refuses, None where the document is given."""
+    """The decision of the states about a request for a document. ``outcomes`` has an entry for each record that the
+    request changes; ``refuser`` is the record that refuses, None where the document is given."""
 
     outcomes: tuple[tuple[Remembered, Outcome], ...]
     refuser: Record | None = None
@@ -81,8 +81,8 @@ class InstallMemory:
         forgotten: Mapping[str, int] | None = None,
         assumed: Record | None = None,
     ) -> None:
-        """``forgotten`` maps the identity of a name to the last attempt before it was forgotten. ``assumed`` is what a
-        machine without a record begins with, its name apart; without it that is a new one."""
+        """``forgotten`` maps the identity of a name to the last attempt before it was forgotten. ``assumed`` is the
+        record with which a machine without one begins, apart from its name; by default a new record."""
         self._assumed = assumed
         self.by_name: dict[str, Remembered] = {}
         self.by_state: Counter[State] = Counter()
@@ -194,7 +194,7 @@ def state_of(records: Iterable[Remembered]) -> State:
 
 
 class AppliedEvent(NamedTuple):
-    """What an event made of a record. ``after`` is None where the machine has no record (any more)."""
+    """The result of an event. ``after`` is the record then, None where the machine has no record (any more)."""
 
     after: Remembered | None
     outcome: Outcome
@@ -207,7 +207,8 @@ def _made(name: str, attempt: int) -> Remembered:
 
 
 class RecordEvent(NamedTuple):
-    """An event of the record of ``name``, with the identities that it adds and the group that was part of an answer."""
+    """An event of the record named ``name``, with the identities that it adds and the group that was part of an
+    answer."""
 
     name: str
     event: Event
@@ -216,10 +217,9 @@ class RecordEvent(NamedTuple):
 
 
 def apply(before: Remembered | None, forgotten: int, happened: RecordEvent, rules: Rules) -> AppliedEvent:
-    """Return what an event makes of a record; ``forgotten`` is the last attempt before it was forgotten, 0 where it
-    never was.
-
-    An event may be worked in long after it was decided: what is refused by now adds its identities and nothing else.
+    """Return the result of an event on a record; ``forgotten`` is the last attempt before the machine was forgotten, 0
+    where it never was. An event may be applied long after it was decided: one that would be refused by now adds its
+    identities and nothing else.
     """
     remembered = before or _made(happened.name, forgotten + 1)
     event, known = happened.event, remembered.identities

@@ -1,12 +1,12 @@
-"""What several nodes know of one machine's install, brought together: every order of arrival gives the same.
+"""Merge the evidence that several nodes have of one machine's install: every order of arrival gives the same result.
 
 Rules: docs/many-nodes.md#how-states-are-merged. Knows no database, no request, no clock.
 
-Nodes work on while the database is away, so what they learn arrives late, twice and in any order. A `Record` cannot be
+Nodes work on while the database is away, so their evidence arrives late, twice and in any order. A `Record` cannot be
 merged: a second start leaves ``copied`` as it is, a failure after it ends it, and a third start ends the failure, so of
-three records each would beat another. What is merged is therefore the evidence: for each start of an attempt the
-strongest word about it. `merge` is a join (commutative, associative, idempotent: ``tests/unit/test_install_merge.py``
-tries every order), and `record_of` reads the state off the evidence with the table of `answerd.installs.states`.
+three records each would beat another. Therefore the evidence is merged: for each start of an attempt its strongest
+report. `merge` is a join (commutative, associative, idempotent: ``tests/unit/test_install_merge.py`` tries every
+order), and `record_of` derives the state from the evidence with the table of `answerd.installs.states`.
 
 Attempts are numbered by the database: ``arm`` and ``forget`` begin one under its lock, so two nodes never begin the
 same one. ``disarm`` belongs to the attempt in which the database placed it.
@@ -36,7 +36,7 @@ from answerd.installs.states import (
 
 
 class Strength(IntEnum):
-    """How strong the word about a start is: the higher one counts."""
+    """The strength of a report about a start: the higher one counts."""
 
     INSTALLING = 0
     COPIED = 1
@@ -59,8 +59,8 @@ _CHANGES = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class News:
-    """The last that a machine said in a start. ``strength`` is that of the start when it was said; the order is that
-    in which one outdoes another. ``percent`` is -1 where none was told."""
+    """The last message of a machine in a start. ``strength`` is that of the start at that time; news compare in the
+    order in which they replace each other. ``percent`` is -1 where none was reported."""
 
     strength: Strength
     at: float
@@ -70,8 +70,8 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What is known of one start. ``began`` is when, ``at`` is when the word of its ``strength`` came; ``given`` are
-    the documents with the time of the first giving."""
+    """The evidence of one start. ``began`` is its time, ``at`` the time of the report that gave it its ``strength``;
+    ``given`` maps the documents to the time when each was first given."""
 
     began: float
     strength: Strength = Strength.INSTALLING
@@ -82,11 +82,11 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of the newest attempt of one machine.
+    """The evidence of the newest attempt of one machine.
 
     ``attempt`` counts from 1. ``began`` is when an operator armed or forgot the machine, None for the first attempt.
     ``disarmed`` is when an operator disarmed it, ``refused`` when a start was refused as one too many; None where that
-    did not happen. ``starts`` are by their number. ``heard`` is when the machine last said anything.
+    did not happen. ``starts`` are by their number. ``heard`` is the time of the machine's last request or report.
     """
 
     name: str
@@ -100,7 +100,8 @@ class Evidence:
 
 
 def merge(first: Evidence, second: Evidence) -> Evidence:
-    """Return what both know together. A higher attempt beats all; both are about the machine of one name."""
+    """Return the union of the evidence of both, which are about the machine of one name. A higher attempt replaces a
+    lower one."""
     heard = max(first.heard, second.heard)
     if first.attempt != second.attempt:
         newer = first if first.attempt > second.attempt else second
@@ -121,10 +122,10 @@ def merge(first: Evidence, second: Evidence) -> Evidence:
 
 
 def evidence_after(evidence: Evidence, event: Event, rules: Rules) -> Evidence:
-    """Return what is known once an event has happened: what `answerd.installs.states.step` makes of it, as evidence.
+    """Return the evidence after an event: the result of `answerd.installs.states.step`, as evidence.
 
     A report of a higher attempt than is known here counts: the machine was armed at another node. An `Ordered` must be
-    worked in under the database's lock, on top of what the database knows.
+    applied under the database's lock, to the evidence of the database.
     """
     if isinstance(event, Ordered):
         return _ordered(evidence, event)
@@ -138,7 +139,7 @@ def evidence_after(evidence: Evidence, event: Event, rules: Rules) -> Evidence:
 
 
 def record_of(evidence: Evidence, rules: Rules) -> Record:
-    """Return the record that the evidence comes to."""
+    """Return the record that follows from the evidence."""
     state = State.ARMED if evidence.was_armed else State.NEW
     since = evidence.began or 0.0
     present: Start | None = None
@@ -212,7 +213,7 @@ def _reported(evidence: Evidence, reported: Reported) -> Evidence:
     number = max(evidence.starts, default=1)
     before = evidence.starts.get(number)
     strength = _STRENGTHS.get(reported.word, Strength.INSTALLING)
-    # News belong to what the start has come to; of a start that is over they are no news.
+    # News belong to the present strength of the start; a start that is over takes no further news.
     reached = before.strength if before and reported.word is ReportKind.PROGRESS else strength
     is_over = before is not None and before.strength > Strength.COPIED
     is_news = reported.word is not ReportKind.PROGRESS or not is_over
@@ -244,5 +245,5 @@ def _asked(evidence: Evidence, asked: Asked, rules: Rules) -> Evidence:
 
 
 def _nothing_of(evidence: Evidence) -> Evidence:
-    """Return that the attempt exists, and no more."""
+    """Return evidence that the attempt exists, and nothing else."""
     return Evidence(evidence.name, evidence.attempt)

@@ -1,4 +1,4 @@
-"""What a report says: an installer's request, in any of the forms that installers can send, to one `Report`.
+"""Read a report: an installer's request, in any of the forms that installers send, becomes a `Report`.
 
 Rules: docs/install-once.md#reports. Knows no machine and no state, only the request's path, query, headers and body.
 Content decides and not the header, because ``curl -d`` calls everything a form.
@@ -15,7 +15,7 @@ import orjson
 from answerd.installs.states import ReportKind
 
 LONGEST_KEPT_BODY = 65_536
-"""Bytes of a report's body that are kept with it: a log's last lines tell why an install failed."""
+"""Bytes of a report's body that are kept with it: the last lines of a log show why an install failed."""
 
 LONGEST_MESSAGE = 500
 """Characters of a message that are kept: it is shown in a line of a table."""
@@ -33,7 +33,7 @@ _PROXMOX_ONLY = ("debian-version", "machine-id", "ssh-public-host-keys", "kernel
 
 
 class Report(NamedTuple):
-    """What a machine says of its install. ``says`` is one line for the history; ``kept`` is the beginning of the
+    """A machine's report about its install. ``says`` is one line for the history; ``kept`` is the beginning of the
     body."""
 
     word: ReportKind
@@ -48,9 +48,8 @@ WORDS: Mapping[str, ReportKind] = {word.value: word for word in ReportKind}
 
 
 def read_report(word: ReportKind | None, query: str, headers: Iterable[tuple[str, str]], body: bytes) -> Report:
-    """Return what a request reports. ``word`` is that of the path, None where it has none; ``query`` is undecoded.
-
-    Never raises: a body that nobody understands is news.
+    """Return the report in a request. ``word`` is that of the path, None where it has none; ``query`` is undecoded.
+    Never raises: a body of an unknown form is news.
     """
     fields = _fields(query)
     value = _json(body)
@@ -74,7 +73,7 @@ def read_report(word: ReportKind | None, query: str, headers: Iterable[tuple[str
 
 
 def _meaning(value: Any, form: Mapping[str, str]) -> tuple[ReportKind | None, str]:
-    """Return what an installer's own body means, with a message; no word where it is nobody's that is known."""
+    """Return the meaning of an installer's own body, with a message; None where the body is of no known installer."""
     if "instance_id" in form or any(name.startswith("pub_key_") for name in form):
         return ReportKind.INSTALLED, f"phone_home of {form.get('hostname') or 'cloud-init'}"
     if not isinstance(value, dict):
@@ -90,7 +89,7 @@ def _meaning(value: Any, form: Mapping[str, str]) -> tuple[ReportKind | None, st
 
 
 def _meaning_of_event(name: str, event: Mapping[str, Any]) -> ReportKind:
-    """Return what one of curtin's or cloud-init's events means. Only the start of the shutdown is sure: it comes after
+    """Return the meaning of an event of curtin or cloud-init. Only the start of the shutdown is sure: it comes after
     everything else, and its finish may be lost."""
     if event.get("origin") == "cloudinit":
         return ReportKind.PROGRESS
@@ -150,7 +149,7 @@ def _first_line(body: bytes) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Return a message on one line, without what a terminal would obey."""
+    """Return a message on one line, without control characters."""
     line = "".join(sign if sign.isprintable() else " " for sign in text[: 2 * LONGEST_MESSAGE])
     line = " ".join(line.split())
     return line if len(line) <= LONGEST_MESSAGE else f"{line[:LONGEST_MESSAGE]}…"

@@ -1,4 +1,4 @@
-"""What a refused machine is told: one sentence for a console, or a boot loader's script that says it.
+"""The texts for a refused machine: one sentence for a console, or a boot loader's script that shows it.
 
 Rules: docs/install-once.md#what-a-refused-machine-gets.
 """
@@ -25,7 +25,7 @@ def moment(at: float) -> str:
 
 
 def sentence(record: Record, refusal: Refusal) -> str:
-    """Return why a machine is refused, and what lets it install."""
+    """Return why a machine is refused, and the command that lets it install."""
     name = shown(record.name)
     return f'{name} {_reason(record, refusal)}; "answerd arm {name}" lets it install{_again(record, refusal)}'
 

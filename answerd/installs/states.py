@@ -2,8 +2,8 @@
 
 Rules: docs/install-once.md. Knows no database, no request, no clock: time comes in with each event, in seconds.
 
-A machine that boots from the network first installs itself again at every boot, unless somebody remembers. A `Record`
-is what is remembered of one machine. It changes by three sorts of events:
+A machine that boots from the network first would install itself again at every boot, unless the service remembers it.
+The service keeps a `Record` of each machine. It changes by three sorts of events:
 
 - `Asked`: the machine asks for a document with ``once``. It is given the document, or refused.
 - `Reported`: the machine, through a URL that was written into its answer, says how its install went.
@@ -48,7 +48,7 @@ from answerd.formats.once import Once
 
 
 class State(StrEnum):
-    """How far a machine's install is."""
+    """The state of a machine's install."""
 
     NEW = "new"
     """There is no record, or it was forgotten."""
@@ -101,7 +101,7 @@ GATES: Mapping[State, Mapping[Gate, Opening]] = MappingProxyType(
 
 
 class StateChange(StrEnum):
-    """What an event means for the state, once starts are counted: the columns of `TRANSITIONS`."""
+    """The effect of an event on the state, once starts are counted: the columns of `TRANSITIONS`."""
 
     START = "start"
     """A document was given that begins a start."""
@@ -212,7 +212,7 @@ class Refusal(StrEnum):
 
 
 class ReportKind(StrEnum):
-    """What a report says."""
+    """The kinds of reports."""
 
     INSTALLED = "installed"
     COPIED = "copied"
@@ -221,7 +221,7 @@ class ReportKind(StrEnum):
 
 
 class Order(StrEnum):
-    """What an operator says."""
+    """The orders of an operator."""
 
     ARM = "arm"
     DISARM = "disarm"
@@ -272,12 +272,11 @@ Event = Asked | Reported | Ordered
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is remembered of one machine.
-
-    ``since`` is when it came into ``state``. ``attempt`` counts from 1. ``was_armed``: the attempt began with an
-    operator's ``arm``. ``by_operator``: `State.INSTALLED` is what an operator said, not a report. ``starts`` are those
-    of the attempt. ``given`` are the documents of the present start, with the time of the first giving. ``heard`` is
-    when the machine last said anything. ``message`` and ``percent`` are its last news, or came with its state.
+    """The record of one machine. ``since`` is when it came into ``state``. ``attempt`` counts from 1. ``was_armed``:
+    the attempt began with an operator's ``arm``. ``by_operator``: `State.INSTALLED` is what an operator said, not a
+    report. ``starts`` are those of the attempt. ``given`` are the documents of the present start, with the time of the
+    first giving. ``heard`` is the time of the machine's last request or report. ``message`` and ``percent`` are its
+    last news, or came with its state.
     """
 
     name: str
@@ -294,7 +293,7 @@ class Record:
 
 
 class Outcome(NamedTuple):
-    """What an event leads to. ``refusal``: the rule by which a document is refused, None where it is given.
+    """The outcome of an event. ``refusal``: the rule by which a document is refused, None where it is given.
     ``counts``: the event changed the state, or news that came with it; a report that does not is noted in the history
     only."""
 
@@ -304,7 +303,7 @@ class Outcome(NamedTuple):
 
 
 def step(record: Record, event: Event, rules: Rules) -> Outcome:
-    """Return what an event makes of a record. Every event is defined in every state."""
+    """Return the outcome of an event on a record. Every event is defined in every state."""
     if isinstance(event, Asked):
         return _asked(record, event, rules)
     if isinstance(event, Reported):
@@ -369,7 +368,7 @@ def _asked(record: Record, asked: Asked, rules: Rules) -> Outcome:
         given = {asked.document: asked.at}
         return Outcome(replace(started, starts=record.starts + 1, given=given, heard=heard, message=None, percent=None))
     if record.state is State.INSTALLED and asked.at >= record.since:
-        # In the time of grace, which stays open for a file that is asked for twice.
+        # In the grace period, which stays open for a file that is asked for twice.
         return Outcome(replace(record, heard=heard), counts=False)
     first = record.given.get(asked.document)
     if first is not None and first <= asked.at:

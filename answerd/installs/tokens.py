@@ -1,4 +1,4 @@
-"""Tokens of reports: what a report's URL contains, and speaks for one machine and one attempt.
+"""Tokens of reports: the token in a report's URL identifies one machine and one attempt.
 
 Rules: docs/install-once.md#the-report-url. A token holds the record's name and the attempt, so it is good also when the
 service died before it wrote the record down, and 128 bits that only the owner of the key can work out.
@@ -23,7 +23,7 @@ WORTHLESS = bytes(KEY_LENGTH)
 
 
 class TokenSubject(NamedTuple):
-    """For whom a token speaks: the record's name and the number of the attempt."""
+    """The subject of a token: the record's name and the number of the attempt."""
 
     name: str
     attempt: int
@@ -35,7 +35,7 @@ def token_of(speaker: TokenSubject, key: bytes) -> str:
 
 
 def subject_of(token: str, key: bytes) -> TokenSubject | None:
-    """Return for whom a token speaks; None where it is none, or was made with another key."""
+    """Return the subject of a token; None for a text that is not a token, or was made with another key."""
     name, _, rest = token.partition(".")
     attempt, _, signature = rest.partition(".")
     if not (attempt.isascii() and attempt.isdigit() and len(attempt) <= _MOST_ATTEMPT_DIGITS and signature.isascii()):
@@ -48,7 +48,7 @@ def subject_of(token: str, key: bytes) -> TokenSubject | None:
 
 
 def fingerprint(token: str) -> str:
-    """Return what logs and errors show of a token: 6 characters of its SHA-256."""
+    """Return the fingerprint that logs and errors show in place of a token: 6 characters of its SHA-256."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()[:6]
 
 

@@ -179,7 +179,7 @@ def records(
 
 
 def separator_of(text: str, pause: Callable[[], None] = no_pause) -> str:
-    """Return what separates cells: the first separator outside quotes in the first record with a value."""
+    """Return the separator of cells: the first one outside quotes in the first record with a value."""
     at = number = 0
     while at < len(text):
         found = _LINE.match(text, at)

@@ -1,8 +1,8 @@
-"""One inventory file as a table of rows, and what becomes of it when its text changes.
+"""One inventory file as a table of rows, and the next table when its text changes.
 
-A changed text costs what changed: the part that both texts begin with and the part that they end with are compared,
-not read again, and a row whose record is the same stays the same object. Only a file with records of several lines is
-read again as a whole, because there a line end tells nothing.
+The cost is that of the change: the part that both texts begin with and the part that they end with are compared, not
+read again, and a row whose record is the same stays the same object. Only a file with records of several lines is read
+again as a whole, because a line end may be inside a record there.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Table:
             for at in (row.hint - distance, row.hint + distance):
                 if 0 <= at < len(rows) and rows[at] is row:
                     return at
-        # Whoever asks for one row asks for many: in a table in a new order a scan for each would be quadratic.
+        # A caller that asks for one row asks for many: in a table in a new order a scan for each would be quadratic.
         for at, other in enumerate(rows):
             other.hint = at
         return row.hint if row.hint < len(rows) and rows[row.hint] is row else None

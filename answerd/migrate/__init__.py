@@ -27,9 +27,8 @@ SOURCES: Mapping[str, str] = {
 
 
 def read(source: str, path: Path) -> MigratedData:
-    """Return what this service makes of the data at ``path``; ``source`` is a key of `SOURCES`.
-
-    Raises `MigrationError` for data that is not there or is not of that source.
+    """Return the data at ``path``, converted for this service; ``source`` is a key of `SOURCES`. Raises
+    `MigrationError` for data that is missing or is not of that source.
     """
     if not path.exists():
         raise MigrationError(f"{path} does not exist")

@@ -20,7 +20,7 @@ from answerd.migrate.texts import recognised, with_control
 
 INHERIT = "<<inherit>>"
 FILES = "http://FILES.EXAMPLE.ORG"
-"""Stands in scripts for the web server that is to serve kernels and packages; this service serves no files."""
+"""The placeholder in scripts for the web server that is to serve kernels and packages; this service serves no files."""
 
 AUTOYAST = """\
 <?xml version="1.0"?>
@@ -115,7 +115,7 @@ def _profile(name: str, stored: Mapping[str, Any], known: _Collections, made: Mi
 
 
 def _lineage(stored: Mapping[str, Any], profiles: Mapping[str, Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Give a profile and then those that it inherits from; a circle ends."""
+    """Yield a profile and then those that it inherits from; a cycle ends the iteration."""
     seen: set[str] = set()
     while True:
         yield stored

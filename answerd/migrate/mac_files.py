@@ -1,7 +1,7 @@
 """A directory of answers in files named by MAC address, as many small answer servers keep them.
 
 A file is `52-54-00-12-34-56.toml`, `01-52-54-00-12-34-56`, `5254.0012.3456.cfg` or the like, in any folder. Its format
-is its extension, else what its text looks like. `default.EXT` is the default.
+is that of its extension, else the one that its text looks like. `default.EXT` is the default.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def _take(file: Path, name: str, made: MigratedData) -> None:
 
 
 def _answer(text: str, made: MigratedData, machine: str | None, name: str) -> str:
-    """Return a Proxmox answer without its secrets; what is no TOML stays as it is, and ``check`` will name it."""
+    """Return a Proxmox answer without its secrets; a text that is not TOML stays as it is, and ``check`` will report
+    it."""
     if text.startswith("template = false"):
         made.do(f"{name}: it holds {{{{, so its passwords could not be made secrets.")
         return text

@@ -25,7 +25,7 @@ TEMPLATES = (("ignition_id", "ignition", "ign"), ("cloud_id", "cloud", "yaml"), 
 """Field of a profile, folder of its files, extension that they get here."""
 
 ASSETS = "http://ASSETS.EXAMPLE.ORG"
-"""Stands in scripts for the web server that is to serve the kernels; this service serves no files."""
+"""The placeholder in scripts for the web server that is to serve the kernels; this service serves no files."""
 
 _ACTION = re.compile(r"\{\{-?\s*(?P<inside>.*?)\s*-?\}\}", re.DOTALL)
 _FIELD = re.compile(r"\.(?:request\.query\.)?(?P<label>[A-Za-z_]\w*(?:\.\w+)*)\Z")

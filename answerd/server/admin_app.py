@@ -160,7 +160,7 @@ def json_error(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()
 
 @dataclass(frozen=True, slots=True)
 class _Gate:
-    """Decides who gets in, before path and method are judged (docs/http.md#order-of-statuses)."""
+    """Checks the client's token, before path and method are checked (docs/http.md#order-of-statuses)."""
 
     tokens: AdminTokens
     block: FailureBlock
@@ -202,7 +202,7 @@ class _Gate:
 def _route_on_the_raw_path() -> None:
     """Let Bottle's router see the path as it was sent: ``%2F`` is no slash, and no byte is lost on the way.
 
-    Bottle decodes the path as UTF-8 and drops what is none, so that ``/machines/a%FF`` would be the machine ``a``.
+    Bottle decodes the path as UTF-8 and drops other bytes, so that ``/machines/a%FF`` would be the machine ``a``.
     """
     environ = bottle.request.environ
     environ["PATH_INFO"] = _routed_path(exchange_of(environ).request.path)
@@ -248,7 +248,7 @@ def _forbidden(exchange: Exchange, route: Route) -> bottle.HTTPResponse:
 
 
 def _router_error(error: bottle.HTTPError) -> bytes:
-    """Return what the router found wrong with path or method, as JSON."""
+    """Return the router's error about path or method, as JSON."""
     error.__traceback__ = None  # or it and Bottle's frame would refer to each other
     environ = bottle.request.environ
     reason = f"there is nothing at {environ['PATH_INFO']}"

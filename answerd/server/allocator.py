@@ -1,11 +1,11 @@
 """Return freed memory to the system.
 
-glibc keeps what is freed between two blocks that are still in use, and an arena for each thread. After thousands of
-bodies at a time, or documents of megabytes, that is most of the memory they took, and it is kept until the process
-ends. So large blocks are mapped separately, all threads share one arena (the interpreter's lock lets only one of them
-run anyway), and ``malloc_trim`` returns the rest from time to time.
+glibc keeps memory that is freed between two blocks in use, and an arena for each thread. After thousands of bodies at a
+time, or documents of megabytes, that is most of the memory they took, and it is kept until the process ends. So large
+blocks are mapped separately, all threads share one arena (the interpreter's lock lets only one of them run anyway), and
+``malloc_trim`` returns the rest from time to time.
 
-Knows how much memory this process has. Must not know what it is used for. Without glibc it does nothing.
+Knows how much memory this process has. Must not know its use. Without glibc it does nothing.
 """
 
 from __future__ import annotations

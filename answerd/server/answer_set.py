@@ -1,6 +1,6 @@
 """The answer set of one process, kept up to date with its store while requests are answered.
 
-Knows when to look at the store and what to say about it. Must not know requests, sockets or other processes.
+Knows when to poll the store and which log lines to write about it. Must not know requests, sockets or other processes.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class AnswerSet:
         prepares: bool = True,
         counters: Counters | None = None,
     ) -> None:
-        """``digest`` is what has been done with the loader's set already. ``reports``: of several workers, one logs
-        problems, and that the store cannot be read. ``inherited``: the loader's set is the parent's, as old as the
-        service. ``prepares``: answers are prepared before they are asked for.
-        ``counters``: where what is reported is counted too.
+        """``digest`` is the background work that was done for the loader's set already. ``reports``: of several
+        workers, one logs problems, and that the store cannot be read. ``inherited``: the loader's set is the parent's,
+        as old as the service. ``prepares``: answers are prepared before they are asked for. ``counters``: where loads
+        and faults are counted.
 
         ``loaded`` is set once there is a set to answer from, ``warm`` once its answers are prepared.
         """
@@ -85,7 +85,7 @@ class AnswerSet:
         return catalogue
 
     def watch(self) -> None:
-        """Look at the store for ever; what changed is in force within a second."""
+        """Poll the store for ever; a change is in force within a second."""
         if self.prepares:
             gevent.spawn(self._prepare_forever)
         while True:
@@ -135,7 +135,7 @@ class AnswerSet:
         self._counted = catalogue
 
     def _absence(self) -> str:
-        """Return what keeps a directory from being there, which a look takes for an empty one; empty where nothing."""
+        """Return why the directory cannot be read, which a poll takes for an empty one; empty where it can."""
         store = self.follower.loader.store
         return (store.fault() or "") if isinstance(store, FileStore) else ""
 

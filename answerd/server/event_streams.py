@@ -1,7 +1,8 @@
-"""Event streams: what happens, told at once to those who listen (docs/admin-api.md#events).
+"""Event streams: changes of states and answered requests, sent at once to the clients that listen
+(docs/admin-api.md#events).
 
 In the process of the admin API. States come from `answerd.server.installs.LiveInstalls`, requests from the ring that
-the workers write (`answerd.server.request_feed`); neither ever waits for a listener. What was told last is kept, for a
+the workers write (`answerd.server.request_feed`); neither ever waits for a listener. The last events are kept, for a
 client that comes back.
 """
 
@@ -28,16 +29,16 @@ KEPT: Final = 2_000
 """Events that are kept for clients that come back."""
 
 LOOK_SECONDS: Final = 0.1
-"""How often the requests of the workers are looked at."""
+"""How often the requests of the workers are read."""
 
 MOST_AT_ONCE: Final = 500
-"""Requests of one worker that are told in one look; the others are counted as lost."""
+"""Requests of one worker that are sent at a time; the others are counted as lost."""
 
 HEARTBEAT_SECONDS: Final = 15.0
-"""How often a quiet stream says that it lives."""
+"""How often a quiet stream sends a heartbeat."""
 
 STREAM_SECONDS: Final = 3_600.0
-"""After which a stream ends. Its client comes back by itself and shows its token or session again."""
+"""Seconds after which a stream ends. Its client connects again by itself and presents its token or session again."""
 
 _BEGIN: Final = b"retry: 2000\n: answerd\n\n"
 _HEARTBEAT: Final = b": answerd\n\n"
@@ -68,8 +69,8 @@ class EventStreams:
         return len(self._streams) >= MOST_STREAMS
 
     def begin(self, sink: Sink, last_identifier: str) -> None:
-        """Tell a client what happens from now on, and first what it missed. ``last_identifier``: that of the last event
-        that it has, empty for a client that comes for the first time."""
+        """Send a client the events that it missed, and all events from now on. ``last_identifier``: that of the last
+        event that it has, empty for a client that connects for the first time."""
         if self.is_full:
             sink.close()
             return
@@ -100,7 +101,7 @@ class EventStreams:
             self._is_sending = False
 
     def _send_new(self) -> None:
-        """Send what happened since the last time."""
+        """Send the events since the last time."""
         self._look_at_requests()
         now = time.monotonic()
         if self._overflowed:

@@ -3,8 +3,8 @@
 Rules: docs/admin-api.md#apply.
 
 The body is never parsed as a whole, which would hold up every other request for as long as it takes. A scan finds where
-the elements of ``put`` and ``delete`` begin and end; each is parsed by itself, and ``pause`` is called in between. What
-is left of the body is its skeleton, a few bytes for each element, which a JSON parser judges too.
+the elements of ``put`` and ``delete`` begin and end; each is parsed by itself, and ``pause`` is called in between. The
+rest of the body is its skeleton, a few bytes for each element, which a JSON parser checks too.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ _NAME_BYTES = 64
 """Bytes of the longest key that can be one of the known ones, however it is escaped."""
 
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+("|\\?\Z)|[{}\[\]]', re.DOTALL)
-"""A string, to the end of what is looked at where it is not closed there, or a bracket."""
+"""A string, to the end of the scanned part where it is not closed there, or a bracket."""
 
 _REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+("|\\?\Z)', re.DOTALL)
-"""What is left of a string, to the end of what is looked at where it is not closed there."""
+"""The rest of a string, to the end of the scanned part where it is not closed there."""
 
 _QUOTE, _BRACKET = b'"['
 _OPENING = b"{["
 _IN_ARRAY, _IN_ELEMENT = 2, 3
-"""How deep the elements of an array are, and what they hold."""
+"""The depth of the elements of each array, and their keys."""
 
 _ARRAYS = ("put", "delete")
 _FLAGS = ("prune", "dry_run")
@@ -68,7 +68,7 @@ class ChangeRequest:
 
 
 def read_change(body: Content, pause: Callable[[], None]) -> ChangeRequest:
-    """Return what a body asks for. Raises `InvalidRequest`."""
+    """Return the change that a body asks for. Raises `InvalidRequest`."""
     scan = _Scan(body, pause)
     documents: dict[str, list[RawDocument]] = {name: [] for name in _ARRAYS}
     for name, start, end, strings in scan.elements():
@@ -202,7 +202,7 @@ class _Scan:
 
 
 def _fault_of_value(name: str) -> str:
-    """Return what is wrong where a key of the body has an array or an object that it cannot have."""
+    """Return the fault of a key of the body that has an array or an object as its value."""
     if name in _ARRAYS:
         return f'"{name}" is no list of objects'
     if name in _FLAGS:

@@ -55,7 +55,7 @@ class ChangeHandlers:
         yield Route("POST", "/history/<revision>/restore", self.restore)
 
     def apply(self) -> bottle.HTTPResponse:
-        """Make a change of many documents, or say what it would do."""
+        """Make a change of many documents, or return its effect in a dry run."""
         body = requests.body()
         asked = read_change(body, self.guard.pause)
         if not isinstance(body, bytes):  # to give 64 MB back to the system takes some milliseconds
@@ -74,8 +74,8 @@ class ChangeHandlers:
             del refusal  # or it and this frame would refer to each other: a cycle
 
     def _applied(self, asked: ChangeRequest, held: list[Any]) -> bottle.HTTPResponse:
-        """Make a change, and return the response. What of it is not in force is ``held`` too: 10,000 documents that
-        nobody has any more are not to go at once."""
+        """Make a change, and return the response. Its parts that are not in force are added to ``held``: freeing 10,000
+        documents at once would take long."""
         applied = self.guard.apply(
             asked.changes, requests.author(), requests.conditions(), requests.client(), dry_run=asked.dry_run
         )
@@ -112,7 +112,7 @@ class ChangeHandlers:
         return json_response(OK, {"history": entries})
 
     def restore(self, revision: str) -> bottle.HTTPResponse:
-        """Put a document back to what a change made of it: its text, or that it is not there."""
+        """Restore the state of a document after a change: its text, or its absence."""
         if not revision.isascii() or not revision.isdigit() or len(revision) > 18:  # noqa: PLR2004 - of a 64-bit number
             raise InvalidRequest("a revision is a number")
         found: list[HistoryEntry] = self.guard.run(self.store.history, HistoryFilter(revision=int(revision)))
@@ -124,7 +124,7 @@ class ChangeHandlers:
 
 
 def applied_as_json(applied: AppliedChange, *, dry_run: bool) -> dict[str, Any]:
-    """Return what a change did, as the API and ``answerd apply --json`` show it."""
+    """Return the result of a change, as the API and ``answerd apply --json`` show it."""
     written = applied.written
     new, changed = [raw.key for raw in written.new], [raw.key for raw in written.changed]
     return {
@@ -163,7 +163,7 @@ def _names(keys: Sequence[Key]) -> list[dict[str, str]]:
 
 
 def _filter(query: dict[str, str]) -> HistoryFilter:
-    """Return which changes a query string asks for. Raises `InvalidRequest`."""
+    """Return the filter of the changes that a query string asks for. Raises `InvalidRequest`."""
     known = ("machine", "group", "kind", "format", "since", "before", "limit")
     unknown = sorted(query.keys() - set(known))
     if unknown:

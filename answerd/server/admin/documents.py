@@ -38,7 +38,7 @@ class DocumentHandlers:
             yield Route("DELETE", path, self.delete)
 
     def list(self, collection: str) -> bottle.HTTPResponse:
-        """Return the identifiers of a kind, each once per format, or with ``detail=1`` what is known of each."""
+        """Return the identifiers of a kind, each once per format, or with ``detail=1`` an object for each."""
         kind, query = KINDS[collection], requests.query()
         detail = query.get("detail", "0")
         if detail not in ("0", "1"):

@@ -122,7 +122,8 @@ class InventoryHandlers:
         return _written("deleted", self._edited(name, _identity(row), edit))
 
     def _edited(self, name: str, identity: str, edit: Edit) -> WrittenDocument:
-        """Store what ``edit`` makes of an inventory: of the version that it was made from, or not at all."""
+        """Store the text that ``edit`` makes of an inventory, only if the inventory has not changed since it was
+        read."""
         asked = requests.conditions()
         tries = 1 if asked.if_match is not None else _MOST_TRIES
         with self._editing:
