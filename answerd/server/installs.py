@@ -34,10 +34,10 @@ from answerd.store import StoreAway, StoreError
 from answerd.store.install_batch import PendingEvent, Sighting
 from answerd.store.installs import InstallChanges
 
-_thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # the other one tells greenlets apart
+_thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
 
 LOOK_SECONDS = 0.1
-"""How often the states are looked at, for what another program wrote."""
+"""How often the states are polled for writes of another program."""
 
 LINGER_SECONDS = 0.05
 """How long a given answer waits for others before it is written; a report does not wait."""
@@ -47,7 +47,7 @@ LINGER_SECONDS_OF_MANY = 0.25
 (`answerd.store.given_notes`) keep what waits."""
 
 LINGER_SECONDS_OF_HEARD = 1.0
-"""The same for a document that the machine has in this start: that it was heard again is all there is to write."""
+"""The same for a document that the machine has in this start: only the time of its last request changes."""
 
 _SEVERAL = 8
 
@@ -72,7 +72,7 @@ class _Waiting(NamedTuple):
 
 
 class LiveInstalls:
-    """What one process knows of installs: an `answerd.answers.gates.InstallSource`."""
+    """The states of installs in one process: an `answerd.answers.gates.InstallSource`."""
 
     def __init__(self, shared: SharedInstalls, log: RequestLog) -> None:
         """Make it after forking."""
@@ -105,7 +105,7 @@ class LiveInstalls:
         self._dropped = 0
 
     def attach(self, process: int) -> None:
-        """Take the place of this process among those of the service, and what the process before it has left."""
+        """Take this process's slot, and the notes that the process before it has left there."""
         self._commits.attach(process)
         for entry in self._notes.attach(process):
             self._queue.append(_Waiting(entry))
@@ -119,7 +119,7 @@ class LiveInstalls:
     # --- for requests ----------------------------------------------------------------------------------------------
 
     def current(self) -> InstallMemory:
-        """Return all records, with everything that was acknowledged before. Raises `StatesUnknown`."""
+        """Return all records, including every change that was acknowledged before. Raises `StatesUnknown`."""
         if self._seen != self._commits.all() and _thread_now() == self._loop_thread:
             self.refresh()  # in another thread, the loop has done it for this request
         if not self._is_known:
@@ -153,12 +153,12 @@ class LiveInstalls:
             self._wake.set()
 
     def _wake_soon(self) -> None:
-        """Have what waits written a while later, unless something that matters more comes before."""
+        """Have the queued events written a while later, unless an event that is waited for comes before."""
         if self._alarm is None:
             self._alarm = gevent.spawn_later(LINGER_SECONDS_OF_HEARD, self._wake.set)
 
     def unclaimed(self, facts: Facts) -> None:
-        """Note a machine that nothing claims, where it says which it is. Returns at once."""
+        """Note a machine that nothing claims, where the request identifies it. Returns at once."""
         if len(self._sightings) >= MOST_SIGHTINGS:
             return
         found = collected_identities(facts)
@@ -195,7 +195,7 @@ class LiveInstalls:
             self._put(applied.after)
 
     def _put(self, remembered: Remembered) -> None:
-        """Have a record count, and tell those who want to know that its state has changed."""
+        """Put a record in force, and notify the listeners of a change of its state."""
         before = self._memory.by_name.get(identity_of(remembered.record.name)) if self.on_change else None
         self._memory.put(remembered)
         if self.on_change and (before is None or before.record.state is not remembered.record.state):
@@ -203,7 +203,7 @@ class LiveInstalls:
                 listen(remembered)
 
     def _forget(self, name: str, attempt: int) -> None:
-        """Have a record count no more; its machine is new."""
+        """Remove a record; its machine is new."""
         before = self._memory.by_name.get(name)
         self._memory.forget(name, attempt)
         if before is not None:
@@ -221,7 +221,7 @@ class LiveInstalls:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Read what was written since. Where it cannot be read, nothing changes."""
+        """Read the changes since the last call. Where they cannot be read, nothing changes."""
         with self._lock:
             seen = self._commits.all()
             try:
@@ -253,7 +253,7 @@ class LiveInstalls:
         self._revision = changes.revision
 
     def _drop_given(self, forgotten: Collection[str]) -> None:
-        """Drop what was given before a machine was forgotten, and is not written: it would begin a new record."""
+        """Drop events from before a machine was forgotten that are not written yet: they would begin a new record."""
         kept = [
             waiting
             for waiting in self._queue
@@ -267,13 +267,13 @@ class LiveInstalls:
             self._notes.written()
 
     def _replay(self, names: set[str] | None) -> None:
-        """Apply again what is not written yet, for records that were read."""
+        """Apply the events that are not written yet again, for records that were read."""
         for waiting in (*self._in_flight, *self._queue):
             if waiting.done is None and (names is None or identity_of(waiting.entry.name) in names):
                 self._remember(waiting.entry)
 
     def watch(self) -> None:
-        """Look at the states for ever; what another program wrote is in force within a second."""
+        """Poll the states for ever; a change by another program is in force within a second."""
         while True:
             self.refresh()
             gevent.sleep(LOOK_SECONDS)
@@ -308,13 +308,12 @@ class LiveInstalls:
                     self._urgent.set()
 
     def flush(self) -> None:
-        """Write what waits, once. For the end of the process."""
+        """Write the queued events, once. For the end of the process."""
         while (self._queue or self._sightings) and self._write_batch():
             pass
 
     def _write_batch(self) -> bool:
-        """Write one batch; return whether that worked. On a failure its reports fail and the other events stay
-        queued."""
+        """Write one batch; return whether that worked. Else its reports fail and the other events stay queued."""
         if self._queue and self._seen != self._commits.all():
             self.refresh()  # a machine that was forgotten meanwhile
         batch = [self._queue.popleft() for _ in range(min(MOST_AT_ONCE, len(self._queue)))]
@@ -326,7 +325,7 @@ class LiveInstalls:
         is_whole = not self._queue
         if is_whole:
             self._notes.taken()
-        # Sorted by time: what was given before a report counts before it. Reports come after what is as old.
+        # Sorted by time: a document that was given before a report counts before it. At equal times, reports come last.
         numbered = sorted([*enumerate(waiting.entry for waiting in batch), *self._copies(batch)], key=_time_of)
         entries = [entry for _, entry in numbered]
         try:
@@ -358,8 +357,7 @@ class LiveInstalls:
         return True
 
     def _copies(self, batch: Sequence[_Waiting]) -> Iterator[tuple[int, PendingEvent]]:
-        """Yield what other processes gave, and have not written, before something of this batch that is waited for:
-        whether it was given before decides what a report means."""
+        """Yield earlier events of other processes, on which the effect of this batch's reports depends."""
         latest = {
             identity_of(waiting.entry.name): waiting.entry.event.at for waiting in batch if waiting.done is not None
         }

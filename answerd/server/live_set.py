@@ -3,7 +3,7 @@
 Rules: docs/admin-api.md#what-a-write-guarantees.
 
 Knows one number in memory that forked processes share, and the loader of its own process. Must not know requests, nor
-what was written.
+the content of a write.
 
 With polling alone, a worker could answer for a quarter of a second from the state before an acknowledged write. So the
 process that commits a write raises the `WriteCounter`, and every request compares it (80 ns) with the number that its
@@ -47,8 +47,7 @@ class WriteCounter:
 
 
 def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:
-    """Run what waits for a disk in a native thread of gevent's pool, so that the hub goes on answering.
-
+    """Run a function that waits for a disk in a native thread of gevent's pool, so that the hub goes on answering.
     Raises what ``function`` raises.
     """
     return in_pool(get_hub().threadpool, function, *arguments)
@@ -98,7 +97,7 @@ class LiveAnswerSet:
         run: Callable[..., Any] = in_thread,
     ) -> None:
         """``pause`` is called between slices of a longer load, so that requests are answered in between; ``run`` runs
-        what waits for the store."""
+        functions that wait for the store."""
         self.loader = loader
         self._run = run
         self.lock = RLock()

@@ -1,7 +1,7 @@
 """The memory that a listener's connections hold: bodies that arrive, and answers that wait to be read.
 
 Knows the limits over all workers (`answerd.server.admission`) and which connections are refused where they are
-exceeded. Must not know sockets, nor what a refused client gets.
+exceeded. Must not know sockets, nor the response to a refused client.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Holder(Protocol):
 
 
 class ConnectionMemory:
-    """What the connections of one listener hold, counted in its `Admission`."""
+    """The memory of one listener's connections, counted in its `Admission`."""
 
     def __init__(self, admission: Admission) -> None:
         self._bodies = admission.bodies

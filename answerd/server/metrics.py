@@ -36,7 +36,7 @@ class Metric:
 
 
 ANSWERED: Final = ("machine", "group", "default", "side_file")
-"""What answered: the top layer of the answer, or a made-up file of NoCloud."""
+"""The source of an answer: its top layer, or a file that the service makes up for NoCloud."""
 
 PROBE: Final = "probe"
 REPORT: Final = "report"
@@ -170,7 +170,7 @@ def make_counters(slots: int = 1) -> Counters:
 
 
 class RequestCounts:
-    """What the answer endpoint of one process counts: 0.6 µs a request."""
+    """The counts of the answer endpoint in one process: 0.6 µs a request."""
 
     __slots__ = ("_cells", "_counters", "_first_bucket", "_own", "_sum")
 
@@ -206,7 +206,7 @@ class RequestCounts:
 
 
 class AdminCounts:
-    """What the admin API counts."""
+    """The counts of the admin API."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters

@@ -1,7 +1,7 @@
-"""The endpoint of reports: what a machine says of its install, on the disk before it is acknowledged.
+"""The endpoint of reports: each report of a machine is on the disk before it is acknowledged.
 
-Rules: docs/install-once.md#reports. Knows the paths and statuses of reports; what a report means is
-`answerd.installs.reports`', what it changes `answerd.installs.states`'.
+Rules: docs/install-once.md#reports. Knows the paths and statuses of reports; their meaning is in
+`answerd.installs.reports`, their effect in `answerd.installs.states`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _MOST_SEGMENTS = 3
 
 
 class ReportReply(NamedTuple):
-    """What a report gets: ``text`` is the whole body; ``outcome`` is for the log, the reason where it was refused.
-    ``word`` is what was reported, for the metrics."""
+    """The response to a report: ``text`` is the whole body; ``outcome`` is for the log, the reason where it was
+    refused. ``word`` is the kind of the report, for the metrics."""
 
     status: int
     text: str
@@ -39,7 +39,7 @@ class ReportReply(NamedTuple):
 
 
 class _Path(NamedTuple):
-    """What a report's path says. ``fault`` is what is wrong with it."""
+    """The parsed path of a report. ``fault`` is the error in it."""
 
     speaker: TokenSubject | None
     word: ReportKind | None = None
@@ -60,7 +60,7 @@ def refusal_of_report(request: HttpRequest) -> int | None:
 
 
 def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> ReportReply:
-    """Return what a report gets, once it is on the disk."""
+    """Store a report and return the response, once it is on the disk."""
     if request.body_too_large:
         return _refused(CONTENT_TOO_LARGE, "the body is larger than 1048576 bytes")
     try:
@@ -87,7 +87,7 @@ def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> Repo
 
 
 def token_in(path: str) -> tuple[str, str]:
-    """Return the token of a report's path, and what is shown in its place."""
+    """Return the token of a report's path, and the text that is shown in its place."""
     segments = _segments(path)
     token = segments[1] if len(segments) > 1 else path
     return token, fingerprint(token)

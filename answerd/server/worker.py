@@ -1,7 +1,7 @@
 """One process that answers: its listeners, its answer set, its signals.
 
-Puts the parts of a process together and runs them until a signal ends it. Must not know the other processes; what they
-share is the `answerd.server.startup.Service`.
+Puts the parts of a process together and runs them until a signal ends it. Must not know the other processes; shared
+data is in `answerd.server.startup.Service`.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Worker:
             listener.relatives = [other for other in self.listeners if other is not listener]
 
     def run(self, announce: Callable[[], None] | None = None) -> int:
-        """Serve until a signal ends it. Return the exit status. ``announce``: what to do once connections are
+        """Serve until a signal ends it. Return the exit status. ``announce`` is called once connections are
         accepted."""
         self._install_signal_handlers()
         self.service.long_work.begin()
@@ -157,7 +157,7 @@ class Worker:
         watch.kill(block=False)
         if self.installs is not None:
             gevent.spawn(self.installs.flush).join(LAST_WRITES_SECONDS)
-        # What threads still write: captures of the last requests.
+        # Wait for threads that still write: captures of the last requests.
         gevent.spawn(gevent.get_hub().threadpool.join).join(LAST_WRITES_SECONDS)
         if announce:
             self.service.log.service("stopped")

@@ -101,7 +101,7 @@ class WrittenDocument:
 
 @dataclass(frozen=True, slots=True)
 class AppliedChange:
-    """A change that is durable and in force, or with a dry run what it would be.
+    """A change that is durable and in force, or, with a dry run, would be.
 
     ``problems`` are all that the answer set has after it, ``problems_before`` those it had. ``etag`` is that of the set
     in force: with a dry run of the one before the change. ``before`` and ``after`` are the sets.
@@ -116,7 +116,7 @@ class AppliedChange:
 
 
 Check = Callable[[Transaction], None]
-"""Checks what is stored before a change. Raises `WriteRefused`."""
+"""Checks the stored documents before a change. Raises `WriteRefused`."""
 
 
 class InThread(Protocol):
@@ -330,7 +330,7 @@ class WriteGuard:
         return BreaksTheSet(reason, tuple(introduced))
 
     def _refuse_faulty(self, documents: Iterable[Document]) -> None:
-        """Raise `InvalidDocument` where documents are wrong by themselves."""
+        """Raise `InvalidDocument` where documents have problems by themselves."""
         found, count = [], 0
         for count, document in enumerate(documents, 1):  # noqa: B007 - used below
             self.pause()
@@ -355,7 +355,7 @@ class WriteGuard:
         return self._problems
 
     def _put_in_force(self, changes: Changes, version: Version, after: ProblemIndex) -> None:
-        """Put what is committed in force, at once and without yielding to another greenlet."""
+        """Put a committed change in force, at once and without yielding to another greenlet."""
         self.store.adopt(changes, version)
         self._problems = after
         self.follower.replace(after.catalogue)

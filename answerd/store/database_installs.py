@@ -1,8 +1,8 @@
-"""The states of installs in PostgreSQL, which all nodes share: reading them, taking reports, ordering orders.
+"""The states of installs in PostgreSQL, which all nodes share: reading them, taking reports, serialising orders.
 
 Rules: docs/many-nodes.md#states-of-installs. Every write locks the row of the revision first, so the writes of all
 nodes come one after the other and revisions have no gaps. A revision has a random token beside it: a node that knows a
-revision which a fail-over has lost notices. Decides nothing: what is merged how is `answerd.installs.merge`'s.
+revision which a fail-over has lost notices. Decides nothing: the rules of merging are in `answerd.installs.merge`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class InstallsPosition(NamedTuple):
 
 
 class OrderResult(NamedTuple):
-    """What orders made: of each what became of the record, and all that is known of these machines now."""
+    """The result of orders: each record after its order, and the evidence of these machines now."""
 
     applied: Sequence[AppliedEvent]
     machines: Sequence[MachineEvidence]
@@ -94,8 +94,8 @@ def shared_key(database: peewee.Database, own: bytes | None = None) -> bytes:
 
 
 def receive(database: peewee.Database, source: str, messages: Sequence[Message], rules: Rules) -> list[str]:
-    """Have messages of a node's outbox take effect, each once, in one transaction. Return what is wrong with those that
-    nobody can read, which are passed over: they would stop all that come after them."""
+    """Put the messages of a node's outbox in force, each once, in one transaction. Return the faults of messages that
+    cannot be read, which are skipped: they would stop all messages after them."""
     faults = []
     with database.atomic():
         revision = _locked_revision(database)
@@ -122,7 +122,7 @@ def receive(database: peewee.Database, source: str, messages: Sequence[Message],
 
 
 def parts_since(database: peewee.Database, revision: int) -> Iterator[list[MachineEvidence]]:
-    """Yield what is known of machines of which something changed after a revision, some at a time."""
+    """Yield the evidence of machines that changed after a revision, some at a time."""
     query = ForgottenRow.select(ForgottenRow.name_identity, ForgottenRow.attempt).where(
         ForgottenRow.revision > revision
     )
@@ -139,13 +139,13 @@ def parts_since(database: peewee.Database, revision: int) -> Iterator[list[Machi
 
 
 def machine_evidence_of(stored: StoredInstall) -> MachineEvidence:
-    """Return a record as what is known of its machine."""
+    """Return the evidence of a record's machine."""
     remembered = stored.remembered
     return MachineEvidence(remembered.record.name, evidence_in(stored), 0, remembered.identities, remembered.group)
 
 
 class DatabaseInstalls:
-    """The states in the database: what commands work on, from any machine. Each call makes a connection of its own."""
+    """The states in the database, for commands from any machine. Each call makes a connection of its own."""
 
     def __init__(self, server: PostgresServer, rules: Rules) -> None:
         """Open nothing. ``rules`` are the limits of installs."""
@@ -164,7 +164,7 @@ class DatabaseInstalls:
             return newest_time(database)
 
     def look(self, since: int) -> InstallChanges | None:
-        """Return what changed since a revision, everything since -1; None when nothing did. Raises `StoreError`."""
+        """Return the changes since a revision, everything since -1; None when there are none. Raises `StoreError`."""
         with self.reading() as database:
             newest = position(database).revision
             if newest == since:
@@ -198,8 +198,8 @@ class DatabaseInstalls:
     def order(
         self, entries: Sequence[PendingEvent], rules: Rules, known: Sequence[MachineEvidence] = ()
     ) -> OrderResult:
-        """Work in an operator's orders, on top of all that the database and a node know of these machines: ``known``
-        is the node's. Raises `StoreError`."""
+        """Apply an operator's orders to the evidence that the database and a node have of these machines: ``known`` is
+        the node's. Raises `StoreError`."""
         if not all(isinstance(entry.event, Ordered) for entry in entries):
             raise TypeError("only orders are written into the database; what machines say goes through an outbox")
         names = [entry.name for entry in entries]
@@ -218,7 +218,8 @@ class DatabaseInstalls:
     def merge(
         self, machines: Sequence[tuple[MachineEvidence, Sequence[HistoryLine]]], sightings: Sequence[Sighting] = ()
     ) -> None:
-        """Merge what a backup knows of machines, each with lines of its history, and machines that nothing claims.
+        """Merge the evidence of machines from a backup, each with lines of its history, and machines that nothing
+        claims.
 
         Only a machine that has no record gets the lines: of another the history goes on. Raises `StoreError`.
         """

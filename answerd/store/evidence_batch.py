@@ -1,7 +1,7 @@
-"""A batch of changes of records that several nodes share: what is kept and merged is the evidence.
+"""A batch of changes of records that several nodes share, which keeps and merges their evidence.
 
-Rules: docs/many-nodes.md#how-states-are-merged. Knows rows, of a node's own file or of the database; what evidence
-means is `answerd.installs.merge`'s.
+Rules: docs/many-nodes.md#how-states-are-merged. Knows rows, of a node's own file or of the database; the meaning of
+evidence is in `answerd.installs.merge`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class MachineEvidence(NamedTuple):
 
 
 class EvidenceBatch(Batch):
-    """The records that a batch is about. `apply` works in what happened here, `join` what others know."""
+    """The records of a batch. `apply` adds events that happened here, `join` the evidence of other nodes."""
 
     def machine(self, name: str) -> MachineEvidence:
-        """Return what is known of the machine of a name."""
+        """Return the evidence of the machine with a name."""
         own = identity_of(name)
         stored = self._stored.get(own)
         forgotten = self._forgotten.get(own, 0)
@@ -55,7 +55,8 @@ class EvidenceBatch(Batch):
         return not (self._dirty or self.forgotten_now)
 
     def join(self, other: MachineEvidence, line: HistoryLine | None = None) -> bool:
-        """Merge what another knows, with a line of its history. Return whether more is known here now than there."""
+        """Merge the evidence of another node, with a line of its history. Return whether more is known here now than
+        there."""
         name = identity_of(other.name)
         if other.forgotten > self._forgotten.get(name, 0):
             self._forgotten[name] = self.forgotten_now[name] = other.forgotten
@@ -111,7 +112,7 @@ class EvidenceBatch(Batch):
 
 
 def evidence_in(stored: StoredInstall) -> Evidence:
-    """Return the evidence of a record; of one without, what the record itself tells."""
+    """Return the evidence of a record; where none is stored, the evidence of the record alone."""
     return evidence_from_json(stored.known) if stored.known is not None else evidence_of(stored.remembered.record)
 
 

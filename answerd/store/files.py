@@ -55,12 +55,12 @@ class FileStore:
         return f"files:{printable(str(self.directory))}"
 
     def warnings(self) -> list[str]:
-        """Return what keeps the directory from being read, if anything, and what that means for the service."""
+        """Return why the directory cannot be read, where that is so, and the effect on the service."""
         fault = self.fault()
         return [f"{fault}: every request gets 404 until that changes"] if fault else []
 
     def fault(self) -> str | None:
-        """Return what keeps the directory from being read; None where nothing does."""
+        """Return why the directory cannot be read; None where it can."""
         directory = f"the answers directory {printable(str(self.directory))}"
         try:
             os.listdir(self.directory)
@@ -103,7 +103,7 @@ class FileStore:
                 added += [file.document] if file.document else []
         removed += self._vanished(look)
         unlisted, faults = self._unlisted, self._faults
-        if look.listed:  # directories were listed: a look at known files finds nothing amiss with any
+        if look.listed:  # directories were listed: a look at known files reads no directory
             unknown = look.unknown
             unlisted = tuple(
                 sorted(reason for name, reason in unknown.items() if is_groups(name) or is_inventories(name))
@@ -119,7 +119,7 @@ class FileStore:
         return Changes(tuple(added), tuple(removed), unlisted, faults)
 
     def _scan(self) -> Scan | None:
-        """Look at what may have changed; at everything where nobody can tell. None when nothing did."""
+        """Look at the files that may have changed; at everything where that is not known. None when nothing changed."""
         watch = self._watch
         hints = watch.hints(self.directory) if watch else Hints(everything=True)
         for name in hints.names & self._files.keys():
@@ -139,9 +139,8 @@ class FileStore:
         return look
 
     def _full_look(self, watch: Watch | None) -> Scan | None:
-        """Look at everything, with ``watch`` or a new one. None when the directory was replaced meanwhile.
-
-        Raises `StoreError`: what was there is gone.
+        """Look at everything, with ``watch`` or a new one. None when the directory was replaced meanwhile. Raises
+        `StoreError` where the former content is gone.
         """
         now = time.monotonic()
         if self._is_asked_for_everything:
@@ -217,7 +216,7 @@ class FileStore:
         self._watch = None
 
     def _update(self, source: str, file: KnownFile, seen: Signature | str) -> None:
-        """Bring one file up to date with what a look saw of it: its signature, or why it cannot be opened."""
+        """Bring one file up to date with the result of a look: its signature, or why it cannot be opened."""
         if seen == file.signature:
             file.pending = None
             if not file.read_too_soon or not is_settled(file.signature):
@@ -233,14 +232,14 @@ class FileStore:
             if read is not None and read != seen and self._looked_before:
                 file.pending = None
                 return  # it changed while it was read: two more looks
-        # What cannot be opened stays pending, so that every look tries again.
+        # A file that cannot be opened stays pending, so that every look tries again.
         file.signature, file.pending = read, seen if read is None else None
         file.read_too_soon = read is not None and not is_settled(read)
         if not file.document or (file.document.text, file.document.fault) != (document.text, document.fault):
             file.document = document
 
     def _vanished(self, look: Scan) -> list[RawDocument]:
-        """Drop what two looks in a row did not find: an editor may move a file away and write it anew."""
+        """Drop files that two looks in a row did not find: an editor may move a file away and write it anew."""
         looked_for = self._files if look.only is None else look.only & self._files.keys()
         missing = {name for name in looked_for if self._files[name].looked_at != look.number}
         gone = missing & self._missing_once
@@ -249,7 +248,7 @@ class FileStore:
         return [document for source in gone if (document := self._files.pop(source).document)]
 
     def wake_up_descriptor(self) -> int | None:
-        """Return None: what a notice is about counts after two looks only, so a look that is early gains nothing."""
+        """Return None: a change counts after two looks only, so an early look gains nothing."""
         return None
 
     def age_seconds(self) -> float:

@@ -1,10 +1,10 @@
 """Notes of documents that were given, in memory that outlives the process: a process that is killed loses none of them.
 
-Rules: docs/install-once.md#where-states-are-kept. That a document was given is written behind the answer, in batches.
-Until its batch is on the disk, a note of it is here: one part of a file for each process, mapped into memory, so that a
-note costs no call of the kernel and waits for no disk. Others read it: the process that takes the report of the same
-machine, the process that replaces one that died, and the service at its next start. Notes survive a killed process and
-a killed service; they are not meant to survive a machine that loses its power.
+Rules: docs/install-once.md#where-states-are-kept. The event that a document was given is written after the answer, in
+batches. Until its batch is on the disk, a note of it is here: one part of a file for each process, mapped into memory,
+so that a note costs no call of the kernel and waits for no disk. Others read it: the process that takes the report of
+the same machine, the process that replaces one that died, and the service at its next start. Notes survive a killed
+process and a killed service; they are not meant to survive a machine that loses its power.
 
 The blocks of the file are reserved when it is made, because a write to mapped memory for which the disk has no room
 would kill the process. Where a file system cannot reserve them, the notes are in memory that the processes share, and
@@ -37,7 +37,7 @@ other. A note that has no room is not kept: it is written in its turn, as before
 
 RESERVING_FILE_SYSTEMS = frozenset({"ext4", "xfs", "tmpfs", "f2fs"})
 """Where a block that was reserved can be written to however full the disk is. On a file system that copies on write
-(btrfs, zfs) it cannot, and of overlay and network file systems nothing is known."""
+(btrfs, zfs) it cannot, and overlay and network file systems may not either."""
 
 MOST_SERVICES: Final = 8
 """Services that keep notes beside one file of states, each in a file of its own."""
@@ -72,13 +72,13 @@ class GivenNotes:
         return sorted((entry for entry in found if entry is not None), key=lambda entry: entry.event.at)
 
     def clear(self) -> None:
-        """Remove all notes. For the start of the service, once what was left is written."""
+        """Remove all notes. For the start of the service, once the notes that were left are written."""
         for half in range(self._halves):
             self._set_end(half, 0)
 
     def attach(self, process: int) -> list[PendingEvent]:
-        """Write the part of this process from now on. Return what the process before it has left there, which stays
-        until it is written."""
+        """Write the part of this process from now on. Return the notes that the process before it has left there, which
+        stay until they are written."""
         self._own, self._active, self._sealed = process, 2 * process, set()
         halves = (2 * process, 2 * process + 1)
         found = [_unpacked(payload) for half in halves for payload in self._payloads(half)]
@@ -123,7 +123,7 @@ class GivenNotes:
                     yield entry
 
     def _payloads(self, half: int) -> Iterator[bytes]:
-        """Yield what is noted in a half. Its owner may write it meanwhile: what is no whole note ends it."""
+        """Yield the notes in a half. Its owner may write it meanwhile: the first incomplete note ends the iteration."""
         start = self._start_of(half)
         text = bytes(self._memory[start : start + min(self._end_of(half), HALF - _END.size)])
         at = 0
@@ -171,7 +171,7 @@ def _claimed(states: Path, size: int) -> tuple[mmap.mmap | None, int | None]:
 
 
 def _packed(entry: PendingEvent) -> bytes:
-    """Return an event as a note; nothing for one that is no giving."""
+    """Return an event as a note; empty for an event other than `Asked`."""
     asked = entry.event
     if not isinstance(asked, Asked):
         return b""

@@ -1,6 +1,6 @@
-"""A batch of events on its way into the tables: the records that it is about, and what becomes of them.
+"""A batch of events on its way into the tables: the records of the batch, and their new states.
 
-Rules: docs/install-once.md#history. Knows rows; what an event means is `answerd.installs.memory`'s.
+Rules: docs/install-once.md#history. Knows rows; the effect of an event is in `answerd.installs.memory`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ MOST_UNKNOWN = 1_000
 class PendingEvent(NamedTuple):
     """One event to be written. ``name`` is the record's; ``identities`` are those that it collects, with their texts.
 
-    ``detail`` says for people what was given or reported, ``origin`` from where, ``body`` is what came with a report.
-    ``was_refused``: the document was not given, because it would have begun a start that is one too many.
-    ``is_copy``: another process writes this event too, and notes it in the history.
+    ``detail`` names the given document or the report's message, ``origin`` is the peer, ``body`` is that of a report.
+    ``was_refused``: the document was not given, because it would have begun a start that is one too many. ``is_copy``:
+    another process writes this event too, and notes it in the history.
     """
 
     name: str
@@ -49,7 +49,7 @@ class PendingEvent(NamedTuple):
 
     @property
     def happened(self) -> RecordEvent:
-        """The part of it that changes a record."""
+        """The part of the event that changes a record."""
         return RecordEvent(self.name, self.event, self.identities, self.group)
 
 
@@ -79,7 +79,7 @@ class Sighting(NamedTuple):
 
 
 class Batch:
-    """The records that a batch of entries is about, and what becomes of them."""
+    """The records of a batch of events, and their new states."""
 
     def __init__(self, database: peewee.Database, names: Iterable[str], rules: Rules) -> None:
         """``names`` are those of the records."""
@@ -95,7 +95,7 @@ class Batch:
         self.forgotten_now: dict[str, int] = {}
 
     def apply(self, entries: Iterable[PendingEvent]) -> None:
-        """Work out what the entries make of their records, one after the other."""
+        """Apply the events to their records, one after the other."""
         for entry in entries:
             self._work_in(entry, identity_of(entry.name))
 
@@ -140,7 +140,7 @@ class Batch:
         self._dirty[name] = None
 
     def write(self, revision: int) -> None:
-        """Write what changed, and the history, as this revision."""
+        """Write the changed records, and the history, as this revision."""
         database = self._database
         write_many(database, "DELETE FROM install_events WHERE install = ?", [(row,) for row in self._removed])
         write_many(database, "DELETE FROM installs WHERE id = ?", [(row,) for row in self._removed])

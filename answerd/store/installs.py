@@ -1,10 +1,11 @@
-"""The states of installs in a SQLite file: reading what changed, and writing batches of events.
+"""The states of installs in a SQLite file: reading changes, and writing batches of events.
 
-Rules: docs/install-once.md#where-states-are-kept. Decides nothing: what an event means is `answerd.installs.memory`'s.
+Rules: docs/install-once.md#where-states-are-kept. Decides nothing: the effect of an event is in
+`answerd.installs.memory`.
 
-Each transaction raises one revision and marks the rows that it changes with it, so what happened since a revision is
-one look-up by index. A file that vanishes or is replaced while the service runs is refused: another file's states would
-let machines install again.
+Each transaction raises one revision and marks the rows that it changes with it, so the changes since a revision are one
+look-up by index. A file that vanishes or is replaced while the service runs is refused: another file's states would let
+machines install again.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _POLL_SECONDS = 0.001
 
 @dataclass(frozen=True, slots=True)
 class InstallChanges:
-    """What changed in the states. ``whole``: everything is here, and what is not is gone."""
+    """The changes of the states. ``whole``: the records are all that there are."""
 
     revision: int
     remembered: Sequence[Remembered] = ()
@@ -56,7 +57,7 @@ class InstallChanges:
 
 
 class BatchResult(NamedTuple):
-    """What a batch of entries made: what each was, and all that changed."""
+    """The result of a batch: the result of each event, and all changes."""
 
     applied: Sequence[AppliedEvent]
     changes: InstallChanges
@@ -119,7 +120,7 @@ class InstallStore:
 
     @property
     def mark(self) -> bytes:
-        """What tells these states from others: of what is noted beside the file only what has it counts."""
+        """The mark of these states: only notes beside the file that have this mark are theirs."""
         return self.key
 
     def _first_key(self, database: peewee.SqliteDatabase) -> bytes | None:
@@ -157,7 +158,8 @@ class InstallStore:
             return unknown_machines(database)
 
     def waiting(self) -> Waiting | None:
-        """Return what waits for a database that nodes share; None where there is none. Raises `StoreError`."""
+        """Return the number and age of messages that wait for a database that nodes share; None where there is none.
+        Raises `StoreError`."""
         return None
 
     @contextmanager
@@ -187,7 +189,7 @@ class InstallStore:
 
     @contextmanager
     def transaction(self) -> Iterator[peewee.SqliteDatabase]:
-        """A transaction without a revision: nothing changes that a look would find. Raises `StoreError`."""
+        """A transaction without a revision: readers of changes do not see it. Raises `StoreError`."""
         with self._exclusively("writer"), self._file.faults("written"):
             database = self._connection("_writer", WRITER_WAIT_SECONDS)
             with database.atomic("IMMEDIATE"):

@@ -17,8 +17,8 @@ class Loader:
     """The answer set in force. ``catalogue`` is replaced in one assignment, never edited."""
 
     def __init__(self, store: Store, elsewhere: Elsewhere = here, *, has_states: bool = False) -> None:
-        """``elsewhere`` runs what takes long for one document, or for one answer of the set. ``has_states``: the
-        service keeps states of installs."""
+        """``elsewhere`` runs long work on one document, or on one answer of the set. ``has_states``: the service keeps
+        states of installs."""
         self.store = store
         self.catalogue = Catalogue(elsewhere=elsewhere, has_states=has_states)
 

@@ -1,10 +1,11 @@
-"""The states of installs on one node of many: a local file with all records, and an outbox for what the database lacks.
+"""The states of installs on one node of many: a local file with all records, and an outbox of messages that the
+database does not have yet.
 
 Rules: docs/many-nodes.md#states-of-installs.
 
-What a machine says is written into the file and the outbox in one transaction, so it counts here at once and is never
-lost. What other nodes know is merged in. An operator's order is made in the database first. Knows files and rows; when
-the database is asked is `answerd.store.state_replicator`'s.
+A machine's report is written into the file and the outbox in one transaction, so it counts here at once and is never
+lost. The evidence of other nodes is merged in. An operator's order is made in the database first. Knows files and rows;
+`answerd.store.state_replicator` decides when the database is queried.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from answerd.store.state_messages import message_of, message_of_sighting
 from answerd.store.tables import execute
 
 SUFFIX = ".states"
-"""What the name of the file has after that of the replica."""
+"""The suffix of the file's name, after the name of the replica."""
 
 AGAIN_SECONDS = 5.0
 """How long the node's own file is read in place of a database that did not answer."""
@@ -80,7 +81,7 @@ class NodeInstallStore(InstallStore):
 
     @property
     def mark(self) -> bytes:
-        """What tells the states of this node from others: the name of its outbox, which is there from the start."""
+        """The mark of this node's states: the name of its outbox, which exists from the start."""
         return str(self.outbox.source).encode()
 
     @property
@@ -109,7 +110,7 @@ class NodeInstallStore(InstallStore):
         return self._from_all(self._shared.unknown, super().unknown)
 
     def waiting(self) -> Waiting | None:
-        """Return what the database has not got yet. Raises `StoreError`."""
+        """Return the number and age of messages that the database does not have yet. Raises `StoreError`."""
         return self.outbox.waiting()
 
     def _from_all(self, ask: Callable[[], _T], ask_here: Callable[[], _T]) -> _T:
@@ -159,7 +160,7 @@ class NodeInstallStore(InstallStore):
             own = [batch.machine(name) for name in names]
         ordering = self._shared.order(orders, rules, own)
         try:
-            # Told again by the outbox: a fail-over may lose the order before the replicator has seen it.
+            # The outbox sends the order again: a fail-over may lose it before the replicator has seen it.
             changes = self.merge(_lines(ordering), rules, send_all=True)
         except StoreError:
             changes = InstallChanges(-1)  # the database has the orders: the replicator brings them
@@ -169,7 +170,7 @@ class NodeInstallStore(InstallStore):
         try:
             os.write(self._waker, b"x")
         except BlockingIOError:
-            pass  # the replicator has not heard the last ones yet
+            pass  # the replicator has not read the last wake-ups yet
 
     # --- what the replicator does ----------------------------------------------------------------------------------
 
@@ -203,7 +204,7 @@ class NodeInstallStore(InstallStore):
         send_all: bool = False,
         to: InstallsPosition | None = None,
     ) -> InstallChanges:
-        """Merge what the database knows, each with a line of the history. Raises `StoreError`.
+        """Merge the database's evidence, each with a line of the history. Raises `StoreError`.
 
         ``send_back``: where this node knows more, put that into the outbox for the database; ``send_all``: in any case.
         ``to`` is the `position` that is reached.
@@ -223,7 +224,8 @@ class NodeInstallStore(InstallStore):
         return InstallChanges(revision, batch.changed(), batch.forgotten_now)
 
     def names(self) -> set[str]:
-        """Return the identities of the names that anything is known of. Raises `StoreError`."""
+        """Return the identities of the names of all machines that have a record or were forgotten. Raises
+        `StoreError`."""
         with self.reading() as database:
             found = execute(
                 database,
@@ -232,20 +234,20 @@ class NodeInstallStore(InstallStore):
         return {name for (name,) in found}
 
     def enqueue_all(self, names: Sequence[str], rules: Rules) -> None:
-        """Put all that is known of some machines into the outbox. Raises `StoreError`."""
+        """Put the evidence of some machines into the outbox. Raises `StoreError`."""
         with self.writing() as (database, _):
             batch = EvidenceBatch(database, names, rules)
             add(database, [message_of(batch.machine(name)) for name in names])
 
 
 def _lines(ordering: OrderResult) -> list[tuple[MachineEvidence, HistoryLine | None]]:
-    """Return what orders made of the machines, each with the last line of its history."""
+    """Return the evidence of the ordered machines, each with the last line of its history."""
     lines = dict(ordering.lines)
     return [(machine, lines.get(identity_of(machine.name))) for machine in ordering.machines]
 
 
 def drained(descriptor: int) -> None:
-    """Read what is in a pipe."""
+    """Empty a pipe."""
     try:
         while os.read(descriptor, 4_096):
             pass

@@ -1,4 +1,4 @@
-"""The stores by name: what each value of ``SERVICE_STORE`` opens, for a command and for a node that answers."""
+"""The stores by the values of ``SERVICE_STORE``: opening one for a command, or for a node that answers."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ STORES: dict[str, Callable[[Config], Store]] = {
     "sqlite": lambda config: SqliteStore(config.db_path),
     "postgres": _postgres,
 }
-"""What each value of ``SERVICE_STORE`` opens for a command."""
+"""The function that opens the store of each value of ``SERVICE_STORE`` for a command."""
 
 SERVED = STORES | {"postgres": _replicated}
-"""What it opens for a node: with a database that nodes share, the store that follows this node's replica."""
+"""The same for a node that answers: with a database that nodes share, the store that follows this node's replica."""
 
 
 def open_store(config: Config, *, to_serve: bool = False) -> Store:
@@ -75,8 +75,7 @@ def install_rules(config: Config) -> Rules:
 
 
 def open_states(config: Config, store: Store) -> tuple[InstallStore | None, list[str]]:
-    """Open the states of installs for the service, beside its store, and return what an operator should know about
-    them.
+    """Open the states of installs for the service, beside its store, and return warnings about them.
 
     None where there is no place for them. Raises `answerd.store.StoreError`.
     """

@@ -2,8 +2,8 @@
 
 Rules: docs/many-nodes.md.
 
-`PostgresStore` reads and writes the database itself: what commands work on. `ReplicatedStore` is a node's: it writes
-the database and follows the node's replica. Decides nothing: what may be written is the write guard's.
+`PostgresStore` reads and writes the database itself, for commands. `ReplicatedStore` is a node's: it writes the
+database and follows the node's replica. Decides nothing: the write guard decides which writes are allowed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class PostgresStore(DatabaseStore):
         return self.server.connected(wait)
 
     def faults(self, done: str) -> AbstractContextManager[None]:
-        """Turn what the driver reports in a block into a `StoreError`."""
+        """Turn errors of the driver in a block into a `StoreError`."""
         return self.server.faults(done)
 
     def warnings(self) -> list[str]:
@@ -95,7 +95,7 @@ class PostgresStore(DatabaseStore):
         added = tuple(raw for key, raw in found.items() if key not in before or before[key].text != raw.text)
         removed = tuple(raw for key, raw in before.items() if key not in found or found[key].text != raw.text)
         is_first = self._documents is None
-        # What did not change stays the same object: the catalogue knows documents by it.
+        # Documents that did not change stay the same objects: the catalogue compares documents by identity.
         self._documents = found | {
             key: raw for key, raw in before.items() if key in found and found[key].text == raw.text
         }
@@ -152,8 +152,8 @@ class _ReplicatedTransaction(PostgresTransaction):
     def __init__(self, replica: Replica, server: PostgresServer, author: Author, wait: float) -> None:
         """Take the lock, then bring the replica up to date. Raises `StoreError`.
 
-        What another node has committed may not be in the replica yet. Judged by the replica as it is, two nodes could
-        store together what each alone would have been refused.
+        A commit of another node may not be in the replica yet. If writes were judged by that replica, two nodes could
+        together store changes that would be refused to each alone.
         """
         super().__init__(server, author, wait)
         self._replica = replica
@@ -184,7 +184,7 @@ class _ReplicatedTransaction(PostgresTransaction):
 
     @contextmanager
     def _own_faults(self) -> Iterator[None]:
-        """Turn what either engine reports in the block into a `StoreError` that names the right one."""
+        """Turn errors of either engine in the block into a `StoreError` that names the right one."""
         try:
             yield
         except (peewee.PeeweeException, OSError) as error:
@@ -194,7 +194,7 @@ class _ReplicatedTransaction(PostgresTransaction):
 
 
 class ReplicatedStore(PostgresStore):
-    """The store of a node: writes go to the database, what changed is read from the replica."""
+    """The store of a node: writes go to the database, changes are read from the replica."""
 
     look_seconds = 0.1
     """A look at the replica costs microseconds; the replicator brings it up to date within milliseconds."""
@@ -218,7 +218,7 @@ class ReplicatedStore(PostgresStore):
         self._feed.look_at_everything()
 
     def changes(self) -> Changes | None:
-        """Return what changed in the replica since the last call. Raises `NoSetYet` where it was never filled."""
+        """Return the changes in the replica since the last call. Raises `NoSetYet` where it was never filled."""
         with self.replica.file.faults("read"):
             if self.replica.position().revision is None:
                 raise NoSetYet(f"there is no set yet: the database {self.described} was never read")

@@ -79,7 +79,7 @@ class PostgresServer:
 
     @contextmanager
     def faults(self, done: str) -> Iterator[None]:
-        """Turn what the driver reports in the block into a `StoreError` that says what could not be ``done``."""
+        """Turn errors of the driver in the block into a `StoreError` that says what could not be ``done``."""
         try:
             yield
         except (peewee.OperationalError, peewee.InterfaceError) as error:
@@ -98,7 +98,7 @@ def described(url: str) -> str:
 
 
 def url_fault(url: str) -> str | None:
-    """Return what is wrong with a value of ``SERVICE_DB_URL``, without quoting it; None when nothing is."""
+    """Return the fault of a value of ``SERVICE_DB_URL``, without quoting it; None where there is none."""
     try:
         scheme = urlsplit(url).scheme
     except ValueError:
@@ -150,6 +150,6 @@ def _database_class() -> type[peewee.PostgresqlDatabase]:
 
 
 def _reason(error: Exception) -> str:
-    """Return what the driver says, on one line; libpq repeats the whole for each address."""
+    """Return the driver's message, on one line; libpq repeats it for each address."""
     text = " ".join(str(error).split())
     return text[:300] or type(error).__name__

@@ -1,4 +1,4 @@
-"""The documents of a set in memory, asked like a database: what the console's API reads where documents are files."""
+"""A read-only store over the set in memory, from which the console's API reads where documents are files."""
 
 # ruff: noqa: ARG002 - the arguments are the protocol's
 

@@ -69,7 +69,7 @@ class Replica:
             return _position(local)
 
     def bring_up_to_date(self, database: peewee.Database, *, has_lock: bool = False) -> bool:
-        """Copy what changed in the database since the replica's position; return whether anything did.
+        """Copy the changes in the database since the replica's position; return whether there were any.
 
         Reads in one snapshot, and puts all of it in force in one transaction. ``has_lock``: the connection is in a
         transaction that holds the lock of the counter, so nothing can change meanwhile; it is to be called before that
@@ -80,8 +80,8 @@ class Replica:
 
     @contextmanager
     def ahead_of(self, database: peewee.Database) -> Iterator[None]:
-        """Copy what a transaction has written, whose connection this is, and put it in force at the end of the block,
-        in which the transaction is committed. Where the block raises, the replica stays as it was."""
+        """Copy the writes of the transaction of this connection, and put them in force at the end of the block, in
+        which the transaction is committed. Where the block raises, the replica stays as it was."""
         with self._exclusively() as local:
             _copy(database, local)
             yield
@@ -93,7 +93,7 @@ class Replica:
 
 
 def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
-    """Copy what changed since the position of the replica; return whether anything did."""
+    """Copy the changes since the position of the replica; return whether there were any."""
     known = _position(local)
     newest: int = execute(database, "SELECT revision FROM counter").fetchone()[0]
     token = (token_of(database, newest) or "") if newest else ""

@@ -60,7 +60,7 @@ class Replicator:
         self._is_prepared = False
 
     def run(self) -> None:
-        """Follow the database until it is told to stop."""
+        """Follow the database until ``stop`` can be read from."""
         pause = 0.0
         while not self._waits_to_stop(pause):
             try:
@@ -74,7 +74,7 @@ class Replicator:
         return
 
     def _follow(self) -> None:
-        """Bring the replica up to date for as long as the connection holds. Returns when told to stop."""
+        """Bring the replica up to date for as long as the connection holds. Returns when ``stop`` can be read from."""
         database = self._server.connect(LOOK_SECONDS)
         try:
             if not self._is_prepared:
@@ -117,7 +117,7 @@ class Replicator:
         if self._states is not None and own in readable:
             self._states.take_wake_ups()
         if database is not None and listening in readable:
-            # Notices pile up in the driver until they are taken; what they say is that there is something to read.
+            # Notices collect in the driver until they are taken; each means that there are changes to read.
             with self._server.faults("read"):
                 for _notice in _raw(database).notifies(timeout=0):
                     pass

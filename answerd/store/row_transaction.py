@@ -1,7 +1,7 @@
 """A change of a database as one transaction: all of it is durable, or nothing of it has happened.
 
-What every engine's transaction does alike: which documents a write is about, and in what order they are written. What
-may be written is the write guard's to say.
+The common part of every engine's transaction: which documents a write affects, and in what order they are written. The
+write guard decides which writes are allowed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RowTransaction(ABC):
 
     @abstractmethod
     def faults(self, done: str) -> AbstractContextManager[None]:
-        """Turn what the engine reports in a block into a `StoreError` that says what could not be ``done``."""
+        """Turn errors of the engine in a block into a `StoreError` that says what could not be ``done``."""
 
     @abstractmethod
     def change(self, found: Found, text: str) -> None:
@@ -140,7 +140,7 @@ class RowTransaction(ABC):
             raise KeyError(key)
 
     def close(self) -> None:
-        """Undo what was not committed, and release the lock."""
+        """Undo changes that were not committed, and release the lock."""
         try:
             self._database.rollback()
         except (peewee.PeeweeException, sqlite3.Error, OSError):

@@ -1,6 +1,7 @@
-"""One look at the answers directory: which files count as documents, their signatures, and what could not be listed.
+"""One look at the answers directory: the files that count as documents, their signatures, and the directories that
+could not be listed.
 
-Lists directories and asks for the state of files; opens no file. `answerd.store.files` decides what a look means.
+Lists directories and asks for the state of files; opens no file. `answerd.store.files` acts on the result.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ class KnownFile:
     """A file as it was last looked at, and the document that was read from it.
 
     ``looked_at`` is the number of the last look that found it. ``signature`` is None while the file cannot be opened,
-    and once the kernel has reported a change. ``pending`` is what was seen once and differs from what is in force: it
-    takes effect when it is seen twice. ``read_too_soon``: it was read so soon after its last change that another
-    change may not show.
+    and once the kernel has reported a change. ``pending`` is a signature that was seen once and differs from the one in
+    force: it takes effect when it is seen twice. ``read_too_soon``: it was read so soon after its last change that
+    another change may not show.
     """
 
     key: Key
@@ -37,7 +38,7 @@ class KnownFile:
     read_too_soon: bool = False
 
     def rests(self, seen: Signature | str) -> bool:
-        """Return whether there is nothing to do about what a look saw of it."""
+        """Return whether the result of a look at it needs no action."""
         return seen == self.signature and self.pending is None and not self.read_too_soon
 
 
@@ -58,11 +59,9 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What earlier looks found.
-
-    ``files``: the known files by their names below the root; each that is found gets the number of this look.
-    ``listed``: the directories that could be listed, and their states then. One that never could may hold anything.
-    ``attached``: by name below the root.
+    """The results of earlier looks. ``files``: the known files by their names below the root; each that is found gets
+    the number of this look. ``listed``: the directories that could be listed, and their states then. A directory that
+    never could be listed may hold anything. ``attached``: by name below the root.
     """
 
     files: Mapping[str, KnownFile]
@@ -283,7 +282,8 @@ class Scan:
             self.seen[name] = key, seen
 
     def _entries(self, directory: str, name: str) -> Iterator[os.DirEntry[str]]:
-        """Yield what may count in a directory, in the order in which its file system lists; nothing depends on it."""
+        """Yield the entries of a directory that may count, in the order of its file system; nothing depends on the
+        order."""
         is_watched = self.watch is None or self.watch.add(name)
         state = _directory_state(directory) if self.watch else None
         try:

@@ -1,9 +1,9 @@
 """The secrets of the service: files of one directory, read ahead and kept in memory (docs/secrets.md).
 
-Knows names, sizes, times and bytes. What fills an answer asks `SecretFiles.secret`, which opens nothing; `look` finds
-out what changed, in a thread. A value is never part of a message.
+Knows names, sizes, times and bytes. Filling an answer calls `SecretFiles.secret`, which opens nothing; `look` finds
+changes, in a thread. A value is never part of a message.
 
-More than 400 lines, because a look and what it puts in force check the same links, modes and limits.
+More than 400 lines, because a look and the reading of secrets check the same links, modes and limits.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What one look found: files by their place below the directory (``NAME`` or ``folder/NAME``), and its folders.
+    """The result of one look: files by their place below the directory (``NAME`` or ``folder/NAME``), and its folders.
 
     ``faults``: why a folder could not be listed. ``open_folders`` every user of the machine can list. ``is_watched``:
-    the kernel reports whatever changes of it.
+    the kernel reports every change.
     """
 
     files: dict[str, _Found] = field(default_factory=dict)
@@ -69,7 +69,8 @@ class _Look:
 
 class _Quiet:
     """Whether the kernel reports that nothing changed, so that a look at thousands of files four times a second can be
-    spared. Links, which lead to what is not watched, and what the kernel does not report are looked at each time.
+    spared. Links, which lead to files that are not watched, and files whose changes the kernel does not report are
+    looked at each time.
     """
 
     def __init__(self) -> None:
@@ -97,7 +98,8 @@ class _Quiet:
         return self._watch
 
     def settle(self, *, is_watched: bool, at_rest: bool) -> None:
-        """Take what a look found: whether all of it is watched, and whether it is as it was at the look before."""
+        """Record the result of a look: whether all files are watched, and whether nothing changed since the look
+        before."""
         self._at_rest = at_rest
         if not is_watched:
             self._end()
@@ -110,7 +112,8 @@ class _Quiet:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What is in force of one file: ``text``, or ``fault`` why there is none. ``read_too_soon``: see `is_settled`."""
+    """The content in force of one file: ``text``, or ``fault`` why there is none. ``read_too_soon``: see
+    `is_settled`."""
 
     state: Signature | str
     text: str = ""
@@ -131,7 +134,7 @@ class _InForce:
 class SecretFiles:
     """The secrets of one directory, or none where no directory is set.
 
-    `look` is for one thread at a time; everything else is for any, and sees what the last look put in force.
+    `look` is for one thread at a time; everything else is for any thread, and sees the result of the last look.
     """
 
     def __init__(self, directory: str | None) -> None:
@@ -172,12 +175,12 @@ class SecretFiles:
         raise _cannot(name, f"is missing: the secrets directory has no {' and no '.join([*looked, name])}")
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the directory, whoever asks for what."""
+        """Return the problems of the directory that affect every secret."""
         folders = self._in_force.folders.values()
         return sorted(f"secrets: {_same_identity(alike)}" for alike in folders if len(alike) > 1)
 
     def warnings(self) -> list[str]:
-        """Return what an operator should know: the directory cannot be read, others can read what is in it."""
+        """Return warnings for the operator: the directory cannot be read, or other users can read its files."""
         if not self._fault:
             return list(self._in_force.warnings)
         what = "the secrets in force stay" if self._has_been_read else "every secret is missing until that changes"
@@ -186,8 +189,8 @@ class SecretFiles:
     def look(self) -> bool:
         """Look at the directory; return whether anything is in force that was not before.
 
-        A file that changed or vanished counts once two looks in a row agree about it; the first look believes what it
-        sees. A directory that cannot be listed leaves everything as it is.
+        A file that changed or vanished counts once two looks in a row agree about it; the first look takes effect at
+        once. A directory that cannot be listed leaves everything as it is.
         """
         if self.directory is None:
             return False
@@ -222,7 +225,7 @@ class SecretFiles:
         return is_new
 
     def _files(self, root: Path, seen: _Look, before: _Look) -> dict[str, _Kept]:
-        """Return what is to be in force of each file."""
+        """Return the content of each file that is to be in force."""
         boundary: Boundary | None = None
         known = self._in_force.files
         files: dict[str, _Kept] = {}
@@ -236,7 +239,7 @@ class SecretFiles:
                 files[place] = _read(root / place, found.state, boundary)
         for place, kept in known.items():
             if place not in seen.files and place in before.files:
-                files[place] = kept  # gone for one look only
+                files[place] = kept  # missing in one look only
         return files
 
 
@@ -283,7 +286,8 @@ def _by_identity(folders: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _seen(root: Path, watch: Watch | None) -> _Look:
-    """Return what is below the directory now, having ``watch`` watch it. Raises OSError where it cannot be listed."""
+    """Return the files and folders below the directory now, and add them to ``watch``. Raises OSError where it cannot
+    be listed."""
     look = _Look()
     is_watched = watch is not None and watch.add("")
     folders = []

@@ -2,8 +2,8 @@
 
 Rules: docs/admin-api.md#the-database.
 
-Decides nothing: what may be written is the write guard's, what a document means the catalogue's. The schema is in
-`answerd.store.migrations`, reading what changed in `answerd.store.sqlite_changes`, writing in
+Decides nothing: the write guard decides which writes are allowed, the catalogue knows the meaning of documents. The
+schema is in `answerd.store.migrations`, reading changes in `answerd.store.sqlite_changes`, writing in
 `answerd.store.sqlite_transaction`. WAL lets readers go on beside a writer; ``synchronous=FULL`` makes a commit wait
 until it is on the disk.
 """
@@ -63,7 +63,7 @@ class SqliteStore(DatabaseStore):
         return self._file.connected(wait)
 
     def faults(self, done: str) -> AbstractContextManager[None]:
-        """Turn what SQLite reports in a block into a `StoreError`."""
+        """Turn errors of SQLite in a block into a `StoreError`."""
         return self._file.faults(done)
 
     # --- what the loader follows -----------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ class SqliteStore(DatabaseStore):
         self._feed.look_at_everything()
 
     def changes(self) -> Changes | None:
-        """Return what changed since the last call, the whole set at first. Raises `StoreError`."""
+        """Return the changes since the last call, the whole set at first. Raises `StoreError`."""
         with self._file.faults("read"):
             return self._feed.changes()
 

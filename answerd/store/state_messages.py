@@ -1,9 +1,8 @@
-"""What nodes tell the database about installs: messages of an outbox.
+"""Messages about installs from a node's outbox to the database.
 
 Rules: docs/many-nodes.md#reports-while-the-database-is-away.
 
-A message has all that is known of one machine, and the line of its history that made it known; or a machine that
-nothing claims.
+A message has the evidence of one machine, and the line of its history for the event; or a machine that nothing claims.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from answerd.store.install_batch import HistoryLine, Sighting
 
 
 def message_of(machine: MachineEvidence, line: HistoryLine | None = None) -> bytes:
-    """Return what is known of a machine as a message, with the line of its history that made it known."""
+    """Return a message with the evidence of a machine, and the line of its history for the event."""
     fields = None
     if line is not None:
         body = b64encode(line.body).decode("ascii") if line.body else None
@@ -42,7 +41,7 @@ def message_of_sighting(sighting: Sighting) -> bytes:
 
 
 def read_message(body: bytes) -> tuple[MachineEvidence, HistoryLine | None] | Sighting:
-    """Return what a message says. Raises `StoreError` where it is none."""
+    """Return the content of a message. Raises `StoreError` where it cannot be read."""
     try:
         message = orjson.loads(body)
         if "unknown" in message:

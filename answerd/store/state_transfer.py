@@ -1,6 +1,6 @@
 """States of installs from a backup into the database that nodes share, and out of it into a backup.
 
-Rules: docs/many-nodes.md#commands. Knows rows; what is merged how is `answerd.installs.merge`'s.
+Rules: docs/many-nodes.md#commands. Knows rows; the rules of merging are in `answerd.installs.merge`.
 """
 
 from __future__ import annotations

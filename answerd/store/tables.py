@@ -21,7 +21,7 @@ from answerd.store import DocumentEntry, StoredDocument, Version
 
 
 class DocumentRow(peewee.Model):
-    """A document. ``revision`` is the number of the change that made it what it is."""
+    """A document. ``revision`` is the number of its last change."""
 
     id = peewee.AutoField()
     kind = peewee.TextField()
@@ -40,8 +40,8 @@ class DocumentRow(peewee.Model):
 class ChangeRow(peewee.Model):
     """An accepted write: when (UTC), which document, its text before (null: it was new) and after (null: deleted).
 
-    ``peer`` is the address of the client, ``author`` the name of its token, ``note`` what the author said about it;
-    null where there is none. ``token`` is random.
+    ``peer`` is the address of the client, ``author`` the name of its token, ``note`` the author's note; null where
+    there is none. ``token`` is random.
     """
 
     id = peewee.AutoField()
