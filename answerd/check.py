@@ -82,11 +82,11 @@ def check(
     render = _Rendering(catalogue, sources, found, labels)
     answers = [(trial, answer) for trial in tried if (answer := render.answer(trial, pause))]
     for trial, answer in answers:
-        installs.take(trial.identifier, answer)
+        installs.record(trial.identifier, answer)
     found.notes.update(installs.notes())
     for group in untried:
         with suppress(AnswerError):  # reported as a problem of the set
-            labels.take_untried(catalogue.chain(group))
+            labels.record_untried(catalogue.chain(group))
     labels.report(found)
     judge = _Judge(Tools.find() if tools is None else tools, catalogue)
     if spread:
@@ -112,7 +112,7 @@ class _SilentInstalls:
         self._machines: dict[Document, set[str]] = {}
         self._reporting: set[str] = set()
 
-    def take(self, name: str, answer: Answer) -> None:
+    def record(self, name: str, answer: Answer) -> None:
         """Count an answer that a machine of this name would get."""
         layers = answer.selection.layers
         machine = identity_of(name)
@@ -172,7 +172,7 @@ class _Rendering:
                     _file(self.found, f"{trial.label}: {error.reason}", trial)
                 return not error.missing
 
-        known = [repr(brief(label)) for label in self.labels.take(selection.layers, trial.identifier, has)]
+        known = [repr(brief(label)) for label in self.labels.record(selection.layers, trial.identifier, has)]
         return f"the fact{'s' if len(known) > 1 else ''} {join_limited(known)}" if known else ""
 
 

@@ -169,7 +169,7 @@ class MissingLabels:
         self._needed: dict[str, dict[str, Document]] = defaultdict(dict)  # label → machine → its lowest document
         self._own: dict[Document, frozenset[str]] = {}
 
-    def take(self, layers: Layers, machine: str, has: Callable[[str], bool]) -> list[str]:
+    def record(self, layers: Layers, machine: str, has: Callable[[str], bool]) -> list[str]:
         """Record the labels that an answer needs. Return those that it lacks and that a request can have."""
         lacking = [label for label in _labels_in(layers) if not has(label)]
         for label in lacking:
@@ -178,7 +178,7 @@ class MissingLabels:
                 self._needed[label][machine] = document
         return [label for label in lacking if label in self._known]
 
-    def take_untried(self, layers: Layers) -> None:
+    def record_untried(self, layers: Layers) -> None:
         """Record the labels of a group that selects by ``match``: which machines it claims depends on requests."""
         for label in _labels_in(layers):
             if label not in self._known:

@@ -78,7 +78,7 @@ def open_installs() -> OpenInstalls:
 
 def read_again(installs: OpenInstalls) -> None:
     """Bring the records up to date. Raises `StoreError`."""
-    changes = installs.store.look(installs.revision)
+    changes = installs.store.changes_since(installs.revision)
     if changes is None:
         return
     installs.revision = changes.revision

@@ -42,7 +42,7 @@ HELP = Help(
     ),
 )
 
-LOOK_SECONDS = 0.25
+POLL_SECONDS = 0.25
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)([smhd]?)\Z")
 _BAD = frozenset({State.FAILED, State.EXHAUSTED})
@@ -87,7 +87,7 @@ def _wait(installs: OpenInstalls, arguments: Arguments, until: float | None) -> 
             missing = [remembered for remembered in found if remembered.record.state is not State.INSTALLED]
             _say(missing)
             return TIME_OVER
-        left = LOOK_SECONDS if until is None else max(0.0, min(LOOK_SECONDS, until - time.monotonic()))
+        left = POLL_SECONDS if until is None else max(0.0, min(POLL_SECONDS, until - time.monotonic()))
         time.sleep(left)
         try:
             read_again(installs)

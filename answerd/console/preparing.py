@@ -21,7 +21,7 @@ from answerd.server.live_set import in_thread
 USED_SECONDS = 900.0
 """How long tables are kept after the last page."""
 
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 """How often the tables are compared with the set in force."""
 
 
@@ -63,7 +63,7 @@ class TablePreparation:
         if self._keeping is None or self._keeping.dead:
             self._keeping = gevent.spawn(self._keep)
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Bring all tables up to date with the set in force."""
         for table in self._tables:
             catalogue = self._catalogue()
@@ -79,8 +79,8 @@ class TablePreparation:
             for table in self._tables:
                 table.is_prepared_elsewhere = True
             while time.monotonic() < self._used_until:
-                self.look()
-                gevent.sleep(LOOK_SECONDS)
+                self.poll()
+                gevent.sleep(POLL_SECONDS)
         finally:  # also after a fault: then pages make their tables themselves
             for table in self._tables:
                 table.is_prepared_elsewhere = False

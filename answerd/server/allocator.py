@@ -18,9 +18,9 @@ MOVED_BYTES = 16_777_216
 """A trim is worth its time once memory has changed by this much since the last trim."""
 
 STEADY_BYTES = 1_048_576
-"""Memory that has changed by no more than this since the last look is steady: it is not needed again immediately."""
+"""Memory that has changed by no more than this since the last poll is steady: it is not needed again immediately."""
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 
 _SETTINGS = {
     -8: 1,  # M_ARENA_MAX
@@ -56,14 +56,14 @@ def _call_all(name: str, calls: Iterable[tuple[int, ...]]) -> None:
 
 
 class Trimmer:
-    """Decides when to trim. To be called about once in `LOOK_SECONDS`."""
+    """Decides when to trim. To be called about once in `POLL_SECONDS`."""
 
     def __init__(self, trim: Callable[[], None] = trim, resident: Callable[[], int] = resident_bytes) -> None:
         self._trim = trim
         self._resident = resident
         self._trimmed_at = self._last = resident()
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Trim where memory has changed much since the last trim and is steady now; return whether it did."""
         now, last = self._resident(), self._last
         self._last = now

@@ -59,7 +59,7 @@ class AnswerSet:
         self.prepares = prepares
         self.loaded = Event()
         self.warm = Event()
-        self._look_now = Event()
+        self._poll_now = Event()
         self._to_prepare_event = Event()
         self.digest = digest
         self._counters = counters if reports else None
@@ -91,16 +91,16 @@ class AnswerSet:
         while True:
             try:
                 self.refresh()
-            except Exception as error:  # any fault: the set in force goes on answering and the next look comes
+            except Exception as error:  # any fault: the set in force goes on answering and the next poll comes
                 self._note_fault(f"{type(error).__name__}: {error}")
                 self.loaded.set()
-            self._look_now.wait(self.follower.loader.store.look_seconds)
-            self._look_now.clear()
+            self._poll_now.wait(self.follower.loader.store.poll_seconds)
+            self._poll_now.clear()
 
-    def look_at_everything(self) -> None:
+    def force_full_poll(self) -> None:
         """Look at everything in the store at once, whatever the kernel or the database reports as unchanged."""
-        self.follower.loader.store.look_at_everything()
-        self._look_now.set()
+        self.follower.loader.store.force_full_poll()
+        self._poll_now.set()
 
     def refresh(self) -> None:
         """Look at the store in a thread, and build the next set between requests. Where it cannot be read, nothing
@@ -128,7 +128,7 @@ class AnswerSet:
             self._to_prepare_event.set()
 
     def _count_change(self) -> None:
-        """Count a set that is new since the last look: a request or a write may have put it in force."""
+        """Count a set that is new since the last poll: a request or a write may have put it in force."""
         catalogue = self.follower.loader.catalogue
         if self._counters and catalogue is not self._counted:
             self._counters.add("answerd_loads_total", "changed")
@@ -158,7 +158,9 @@ class AnswerSet:
             self._to_prepare_event.wait()
             self._to_prepare_event.clear()
             try:
-                self.digest.take(self.follower.loader.catalogue, CooperativeYield(), self.log if self.reports else None)
+                self.digest.update(
+                    self.follower.loader.catalogue, CooperativeYield(), self.log if self.reports else None
+                )
             except Exception as error:  # answers are made on request, and the next change is prepared again
                 self.log.service(f"preparing answers failed: {type(error).__name__}: {error}")
             self._prepared()
@@ -180,7 +182,7 @@ class Preparation:
     catalogue: Catalogue | None = None
     problems: ProblemIndex = field(default_factory=lambda: ProblemIndex.of(Catalogue()))
 
-    def take(self, catalogue: Catalogue, pause: Callable[[], None], log: RequestLog | None) -> None:
+    def update(self, catalogue: Catalogue, pause: Callable[[], None], log: RequestLog | None) -> None:
         """Bring this up to date with a catalogue; the cost grows with what is new. Problems are checked where there is
         a ``log``, which gets new problems and those that are gone."""
         warm_up(catalogue, pause, self.catalogue)

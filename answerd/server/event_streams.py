@@ -28,7 +28,7 @@ MOST_STREAMS: Final = 32
 KEPT: Final = 2_000
 """Events that are kept for clients that come back."""
 
-LOOK_SECONDS: Final = 0.1
+POLL_SECONDS: Final = 0.1
 """How often the requests of the workers are read."""
 
 MOST_AT_ONCE: Final = 500
@@ -96,7 +96,7 @@ class EventStreams:
         try:
             while self._streams:
                 self._send_new()
-                gevent.sleep(LOOK_SECONDS)
+                gevent.sleep(POLL_SECONDS)
         finally:
             self._is_sending = False
 

@@ -36,7 +36,7 @@ from answerd.store.installs import InstallChanges
 
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
 
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 """How often the states are polled for writes of another program."""
 
 LINGER_SECONDS = 0.05
@@ -226,7 +226,7 @@ class LiveInstalls:
             seen = self._commits.all()
             try:
                 with gc_tuning.gc_paused():
-                    changes = in_thread(self.store.look, self._revision)
+                    changes = in_thread(self.store.changes_since, self._revision)
                     if changes is not None and changes.whole:
                         memory = in_thread(InstallMemory, changes.remembered, changes.forgotten)
                         self._memory = memory
@@ -276,7 +276,7 @@ class LiveInstalls:
         """Poll the states for ever; a change by another program is in force within a second."""
         while True:
             self.refresh()
-            gevent.sleep(LOOK_SECONDS)
+            gevent.sleep(POLL_SECONDS)
 
     def _note_fault(self, fault: str | None) -> None:
         if fault == self._fault:
@@ -347,7 +347,7 @@ class LiveInstalls:
             self._notes.written()
         self._note_write_fault(None)
         self._commits.announce(written.changes.revision)
-        if written.changes.revision == self._revision + 1:  # else another process has written too: the next look reads
+        if written.changes.revision == self._revision + 1:  # else another process has written too: the next poll reads
             self._take(written.changes)
             self._commits.copy_own(self._seen)
         for (number, _), applied in zip(numbered, written.applied, strict=True):

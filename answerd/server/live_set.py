@@ -124,9 +124,9 @@ class LiveAnswerSet:
         with self.lock:
             seen = self._generation.value
             with gc_tuning.gc_paused():
-                changes: Changes | None = self._run(self.loader.look)
+                changes: Changes | None = self._run(self.loader.poll)
             if changes is not None:
-                self.loader.take(changes, self._pause)
+                self.loader.apply(changes, self._pause)
             self._seen = seen
             return changes is not None
 

@@ -191,10 +191,10 @@ def _load_for_all(service: Service, announce: Callable[[], None], watchdog: syst
 
     try:
         with gc_tuning.gc_paused():
-            changes = loader.look()
+            changes = loader.poll()
         if changes is not None:
-            loader.take(changes, pause)
-        service.digest.take(loader.catalogue, pause, service.log)
+            loader.apply(changes, pause)
+        service.digest.update(loader.catalogue, pause, service.log)
     except StoreError:
         pass
 

@@ -131,7 +131,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class HistoryFilter:
-    """The filter of a look-up in the history; a field that is None matches every change.
+    """The filter of a scan-up in the history; a field that is None matches every change.
 
     ``identifier`` counts in any spelling. ``since`` is a time of UTC as in `HistoryEntry.at`, or the beginning of one;
     ``before`` a revision: only older changes, for the next page; ``revision`` that of a single change.
@@ -155,7 +155,7 @@ class Store(Protocol):
     """
 
     @property
-    def look_seconds(self) -> float:
+    def poll_seconds(self) -> float:
         """How long to wait between two calls of `changes`."""
 
     @property
@@ -165,7 +165,7 @@ class Store(Protocol):
     def warnings(self) -> list[str]:
         """Return warnings about the store for the operator, at the start; the store works all the same."""
 
-    def look_at_everything(self) -> None:
+    def force_full_poll(self) -> None:
         """Have the next call of `changes` compare everything, even where the kernel or the database reports no
         change."""
 
@@ -175,7 +175,7 @@ class Store(Protocol):
         """
 
     def wake_up_descriptor(self) -> int | None:
-        """Return a file descriptor that can be read from when a call of `changes` is due before `look_seconds` are
+        """Return a file descriptor that can be read from when a call of `changes` is due before `poll_seconds` are
         over, None where the store has none."""
 
     def age_seconds(self) -> float:

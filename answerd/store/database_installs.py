@@ -37,7 +37,7 @@ from answerd.store.install_tables import (
 )
 from answerd.store.installs import BatchResult, InstallChanges
 from answerd.store.outbox import Message, new_messages
-from answerd.store.postgres_connection import LOOK_SECONDS, WRITE_SECONDS, CommitUnknown, PostgresServer
+from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, CommitUnknown, PostgresServer
 from answerd.store.postgres_transaction import CHANNEL
 from answerd.store.state_messages import read_message
 from answerd.store.tables import execute
@@ -163,7 +163,7 @@ class DatabaseInstalls:
         with self.reading() as database:
             return newest_time(database)
 
-    def look(self, since: int) -> InstallChanges | None:
+    def changes_since(self, since: int) -> InstallChanges | None:
         """Return the changes since a revision, everything since -1; None when there are none. Raises `StoreError`."""
         with self.reading() as database:
             newest = position(database).revision
@@ -250,7 +250,7 @@ class DatabaseInstalls:
     def reading(self) -> Iterator[peewee.Database]:
         """A snapshot for the time of a block. Raises `StoreError`."""
         with (
-            self._server.connected(LOOK_SECONDS) as database,
+            self._server.connected(READ_SECONDS) as database,
             self._server.faults("read"),
             database.atomic("REPEATABLE READ"),
         ):

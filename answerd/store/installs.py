@@ -70,7 +70,7 @@ class StateStore(Protocol):
     def newest(self) -> float:
         """The latest time in any record."""
 
-    def look(self, since: int) -> InstallChanges | None:
+    def changes_since(self, since: int) -> InstallChanges | None:
         """Return what changed since a revision, everything since -1; None when nothing did."""
 
     def history(self, name: str) -> list[HistoryEvent]:
@@ -84,8 +84,8 @@ class StateStore(Protocol):
 
 
 class InstallStore:
-    """The states in one file. `look` and `write` keep a connection each and have one user at a time, from any thread;
-    both are opened again after a fork."""
+    """The states in one file. `changes_since` and `write` keep a connection each and have one user at a time, from any
+    thread; both are opened again after a fork."""
 
     def __init__(self, file: SqliteFile) -> None:
         """Take a file whose tables are there. Raises `StoreError`."""
@@ -128,7 +128,7 @@ class InstallStore:
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
-    def look(self, since: int) -> InstallChanges | None:
+    def changes_since(self, since: int) -> InstallChanges | None:
         """Return what changed since a revision, everything since -1; None when nothing did. Raises `StoreError`."""
         with self._exclusively("reader"), self._file.faults("read"):
             database = self._connection("_reader", READER_WAIT_SECONDS)

@@ -92,14 +92,14 @@ class NodeInstallStore(InstallStore):
         found = setting(database, "key")
         return bytes.fromhex(found) if found else None
 
-    def look(self, since: int) -> InstallChanges | None:
-        """Return what changed (`InstallStore.look`). Raises `StoreError` also where the file was never filled: a
-        machine that another node knows as installed would be new here."""
+    def changes_since(self, since: int) -> InstallChanges | None:
+        """Return the changes (`InstallStore.changes_since`). Raises `StoreError` also where the file was never filled:
+        a machine that another node knows as installed would be new here."""
         if not self._is_filled:
             if self.position() is None:
                 raise StoreError(self._never_read)
             self._is_filled = True
-        return super().look(since)
+        return super().changes_since(since)
 
     def history(self, name: str) -> list[HistoryEvent]:
         """Return the events of a record at all nodes; while the database is away those of this node."""
@@ -191,7 +191,7 @@ class NodeInstallStore(InstallStore):
             _note(database, {"key": key.hex()})
 
     def forget_position(self) -> None:
-        """Have the next look at the database compare everything. Raises `StoreError`."""
+        """Have the next poll of the database compare everything. Raises `StoreError`."""
         with self.transaction() as database:
             _note(database, {_TOKEN: ""})
 

@@ -35,7 +35,7 @@ from answerd.store.database_store import DatabaseStore, unknown_formats
 from answerd.store.migrations import migrate_postgres, require_postgres
 from answerd.store.node_installs import NodeInstallStore, states_path
 from answerd.store.postgres_backup import copy_to_file
-from answerd.store.postgres_connection import LOOK_SECONDS, WRITE_SECONDS, PostgresServer
+from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import PostgresTransaction
 from answerd.store.replica import ROWS_AT_ONCE, Replica
 from answerd.store.replicator import Replicator
@@ -47,7 +47,7 @@ from answerd.store.tables import DocumentRow, StoredRow, rows
 class PostgresStore(DatabaseStore):
     """Documents in PostgreSQL: an `answerd.store.WritableStore`. Opening it opens no connection."""
 
-    look_seconds = 0.5
+    poll_seconds = 0.5
 
     def __init__(self, url: str) -> None:
         self.server = PostgresServer(url)
@@ -59,7 +59,7 @@ class PostgresStore(DatabaseStore):
         """For the log: without user and password."""
         return self.server.described
 
-    def connected(self, wait: float = LOOK_SECONDS) -> AbstractContextManager[Any]:
+    def connected(self, wait: float = READ_SECONDS) -> AbstractContextManager[Any]:
         """Return a connection for the time of a block, whose every wait ends after ``wait`` seconds."""
         return self.server.connected(wait)
 
@@ -81,13 +81,13 @@ class PostgresStore(DatabaseStore):
         with self.server.connected() as database, self.server.faults("read"):
             require_postgres(database, self.described)
 
-    def look_at_everything(self) -> None:
-        """Do nothing: every look compares all."""
+    def force_full_poll(self) -> None:
+        """Do nothing: every poll compares all documents."""
 
     def changes(self) -> Changes | None:
         """Return the whole set at first, later what differs from it. Raises `StoreError`.
 
-        For a command that looks once; a service follows its replica.
+        For a command that reads once; a service follows its replica.
         """
         found = {row.key: row.raw() for row in self._every_row()}
         self._asked = time.monotonic()
@@ -137,7 +137,7 @@ class PostgresStore(DatabaseStore):
         return difference_from(self._documents or {}, written)
 
     def adopt(self, changes: Changes, version: Version) -> None:  # noqa: ARG002 - the protocol's
-        """Count a `difference` as handed out. The version does not matter: a look compares everything."""
+        """Count a `difference` as handed out. The version does not matter: a poll compares everything."""
         documents = self._documents = {} if self._documents is None else self._documents
         for raw in changes.removed:
             documents.pop(raw.key, None)
@@ -196,8 +196,8 @@ class _ReplicatedTransaction(PostgresTransaction):
 class ReplicatedStore(PostgresStore):
     """The store of a node: writes go to the database, changes are read from the replica."""
 
-    look_seconds = 0.1
-    """A look at the replica costs microseconds; the replicator brings it up to date within milliseconds."""
+    poll_seconds = 0.1
+    """A poll of the replica costs microseconds; the replicator brings it up to date within milliseconds."""
 
     def __init__(self, url: str, replica_path: Path, rules: Rules | None = None) -> None:
         """``rules`` are the limits of installs. Raises `StoreError` where a file of this node cannot be opened; the
@@ -213,9 +213,9 @@ class ReplicatedStore(PostgresStore):
         with self.replica.file.faults("read"), self.replica.file.connected() as local:
             return [f"{unknown} in {self.described}" for unknown in unknown_formats(local)]
 
-    def look_at_everything(self) -> None:
-        """Have the next look compare every document with the replica."""
-        self._feed.look_at_everything()
+    def force_full_poll(self) -> None:
+        """Have the next poll compare every document with the replica."""
+        self._feed.force_full_poll()
 
     def changes(self) -> Changes | None:
         """Return the changes in the replica since the last call. Raises `NoSetYet` where it was never filled."""

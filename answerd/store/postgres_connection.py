@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 2
 """How long one address may take to accept a connection."""
 
-LOOK_SECONDS = 3.0
-"""How long one statement of a look may take."""
+READ_SECONDS = 3.0
+"""How long one statement of a read may take."""
 
 WRITE_SECONDS = 6.0
 """How long one statement of a write may take. Longer than the wait for the lock, shorter than a client's 10 s."""
@@ -69,7 +69,7 @@ class PostgresServer:
         return database
 
     @contextmanager
-    def connected(self, seconds: float = LOOK_SECONDS) -> Iterator[peewee.PostgresqlDatabase]:
+    def connected(self, seconds: float = READ_SECONDS) -> Iterator[peewee.PostgresqlDatabase]:
         """`connect`, for the time of the block."""
         database = self.connect(seconds)
         try:

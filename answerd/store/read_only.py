@@ -37,16 +37,16 @@ class ReadOnlyStore:
         """``store`` is the one that the set came from."""
         self._store = store
         self._catalogue = catalogue
-        self.look_seconds = store.look_seconds
+        self.poll_seconds = store.poll_seconds
         self.described = store.described
 
     def warnings(self) -> list[str]:
         """Return those of the store."""
         return self._store.warnings()
 
-    def look_at_everything(self) -> None:
-        """Have the store compare everything at its next look."""
-        self._store.look_at_everything()
+    def force_full_poll(self) -> None:
+        """Have the store compare everything at its next poll."""
+        self._store.force_full_poll()
 
     def changes(self) -> Changes | None:
         """Return nothing: the set is followed through the store itself."""
@@ -61,7 +61,7 @@ class ReadOnlyStore:
         return 0.0
 
     def version(self) -> Version:
-        """Return a hash of all texts in place of a revision. Costs a look at every document."""
+        """Return a hash of all texts in place of a revision. Reads every document."""
         together = hashlib.sha256()
         for raw in sorted(self._raw(), key=lambda raw: raw.key):
             together.update(f"{raw.key}\0{raw.text}\0".encode("utf-8", "surrogatepass"))

@@ -32,8 +32,8 @@ class SqliteStore(DatabaseStore):
     `changes` keeps a connection of its own and has one user, the loader; everything may be called from any thread.
     """
 
-    look_seconds = 0.1
-    """A look costs microseconds where nothing was written, and what another program wrote is in force after one."""
+    poll_seconds = 0.1
+    """A poll costs microseconds where nothing was written, and a write of another program is in force after one."""
 
     def __init__(self, path: str | Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
         """Open the file, create it and its directory where missing, and bring its schema up to date.
@@ -68,9 +68,9 @@ class SqliteStore(DatabaseStore):
 
     # --- what the loader follows -----------------------------------------------------------------------------------
 
-    def look_at_everything(self) -> None:
-        """Have the next look compare every document, whatever SQLite and the revisions say. From any thread."""
-        self._feed.look_at_everything()
+    def force_full_poll(self) -> None:
+        """Have the next poll compare every document, whatever SQLite and the revisions say. From any thread."""
+        self._feed.force_full_poll()
 
     def changes(self) -> Changes | None:
         """Return the changes since the last call, the whole set at first. Raises `StoreError`."""
@@ -86,7 +86,7 @@ class SqliteStore(DatabaseStore):
         self._feed.adopt(changes, version)
 
     def wake_up_descriptor(self) -> int | None:
-        """Return None: SQLite has no notices, and a look is cheap."""
+        """Return None: SQLite has no notices, and a poll is cheap."""
         return None
 
     def age_seconds(self) -> float:

@@ -52,8 +52,8 @@ class ChangeReader:
         self._inode: tuple[int, int] | None = None  # device and inode of the file that the documents came from
         self._idle = [True]
 
-    def look_at_everything(self) -> None:
-        """Have the next look compare every document, whatever SQLite and the revisions say."""
+    def force_full_poll(self) -> None:
+        """Have the next poll compare every document, whatever SQLite and the revisions say."""
         self._is_asked_for_everything = True
 
     def changes(self) -> Changes | None:

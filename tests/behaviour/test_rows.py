@@ -235,7 +235,7 @@ def test_one_row_and_one_document_answer_as_a_document_of_the_machine_does(fleet
     single = {name: fleet.ask(f"/pve/{name}").body for name in machines}
     for name in machines:
         fleet.store.delete(Key(Kind.MACHINE, name, "toml"))
-    fleet.look()
+    fleet.poll()
     rows = "".join(f"{name},{mac},lab\n" for name, mac in machines.items())
     group = body % ("{{ id }}", "{{ mac }}") + '[match]\nrole = "lab"\n'
     fleet.write({"inventory.csv": f"id,mac,role\n{rows}", "groups/lab.toml": group})

@@ -42,7 +42,7 @@ class SingleWrites(Store, Protocol):
 class FixedStore:
     """Documents that never change. Nothing can be written."""
 
-    look_seconds = 0.01
+    poll_seconds = 0.01
     described = "fixed"
 
     def __init__(self, documents: Mapping[Key, str]) -> None:
@@ -52,7 +52,7 @@ class FixedStore:
     def warnings(self) -> list[str]:
         return []
 
-    def look_at_everything(self) -> None:
+    def force_full_poll(self) -> None:
         pass
 
     def changes(self) -> Changes | None:

@@ -113,10 +113,10 @@ def test_a_problem_is_logged_when_it_is_new() -> None:
     log, digest = Log(), Preparation()
     broken = machine(1, "x =")
     catalogue = Catalogue().changed([GROUP, broken])
-    digest.take(catalogue, no_pause, log)  # type: ignore[arg-type]
-    digest.take(catalogue.changed([machine(2)]), no_pause, log)  # type: ignore[arg-type]
+    digest.update(catalogue, no_pause, log)  # type: ignore[arg-type]
+    digest.update(catalogue.changed([machine(2)]), no_pause, log)  # type: ignore[arg-type]
     assert log.lines.getvalue().count("problem: ") == 1
-    digest.take(catalogue.changed([machine(1, "y =")], [broken]), no_pause, log)  # type: ignore[arg-type]
+    digest.update(catalogue.changed([machine(1, "y =")], [broken]), no_pause, log)  # type: ignore[arg-type]
     assert log.lines.getvalue().count('problem: machine "m1" (toml): does not parse') == 1
     assert digest.catalogue is not catalogue
 

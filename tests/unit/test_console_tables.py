@@ -137,7 +137,7 @@ def test_a_large_change_is_prepared_and_no_page_waits_for_it() -> None:
         work(catalogue)
 
     preparation = TablePreparation(lambda: in_force[0], [table, listings], run=prepare)
-    preparation.look()
+    preparation.poll()
     assert table.catalogue is listings.catalogue is before
     assert made == [], "the first table is made where long work is done"
 
@@ -147,7 +147,7 @@ def test_a_large_change_is_prepared_and_no_page_waits_for_it() -> None:
     assert [document.key.identifier for document in listings.of(two).machines] == ["m1"]
     assert [machine.name for machine, _ in table.shown(machines.View(), None).machines] == ["m1"]
     in_force[0] = two
-    preparation.look()
+    preparation.poll()
     assert made == [two, two]
     assert [document.key.identifier for document in listings.of(two).machines] == ["m2"]
     assert [machine.name for machine, _ in table.shown(machines.View(), None).machines] == ["m2"]

@@ -66,21 +66,21 @@ def test_a_record_comes_back_as_it_was_written(store: InstallStore) -> None:
 
 
 def test_what_changed_since_a_look_is_read_and_no_more(store: InstallStore) -> None:
-    first = store.look(-1)
+    first = store.changes_since(-1)
     assert first is not None
     assert first.whole
-    assert store.look(first.revision) is None
+    assert store.changes_since(first.revision) is None
     written = store.write([given("node1"), given("node2")], RULES)
     assert written.changes.revision == first.revision + 1
-    seen = store.look(first.revision)
+    seen = store.changes_since(first.revision)
     assert seen is not None
     assert sorted(remembered.record.name for remembered in seen.remembered) == ["node1", "node2"]
     store.write([reported(ReportKind.INSTALLED, "node2")], RULES)
-    last = store.look(seen.revision)
+    last = store.changes_since(seen.revision)
     assert last is not None
     assert [remembered.record.state for remembered in last.remembered] == [State.INSTALLED]
     store.write([ordered(Order.FORGET, "node2")], RULES)
-    gone = store.look(last.revision)
+    gone = store.changes_since(last.revision)
     assert gone is not None
     assert (list(gone.remembered), gone.forgotten) == ([], {"node2": 1})
 
@@ -168,7 +168,7 @@ def test_a_file_that_vanishes_or_is_replaced_cannot_be_read_or_written(store: In
     if what == "replaced":
         store.path.write_bytes(content)
     with pytest.raises(StoreError, match=what):
-        store.look(-1)
+        store.changes_since(-1)
     with pytest.raises(StoreError, match=what):
         store.write([reported(ReportKind.INSTALLED)], RULES)
     with pytest.raises(StoreError, match=what):

@@ -38,7 +38,7 @@ def fleet_of(made: MigratedData, tmp_path: Path) -> Fleet:
     """The answer set that a migration writes."""
     write(made, "a test", tmp_path / "made")
     fleet = Fleet(FileStore(tmp_path / "made" / "answers"))
-    fleet.look()
+    fleet.poll()
     return fleet
 
 

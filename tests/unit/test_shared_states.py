@@ -175,7 +175,7 @@ def test_an_order_needs_the_database_and_a_report_does_not(place: Path, server: 
     assert away.store.outbox.waiting().messages == 2
     Node(node.path, server).sync()
     assert away.store.outbox.waiting().messages == 0
-    assert [remembered.record.state for remembered in node.shared.look(-1).remembered] == [State.INSTALLED]  # type: ignore[union-attr]
+    assert [remembered.record.state for remembered in node.shared.changes_since(-1).remembered] == [State.INSTALLED]  # type: ignore[union-attr]
 
 
 def test_two_nodes_that_arm_never_begin_one_attempt(nodes: list[Node]) -> None:
@@ -193,9 +193,9 @@ def test_an_order_of_the_command_line_reaches_every_node(nodes: list[Node], serv
     shared.write([ordered(Order.ARM, 3.0)], RULES)
     all_synced(nodes)
     assert {node.state() for node in nodes} == {State.ARMED}
-    changes = shared.look(-1)
+    changes = shared.changes_since(-1)
     assert changes is not None
-    assert shared.look(changes.revision) is None
+    assert shared.changes_since(changes.revision) is None
     assert [remembered.record.state for remembered in changes.remembered] == [State.ARMED]
     assert shared.newest == 3.0
 
@@ -212,7 +212,7 @@ def test_a_report_for_an_attempt_that_began_elsewhere_counts(nodes: list[Node]) 
 def test_a_node_that_was_never_filled_says_so(place: Path) -> None:
     node = Node(place / "a.states", AWAY)
     with pytest.raises(StoreError, match="never read"):
-        node.store.look(-1)
+        node.store.changes_since(-1)
     with pytest.raises(StoreError, match="never read"):
         assert node.store.key
     live = LiveInstalls(SharedInstalls(node.store, Config()), RequestLog("stderr", "off"))
@@ -361,7 +361,7 @@ def test_whatever_happens_in_whatever_order_no_two_nodes_differ_in_the_end(
     all_synced(nodes)
     first, *others = [node.all() for node in nodes]
     assert others == [first, first]
-    shared = DatabaseInstalls(server, RULES).look(-1)
+    shared = DatabaseInstalls(server, RULES).changes_since(-1)
     assert shared is not None
     assert {remembered.record.name: remembered for remembered in shared.remembered} == first
     if "web-01" in first and first["web-01"].record.attempt in installed:

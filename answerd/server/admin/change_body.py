@@ -35,10 +35,10 @@ _SEPARATOR_BYTES = 64
 """Bytes between two elements that are not counted: a comma, and the indentation of a person's JSON."""
 
 _WINDOW = 262_144
-"""Bytes of a body that one look of the scan covers: a few milliseconds."""
+"""Bytes of a body that one step of the scan covers: a few milliseconds."""
 
 _PAUSE_EVERY = 256
-"""Tokens of one look after which the scan pauses."""
+"""Tokens of one step after which the scan pauses."""
 
 _NAME_BYTES = 64
 """Bytes of the longest key that can be one of the known ones, however it is escaped."""
@@ -98,7 +98,7 @@ def read_change(body: Content, pause: Callable[[], None]) -> ChangeRequest:
 
 @dataclass(slots=True)
 class _Scan:
-    """The walk over a body's strings and brackets, in looks of a few milliseconds with ``pause`` in between."""
+    """The walk over a body's strings and brackets, in steps of a few milliseconds with ``pause`` in between."""
 
     body: Content
     pause: Callable[[], None]
@@ -168,7 +168,7 @@ class _Scan:
                 self._bound(at - self._kept)
 
     def _end_of_string(self, at: int) -> int:
-        """Return the end of a string that is open at ``at``, in as many looks as it needs."""
+        """Return the end of a string that is open at ``at``, in as many steps as it needs."""
         body = self.body
         while True:
             self.pause()
