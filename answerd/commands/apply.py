@@ -14,7 +14,7 @@ from answerd.answers.differences import compare
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError, Help
 from answerd.commands.common import announce_store
 from answerd.commands.remote import AdminApi
-from answerd.commands.terminal import coloured, counted, plain, print_json, progress, show_lines
+from answerd.commands.terminal import coloured, counted, print_json, printable_line, progress, show_lines
 from answerd.config import read_config
 from answerd.documents import RawDocument
 from answerd.identity import printable
@@ -88,7 +88,7 @@ def run(arguments: Arguments) -> int:
     if found.unreadable:
         _tell_skipped(found)
         for source, why in found.unreadable:
-            print(plain(f"cannot be applied: {source}: {why}"), file=sys.stderr)
+            print(printable_line(f"cannot be applied: {source}: {why}"), file=sys.stderr)
         raise CommandError(f"nothing was applied: {counted(len(found.unreadable), 'document')} cannot be read")
     if arguments["--prune"] and not found.documents:
         raise CommandError(
@@ -101,7 +101,7 @@ def run(arguments: Arguments) -> int:
         return _apply(arguments, target)
     except Refused as refused:
         for problem in refused.problems:
-            print(plain(f"problem: {problem}"), file=sys.stderr)
+            print(printable_line(f"problem: {problem}"), file=sys.stderr)
         raise
     except StoreError as error:
         raise CommandError(str(error), WRONG_USAGE) from None
@@ -109,7 +109,7 @@ def run(arguments: Arguments) -> int:
 
 def _tell_skipped(found: Directory) -> None:
     for source, why in found.skipped:
-        print(plain(f"skipped: {source}: {why}"), file=sys.stderr)
+        print(printable_line(f"skipped: {source}: {why}"), file=sys.stderr)
 
 
 def _apply(arguments: Arguments, target: Target) -> int:
@@ -131,7 +131,7 @@ def _apply(arguments: Arguments, target: Target) -> int:
         print_json(result.report)
         return 0
     for problem in result.report["problems"]:
-        print(plain(f"problem: {problem}"), file=sys.stderr)
+        print(printable_line(f"problem: {problem}"), file=sys.stderr)
     print(_counts(result.report))
     return 0
 
@@ -215,15 +215,17 @@ def _summary(report: dict[str, Any]) -> Iterator[str]:
     for sort in ("new", "changed", "removed"):
         for key in report["documents"][sort]:
             name = f'{key["kind"]} "{key["identifier"]}"' if key["identifier"] else key["kind"]
-            yield plain(f"{sort:7}  {name} ({key['format']})")
+            yield printable_line(f"{sort:7}  {name} ({key['format']})")
     answers = report["answers"]
     yield coloured(f"{len(answers['differences'])} of {answers['compared']} answers would change", "bold")
     diffs = {difference["name"]: difference["diff"] for difference in answers["differences"]}
     for change in answers["changes"]:
         names = change["names"]
         more = f" and {len(names) - 1} more with the same change" if len(names) > 1 else ""
-        yield coloured(plain(f"{change['change']}: {names[0]}{more}  +{change['added']} -{change['removed']}"), "bold")
+        yield coloured(
+            printable_line(f"{change['change']}: {names[0]}{more}  +{change['added']} -{change['removed']}"), "bold"
+        )
         for line in diffs.get(names[0], ()):
-            yield coloured(plain(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else plain(line)
+            yield coloured(printable_line(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else printable_line(line)
     for note in answers["notes"]:
-        yield plain(f"note: {note}")
+        yield printable_line(f"note: {note}")

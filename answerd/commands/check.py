@@ -10,7 +10,7 @@ from answerd.answers.oversights import misspelled_extension
 from answerd.check import CheckReport, built_in_verdict, check
 from answerd.commands import Arguments, Help
 from answerd.commands.common import configured_sources, read_documents
-from answerd.commands.terminal import coloured, counted, plain, print_json, progress
+from answerd.commands.terminal import coloured, counted, print_json, printable_line, progress
 from answerd.identity import printable
 from answerd.store import Store
 from answerd.store.files import FileStore
@@ -86,7 +86,7 @@ def _overlooked_files(store: Store) -> Iterator[str]:
 def _print(problems: list[str], notes: list[str], report: CheckReport, hit: int) -> None:
     for kind, colour, sentences in (("problem:", "red", problems), ("note:", "yellow", notes)):
         for sentence in _gathered(sentences, report.machines):
-            print(f"{coloured(f'{kind:8}', colour)} {plain(sentence)}")
+            print(f"{coloured(f'{kind:8}', colour)} {printable_line(sentence)}")
     if problems:
         advice = "mend the problems; answerd render ID --why shows how one machine's answer comes about"
     else:

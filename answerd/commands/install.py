@@ -7,8 +7,8 @@ from typing import Any
 
 from answerd.commands import Arguments, CommandError, Help
 from answerd.commands.machines import open_installs
-from answerd.commands.terminal import plain, print_json
-from answerd.installs.sentences import shown
+from answerd.commands.terminal import print_json, printable_line
+from answerd.installs.sentences import shown_name
 from answerd.installs.shown import as_json, event_as_json
 
 HELP = Help(
@@ -49,15 +49,15 @@ def run(arguments: Arguments) -> int:
 def _print(record: dict[str, Any]) -> None:
     silent = ", silent" if record["silent"] else ""
     since = f" since {record['since']}" if record["since"] else ""
-    print(f"{shown(record['machine'])} is {record['state']}{silent}{since}")
+    print(f"{shown_name(record['machine'])} is {record['state']}{silent}{since}")
     print(f"  starts:      {record['starts']}")
-    print(f"  group:       {shown(record['group'] or '-')}")
-    print(f"  identities:  {', '.join(shown(identity) for identity in record['identities']) or '-'}")
+    print(f"  group:       {shown_name(record['group'] or '-')}")
+    print(f"  identities:  {', '.join(shown_name(identity) for identity in record['identities']) or '-'}")
     if record["message"]:
-        print(f"  message:     {plain(record['message'])}")
+        print(f"  message:     {printable_line(record['message'])}")
     events: Sequence[dict[str, Any]] = record["events"]
     print("  history:" if events else "  history:     none")
     for event in events:
-        origin = f" from {plain(event['from'])}" if event["from"] else ""
-        detail = f": {plain(event['detail'])}" if event["detail"] else ""
+        origin = f" from {printable_line(event['from'])}" if event["from"] else ""
+        detail = f": {printable_line(event['detail'])}" if event["detail"] else ""
         print(f"    {event['at']}  {event['event']}{detail}{origin}{'' if event['counts'] else ' (changed nothing)'}")

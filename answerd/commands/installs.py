@@ -9,9 +9,9 @@ from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import Arguments, Help
 from answerd.commands.common import state_named
 from answerd.commands.machines import SELECTION, OpenInstalls, open_installs
-from answerd.commands.terminal import coloured, counted, plain, print_json
+from answerd.commands.terminal import coloured, counted, print_json, printable_line
 from answerd.installs.memory import Remembered
-from answerd.installs.sentences import shown
+from answerd.installs.sentences import shown_name
 from answerd.installs.shown import UnknownMachine, as_json, unknown_as_json
 from answerd.installs.states import State
 
@@ -69,14 +69,14 @@ def selected(installs: OpenInstalls, group: str | None, state: State | None) -> 
 
 
 def _line(record: dict[str, Any]) -> tuple[str, ...]:
-    message = plain(record["message"] or "")
+    message = printable_line(record["message"] or "")
     percent = f"{record['percent']}% " if record["percent"] is not None else ""
     return (
-        shown(record["machine"]),
+        shown_name(record["machine"]),
         f"{record['state']}, silent" if record["silent"] else record["state"],
         record["since"] or "-",
         str(record["starts"]),
-        shown(record["group"] or "-"),
+        shown_name(record["group"] or "-"),
         percent + (message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…"),
     )
 
@@ -102,11 +102,11 @@ def _print_unknown(machines: Sequence[UnknownMachine], *, as_text: bool) -> None
     header = ("MACHINE", "LAST", "FIRST", "ASKED", "PATH")
     rows = [
         (
-            shown(machine["machine"]),
+            shown_name(machine["machine"]),
             machine["last"],
             machine["first"],
             str(machine["asked"]),
-            plain(_path(machine["facts"])),
+            printable_line(_path(machine["facts"])),
         )
         for machine in unknown
     ]

@@ -13,10 +13,10 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.machines import Machine, machine_named, machines_of_group
 from answerd.commands import FAILED, Arguments, CommandError, Help
 from answerd.commands.common import read_documents, state_named
-from answerd.commands.terminal import plain
+from answerd.commands.terminal import printable_line
 from answerd.config import read_config
 from answerd.installs.memory import InstallMemory, Remembered
-from answerd.installs.sentences import shown
+from answerd.installs.sentences import shown_name
 from answerd.installs.states import Order, Ordered, Rules, State
 from answerd.store.install_batch import PendingEvent
 from answerd.store.installs import StateStore
@@ -116,12 +116,10 @@ def give_order(arguments: Arguments, order: Order, done: str) -> int:
     if entries:
         installs.store.write(entries, installs.rules)
     for name in dict.fromkeys(entry.name for entry in entries):
-        print(f"{shown(name)} {done}")
+        print(f"{shown_name(name)} {done}")
     for name in unknown:
-        print(
-            f"answerd: {plain(name)}: no record, row, document or member is called so, and it is no MAC address",
-            file=sys.stderr,
-        )
+        why = "no record, row, document or member is called so, and it is no MAC address"
+        print(f"answerd: {printable_line(name)}: {why}", file=sys.stderr)
     return FAILED if unknown else 0
 
 

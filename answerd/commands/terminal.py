@@ -15,7 +15,7 @@ from answerd.identity import printable
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1"}
 
 
-def plain(text: str) -> str:
+def printable_line(text: str) -> str:
     """Return a line of text without control characters; a tab stays a tab."""
     return "\t".join(map(printable, text.split("\t")))
 

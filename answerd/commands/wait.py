@@ -12,7 +12,7 @@ from answerd.commands.machines import OpenInstalls, open_installs, read_again
 from answerd.commands.terminal import progress
 from answerd.config import ConfigError
 from answerd.installs.memory import Remembered
-from answerd.installs.sentences import shown
+from answerd.installs.sentences import shown_name
 from answerd.installs.states import State
 from answerd.store import StoreAway, StoreError
 
@@ -113,4 +113,7 @@ def _show(show: Callable[[int, int], None] | None, done: int, total: int) -> Non
 def _say(found: list[Remembered]) -> None:
     for install in sorted(found, key=lambda remembered: remembered.record.name):
         message = f": {install.record.message}" if install.record.message else ""
-        print(f"answerd: {shown(install.record.name)} is {install.record.state}{shown(message)}", file=sys.stderr)
+        print(
+            f"answerd: {shown_name(install.record.name)} is {install.record.state}{shown_name(message)}",
+            file=sys.stderr,
+        )

@@ -57,7 +57,7 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True)
-class By:
+class WriteAuthor:
     """The author of a write: the name of the token, the address, and the note that is kept with the write."""
 
     who: str
@@ -74,16 +74,16 @@ class Editing(Protocol):
     def preview(self, key: Key, text: str) -> Consequences:
         """Return what storing the text would change."""
 
-    def save(self, key: Key, text: str, etag: str, by: By) -> Sequence[str]:
+    def save(self, key: Key, text: str, etag: str, by: WriteAuthor) -> Sequence[str]:
         """Store a text; return the problems of the set. An empty ``etag``: the document must not exist yet."""
 
-    def delete(self, key: Key, etag: str, by: By) -> Sequence[str]:
+    def delete(self, key: Key, etag: str, by: WriteAuthor) -> Sequence[str]:
         """Remove a document; return the problems of the set."""
 
     def history(self, key: Key) -> Sequence[Revision]:
         """Return the accepted writes of a document."""
 
-    def restore(self, key: Key, revision: int, by: By) -> Sequence[str]:
+    def restore(self, key: Key, revision: int, by: WriteAuthor) -> Sequence[str]:
         """Store the text of a revision again; return the problems of the set."""
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.line_diff import unified
 from answerd.console.adopting import cells_of, with_machine
-from answerd.console.backend import KINDS, Backend, By, Consequences, DocumentVersion, Editing, NotSaved
+from answerd.console.backend import KINDS, Backend, Consequences, DocumentVersion, Editing, NotSaved, WriteAuthor
 from answerd.console.listing import Listing, Listings, document_at, inventories_of, problems_of
 from answerd.console.marks import marks_of
 from answerd.console.page_request import PageReply, PageRequest, redirect
@@ -130,7 +130,7 @@ class DocumentPages:
         return self._editor(asked, key, stored.text, stored.etag, message=message, problems=problems)
 
     def _change(self, editing: Editing, verb: str, key: Key, text: str, asked: PageRequest) -> Sequence[str]:
-        by = By(asked.session.who if asked.session else "", asked.peer, asked.field("note").strip())
+        by = WriteAuthor(asked.session.who if asked.session else "", asked.peer, asked.field("note").strip())
         etag = asked.field("etag")
         if verb == "delete":
             return editing.delete(key, etag, by)

@@ -14,7 +14,7 @@ from answerd.console.backend import NotSaved
 from answerd.console.machines import NEW, SILENT, Install
 from answerd.errors import StatesUnknown
 from answerd.installs.memory import InstallMemory, Remembered
-from answerd.installs.sentences import shown
+from answerd.installs.sentences import shown_name
 from answerd.installs.shown import UnknownMachine, as_json, event_as_json, unknown_as_json
 from answerd.installs.states import UNDER_WAY, Order, Ordered, Record, State, is_silent
 from answerd.server.installs import LiveInstalls
@@ -71,7 +71,7 @@ class LiveStates:
         for name in names:
             machine = machine_named(catalogue, memory, name)
             if machine is None:
-                raise NotSaved(f'no record, row, document or member is called "{shown(name)}"')
+                raise NotSaved(f'no record, row, document or member is called "{shown_name(name)}"')
             named = [remembered.record.name for remembered in machine.records] or [machine.name]
             entries += [
                 PendingEvent(record_name, Ordered(order, now), machine.identities, origin=origin)

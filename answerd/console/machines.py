@@ -90,7 +90,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class MachinesPage:
     """One page of the table, with how many machines the view has in all, and how many there are. ``machines`` come with
     their install, None where there is no place for states."""
 
@@ -136,7 +136,7 @@ class MachineTable:
         """Return how many machines there are."""
         return len(self._named.by_identity) + len(self._more(states))
 
-    def shown(self, view: View, states: InstallStates | None) -> Shown:
+    def shown(self, view: View, states: InstallStates | None) -> MachinesPage:
         """Return the page of a view. One pass over all, one sort of what is found."""
         more = self._more(states)
         by_name = self._named.by_name
@@ -154,7 +154,7 @@ class MachineTable:
         page = min(max(view.page, 1), pages)
         cut = found[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
         lines = [(machine, _install(machine, states, seen)) for machine in cut]
-        return Shown(lines, len(found), len(machines), pages, page, self._named.first_groups(GROUPS_SUGGESTED))
+        return MachinesPage(lines, len(found), len(machines), pages, page, self._named.first_groups(GROUPS_SUGGESTED))
 
     def counts(self, states: InstallStates) -> dict[str, int]:
         """Return how many machines are in each state, those that are only known by name as new."""

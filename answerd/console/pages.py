@@ -15,7 +15,7 @@ from answerd.console.answers import Resolver
 from answerd.console.backend import Backend, NotSaved
 from answerd.console.documents import DocumentPages
 from answerd.console.listing import inventories_of
-from answerd.console.machines import SILENT, SORTS, UNKNOWN, InstallStates, MachineTable, Shown, View
+from answerd.console.machines import SILENT, SORTS, UNKNOWN, InstallStates, MachinesPage, MachineTable, View
 from answerd.console.page_request import PageReply, PageRequest, redirect
 from answerd.console.rendering import page
 from answerd.documents import Key
@@ -189,11 +189,11 @@ class Pages(DocumentPages):
     def _states(self) -> InstallStates | None:
         return self._backend.installs.now() if self._backend.installs is not None else None
 
-    def _shown(self, view: View) -> Shown:
+    def _shown(self, view: View) -> MachinesPage:
         """Return a page of the table. In a thread: there may be a million machines."""
         catalogue, states = self._backend.catalogue(), self._states()
 
-        def show() -> Shown:
+        def show() -> MachinesPage:
             self._table.update(catalogue)
             return self._table.shown(view, states)
 

@@ -40,11 +40,11 @@ class MigratedData:
     def add(self, name: str, text: str, origin: str) -> None:
         """Take a document. A second one of the same name is put aside."""
         if name in self.documents:
-            self.leave(origin, f"{name} was made of another source already", text)
+            self.leave_out(origin, f"{name} was made of another source already", text)
         else:
             self.documents[name] = text
 
-    def leave(self, what: str, why: str, text: str | None = None) -> None:
+    def leave_out(self, what: str, why: str, text: str | None = None) -> None:
         """Note a part that is not carried over; its text, where given, is put aside for the operator to read."""
         self.not_carried.append((what, why))
         if text is None:
@@ -54,7 +54,7 @@ class MigratedData:
             name, number = f"{safe_name(what)}-{number}", number + 1
         self.aside[name] = text
 
-    def do(self, sentence: str) -> None:
+    def add_task(self, sentence: str) -> None:
         """Note, once, a task for the operator."""
         if sentence not in self.to_do:
             self.to_do.append(sentence)

@@ -18,7 +18,7 @@ from answerd.answers.warming import warm_up
 from answerd.errors import NothingLoaded
 from answerd.server import gc_tuning
 from answerd.server.counters import Counters
-from answerd.server.live_set import LiveAnswerSet, WriteCounter, in_thread, let_go
+from answerd.server.live_set import LiveAnswerSet, WriteCounter, in_thread, release_gradually
 from answerd.server.request_log import RequestLog
 from answerd.server.wsgi import reason_line
 from answerd.store import NoSetYet, StoreError
@@ -197,7 +197,7 @@ class Preparation:
         if before is not None and before is not catalogue:
             gone = [before.documents[raw] for raw in before.documents.keys_not_in(catalogue.documents, pause)]
             del before
-            let_go(gone, pause)
+            release_gradually(gone, pause)
 
 
 class CooperativeYield:

@@ -75,7 +75,7 @@ def in_pool(pool: ThreadPool, function: Callable[..., _T], *arguments: Any) -> _
     return cast(_T, result)
 
 
-def let_go(objects: list[Any], pause: Callable[[], None]) -> None:
+def release_gradually(objects: list[Any], pause: Callable[[], None]) -> None:
     """Empty a list, object by object: where it has the last references, that takes milliseconds for 10,000
     documents."""
     while objects:

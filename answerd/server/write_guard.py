@@ -30,7 +30,7 @@ from answerd.identity import Kind
 from answerd.server import gc_tuning
 from answerd.server.client import Client, PatientClient
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag, set_etag
-from answerd.server.live_set import LiveAnswerSet, in_thread, let_go
+from answerd.server.live_set import LiveAnswerSet, in_thread, release_gradually
 from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
@@ -305,7 +305,7 @@ class WriteGuard:
                 trial.append(document)
                 self.pause()
             del after
-            let_go(trial, self.pause)
+            release_gradually(trial, self.pause)
             try:
                 raise refusal
             finally:

@@ -83,7 +83,7 @@ def _refuse_unknown(name: str, where: str, keys: Iterable[str], remarks: Remarks
     if "." not in where and name in CONTROL_KEYS:  # only in a document that was not rendered first
         remarks.refuse(f"{where}: a control key of answerd, not of the installer: validate the rendered answer", where)
         return
-    known = remarks.hint(name, keys)
+    known = remarks.did_you_mean(name, keys)
     remarks.refuse(f"{where}: the installer knows no such key and refuses the whole answer{known}", where)
 
 

@@ -20,7 +20,7 @@ from answerd.server.admin.changes import ChangeHandlers
 from answerd.server.admin.requests import InvalidRequest
 from answerd.server.admin.routes import Route
 from answerd.server.admin_app import ROUTE
-from answerd.server.live_set import let_go
+from answerd.server.live_set import release_gradually
 from answerd.server.roles import Role, TokensError, new_token, parse_tokens
 from answerd.server.write_guard import ChangeSet
 from answerd.store import HistoryFilter, StoreError
@@ -156,13 +156,13 @@ def test_the_documents_of_a_change_go_one_by_one(
     apply(admin, *(put(f"n{at}", "x = 1\n") for at in range(5)))
     references: list[int] = []
 
-    def let_go(objects: list[Any], _pause: object) -> None:
+    def release_gradually(objects: list[Any], _pause: object) -> None:
         while objects:
             references.append(sys.getrefcount(objects[-1]))
             objects.pop()
 
-    monkeypatch.setattr("answerd.server.write_guard.let_go", let_go)
-    monkeypatch.setattr("answerd.server.admin.changes.let_go", let_go)
+    monkeypatch.setattr("answerd.server.write_guard.let_go", release_gradually)
+    monkeypatch.setattr("answerd.server.admin.changes.let_go", release_gradually)
     apply(admin, *(put(f"n{at}", change["text"]) for at in range(5)), dry_run=change.get("dry_run", False))
 
     assert len(references) == kept
@@ -171,7 +171,7 @@ def test_the_documents_of_a_change_go_one_by_one(
 
 def test_what_takes_long_pauses_for_each_document() -> None:
     pauses: list[int] = []
-    let_go([*range(10)], lambda: pauses.append(1))
+    release_gradually([*range(10)], lambda: pauses.append(1))
     assert len(pauses) == 10
 
     before = ProblemIndex.of(Catalogue())

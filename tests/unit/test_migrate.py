@@ -334,7 +334,7 @@ def test_a_template_of_cobbler_with_logic_is_put_aside_and_never_served(tmp_path
 def test_two_texts_that_are_put_aside_do_not_overwrite_each_other() -> None:
     made = MigratedData()
     for text in ("a", "b", "a"):
-        made.leave("group default", "a test", text)
+        made.leave_out("group default", "a test", text)
     assert made.aside == {"group-default": "a", "group-default-2": "b"}
 
 

@@ -21,7 +21,7 @@ from answerd.server.admin.change_body import BODY_LIMIT, ChangeRequest, read_cha
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import Route
-from answerd.server.live_set import let_go
+from answerd.server.live_set import release_gradually
 from answerd.server.statuses import OK
 from answerd.server.write_guard import AppliedChange, WriteGuard, WriteRefused, restore_document
 from answerd.store import HistoryEntry, HistoryFilter, StoreError
@@ -67,7 +67,7 @@ class ChangeHandlers:
             refusal = error.with_traceback(None)  # whose frames hold the change
         finally:
             del asked
-            let_go(held, self.guard.pause)
+            release_gradually(held, self.guard.pause)
         try:
             raise refusal
         finally:

@@ -12,7 +12,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.machines import Machine, machine_named, machines_of_group
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.installs.memory import InstallMemory, Remembered
-from answerd.installs.sentences import shown
+from answerd.installs.sentences import shown_name
 from answerd.installs.shown import as_json, event_as_json, unknown_as_json
 from answerd.installs.states import Order, Ordered, State
 from answerd.server.admin import requests
@@ -63,7 +63,7 @@ class InstallHandlers:
         machine = self._machine(install)
         remembered = self._records(machine)[0]
         events = in_thread(self._installs.store.history, remembered.record.name)
-        note_outcome(f"install of {shown(remembered.record.name)}")
+        note_outcome(f"install of {shown_name(remembered.record.name)}")
         return json_response(OK, {**self._as_json(remembered), "events": [event_as_json(event) for event in events]})
 
     def arm(self, install: str) -> bottle.HTTPResponse:
@@ -87,7 +87,7 @@ class InstallHandlers:
             [PendingEvent(record_name, event, machine.identities, origin=origin) for record_name in names]
         )
         after = applied[0].after or Remembered(applied[0].outcome.record)
-        note_outcome(f"{order} {shown(names[0])}")
+        note_outcome(f"{order} {shown_name(names[0])}")
         return json_response(OK, self._as_json(after))
 
     def unknown(self) -> bottle.HTTPResponse:
@@ -108,7 +108,9 @@ class InstallHandlers:
             raise InvalidRequest("the name in the path is not UTF-8") from None
         machine = machine_named(self._catalogue(), self._installs.current(), name)
         if machine is None:
-            raise NotThere(f'no record, row, document or member is called "{shown(name)}", and it is no MAC address')
+            raise NotThere(
+                f'no record, row, document or member is called "{shown_name(name)}", and it is no MAC address'
+            )
         return machine
 
     def _records(self, machine: Machine) -> list[Remembered]:
@@ -135,7 +137,7 @@ def _selected(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue
     if "group" in asked:
         names = machines_of_group(catalogue, memory, asked["group"])
         if names is None:
-            raise NotThere(f'there is no group "{shown(asked["group"])}"')
+            raise NotThere(f'there is no group "{shown_name(asked["group"])}"')
         machines = [machine for name in names if (machine := machine_named(catalogue, memory, name)) is not None]
         found = list(
             {install.record.name: install for machine in machines for install in _records(memory, machine)}.values()
@@ -152,7 +154,9 @@ def _parameters(query: str) -> dict[str, str]:
     asked = dict(parse_qsl(query, keep_blank_values=True))
     for name in asked:
         if name not in _PARAMETERS:
-            raise InvalidRequest(f"there is no parameter {shown(name)}: there are {', '.join(sorted(_PARAMETERS))}")
+            raise InvalidRequest(
+                f"there is no parameter {shown_name(name)}: there are {', '.join(sorted(_PARAMETERS))}"
+            )
     return asked
 
 
