@@ -131,8 +131,8 @@ def _answer(
 def _refused(
     catalogue: Catalogue, question: Question, sources: Sources, selection: Selection, asking: Asking
 ) -> Answer:
-    """Return what a machine gets when it is refused: a document of the same format whose ``match`` names the state, but
-    never the next best claim; else the sentence, or for a boot loader a script that shows it."""
+    """Return the answer to a machine that is refused: a document of the same format whose ``match`` names the state,
+    but never the next best claim; else the sentence, or for a boot loader a script that shows it."""
     extension = selection.layers[-1].key.format
     narrowed = Question(question.facts, (extension,), question.assumed, only_naming="state", without_default=True)
     try:
@@ -145,7 +145,7 @@ def _refused(
 
 
 def _side_file(catalogue: Catalogue, question: Question, side_file: str, sources: Sources) -> Answer:
-    """Return what cloud-init gets for a side file that no document names: the minimum, where there is user-data."""
+    """Return the answer to cloud-init for a side file that no document names: the minimum, where there is user-data."""
     facts = question.facts.asking_for_user_data()
     facts.state_source = question.facts.state_source
     asked = Question(facts, question.extensions, question.assumed)
@@ -167,5 +167,5 @@ def _instance(catalogue: Catalogue, selection: Selection, facts: Facts) -> str |
     member = claimed_member(catalogue, selection, facts)
     if member is None:
         return None
-    one, sent = member
-    return one if _LONE_SURROGATE.search(sent) else sent  # no YAML parser takes a lone surrogate
+    identity, sent = member
+    return identity if _LONE_SURROGATE.search(sent) else sent  # no YAML parser takes a lone surrogate

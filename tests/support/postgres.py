@@ -22,7 +22,7 @@ from typing import Any
 import peewee
 
 from answerd.store.postgres import PostgresStore
-from answerd.store.postgres_connection import LOOK_SECONDS, PostgresServer
+from answerd.store.postgres_connection import READ_SECONDS, PostgresServer
 from answerd.store.tables import execute
 from tests.support.ports import free_port
 
@@ -221,7 +221,7 @@ class _KeptServer(PostgresServer):
         self._kept: list[peewee.PostgresqlDatabase] = []
 
     @contextmanager
-    def connected(self, seconds: float = LOOK_SECONDS) -> Iterator[peewee.PostgresqlDatabase]:
+    def connected(self, seconds: float = READ_SECONDS) -> Iterator[peewee.PostgresqlDatabase]:
         database = self._kept.pop() if self._kept else self.connect(seconds)
         try:
             yield database
