@@ -177,7 +177,7 @@ def _refusal(asking: Asking) -> tuple[Record, Refusal]:
 # --- who asks --------------------------------------------------------------------------------------------------------
 
 
-def _records(memory: Memory, facts: Facts, name: str | None = None) -> list[Remembered]:
+def _records(memory: InstallMemory, facts: Facts, name: str | None = None) -> list[Remembered]:
     """Return the records of the machine that asks, and that of a name, which comes first."""
     held = facts.identities_held_in(memory.intersection)
     # The order counts only where there are several records.

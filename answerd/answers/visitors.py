@@ -59,7 +59,7 @@ class RecentVisitors:
         self,
         catalogue: Catalogue,
         selection: Selection,
-        memory: Memory,
+        memory: InstallMemory,
         request: Request,
         records: Callable[[str | None], list[Remembered]],
     ) -> Known | None:

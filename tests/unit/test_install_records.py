@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from answerd.answers.gates import _records
 from answerd.facts import Facts, Request
 from answerd.identity import identity_of
-from answerd.installs.memory import Memory, Remembered
+from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.states import Record
 
 NAMES = [f"sn{number}0000" for number in range(6)]
@@ -22,7 +22,7 @@ NAMES = [f"sn{number}0000" for number in range(6)]
 def test_records_come_in_the_order_of_the_request(
     collected: list[list[str]], sent: list[str], name: str | None
 ) -> None:
-    memory = Memory(
+    memory = InstallMemory(
         Remembered(Record(f"host{number}"), dict.fromkeys(identities, "text"))
         for number, identities in enumerate(collected)
     )
