@@ -84,7 +84,7 @@ def window(
     try:
         yield page
         if scripts:
-            faults.found += [f"policy: {one}" for one in page.evaluate("window.violations ?? []")]
+            faults.found += [f"policy: {violation}" for violation in page.evaluate("window.violations ?? []")]
         if faults.found:
             raise AssertionError(f"{page.url}: {faults.found}")
     finally:

@@ -69,15 +69,15 @@ class Fleet:
         else:
             for name, text in files.items():
                 self.store.put(key_of(name), text)
-        self.look()
+        self.poll()
         return self
 
     def remove(self, name: str) -> None:
         """Remove a document and put that in force."""
         self.store.delete(key_of(name))
-        self.look()
+        self.poll()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Look as often as a store needs to believe what it sees."""
         self.loader.refresh()
         self.loader.refresh()

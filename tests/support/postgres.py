@@ -22,13 +22,16 @@ from typing import Any
 import peewee
 
 from answerd.store.postgres import PostgresStore
-from answerd.store.postgres_connection import LOOK_SECONDS, PostgresServer
+from answerd.store.postgres_connection import READ_SECONDS, PostgresServer
 from answerd.store.tables import execute
 from tests.support.ports import free_port
 
 START_SECONDS = 30.0
 
-MISSING = "PostgreSQL is not installed (apt install postgresql), so nothing of SERVICE_STORE=postgres is tested"
+MISSING = (
+    "PostgreSQL or psycopg is not installed (apt install postgresql, pip install psycopg[binary]), so nothing of "
+    "SERVICE_STORE=postgres is tested"
+)
 
 _names = count(1)
 
@@ -218,7 +221,7 @@ class _KeptServer(PostgresServer):
         self._kept: list[peewee.PostgresqlDatabase] = []
 
     @contextmanager
-    def connected(self, seconds: float = LOOK_SECONDS) -> Iterator[peewee.PostgresqlDatabase]:
+    def connected(self, seconds: float = READ_SECONDS) -> Iterator[peewee.PostgresqlDatabase]:
         database = self._kept.pop() if self._kept else self.connect(seconds)
         try:
             yield database

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from answerd.errors import CannotFill, GateClosed
-from answerd.installs.memory import MOST_ALIKE, Memory, Remembered
+from answerd.installs.memory import MOST_ALIKE, InstallMemory, Remembered
 from answerd.installs.states import Record
 from tests.support.fleet import Fleet
 from tests.support.installs import RememberedInstalls
@@ -22,12 +22,12 @@ def remembered(number: int, *shared: str) -> Remembered:
     return Remembered(Record(own), dict.fromkeys((own, *shared)))  # type: ignore[arg-type]
 
 
-def found(memory: Memory, *identities: str, name: str | None = None) -> list[str]:
+def found(memory: InstallMemory, *identities: str, name: str | None = None) -> list[str]:
     return [one.record.name for one in memory.found_by(identities, name)]
 
 
 def test_an_identity_of_a_few_records_finds_them_all_and_that_of_many_none() -> None:
-    memory = Memory(remembered(number, "uuid") for number in range(MOST_ALIKE))
+    memory = InstallMemory(remembered(number, "uuid") for number in range(MOST_ALIKE))
     assert found(memory, "uuid") == [f"n{number:07d}" for number in range(MOST_ALIKE)]
     assert not memory.is_shared("uuid")
     memory.put(remembered(MOST_ALIKE, "uuid"))
@@ -38,7 +38,7 @@ def test_an_identity_of_a_few_records_finds_them_all_and_that_of_many_none() -> 
 
 
 def test_an_identity_finds_again_once_few_records_have_it() -> None:
-    memory = Memory(remembered(number, "uuid") for number in range(MOST_ALIKE + 2))
+    memory = InstallMemory(remembered(number, "uuid") for number in range(MOST_ALIKE + 2))
     memory.forget("n0000000", 1)
     assert found(memory, "uuid") == []
     memory.put(remembered(1))  # without it
@@ -49,7 +49,7 @@ def test_an_identity_finds_again_once_few_records_have_it() -> None:
 
 
 def test_an_identity_of_many_finds_the_record_that_is_called_so() -> None:
-    memory = Memory(remembered(number, "n0000004") for number in range(MOST_ALIKE + 1))
+    memory = InstallMemory(remembered(number, "n0000004") for number in range(MOST_ALIKE + 1))
     assert found(memory, "n0000004") == ["n0000004"]
     assert not memory.is_shared("n0000004")
     memory.forget("n0000004", 1)
@@ -57,7 +57,7 @@ def test_an_identity_of_many_finds_the_record_that_is_called_so() -> None:
 
 
 def test_what_becomes_shared_is_told_once() -> None:
-    memory = Memory(remembered(number, "uuid") for number in range(MOST_ALIKE + 5))
+    memory = InstallMemory(remembered(number, "uuid") for number in range(MOST_ALIKE + 5))
     assert memory.newly_shared == ["uuid"]
 
 
@@ -137,9 +137,9 @@ def shortest(work: Callable[[], object]) -> float:
 
 
 def test_the_cost_of_a_request_does_not_grow_with_the_machines_that_share_an_identity() -> None:
-    few, many = (Memory(remembered(number, "uuid") for number in range(count)) for count in (2_000, 8_000))
+    few, many = (InstallMemory(remembered(number, "uuid") for number in range(count)) for count in (2_000, 8_000))
 
-    def ask(memory: Memory) -> Callable[[], object]:
+    def ask(memory: InstallMemory) -> Callable[[], object]:
         return lambda: [memory.found_by(memory.intersection(["uuid", "n0000007"])) for _ in range(2_000)]
 
     assert shortest(ask(many)) < 3 * shortest(ask(few))
@@ -147,4 +147,4 @@ def test_the_cost_of_a_request_does_not_grow_with_the_machines_that_share_an_ide
 
 def test_records_that_share_an_identity_are_remembered_in_linear_time() -> None:
     few, many = ([remembered(number, "uuid") for number in range(count)] for count in (2_000, 8_000))
-    assert shortest(lambda: Memory(many)) < BAR * shortest(lambda: Memory(few))
+    assert shortest(lambda: InstallMemory(many)) < BAR * shortest(lambda: InstallMemory(few))
