@@ -25,7 +25,7 @@ from answerd.errors import StatesUnknown
 from answerd.facts import Facts
 from answerd.identity import identity_of
 from answerd.installs.memory import AppliedEvent, InstallMemory, Remembered, apply
-from answerd.installs.sentences import shown
+from answerd.installs.sentences import shown_name
 from answerd.installs.states import UNDER_WAY, Asked
 from answerd.server import gc_tuning
 from answerd.server.live_set import in_pool, in_thread
@@ -196,7 +196,7 @@ class LiveInstalls:
             self._memory.newly_shared.clear()
             self._put(applied.after)
             for one in self._memory.newly_shared:
-                text = shown(applied.after.identities[one])
+                text = shown_name(applied.after.identities[one])
                 self._log.service(f"states of installs: {text} tells no machine from others any more: too many have it")
 
     def _put(self, remembered: Remembered) -> None:
