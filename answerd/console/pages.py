@@ -212,7 +212,7 @@ class Pages(DocumentPages):
         )
 
     def _captured_of(self, name: str) -> Iterator[_Captured]:
-        """Recorded requests that carry the identity of a machine, the latest first."""
+        """Return the recorded requests that carry the identity of a machine, the latest first."""
         directory, wanted = self._backend.captures, identity_of(name)
         if directory is None:
             return
@@ -252,7 +252,7 @@ class _RowShown:
 
 
 def _documents_of(catalogue: Catalogue, name: str, row: _RowShown | None) -> Iterator[tuple[str, str, str, str]]:
-    """Kind, identifier, format and name of the documents that claim a machine by its name or its row."""
+    """Yield kind, identifier, format and name of the documents that claim a machine by its name or its row."""
     identity = identity_of(name)
     how_found = {document.key: "" for document in catalogue.machines.get(identity, ())}
     for claim in catalogue.members.get(identity, ()):
@@ -280,7 +280,7 @@ def _row_of(catalogue: Catalogue, facts: Facts) -> _RowShown | None:
 
 
 def _request_of(given: dict[str, str]) -> Request:
-    """The request that a form describes. Lines that are not headers are left out."""
+    """Return the request that a form describes. Lines that are not headers are left out."""
     native = {name: text.encode("utf-8", "surrogateescape").decode("latin-1") for name, text in given.items()}
     headers = [
         (name.strip().lower(), value.strip())

@@ -50,7 +50,7 @@ def test_an_empty_request_says_that_nobody_can_claim_it(fleet: Fleet) -> None:
     [
         ("/a/PVE/b", "toml: the path segment 'pve' asks for that"),
         ("/debian?x=1", "preseed, seed: the path segment 'debian' asks for that"),
-        ("/x", "no segment of the path asks for one"),
+        ("/x", "no segment of the path asks for a format"),
     ],
 )
 def test_the_segment_that_asks_for_a_format_is_named(fleet: Fleet, target: str, expected: str) -> None:

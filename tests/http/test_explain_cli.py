@@ -213,7 +213,7 @@ def test_diff_for_programs(answers: Path, other: Path) -> None:
     told = json.loads(printed(answers, "diff", "--json", str(other), status=1))
     assert (told["compared"], told["notes"]) == (
         2,
-        ['group "base" (toml) differs and selects by match: only a request can tell for whom'],
+        ['group "base" (toml) differs and selects by match: for whom depends on requests'],
     )
     (difference,) = told["differences"]
     assert (difference["name"], difference["change"]) == ("node1 (toml)", "changed")

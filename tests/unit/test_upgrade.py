@@ -101,7 +101,7 @@ def test_states_and_their_history_of_an_older_version_are_kept(
 def test_a_report_whose_url_an_older_version_gave_out_speaks_for_its_machine(database: Path, printed: Any) -> None:
     store = InstallStore(SqliteFile(database))
     for number, url in printed["urls"].items():
-        speaker = subject_of(url.rpartition("/")[2], store.key)
-        assert speaker is not None
-        assert speaker.name in (f"web-{number:0>2}", f"52:54:00:00:00:{number:0>2}")
-        assert speaker.attempt == 1
+        subject = subject_of(url.rpartition("/")[2], store.key)
+        assert subject is not None
+        assert subject.name in (f"web-{number:0>2}", f"52:54:00:00:00:{number:0>2}")
+        assert subject.attempt == 1
