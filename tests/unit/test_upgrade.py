@@ -85,16 +85,16 @@ def test_states_and_their_history_of_an_older_version_are_kept(
         "armed", "installing", "copied", "installed", "failed", "exhausted",
     }  # fmt: skip
 
-    def told(*line: str) -> Any:
+    def command_output(*line: str) -> Any:
         assert main([*line, "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
-    assert [install["machine"] for install in told("installs")["installs"]] == sorted(printed["installs"])
+    assert [install["machine"] for install in command_output("installs")["installs"]] == sorted(printed["installs"])
     for machine, expected in printed["installs"].items():
-        shown = told("install", machine)
+        shown = command_output("install", machine)
         del shown["silent"]  # follows from the time of today
         assert shown == expected
-    assert told("installs", "--unknown")["unknown"] == printed["unknown"]
+    assert command_output("installs", "--unknown")["unknown"] == printed["unknown"]
 
 
 @pytest.mark.parametrize("database", OF_STATES, indirect=True)
