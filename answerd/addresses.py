@@ -64,7 +64,7 @@ class Address:
 def is_public(text: str) -> bool:
     """Whether an IP address is one that strangers may reach: neither loopback nor private nor link-local.
 
-    False for what is no IP address.
+    False for a text that is not an IP address.
     """
     address = _ip_address(text)
     return address is not None and not (
@@ -73,7 +73,7 @@ def is_public(text: str) -> bool:
 
 
 def _ip_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the address, IPv4 mapped into IPv6 as IPv4; None for what is no address."""
+    """Return the address, IPv4 mapped into IPv6 as IPv4; None for a text that is not an address."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

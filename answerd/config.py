@@ -39,11 +39,11 @@ MOST_CONNECTIONS = 10_000_000
 LONGEST_TIMEOUT = 86_400
 MOST_DAYS = 36_500
 """Ceilings far above any use, in seconds for the timeout, in days for the history: a larger number is a typing
-mistake."""
+error."""
 
 LONGEST_INSTALL = 31_536_000
 MOST_STARTS = 1_000_000
-"""The same for installs: a year, and starts that no machine makes."""
+"""The same for installs: a year, and more starts than any machine makes."""
 
 MESSAGE_VALUE_LENGTH = 100
 """Characters of a wrong value that a message repeats."""
@@ -252,7 +252,7 @@ class Config:
 
     @property
     def own_url(self) -> str:
-        """How machines reach this service, as far as the settings tell."""
+        """How machines reach this service, according to the settings."""
         return self.url or f"{'https' if self.tls_cert else 'http'}://{self.listen}"
 
     @property
@@ -389,7 +389,7 @@ def _contradictions(config: Config) -> Iterator[str]:
 
 
 def _clashes(config: Config) -> Iterator[str]:
-    """Yield what is wrong with the addresses of the console and of the metrics beside those of the others."""
+    """Yield conflicts of the addresses of the console and of the metrics with the other addresses."""
     if config.console and not config.admin_tokens:
         yield f"SERVICE_CONSOLE_ADDR is set without SERVICE_ADMIN_TOKEN: set one of {TOKEN_LENGTH} characters or more"
     if config.console and config.console.port and config.console == config.listen:
@@ -401,7 +401,7 @@ def _clashes(config: Config) -> Iterator[str]:
 
 
 def _risks(config: Config) -> Iterator[str]:
-    """Yield what the operator should know although the service runs."""
+    """Yield warnings about settings with which the service runs."""
     if config.admin and not config.admin.is_loopback:
         yield f"SERVICE_ADMIN_ADDR is {config.admin}, not a loopback address: others can reach the admin API"
     if config.console and not config.console.is_loopback:

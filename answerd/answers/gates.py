@@ -1,4 +1,5 @@
-"""Ask the states of installs while a request is answered: who asks, whether it gets the document, and its report URL.
+"""The gates of installs, asked while a request is answered: which machine asks, whether it gets the document, and its
+report URL.
 
 Rules: docs/install-once.md. Reads the states only where an answer has ``once`` or ``{{ report }}``, or a selector names
 ``state``. Knows no database and no clock: an `InstallSource` has both.
@@ -19,10 +20,10 @@ from answerd.errors import CannotFill
 from answerd.facts import Facts
 from answerd.formats.once import Once
 from answerd.identity import identity_of, is_shared_by_many, mac_digits, without_pxelinux_prefix
-from answerd.installs.memory import Judgement, Memory, Remembered, Visitor
+from answerd.installs.memory import Decision, InstallMemory, Remembered, Visitor
 from answerd.installs.sentences import script, sentence
 from answerd.installs.states import Asked, Gate, Record, Refusal, Rules, brings_nothing_new
-from answerd.installs.tokens import Speaker, token_of
+from answerd.installs.tokens import TokenSubject, token_of
 
 IPXE = "ipxe"
 """The format whose documents are a boot loader's."""
@@ -42,7 +43,7 @@ class InstallSource(Protocol):
     def key(self) -> bytes:
         """The key of tokens."""
 
-    def current(self) -> Memory:
+    def current(self) -> InstallMemory:
         """Return all records, including everything that was acknowledged before. Raises
         `answerd.errors.StatesUnknown`."""
 
@@ -62,7 +63,7 @@ class Asking(NamedTuple):
 
     visitor: Visitor
     asked: Asked
-    judgement: Judgement
+    judgement: Decision
     document: str
     peer: str
 
@@ -87,7 +88,7 @@ class Gates:
     def ask(
         self, catalogue: Catalogue, selection: Selection, facts: Facts, once: Once, *, only_looks: bool = False
     ) -> Asking:
-        """Return what the states decide about a request for an answer with ``once``.
+        """Return the decision of the states about a request for an answer with ``once``.
 
         Raises `answerd.errors.StatesUnknown`, and `CannotFill` where nothing identifies the machine.
         """
@@ -113,8 +114,8 @@ class Gates:
         if not asking.asked.only_looks and asking.judgement.outcomes:
             self.source.given(asking)
 
-    def _look(self, memory: Memory, catalogue: Catalogue, selection: Selection, facts: Facts) -> Known:
-        """Return who asks, with its records."""
+    def _look(self, memory: InstallMemory, catalogue: Catalogue, selection: Selection, facts: Facts) -> Known:
+        """Return the machine that asks, with its records."""
 
         def records(name: str | None) -> list[Remembered]:
             return memory.found_by(_identities(memory, facts), name)
@@ -136,10 +137,10 @@ class Gates:
             raise _nameless("{{ report }}")
         record = found[0].record if found else memory.new(visitor.name or "")
         base = self.source.base_url(facts)
-        return f"{base}/report/{token_of(Speaker(record.name, record.attempt), self.source.key)}"
+        return f"{base}/report/{token_of(TokenSubject(record.name, record.attempt), self.source.key)}"
 
 
-_NOTHING_HAPPENS = Judgement(())
+_NOTHING_HAPPENS = Decision(())
 
 
 def _nameless(what: str) -> CannotFill:
@@ -176,16 +177,16 @@ def _refusal(asking: Asking) -> tuple[Record, Refusal]:
 # --- who asks --------------------------------------------------------------------------------------------------------
 
 
-def _identities(memory: Memory, facts: Facts) -> list[str]:
+def _identities(memory: InstallMemory, facts: Facts) -> list[str]:
     return facts.identities_in(memory.intersection)
 
 
-def _records(memory: Memory, facts: Facts) -> list[Remembered]:
+def _records(memory: InstallMemory, facts: Facts) -> list[Remembered]:
     return memory.found_by(_identities(memory, facts))
 
 
 def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts) -> Visitor:
-    """Return who asks: the name of the machine's record, and the identities that it collects."""
+    """Return the machine that asks: the name of its record, and the identities that the record collects."""
     collected = collected_identities(facts)
     name = _name(catalogue, selection, facts) or next(iter(collected.values()), None)
     if name is not None:

@@ -1,4 +1,4 @@
-"""Where each value of an answer came from: the document and its line (``answerd render --explain``).
+"""The origin of each value of an answer: the document and its line (``answerd render --explain``).
 
 Merges the layers again with the family's own functions, with every value marked; nothing here knows the rules of a
 merge. Pure: needs an answer and its layers and nothing else.

@@ -67,7 +67,7 @@ class RowFacts(Facts):
         return {**self._said.labels, **self._row.values()}
 
     def prepare(self) -> None:
-        """Compute what takes long for a large request."""
+        """Compute beforehand the results that take long for a large request."""
         self._said.prepare()
         self.identities  # noqa: B018 - kept
 

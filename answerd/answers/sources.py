@@ -1,4 +1,4 @@
-"""What fills placeholders beside the facts of a request (docs/templates.md#placeholders).
+"""The sources of placeholder values other than the facts of a request (docs/templates.md#placeholders).
 
 ``{{ machine }}`` and ``{{ group }}`` come from the selection. ``{{ secret.NAME }}``, ``{{ report }}`` and ``{{ state
 }}`` come from the service, which passes functions: this module knows no file, clock or token.

@@ -1,7 +1,7 @@
-"""Which of the machines that nothing claimed are still claimed by nothing (docs/install-once.md#history).
+"""Filter the unknown machines: which of them are still claimed by nothing (docs/install-once.md#history).
 
-What a machine said is asked of the set in force, so a machine leaves the list as soon as it is adopted, without asking
-again.
+The facts that a machine sent are resolved again with the set in force, so a machine leaves the list as soon as it is
+adopted, without asking again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NOT_SENT_AS_VALUES = frozenset({"path", "file", "segment", "peer", "user_agent"
 
 
 def still_unclaimed(catalogue: Catalogue, machines: Iterable[UnknownMachine]) -> list[UnknownMachine]:
-    """Return the machines that no document of a set claims, and no row of an inventory is of."""
+    """Return the machines that no document of a set claims and that have no row in an inventory."""
     return [machine for machine in machines if not _is_claimed(catalogue, _facts(machine))]
 
 
@@ -37,7 +37,7 @@ def _is_claimed(catalogue: Catalogue, asked: Facts) -> bool:
 
 
 def _facts(machine: UnknownMachine) -> Facts:
-    """Return what a machine said. Of a large body only its name was kept."""
+    """Return the facts that a machine sent. Of a large body only the machine's name was kept."""
     said: Mapping[str, Any] = orjson.loads(machine.facts or "{}")
     values = [(label, value) for label, kept in said.items() if label not in _NOT_SENT_AS_VALUES for value in kept]
     path = next(iter(said.get("path", ())), "")

@@ -15,7 +15,7 @@ from answerd.answers.select import Selection
 from answerd.documents import Document
 from answerd.facts import Request
 from answerd.identity import identity_of
-from answerd.installs.memory import Memory, Remembered, Visitor
+from answerd.installs.memory import InstallMemory, Remembered, Visitor
 
 MOST_REQUESTS: Final = 4_096
 """Requests that are kept."""
@@ -29,7 +29,7 @@ class Circumstances(NamedTuple):
 
     catalogue: Catalogue
     selection: Selection
-    memory: Memory
+    memory: InstallMemory
 
 
 class Known(NamedTuple):
@@ -57,7 +57,7 @@ class RecentVisitors:
 
     def __init__(self) -> None:
         self._catalogue: Catalogue | None = None
-        self._memory: Memory | None = None
+        self._memory: InstallMemory | None = None
         self._kept: dict[Request, _Kept] = {}
 
     def find(

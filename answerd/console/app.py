@@ -14,7 +14,7 @@ from http import HTTPStatus
 from typing import Any
 from wsgiref.types import WSGIApplication
 
-from answerd.console.asked import Asked, Reply, asked_of, cookie_of, redirect
+from answerd.console.page_request import PageReply, PageRequest, cookie_of, page_request_of, redirect
 from answerd.console.pages import Pages
 from answerd.console.policy import (
     STATIC_SECONDS,
@@ -33,8 +33,8 @@ LOGIN, LOGOUT = "/console/login", "/console/logout"
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """How somebody gets in."""
+class ConsoleAccess:
+    """The log-in of the console: tokens, sessions and blocked addresses."""
 
     sessions: Sessions
     block: FailureBlock
@@ -48,19 +48,19 @@ class Console:
     def __init__(
         self,
         pages: Pages,
-        access: Access,
+        access: ConsoleAccess,
         api: WSGIApplication,
         *,
         api_writes: bool,
         note_use: Callable[[], None] = lambda: None,
     ) -> None:
         """``api_writes``: whether the API may be written to here, with its token. ``note_use`` is called for each page,
-        also for the log-in, so that what pages need is made while somebody types a token."""
+        also for the log-in page, so that the tables of pages are made while an operator types the token."""
         self._note_use = note_use
         self._access = access
         self._api = api
         self._api_writes = api_writes
-        self._pages: Mapping[tuple[str, str], Callable[[Asked], Reply]] = {
+        self._pages: Mapping[tuple[str, str], Callable[[PageRequest], PageReply]] = {
             ("GET", "/console/"): pages.now,
             ("GET", "/console/overview"): pages.overview,
             ("GET", "/console/requests"): pages.requests,
@@ -90,18 +90,18 @@ class Console:
         start_response(f"{reply.status} {HTTPStatus(reply.status).phrase}", headers)
         return [reply.body]
 
-    def _reply(self, environ: dict[str, Any]) -> tuple[Reply, str]:
+    def _reply(self, environ: dict[str, Any]) -> tuple[PageReply, str]:
         nonce = secrets.token_urlsafe(16)
         try:
-            asked = replace(asked_of(environ), nonce=nonce)
+            asked = replace(page_request_of(environ), nonce=nonce)
         except ValueError:
-            return _message(Asked("GET", "", {}, {}, "", "", "", {}), 400, "That form cannot be read."), nonce
+            return _message(PageRequest("GET", "", {}, {}, "", "", "", {}), 400, "That form cannot be read."), nonce
         if not may_be_asked_for(asked.host, self._access.hosts):
             reason = "This console is not asked for by that name. Add the name to SERVICE_CONSOLE_HOSTS."
             return _message(asked, 421, reason), nonce
         return self._routed(asked), nonce
 
-    def _routed(self, asked: Asked) -> Reply:
+    def _routed(self, asked: PageRequest) -> PageReply:
         if asked.path.startswith("/console/static/") and asked.method in ("GET", "HEAD"):
             return _static(asked)
         self._note_use()
@@ -134,7 +134,7 @@ class Console:
             )
         return _message(asked, 404, "There is no such page.")
 
-    def _log_in(self, asked: Asked) -> Reply:
+    def _log_in(self, asked: PageRequest) -> PageReply:
         access = self._access
         where = asked.field("next")
         seconds = access.block.seconds_left(asked.peer)
@@ -160,7 +160,7 @@ class Console:
         is_own = where.startswith("/console/") and "\\" not in where and "\n" not in where and "\r" not in where
         return redirect(where if is_own else "/console/", [_cookie(session.identifier, SESSION_SECONDS, asked)])
 
-    def _may_write(self, asked: Asked, session: Session) -> bool:
+    def _may_write(self, asked: PageRequest, session: Session) -> bool:
         if not hmac.compare_digest(asked.field("csrf").encode(), session.csrf.encode()):
             return False
         return is_same_origin(
@@ -168,7 +168,7 @@ class Console:
         )
 
     def _ask_api(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """Let the API answer: a session reads as a token does, and is good for nothing else there."""
+        """Let the API answer: a session may read as a token does, and nothing else."""
         exchange = exchange_of(environ)
         request = exchange.request
         reads = request.method in ("GET", "HEAD")
@@ -183,29 +183,29 @@ class Console:
         return self._api(environ, start_response)
 
 
-def _static(asked: Asked) -> Reply:
+def _static(asked: PageRequest) -> PageReply:
     found = static_files().get(asked.path.removeprefix("/console/static/"))
     if found is None:
         return _message(asked, 404, "There is no such file.")
     content, content_type, tag = found
     lifetime = f"public, max-age={STATIC_SECONDS}, immutable" if asked.get("v") == tag else "no-cache"
-    return Reply(content, content_type=content_type, headers=(("Cache-Control", lifetime), ("ETag", f'"{tag}"')))
+    return PageReply(content, content_type=content_type, headers=(("Cache-Control", lifetime), ("ETag", f'"{tag}"')))
 
 
-def _to_login(asked: Asked) -> Reply:
+def _to_login(asked: PageRequest) -> PageReply:
     if asked.wants_fragment:
-        return Reply(b"", 401, headers=(("HX-Redirect", LOGIN),))
+        return PageReply(b"", 401, headers=(("HX-Redirect", LOGIN),))
     where = asked.path if asked.method == "GET" and asked.path.startswith("/console/") else ""
     return redirect(f"{LOGIN}?next={where}" if where else LOGIN)
 
 
-def _login_page(where: str, asked: Asked, message: str = "", status: int = 200) -> Reply:
-    return Reply(page("login", asked=asked, where=where, message=message), status)
+def _login_page(where: str, asked: PageRequest, message: str = "", status: int = 200) -> PageReply:
+    return PageReply(page("login", asked=asked, where=where, message=message), status)
 
 
-def _message(asked: Asked, status: int, message: str) -> Reply:
-    return Reply(page("message", asked=asked, title=HTTPStatus(status).phrase, message=message), status)
+def _message(asked: PageRequest, status: int, message: str) -> PageReply:
+    return PageReply(page("message", asked=asked, title=HTTPStatus(status).phrase, message=message), status)
 
 
-def _cookie(identifier: str, seconds: int, asked: Asked) -> tuple[str, str]:
+def _cookie(identifier: str, seconds: int, asked: PageRequest) -> tuple[str, str]:
     return "Set-Cookie", session_cookie(identifier, seconds=seconds, secure=asked.scheme == "https")

@@ -1,4 +1,4 @@
-"""The pages: from a request to HTML. What they show is what the functions of `Backend` return."""
+"""The pages: from a request to HTML. They show the results of the functions of `Backend`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.row_claims import claims_of
 from answerd.captures import CaptureError
 from answerd.console.adopting import cells_of, with_machine
-from answerd.console.answers import Answering
-from answerd.console.asked import Asked, Reply, redirect
+from answerd.console.answers import Resolver
 from answerd.console.backend import Backend, NotSaved
 from answerd.console.documents import DocumentPages
 from answerd.console.listing import inventories_of
-from answerd.console.machines import SILENT, SORTS, UNKNOWN, MachineTable, Shown, States, View
+from answerd.console.machines import SILENT, SORTS, UNKNOWN, InstallStates, MachinesPage, MachineTable, View
+from answerd.console.page_request import PageReply, PageRequest, redirect
 from answerd.console.rendering import page
 from answerd.documents import Key
 from answerd.errors import AnswerError
@@ -32,7 +32,7 @@ CAPTURES_SEARCHED = 1_000
 CAPTURES_SHOWN = 20
 VERBS = ("arm", "disarm", "forget")
 STATES = (*(state.value for state in State), SILENT, UNKNOWN)
-"""What the table of machines can be filtered by, in the order of the tiles."""
+"""The states by which the table of machines can be filtered, in the order of the tiles."""
 
 
 class Pages(DocumentPages):
@@ -43,20 +43,20 @@ class Pages(DocumentPages):
         self._table = MachineTable()
         self.tables.append(self._table)
 
-    def now(self, asked: Asked) -> Reply:
-        """Return the first page: states, problems, and what asks at this moment."""
+    def now(self, asked: PageRequest) -> PageReply:
+        """Return the first page: states, problems, and the requests of this moment."""
         values = self._overview() | self._requests()
         return _html(asked, "now", version=self._backend.version, store=self._backend.store, **values)
 
-    def overview(self, asked: Asked) -> Reply:
+    def overview(self, asked: PageRequest) -> PageReply:
         """Return the tiles and problems of the first page, again."""
         return _html(asked, "overview", **self._overview())
 
-    def requests(self, asked: Asked) -> Reply:
+    def requests(self, asked: PageRequest) -> PageReply:
         """Return the last requests, again."""
         return _html(asked, "requests", **self._requests())
 
-    def machines(self, asked: Asked) -> Reply:
+    def machines(self, asked: PageRequest) -> PageReply:
         """Return the table of machines that the address describes."""
         view = View(
             asked.get("q"),
@@ -78,7 +78,7 @@ class Pages(DocumentPages):
             has_states=self._backend.installs is not None,
         )
 
-    def change_states(self, asked: Asked) -> Reply:
+    def change_states(self, asked: PageRequest) -> PageReply:
         """Arm, disarm or forget the machines of a form, and go back to the page it is on."""
         installs, verb = self._backend.installs, asked.field("do")
         if installs is None or verb not in VERBS:
@@ -91,13 +91,13 @@ class Pages(DocumentPages):
         back = asked.field("back")
         return redirect(back if back.startswith("/console/machine") else "/console/machines")
 
-    def machine(self, asked: Asked) -> Reply:
+    def machine(self, asked: PageRequest) -> PageReply:
         """Return everything about one machine."""
         name, catalogue = asked.get("id"), self._backend.catalogue()
         if not name:
             return redirect("/console/machines")
         facts, show_secrets = facts_of([name]), asked.get("secrets") == "1"
-        answering = Answering(catalogue, self._backend.sources, show_secrets=show_secrets)
+        answering = Resolver(catalogue, self._backend.sources, show_secrets=show_secrets)
         record = self._backend.installs.record(name) if self._backend.installs else None
         row = _row_of(catalogue, facts)
         identities = {identity_of(name), *facts.identities, *(row.identities if row is not None else ())}
@@ -117,8 +117,8 @@ class Pages(DocumentPages):
             show_secrets=show_secrets,
         )
 
-    def form_to_try(self, asked: Asked) -> Reply:
-        """Return the form, or what it gives where the address describes a request or names a capture."""
+    def form_to_try(self, asked: PageRequest) -> PageReply:
+        """Return the form; with its result where the URL describes a request or names a capture."""
         given = {name: asked.get(name) for name in ("path", "query", "headers", "body")}
         if asked.get("replay"):
             capture = self._capture(asked.get("replay"))
@@ -133,21 +133,21 @@ class Pages(DocumentPages):
             }
         return self._try(asked, given, is_asked=any(given.values()), show_secrets=asked.get("secrets") == "1")
 
-    def tried(self, asked: Asked) -> Reply:
-        """Return what the request of a form would get."""
+    def tried(self, asked: PageRequest) -> PageReply:
+        """Return the answer to the request that a form describes."""
         given = {name: asked.field(name) for name in ("path", "query", "headers", "body")}
         return self._try(asked, given, is_asked=True, show_secrets=asked.field("secrets") == "1")
 
-    def check(self, asked: Asked) -> Reply:
+    def check(self, asked: PageRequest) -> PageReply:
         """Return every problem that a check finds."""
         return _html(asked, "check", problems=self._backend.check())
 
-    def settings(self, asked: Asked) -> Reply:
+    def settings(self, asked: PageRequest) -> PageReply:
         """Return the settings, secrets masked."""
         return _html(asked, "settings", settings=self._backend.settings, warnings=self._backend.warnings)
 
-    def adopt(self, asked: Asked) -> Reply:
-        """Return what a machine said that nothing claims, and the ways to make it known."""
+    def adopt(self, asked: PageRequest) -> PageReply:
+        """Return the facts of a machine that nothing claims, and the ways to adopt it."""
         installs, name = self._backend.installs, asked.get("id")
         visitor = installs.unknown(name) if installs is not None else None
         if visitor is None:
@@ -186,21 +186,21 @@ class Pages(DocumentPages):
         feed = self._backend.feed
         return {"lines": feed.last(REQUESTS_SHOWN) if feed else (), "rate": feed.rate() if feed else ()}
 
-    def _states(self) -> States | None:
+    def _states(self) -> InstallStates | None:
         return self._backend.installs.now() if self._backend.installs is not None else None
 
-    def _shown(self, view: View) -> Shown:
+    def _shown(self, view: View) -> MachinesPage:
         """Return a page of the table. In a thread: there may be a million machines."""
         catalogue, states = self._backend.catalogue(), self._states()
 
-        def show() -> Shown:
+        def show() -> MachinesPage:
             self._table.update(catalogue)
             return self._table.shown(view, states)
 
         return catalogue.elsewhere(show)
 
-    def _try(self, asked: Asked, given: dict[str, str], *, is_asked: bool, show_secrets: bool) -> Reply:
-        answering = Answering(self._backend.catalogue(), self._backend.sources, show_secrets=show_secrets)
+    def _try(self, asked: PageRequest, given: dict[str, str], *, is_asked: bool, show_secrets: bool) -> PageReply:
+        answering = Resolver(self._backend.catalogue(), self._backend.sources, show_secrets=show_secrets)
         facts = Facts(_request_of(given)) if is_asked else None
         return _html(
             asked,
@@ -243,7 +243,7 @@ class _Captured:
 
 @dataclass(frozen=True, slots=True)
 class _RowShown:
-    """A machine's row. ``place`` is the reason where nobody can say which row it has."""
+    """A machine's row. ``place`` is the reason where it is not known which row the machine has."""
 
     place: str
     cells: Sequence[tuple[str, str]] = ()
@@ -280,7 +280,7 @@ def _row_of(catalogue: Catalogue, facts: Facts) -> _RowShown | None:
 
 
 def _request_of(given: dict[str, str]) -> Request:
-    """The request that a form describes. Lines that are no header are left out."""
+    """The request that a form describes. Lines that are not headers are left out."""
     native = {name: text.encode("utf-8", "surrogateescape").decode("latin-1") for name, text in given.items()}
     headers = [
         (name.strip().lower(), value.strip())
@@ -292,9 +292,9 @@ def _request_of(given: dict[str, str]) -> Request:
     return Request(path or "/", together, headers, given["body"].encode("utf-8", "surrogateescape"))
 
 
-def _html(asked: Asked, template: str, **values: object) -> Reply:
-    return Reply(page(template, asked=asked, **values))
+def _html(asked: PageRequest, template: str, **values: object) -> PageReply:
+    return PageReply(page(template, asked=asked, **values))
 
 
-def _failed(asked: Asked, status: int, message: str) -> Reply:
-    return Reply(page("message", asked=asked, title="Not done", message=message), status)
+def _failed(asked: PageRequest, status: int, message: str) -> PageReply:
+    return PageReply(page("message", asked=asked, title="Not done", message=message), status)

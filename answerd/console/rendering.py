@@ -103,7 +103,7 @@ def exact(when: datetime | float | str | None) -> str:
 
 
 def _moment(when: datetime | float | str | None) -> datetime | None:
-    """The moment that a page is given; None for none, and for a text that is no time in ISO 8601."""
+    """Return the time that a page gives; None for None, and for a text that is not a time in ISO 8601."""
     if isinstance(when, str):
         try:
             then = datetime.fromisoformat(when)

@@ -1,7 +1,5 @@
-"""The filters of placeholders: what each does to a value (docs/templates.md#filters).
-
-A filter that cannot use a value raises ValueError, which says what the value is not, and never quotes it: it may be a
-secret.
+"""The filters of placeholders and their effect on a value (docs/templates.md#filters). A filter that cannot use a value
+raises ValueError, which names the expected kind of value and never quotes the value: it may be a secret.
 """
 
 from __future__ import annotations
@@ -73,13 +71,13 @@ def _of_interface(part: Callable[[_Interface], object]) -> Callable[[str], str]:
 
 
 def _of_ipv4(part: Callable[[ipaddress.IPv4Interface], object]) -> Callable[[str], str]:
-    def tell(value: str) -> str:
+    def ipv4_part(value: str) -> str:
         interface = _interface(value)
         if not isinstance(interface, ipaddress.IPv4Interface):
             raise ValueError("is an IPv6 address, which has none")
         return str(part(interface))
 
-    return tell
+    return ipv4_part
 
 
 def _number(value: str) -> str:
@@ -128,7 +126,7 @@ KNOWN = ", ".join(
 
 
 def fault(name: str, texts: Sequence[str]) -> str:
-    """Return what is wrong with a filter as it is written, empty where nothing is wrong."""
+    """Return the fault of a filter as it is written; empty where there is none."""
     if name not in FILTERS and name not in TEXTS and name != "list":
         return f"has an unknown filter; the filters are {KNOWN}"
     wanted = TEXTS.get(name, 0)

@@ -1,4 +1,4 @@
-"""What is remembered of all machines: records by name and by every identity that they have collected.
+"""The records of all machines in memory, by name and by every identity that they have collected.
 
 Rules: docs/install-once.md#one-record-for-each-machine. Knows no database: a store fills it, and an event that was
 decided here changes it at once, before it is written down.
@@ -42,8 +42,8 @@ CLOSEST_FIRST = (
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A record with what belongs to it. ``identities`` maps each identity to its text, ``group`` is the group document
-    that was part of its last answer."""
+    """A record with its identities and its group. ``identities`` maps each identity to its text, ``group`` is the group
+    document that was part of its last answer."""
 
     record: Record
     identities: Mapping[str, str] = field(default_factory=dict)
@@ -51,17 +51,17 @@ class Remembered:
 
 
 class Visitor(NamedTuple):
-    """Who asks. ``name`` is what a new record would be called, None where nothing names the machine; ``identities`` are
-    those that a record would collect, with their texts."""
+    """The machine that asks. ``name`` is the name for a new record, None where nothing names the machine;
+    ``identities`` are those that a record would collect, with their texts."""
 
     name: str | None
     identities: Mapping[str, str] = {}
     group: str | None = None
 
 
-class Judgement(NamedTuple):
-    """What the states say to a request for a document. ``outcomes`` has one entry for each record to which something
-    happens by it; ``refuser`` is the record that refuses, None where the document is given."""
+class Decision(NamedTuple):
+    """The decision of the states about a request for a document. ``outcomes`` has an entry for each record that the
+    request changes; ``refuser`` is the record that refuses, None where the document is given."""
 
     outcomes: tuple[tuple[Remembered, Outcome], ...]
     refuser: Record | None = None
@@ -72,7 +72,7 @@ _RECORDS_AT_ONCE = 1_000
 """Records that a walk looks at between two pauses."""
 
 
-class Memory:
+class InstallMemory:
     """All records. Of one process, and edited by its loop only; walks and look-ups from other threads are safe."""
 
     def __init__(
@@ -81,8 +81,8 @@ class Memory:
         forgotten: Mapping[str, int] | None = None,
         assumed: Record | None = None,
     ) -> None:
-        """``forgotten`` maps the identity of a name to the last attempt before it was forgotten. ``assumed`` is what a
-        machine without a record begins with, its name apart; without it that is a new one."""
+        """``forgotten`` maps the identity of a name to the last attempt before it was forgotten. ``assumed`` is the
+        record with which a machine without one begins, apart from its name; by default a new record."""
         self._assumed = assumed
         self.by_name: dict[str, Remembered] = {}
         self.by_state: Counter[State] = Counter()
@@ -170,7 +170,7 @@ class Memory:
             return replace(self._assumed, name=name)
         return Record(name, self.forgotten.get(identity_of(name), 0) + 1)
 
-    def judge(self, visitor: Visitor, found: Iterable[Remembered], asked: Asked, rules: Rules) -> Judgement:
+    def judge(self, visitor: Visitor, found: Iterable[Remembered], asked: Asked, rules: Rules) -> Decision:
         """Return whether a machine is given a document. ``found`` are its records; without any, it begins with a new
         one, for which the visitor must have a name."""
         judged: list[tuple[Remembered, Outcome]] = []
@@ -178,13 +178,13 @@ class Memory:
             judged.append((remembered, step(remembered.record, asked, rules)))
         refusals = [outcome for _, outcome in judged if outcome.refusal is not None]
         if not refusals:
-            return Judgement(tuple(judged))
+            return Decision(tuple(judged))
         first = min(refusals, key=lambda outcome: CLOSEST_FIRST.index(outcome.record.state))
         # What one record refuses is given to none, but a start that was one too many is noted where it was.
         noted = tuple(
             (remembered, outcome) for remembered, outcome in judged if outcome.refusal is not None and outcome.counts
         )
-        return Judgement(noted, first.record, first.refusal)
+        return Decision(noted, first.record, first.refusal)
 
 
 def state_of(records: Iterable[Remembered]) -> State:
@@ -193,8 +193,8 @@ def state_of(records: Iterable[Remembered]) -> State:
     return min(states, key=CLOSEST_FIRST.index) if states else State.NEW
 
 
-class Applied(NamedTuple):
-    """What an event made of a record. ``after`` is None where the machine has no record (any more)."""
+class AppliedEvent(NamedTuple):
+    """The result of an event. ``after`` is the record then, None where the machine has no record (any more)."""
 
     after: Remembered | None
     outcome: Outcome
@@ -206,8 +206,9 @@ def _made(name: str, attempt: int) -> Remembered:
     return Remembered(Record(name, attempt), {} if is_shared_by_many(own) else {own: name})
 
 
-class Happened(NamedTuple):
-    """An event of the record of ``name``, with the identities that it adds and the group that was part of an answer."""
+class RecordEvent(NamedTuple):
+    """An event of the record named ``name``, with the identities that it adds and the group that was part of an
+    answer."""
 
     name: str
     event: Event
@@ -215,21 +216,20 @@ class Happened(NamedTuple):
     group: str | None = None
 
 
-def apply(before: Remembered | None, forgotten: int, happened: Happened, rules: Rules) -> Applied:
-    """Return what an event makes of a record; ``forgotten`` is the last attempt before it was forgotten, 0 where it
-    never was.
-
-    An event may be worked in long after it was decided: what is refused by now adds its identities and nothing else.
+def apply(before: Remembered | None, forgotten: int, happened: RecordEvent, rules: Rules) -> AppliedEvent:
+    """Return the result of an event on a record; ``forgotten`` is the last attempt before the machine was forgotten, 0
+    where it never was. An event may be applied long after it was decided: one that would be refused by now adds its
+    identities and nothing else.
     """
     remembered = before or _made(happened.name, forgotten + 1)
     event, known = happened.event, remembered.identities
     outcome = step(remembered.record, event, rules)
     if isinstance(event, Reported) and event.attempt != remembered.record.attempt:
-        return Applied(before, outcome)
+        return AppliedEvent(before, outcome)
     if isinstance(event, Ordered) and event.order is Order.FORGET:
-        return Applied(None, outcome)
+        return AppliedEvent(None, outcome)
     if before is not None and outcome.record is before.record and known.keys() >= happened.identities.keys():
-        return Applied(before, outcome)
+        return AppliedEvent(before, outcome)
     collected = {**known, **{identity: text for identity, text in happened.identities.items() if identity not in known}}
     group = happened.group or remembered.group
-    return Applied(replace(remembered, record=outcome.record, identities=collected, group=group), outcome)
+    return AppliedEvent(replace(remembered, record=outcome.record, identities=collected, group=group), outcome)

@@ -1,4 +1,4 @@
-"""Texts of other services as documents: their placeholders, their secrets, and what would be a placeholder here.
+"""Texts of other services as documents: their placeholders, their secrets, and braces that would be a placeholder here.
 
 A text that holds ``{{`` and knew no templates, or other ones, must not be filled in by this service.
 """

@@ -1,6 +1,6 @@
 """Accept connections from the kernel until none is left, also when the system is out of file descriptors.
 
-Knows one listening socket and the reasons for which accepting fails. Must not know what becomes of a connection.
+Knows one listening socket and the reasons for which accepting fails. Must not know how a connection is handled.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Acceptor:
         self._is_ending = True
 
     def take_last(self) -> None:
-        """Take over what the kernel has accepted, then close the listening socket."""
+        """Take over the connections that the kernel has accepted, then close the listening socket."""
         self._stop()
         if not self.closed:
             self._accept(BACKLOG + 1)
@@ -125,7 +125,7 @@ class Acceptor:
             admit(Socket(family, socket.SOCK_STREAM, 0, descriptor), address, now)
 
     def _failed(self, error: OSError) -> bool:
-        """Count a failed accept and decide what to do; return False when there is nothing to accept for now."""
+        """Count a failed accept and react to it; return False when there is nothing to accept for now."""
         if error.errno in _CLOSED:
             return False
         self._report(os.strerror(error.errno) if error.errno else str(error))

@@ -25,7 +25,7 @@ _WORDS = {
     "EE_KEY_TOO_SMALL": "the certificate's key is too short to be safe",
     "CA_MD_TOO_WEAK": "the certificate is signed with a digest that is too weak",
 }
-"""OpenSSL's codes for what is wrong with a pair, in words for an operator."""
+"""OpenSSL's codes for a wrong pair, in words for an operator."""
 
 
 class CertificateError(Exception):

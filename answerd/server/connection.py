@@ -25,7 +25,7 @@ from answerd.server.client import Sink
 from answerd.server.exchange import Exchange
 from answerd.server.header_block import BadRequest
 from answerd.server.http_parser import COMPLETE, HttpRequest, Progress, RequestReader
-from answerd.server.memory import Memory
+from answerd.server.memory import ConnectionMemory
 from answerd.server.peer import forwarded_for, peer_address, with_port
 from answerd.server.request_log import describe_error, without_token
 from answerd.server.serving import Serving
@@ -43,7 +43,7 @@ class Host(Protocol):
     """What a connection needs of its listener."""
 
     loop: Any
-    memory: Memory
+    memory: ConnectionMemory
     tls: ssl.SSLContext | None
 
     def ready(self, connection: Connection, /) -> None:

@@ -1,8 +1,7 @@
 """Counters in memory that all processes of the service share: each adds in a slot of its own, a reader sums them up.
 
-No lock is needed, and adding costs 0.1 µs. A slot belongs to a place (a worker, the admin API), not to a process:
-what a process counted before it died stays. Must not know what is counted; that is the table in
-`answerd.server.metrics`.
+No lock is needed, and adding costs 0.1 µs. A slot belongs to a place (a worker, the admin API), not to a process: what
+a process counted before it died stays. Must not know the metrics; their table is in `answerd.server.metrics`.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Deadlines:
             self.streams[connection] = None
 
     def end_streams(self) -> None:
-        """Close the connections without a deadline: their clients come back to whoever answers then."""
+        """Close the connections without a deadline: their clients connect again, to the process that answers then."""
         for connection in list(self.streams):
             connection.close()
 

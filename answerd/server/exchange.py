@@ -1,6 +1,6 @@
-"""One request as an app sees it: what was sent, who waits for the response, and what the log says about it.
+"""One request as an app sees it: the request, the client that waits for the response, and the words for the log.
 
-An app finds it in its environ (`exchange_of`). Must not know WSGI's own keys, sockets, or what an app does.
+An app finds it in its environ (`exchange_of`). Must not know WSGI's own keys, sockets or apps.
 """
 
 from __future__ import annotations
@@ -43,6 +43,6 @@ class Exchange:
 
 
 def exchange_of(environ: Mapping[str, Any]) -> Exchange:
-    """Return what an app is asked to answer."""
+    """Return the exchange in an environ, which an app answers."""
     exchange: Exchange = environ[KEY]
     return exchange

@@ -17,11 +17,11 @@ from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
-from answerd.store import Entry, StoredDocument, Version
+from answerd.store import DocumentEntry, StoredDocument, Version
 
 
 class DocumentRow(peewee.Model):
-    """A document. ``revision`` is the number of the change that made it what it is."""
+    """A document. ``revision`` is the number of its last change."""
 
     id = peewee.AutoField()
     kind = peewee.TextField()
@@ -40,8 +40,8 @@ class DocumentRow(peewee.Model):
 class ChangeRow(peewee.Model):
     """An accepted write: when (UTC), which document, its text before (null: it was new) and after (null: deleted).
 
-    ``peer`` is the address of the client, ``author`` the name of its token, ``note`` what the author said about it;
-    null where there is none. ``token`` is random.
+    ``peer`` is the address of the client, ``author`` the name of its token, ``note`` the author's note; null where
+    there is none. ``token`` is random.
     """
 
     id = peewee.AutoField()
@@ -63,7 +63,7 @@ class ChangeRow(peewee.Model):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StoredRow:
     """A row of ``documents``, its text as bytes: another program may have written what is not UTF-8."""
 
     id: int
@@ -108,7 +108,7 @@ def version_of(database: peewee.Database) -> Version:
     return Version(newest, token_of(database, newest) or "")
 
 
-def entries_of(database: peewee.Database, kind: Kind, after: str, limit: int | None) -> list[Entry]:
+def entries_of(database: peewee.Database, kind: Kind, after: str, limit: int | None) -> list[DocumentEntry]:
     """Return documents of a kind without their texts (`answerd.store.WritableStore.entries`)."""
     query = (
         DocumentRow.select(
@@ -126,7 +126,7 @@ def entries_of(database: peewee.Database, kind: Kind, after: str, limit: int | N
     found = fetched(query if limit is None else query.limit(limit + len(FORMATS)), database)
     last = found[limit - 1][0] if limit is not None and len(found) >= limit else None
     return [
-        Entry(key_of(kind.value, name, extension), int(size), at, revision, token)
+        DocumentEntry(key_of(kind.value, name, extension), int(size), at, revision, token)
         for number, (name, extension, size, revision, token, at) in enumerate(found)
         if limit is None or number < limit or name == last
     ]
@@ -140,7 +140,7 @@ def deleted_since(database: peewee.Database, revision: int) -> set[Key]:
     return {key_of(*columns) for columns in fetched(deleted, database)}
 
 
-def rows(database: peewee.Database, condition: Any, order: Any = None, limit: int | None = None) -> Iterator[Row]:
+def rows(database: peewee.Database, condition: Any, order: Any = None, limit: int | None = None) -> Iterator[StoredRow]:
     """Yield documents of known formats that meet a condition. To be read to the end: a cursor left open would keep the
     log of the database from being emptied."""
     query = DocumentRow.select(
@@ -157,7 +157,7 @@ def rows(database: peewee.Database, condition: Any, order: Any = None, limit: in
         query = query.order_by(order).limit(limit)
     # Peewee's own wrapper of a cursor takes as long for a row as all the rest together.
     for number, kind, name, extension, body, revision in database.execute(query):  # type: ignore[no-untyped-call]
-        yield Row(number, key_of(kind, name, extension), bytes(body), revision)
+        yield StoredRow(number, key_of(kind, name, extension), bytes(body), revision)
 
 
 def as_bytes(database: peewee.Database, text: peewee.TextField) -> Any:
@@ -184,7 +184,7 @@ def key_of(kind: str, identifier: str, extension: str) -> Key:
     return Key(_KINDS[kind], identifier, intern(extension))
 
 
-def find_row(database: peewee.Database, key: Key) -> Row | None:
+def find_row(database: peewee.Database, key: Key) -> StoredRow | None:
     """Return the document of exactly this identifier, else of this identity."""
     exactly = DocumentRow.identifier == key.identifier
     named = exactly | (DocumentRow.identity == identity_of(key.identifier))

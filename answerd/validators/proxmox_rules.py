@@ -32,7 +32,7 @@ PASSWORD_BYTES = range(8, 65)
 
 
 @dataclass(frozen=True)
-class Table:
+class AnswerTable:
     """A table as the rules see it: the names of its keys, and the values of those that are right by themselves."""
 
     path: str
@@ -52,11 +52,11 @@ class Table:
 class ProxmoxAnswer:
     """The tables of a document, and which installer reads it. A table that the document lacks is empty."""
 
-    tables: Mapping[str, Table]
+    tables: Mapping[str, AnswerTable]
     release: Release
     product: str | None
 
-    def __getitem__(self, path: str) -> Table:
+    def __getitem__(self, path: str) -> AnswerTable:
         return self.tables[path]
 
 

@@ -1,4 +1,4 @@
-"""Load on one server, and what it took: requests a second, CPU time on both sides, faults.
+"""Load on one server, and its cost: requests a second, CPU time on both sides, faults.
 
 Knows wrk and the bundled generator, and that both run on the generator's core. Must not know which figures matter.
 """
@@ -56,14 +56,14 @@ class Contestant:
         return max(self.every, self.machines // SAMPLE)
 
     def order(self) -> Order:
-        """What the bundled generator is to send, without a number or a time yet."""
+        """Return the order for the bundled generator, without a number or a time yet."""
         shape = self.shape
         return Order(self.server.port, shape.parts, shape.proof, self.machines, self.step, connections=CONNECTIONS)
 
 
 @dataclass(frozen=True)
 class Round:
-    """One contestant's turn."""
+    """One round of a contestant."""
 
     requests: int
     seconds: float
@@ -97,12 +97,12 @@ class Round:
 
 
 def generator_name() -> str:
-    """What makes the load in throughput rounds."""
+    """Return the name of the program that makes the load in throughput rounds."""
     return "wrk" if shutil.which("wrk") else "the bundled generator"
 
 
 def ask(port: int, request: bytes, timeout: float = 30.0) -> bytes:
-    """One request over a connection of its own, to its end; the whole response."""
+    """Send one request over a connection of its own, and return the whole response."""
     with socket.create_connection(("127.0.0.1", port), timeout=timeout) as connection:
         connection.sendall(request)
         return b"".join(iter(lambda: connection.recv(65_536), b""))
@@ -119,7 +119,7 @@ def carry_out(order: Order) -> Outcome:
 
 @contextmanager
 def generating(order: Order) -> Iterator[Callable[[], Outcome]]:
-    """The bundled generator while it runs; what is yielded waits for its outcome."""
+    """Run the bundled generator during a block; the function that is yielded waits for its outcome."""
     with tempfile.TemporaryFile("w+") as written:
         json.dump(asdict(order), written)
         written.seek(0)
@@ -141,7 +141,7 @@ def make_warm(contestant: Contestant) -> None:
 
 
 def turn(contestant: Contestant, seconds: float) -> Round:
-    """Full load for some seconds. Raises `WrongAnswers`."""
+    """Put full load on a contestant for some seconds. Raises `WrongAnswers`."""
     process = contestant.server.process
     before = process.cpu_seconds()
     generate = _with_wrk if shutil.which("wrk") else _bundled
@@ -150,7 +150,7 @@ def turn(contestant: Contestant, seconds: float) -> Round:
 
 
 def alternate(contestants: Sequence[Contestant], rounds: int, seconds: float) -> dict[str, list[Round]]:
-    """Rounds of all contestants in turn, A B C A B C, after each has been asked for everything once."""
+    """Run rounds of all contestants in turn, A B C A B C, after each has been asked for everything once."""
     for contestant in contestants:
         make_warm(contestant)
     turns: dict[str, list[Round]] = {contestant.label: [] for contestant in contestants}
@@ -166,7 +166,7 @@ def _bundled(contestant: Contestant, seconds: float) -> tuple[int, float, float]
 
 
 def _with_wrk(contestant: Contestant, seconds: float) -> tuple[int, float, float]:
-    """wrk, which counts statuses and runs for whole seconds."""
+    """Make the load with wrk, which counts statuses and runs for whole seconds."""
     with tempfile.TemporaryDirectory(prefix="answerd-bench-") as name:
         script = Path(name) / "requests.lua"
         script.write_text(contestant.shape.lua(contestant.machines, contestant.step))
@@ -186,5 +186,5 @@ def _with_wrk(contestant: Contestant, seconds: float) -> tuple[int, float, float
 
 
 def paired(upper: Sequence[Round], lower: Sequence[Round], what: Callable[[Round], float]) -> Spread:
-    """The ratio of two contestants round by round: what slows the machine down for a while slows both."""
-    return Spread.of([what(one) / what(other) for one, other in zip(upper, lower, strict=True)])
+    """Return the ratio of two contestants round by round: a pause of the machine slows both."""
+    return Spread.of([what(above) / what(below) for above, below in zip(upper, lower, strict=True)])

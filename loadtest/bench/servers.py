@@ -1,6 +1,5 @@
-"""The servers that are measured: answerd and what it is compared with, each started on a free port of 127.0.0.1.
-
-Knows how each is started and how it tells that it listens. Must not know what is asked of it.
+"""The measured servers: answerd and those that it is compared with, each on a free port of 127.0.0.1. Knows how each is
+started and how it announces that it listens. Must not know the requests.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class CannotStart(Exception):
 
 @contextmanager
 def hello(kind: str) -> Iterator[Server]:
-    """gevent's pywsgi with a hello, ``bare`` or through ``bottle``, without a log."""
+    """Run gevent's pywsgi with a constant answer, ``bare`` or through ``bottle``, without a log."""
     started = time.monotonic()
     command = [sys.executable, "-m", "loadtest.bench.baseline", kind]
     with Process(command, SERVICE_CORE, stdout=subprocess.PIPE, stderr=None) as process:
@@ -62,13 +61,13 @@ def hello(kind: str) -> Iterator[Server]:
 
 
 def nginx_program() -> str | None:
-    """Where nginx is installed, None where it is not."""
+    """Return the path of nginx, None where it is not installed."""
     return shutil.which("nginx") or next((place for place in _NGINX_PLACES if os.access(place, os.X_OK)), None)
 
 
 @contextmanager
 def nginx(content: bytes) -> Iterator[Server]:
-    """nginx, one worker, serving ``content`` as the file ``answer.ks``, without a log."""
+    """Run nginx with one worker that serves ``content`` as the file ``answer.ks``, without a log."""
     program = nginx_program()
     if program is None:
         raise CannotStart("nginx is not installed")
@@ -94,7 +93,7 @@ def nginx(content: bytes) -> Iterator[Server]:
 
 @contextmanager
 def answerd(settings: dict[str, object], *, wait: bool = True, checkout: Path | None = None) -> Iterator[Server]:
-    """The real program with these settings, its log in a file, all its workers on the service's core.
+    """Run the real program with these settings, its log in a file, all its workers on the service's core.
 
     ``wait``: until its log says that it listens, which it does when answers are prepared; else it may not even accept
     connections yet. ``checkout``: run the code of that directory, with this environment's packages.
@@ -118,7 +117,7 @@ def answerd(settings: dict[str, object], *, wait: bool = True, checkout: Path | 
 
 
 def _listening(process: Process, log: Path) -> tuple[int, int | None]:
-    """The ports in the log's first lines."""
+    """Return the ports in the log's first lines."""
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:
         text = log.read_text("utf-8", "replace")
@@ -134,9 +133,9 @@ def _listening(process: Process, log: Path) -> tuple[int, int | None]:
 
 def free_port() -> int:
     """Return a port that nothing listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
         return port
 
 

@@ -28,7 +28,7 @@ from answerd.server.installs import LiveInstalls
 from answerd.server.report_app import take_report
 from answerd.server.request_log import RequestLog
 from answerd.server.shared_installs import SharedInstalls
-from answerd.store.install_batch import Entry
+from answerd.store.install_batch import PendingEvent
 from answerd.store.installs import open_state_file
 from tests.support.fleet import key_of
 
@@ -159,7 +159,7 @@ class Real:
     def order(self, order: str, machine: str) -> None:
         """What an operator says, on the disk."""
         event = Ordered(Order(order), self.shared.now())
-        self.installs.write([Entry(machine, event, {machine.casefold(): machine})])
+        self.installs.write([PendingEvent(machine, event, {machine.casefold(): machine})])
 
     def state(self, machine: str) -> str:
         """The state in memory."""

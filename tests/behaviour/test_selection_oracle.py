@@ -134,7 +134,7 @@ class Asked:
 def holds(doc: Doc, asked: Asked) -> bool:
     for label, patterns in doc.match:
         regular = [re.sub(r"[*]", ".*", plain_pattern(pattern)).replace("?", ".") for pattern in patterns]
-        if not any(re.fullmatch(one, plain(value)) for one in regular for value in asked.values(label)):
+        if not any(re.fullmatch(pattern, plain(value)) for pattern in regular for value in asked.values(label)):
             return False
     return True
 
@@ -220,7 +220,7 @@ class Oracle:
                 raise Refused
             if not layers[0].extends:
                 return layers
-            found = [one for one in self.of("group", [doc.format]) if plain(one.name) == plain(layers[0].extends)]
+            found = [group for group in self.of("group", [doc.format]) if plain(group.name) == plain(layers[0].extends)]
             if not found or found[0] in layers:
                 raise Refused
             layers = [found[0], *layers]

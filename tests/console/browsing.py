@@ -93,7 +93,7 @@ def log_in(page: Page, lab: Lab, session: str) -> None:
 def judge(page: Page, faults: Faults, look: Look) -> None:
     """Fail when anything went wrong on the pages of a window."""
     if look.scripts:
-        faults.found += [f"policy: {one}" for one in page.evaluate("window.violations ?? []")]
+        faults.found += [f"policy: {violation}" for violation in page.evaluate("window.violations ?? []")]
     if faults.found:
         raise AssertionError(f"{page.url}: {faults.found}")
 

@@ -45,7 +45,9 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def texts(database: Path) -> dict[str, str]:
-    return {f"{one.key.identifier}.{one.key.format}": one.body.decode() for one in SqliteStore(database).all()}
+    return {
+        f"{stored.key.identifier}.{stored.key.format}": stored.body.decode() for stored in SqliteStore(database).all()
+    }
 
 
 def test_a_directory_is_applied_as_one_change(
@@ -80,7 +82,7 @@ def test_a_command_names_the_store_that_it_reads_first(
     main(["apply", str(directory)])
     capsys.readouterr()
 
-    assert main([one.replace("{directory}", str(directory)) for one in line]) in (0, 1)
+    assert main([word.replace("{directory}", str(directory)) for word in line]) in (0, 1)
 
     assert capsys.readouterr().err.splitlines()[0] == f"# store: sqlite:{database}, {count} documents"
 
@@ -231,7 +233,7 @@ def test_the_history_is_shown_and_a_document_put_back(
     assert "first" in told
     assert "hunter2" not in told
     assert main(["history", "--json", "--limit", "1"]) == 0
-    assert [one["name"] for one in json.loads(capsys.readouterr().out)["history"]] == ["groups/base.toml"]
+    assert [entry["name"] for entry in json.loads(capsys.readouterr().out)["history"]] == ["groups/base.toml"]
 
     revision = next(line.split()[1] for line in told.splitlines() if "new" in line)
     assert main(["restore-document", "groups/base.toml", "--revision", revision]) == 0
@@ -328,7 +330,7 @@ def test_a_file_that_is_no_backup_is_refused_and_nothing_is_changed(tmp_path: Pa
 
     assert answerd(environ, "restore", "--force", str(tmp_path / "backup.db")) == 1
     assert answerd(environ, "backup", "--force", str(tmp_path / "answers.db")) == 1, "the database itself"
-    assert [one.body for one in store.all()] == [b"kept"]
+    assert [stored.body for stored in store.all()] == [b"kept"]
 
 
 def answerd(environ: Mapping[str, str], *arguments: str) -> int:

@@ -145,8 +145,8 @@ def test_requests_that_wait_together_are_answered_each_with_its_own_and_none_wai
     clients[-1].sendall(b"GET / HTTP/1.1\r\n\r\n")
     server.process.send_signal(signal.SIGCONT)
     answers = [receive(client) for client in clients[1:]]
-    assert [one.body for one in answers[:-2]] == [b"body %d" % number for number in range(117)]
-    assert [one.status for one in answers[-2:]] == [500, 400]
+    assert [answer.body for answer in answers[:-2]] == [b"body %d" % number for number in range(117)]
+    assert [answer.status for answer in answers[-2:]] == [500, 400]
     clients[0].setblocking(False)
     with pytest.raises(BlockingIOError):
         clients[0].recv(1)

@@ -111,7 +111,7 @@ def test_every_command_is_run_or_says_why_not() -> None:
         if page not in NOT_RUN_PAGES:
             found |= {f"{page}: {command}" for command in lines(text)}
     known = set(RUN_BY) | set(NOT_RUN)
-    own = {one for one in found if one.partition(": ")[2].startswith("answerd ")}
+    own = {line for line in found if line.partition(": ")[2].startswith("answerd ")}
     of_tutorial = {f"tutorial: {line}" for line in lines(TEXT)}
     assert found - known - own - of_tutorial == set()
     assert known - found == set(), "no page has this command any more"

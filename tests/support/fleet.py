@@ -101,15 +101,15 @@ class Fleet:
         else:  # a directory; or two spellings of one name, of which a single write takes the last
             for document in documents:
                 self.store.put(document.key, document.text)
-        self.look()
+        self.poll()
         return self
 
     def remove(self, name: str) -> None:
         """Remove a document and put that in force."""
         self.store.delete(key_of(name))
-        self.look()
+        self.poll()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Look as often as a store needs to believe what it sees."""
         self.loader.refresh()
         if not isinstance(self.store, DatabaseStore):

@@ -34,13 +34,13 @@ def test_a_spread_is_the_median_and_the_outermost_rounds() -> None:
 def test_a_ratio_is_taken_round_by_round() -> None:
     fast = [Round(200, 1.0, 0.5, 0.1), Round(20, 1.0, 0.5, 0.1), Round(400, 1.0, 0.5, 0.1)]
     slow = [Round(100, 1.0, 0.5, 0.1), Round(10, 1.0, 0.5, 0.1), Round(100, 1.0, 0.5, 0.1)]
-    assert paired(fast, slow, lambda one: one.rate) == Spread(2.0, 2.0, 4.0)
+    assert paired(fast, slow, lambda turn: turn.rate) == Spread(2.0, 2.0, 4.0)
 
 
 def test_a_round_tells_cost_and_ceiling_from_cpu_time() -> None:
-    one = Round(requests=1_000, seconds=0.5, service_cpu=0.1, generator_cpu=0.05)
-    assert [one.rate, one.cost, one.generator_ceiling] == pytest.approx([2_000, 100, 20_000])
-    assert [one.service_busy, one.generator_busy] == pytest.approx([0.2, 0.1])
+    turn = Round(requests=1_000, seconds=0.5, service_cpu=0.1, generator_cpu=0.05)
+    assert [turn.rate, turn.cost, turn.generator_ceiling] == pytest.approx([2_000, 100, 20_000])
+    assert [turn.service_busy, turn.generator_busy] == pytest.approx([0.2, 0.1])
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_groups_that_were_not_measured_again_stay_on_the_page(tmp_path: Path) ->
     report.publish([report.measured("installs", [Figure("once", Spread(80, 70, 90), "s")])], page)
     text = page.read_text()
     order = [
-        text.index(one) for one in ("- processor: a", "| requests | 1 |", "| colder |", "| load | 1 |", "| once |")
+        text.index(part) for part in ("- processor: a", "| requests | 1 |", "| colder |", "| load | 1 |", "| once |")
     ]
     assert order == sorted(order)
     assert "| cold | 1 |" not in text

@@ -48,7 +48,7 @@ def test_every_format_stands_in_the_table_with_its_family_and_type() -> None:
     table = [(words(row[0]), row[1], words(row[3])) for row in rows(page("formats"), 4) if words(row[3])]
     assert [
         (extension, family, content_type) for extensions, family, (content_type,) in table for extension in extensions
-    ] == [(one.extension, one.family.name, one.content_type) for one in FORMATS.values()]
+    ] == [(entry.extension, entry.family.name, entry.content_type) for entry in FORMATS.values()]
 
 
 def test_every_word_of_a_path_stands_in_the_table_with_its_extensions() -> None:

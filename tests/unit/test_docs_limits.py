@@ -33,7 +33,7 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ("body of `POST /apply`", f"{change_body.BODY_LIMIT:,} bytes"),
         ("identifier", f"{identity.IDENTIFIER_LENGTH} characters"),
         ("nesting (TOML, YAML, JSON, XML)", f"{family.DEEPEST} levels"),
-        ("what the aliases of a YAML document stand for, together", f"{yaml_reading.MOST_ALIASED:,} nodes"),
+        ("the expansion of all aliases of a YAML document together", f"{yaml_reading.MOST_ALIASED:,} nodes"),
         ("`%TAG` directives of a YAML document", f"{yaml_reading.MOST_TAG_DIRECTIVES} directives"),
         ("attributes that a doctype declares", f"{xml_tree.MOST_DECLARED} attributes"),
         (
@@ -49,7 +49,7 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
             f"{filters.MOST_REPLACED:,} characters",
         ),
         (
-            "what the filters of one answer process together; each filter counts "
+            "text that the filters of one answer process together; each filter counts "
             f"{meter.FOR_EACH_VALUE} characters more for each value, those of addresses "
             f"{meter.FOR_EACH_VALUE * filters.COST['host']}",
             f"{meter.MOST_WORK:,} characters",

@@ -73,7 +73,7 @@ def fleet(page: str, tmp_path: Path) -> Fleet:
     answers.mkdir()
     write_tree(answers, {name: without_states(text) for name, text in documents(PAGES[page]).items()})
     made = Fleet(FileStore(answers))
-    made.look()
+    made.poll()
     return made
 
 

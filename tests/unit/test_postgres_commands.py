@@ -123,7 +123,10 @@ def test_a_change_is_shown_then_applied_then_taken_back(shell: Shell, rack: Path
     assert json.loads("\n".join(shown.out))["changed"] == 1
     assert shell("apply", "--note", "a reason", "rack").status == 0
     history = json.loads("\n".join(shell("history", "--json", "default.ks").out))["history"]
-    assert [(one["revision"], one["note"]) for one in history] == [(5, "a reason"), (history[1]["revision"], None)]
+    assert [(entry["revision"], entry["note"]) for entry in history] == [
+        (5, "a reason"),
+        (history[1]["revision"], None),
+    ]
     assert shell("restore-document", "--revision", str(history[1]["revision"]), "default.ks").status == 0
     shell("export", "out")
     assert (shell.place / "out" / "default.ks").read_bytes() == "# ä\r\n".encode()

@@ -50,4 +50,6 @@ def test_a_version_that_is_not_in_force_is_forgotten(kind: Kind, text: str) -> N
     del catalogue
     gc.collect()
     assert contents[-1]() is None
-    assert not [one for one in documents._shared_contents.values() if "n1" in repr(one) or "b1" in repr(one)]
+    assert not [
+        content for content in documents._shared_contents.values() if "n1" in repr(content) or "b1" in repr(content)
+    ]

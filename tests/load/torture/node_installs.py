@@ -203,12 +203,12 @@ class Installs:
 
         def are_equal() -> bool:
             found[:] = [self._listed(node) for node in self.nodes]
-            return all(one == found[0] for one in found)
+            return all(answer == found[0] for answer in found)
 
         try:
             wait_until(are_equal, AGREE_SECONDS)
         except (AssertionError, TimeoutError):
-            return sum(any(one.get(name) != told for one in found) for name, told in found[0].items()) or 1
+            return sum(any(answer.get(name) != told for answer in found) for name, told in found[0].items()) or 1
         return 0
 
     def forgotten(self, shared: DatabaseInstalls) -> tuple[int, int]:
@@ -227,7 +227,7 @@ class Installs:
 
     def _listed(self, node: Node) -> dict[str, Any]:
         reply = _up(node).ask_admin("GET", "/installs", Authorization=f"Bearer {self._token}")
-        return {one["machine"]: one for one in json.loads(reply.body)["installs"]}
+        return {install["machine"]: install for install in json.loads(reply.body)["installs"]}
 
     def _count(self, what: str) -> None:
         with self._lock:

@@ -327,7 +327,7 @@ def _wait_until_ready(node: Node) -> None:
 def _stored(url: str) -> dict[str, int]:
     """The numbers in the database, by MAC address."""
     documents = PostgresStore(url).all()
-    return {one.key.identifier: int(one.body[2:]) for one in documents if one.key.kind is Kind.MACHINE}
+    return {stored.key.identifier: int(stored.body[2:]) for stored in documents if stored.key.kind is Kind.MACHINE}
 
 
 def _lost(acknowledged: dict[int, int], url: str) -> int:
