@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.members import claimed_member
 from answerd.answers.select import Selection
-from answerd.answers.visitors import Circumstances, Known, RecentVisitors, knows
+from answerd.answers.visitors import Known, RecentVisitors, knows
 from answerd.errors import CannotFill
 from answerd.facts import Facts
 from answerd.formats.once import Once
@@ -87,26 +87,30 @@ class Gates:
 
     def ask(
         self, catalogue: Catalogue, selection: Selection, facts: Facts, once: Once, *, only_looks: bool = False
-    ) -> Asking:
-        """Return the decision of the states about a request for an answer with ``once``.
+    ) -> Asking | None:
+        """Return what the states decide about a request for an answer with ``once``; None where it is given once more
+        and that is not worth a note.
 
         Raises `answerd.errors.StatesUnknown`, and `CannotFill` where nothing identifies the machine.
         """
-        memory = self.source.current()
-        visitor, found, brings_nothing = self._look(memory, catalogue, selection, facts)
+        source = self.source
+        memory = source.current()
+        visitor, document, found, brings_nothing = self._look(memory, catalogue, selection, facts)
         if not found and visitor.name is None:
             raise _nameless("once")
-        top = selection.layers[-1].key
-        gate = Gate.LOADER if once is Once.LOADER or top.format == IPXE else Gate.ANSWERS
-        asked = Asked(str(top), gate, once, self.source.now(), only_looks)
-        if brings_nothing and all(
-            brings_nothing_new(remembered.record, asked, self.source.rules) for remembered in found
-        ):
-            return Asking(visitor, asked, _NOTHING_HAPPENS, asked.document, facts.request.peer)
-        judgement = memory.judge(visitor, found, asked, self.source.rules)
-        asking = Asking(visitor, asked, judgement, asked.document, facts.request.peer)
+        is_for_loader = once is Once.LOADER or selection.layers[-1].key.format == IPXE
+        asked = Asked(document, Gate.LOADER if is_for_loader else Gate.ANSWERS, once, source.now(), only_looks)
+        rules = source.rules
+        if brings_nothing:
+            for remembered in found:
+                if not brings_nothing_new(remembered.record, asked, rules):
+                    break
+            else:
+                return None
+        asking = Asking(visitor, asked, memory.judge(visitor, found, asked, rules), document, facts.request.peer)
+        judgement = asking.judgement
         if judgement.refuser is not None and judgement.outcomes:
-            self.source.given(asking)
+            source.given(asking)
         return asking
 
     def given(self, asking: Asking) -> None:
@@ -118,29 +122,25 @@ class Gates:
         """Return the machine that asks, with its records."""
 
         def records(name: str | None) -> list[Remembered]:
-            return memory.found_by(_identities(memory, facts), name)
+            return _records(memory, facts, name)
 
-        judged_by = Circumstances(catalogue, selection, memory)
-        known = self.recent.find(judged_by, facts.request, records)
+        known = self.recent.find(catalogue, selection, memory, facts.request, records)
         if known is None:
             visitor = visitor_of(catalogue, selection, facts)
             found = records(visitor.name)
-            known = Known(visitor, found, knows(found, visitor))
-            self.recent.keep(judged_by, facts.request, known)
+            known = Known(visitor, str(selection.layers[-1].key), found, knows(found, visitor))
+            self.recent.keep(selection, facts.request, known)
         return known
 
     def report(self, catalogue: Catalogue, selection: Selection, facts: Facts) -> str:
         """Return the URL by which the machine reports. Raises `CannotFill`, `answerd.errors.StatesUnknown`."""
         memory = self.source.current()
-        visitor, found, _ = self._look(memory, catalogue, selection, facts)
+        visitor, _, found, _ = self._look(memory, catalogue, selection, facts)
         if not found and visitor.name is None:
             raise _nameless("{{ report }}")
         record = found[0].record if found else memory.new(visitor.name or "")
         base = self.source.base_url(facts)
         return f"{base}/report/{token_of(TokenSubject(record.name, record.attempt), self.source.key)}"
-
-
-_NOTHING_HAPPENS = Decision(())
 
 
 def _nameless(what: str) -> CannotFill:
@@ -177,12 +177,12 @@ def _refusal(asking: Asking) -> tuple[Record, Refusal]:
 # --- who asks --------------------------------------------------------------------------------------------------------
 
 
-def _identities(memory: InstallMemory, facts: Facts) -> list[str]:
-    return facts.identities_in(memory.intersection)
-
-
-def _records(memory: InstallMemory, facts: Facts) -> list[Remembered]:
-    return memory.found_by(_identities(memory, facts))
+def _records(memory: InstallMemory, facts: Facts, name: str | None = None) -> list[Remembered]:
+    """Return the records of the machine that asks, and that of a name, which comes first."""
+    held = facts.identities_held_in(memory.intersection)
+    # The order counts only where there are several records.
+    is_ordered = len(held) > 1 and not memory.is_one_record(held)
+    return memory.found_by(facts.identities_in(memory.intersection) if is_ordered else held, name)
 
 
 def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts) -> Visitor:

@@ -47,19 +47,24 @@ class Answer(NamedTuple):
     def composition(self) -> str:
         """How the answer came about: ``format=toml machine=98fa9b50d810 group=rack-a``, for the log and the admin
         API."""
-        text = f"format={self.format.family.name}"
-        selection = self.selection
-        if selection.machine:
-            text += f" machine={selection.machine.key.identifier}"
-        if selection.group:
-            text += f" group={selection.group.key.identifier}"
-        if selection.default:
-            text += " default"
-        if self.side_file:
-            text += f" nocloud={self.side_file}"
-        if self.refusal:
-            text += f" refused: {self.refusal}"
-        return text
+        return composition_of(self.format, self.selection, self.side_file, self.refusal)
+
+
+def composition_of(form: Format, selection: Selection, side_file: str | None, refusal: str | None) -> str:
+    """Return `Answer.composition`. A function of its own, because a server that logs no answers never needs the text,
+    and one that does must not keep the answer for it."""
+    composition = f"format={form.family.name}"
+    if selection.machine:
+        composition += f" machine={selection.machine.key.identifier}"
+    if selection.group:
+        composition += f" group={selection.group.key.identifier}"
+    if selection.default:
+        composition += " default"
+    if side_file:
+        composition += f" nocloud={side_file}"
+    if refusal:
+        composition += f" refused: {refusal}"
+    return composition
 
 
 def resolve(
@@ -108,7 +113,7 @@ def _answer(
         if after_refusal:
             raise NotClaimed("what may answer in this state has once itself")
         asking = sources.gates.ask(catalogue, selection, facts, prepared.once, only_looks=only_looks)
-        if asking.judgement.refusal is not None:
+        if asking is not None and asking.judgement.refusal is not None:
             return _refused(catalogue, question, sources, selection, asking)
     body = prepared.static
     if body is None:

@@ -91,6 +91,10 @@ class RowFacts(Facts):
             return found
         return [*found, *(value for value in row_identities if value in of_row and value not in found)]
 
+    def identities_held_in(self, among: Callable[[Collection[str]], set[str]]) -> set[str]:
+        """Return the `identities` that an index has, in no order."""
+        return self._said.identities_held_in(among) | among(self._row_identities().keys())
+
     def _row_identities(self) -> dict[str, str]:
         if self._of_row is None:
             self._of_row = identities_of_sound(self._row.layout, self._cells)

@@ -150,7 +150,12 @@ class InstallMemory:
 
     def intersection(self, identities: Collection[str]) -> set[str]:
         """Return those of some identities that any record has."""
-        return {identity for identity in identities if identity in self._by_identity}
+        return self._by_identity.keys() & identities
+
+    def is_one_record(self, identities: Collection[str]) -> bool:
+        """Return whether all of these identities, which records have, lead to the same single record."""
+        records = [self._by_identity.get(identity, ()) for identity in identities]
+        return all(len(names) == 1 and names == records[0] for names in records)
 
     def found_by(self, identities: Iterable[str], name: str | None = None) -> list[Remembered]:
         """Return the records that have one of these identities, or this name, each once; that of the name first."""

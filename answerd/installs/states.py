@@ -320,7 +320,8 @@ def brings_nothing_new(record: Record, asked: Asked, rules: Rules) -> bool:
         and record.state in UNDER_WAY
         and not asked.only_looks
         and 0 <= asked.at - first <= rules.start
-        and 0 <= asked.at - record.heard <= min(HEARD_AGAIN_SECONDS, HEARD_AGAIN_SHARE * rules.silence)
+        and 0 <= asked.at - record.heard <= HEARD_AGAIN_SECONDS
+        and asked.at - record.heard <= HEARD_AGAIN_SHARE * rules.silence
         and refusal_of(record, asked, rules) is None
     )
 

@@ -22,8 +22,9 @@ class Exchange:
 
     ``request`` holds the request as it was sent: its headers include those that no ``HTTP_`` key can hold; its body is
     empty where the app's gate did not want it. ``peer`` is the address the request came from
-    (docs/http.md#behind-a-proxy), without port. ``outcome``: the words for the log line; ``extension``
-    and ``kind``: the format of the answer and what answered, for the metrics (`answerd.server.metrics.OUTCOMES`).
+    (docs/http.md#behind-a-proxy), without port. ``outcome``: the words for the log line, ``describe``
+    makes them where the line is written, in place of ``outcome``; it must not keep the request. ``extension`` and
+    ``kind``: the format of the answer and what answered, for the metrics (`answerd.server.metrics.OUTCOMES`).
     ``token_name``: the name of the token that it presented, where it has one, ``role`` what it may do
     (`answerd.server.roles.Role`). ``is_session``: it presented no token, but comes with a session of the console.
     ``takeover``: what an app sets that goes on sending after its response: it is called with the connection once the
@@ -34,12 +35,18 @@ class Exchange:
     peer: str
     client: Client
     outcome: str = ""
+    describe: Callable[[], str] | None = None
     extension: str = ""
     kind: str = ""
     token_name: str | None = None
     role: int = 0
     is_session: bool = False
     takeover: Callable[[Sink], object] | None = None
+
+    @property
+    def words(self) -> str:
+        """The words for the log line."""
+        return self.outcome if self.describe is None else self.describe()
 
 
 def exchange_of(environ: Mapping[str, Any]) -> Exchange:

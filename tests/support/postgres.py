@@ -28,7 +28,10 @@ from tests.support.ports import free_port
 
 START_SECONDS = 30.0
 
-MISSING = "PostgreSQL is not installed (apt install postgresql), so nothing of SERVICE_STORE=postgres is tested"
+MISSING = (
+    "PostgreSQL or psycopg is not installed (apt install postgresql, pip install psycopg[binary]), so nothing of "
+    "SERVICE_STORE=postgres is tested"
+)
 
 _names = count(1)
 
