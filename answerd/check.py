@@ -44,7 +44,7 @@ TOOL_RUNS = 8
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What a check found, sorted. ``problems`` fail it, ``notes`` do not. ``rendered`` counts the answers tried.
+    """The result of a check, sorted. ``problems`` fail it, ``notes`` do not. ``rendered`` counts the answers tried.
 
     ``machines`` has the names of the affected machines, where they are known; a default has the name "".
     """

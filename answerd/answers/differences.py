@@ -45,7 +45,8 @@ _UNFILLED = Sources(
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one set answers: ``text``, or ``reason`` why it does not. ``layers`` names the documents, lowest first."""
+    """The answer of one set: ``text``, or the ``reason`` why there is none. ``layers`` names the documents, lowest
+    first."""
 
     text: str | None
     reason: str = ""
@@ -296,7 +297,7 @@ def _notes(before: Catalogue, after: Catalogue) -> Iterator[str]:
             if not document.content.readable:
                 yield f"{document.key} cannot be read: {document.problems[0]}"
             elif document.control.match and not document.control.members:
-                yield f"{document.key} differs and selects by match: only a request can tell for whom"
+                yield f"{document.key} differs and selects by match: for whom depends on requests"
     yield from _once_notes(before, after)
 
 

@@ -153,7 +153,7 @@ def _formats(facts: Facts, acceptable: Sequence[str], *, by_name: bool) -> Step:
     if by_name:
         return Step("formats", f"{formats}: asked for by name")
     if facts.word is None:
-        return Step("formats", f"{formats}: no segment of the path asks for one")
+        return Step("formats", f"{formats}: no segment of the path asks for a format")
     return Step("formats", f"{formats}: the path segment {shortened(facts.word)!r} asks for that")
 
 

@@ -45,7 +45,7 @@ class Answer(NamedTuple):
 
     @property
     def composition(self) -> str:
-        """How the answer came about: ``format=toml machine=98fa9b50d810 group=rack-a``, for the log and the admin
+        """The composition of the answer: ``format=toml machine=98fa9b50d810 group=rack-a``, for the log and the admin
         API."""
         return composition_of(self.format, self.selection, self.side_file, self.refusal)
 

@@ -93,7 +93,7 @@ def name_of(key: Key) -> str:
 
 def _lines(entry: HistoryEntry, show_secrets: bool) -> Iterator[str]:
     author = entry.author
-    who = " from ".join(part for part in (author.name, author.peer) if part) or "somebody with the database"
+    who = " from ".join(part for part in (author.name, author.peer) if part) or "another program"
     what = "new" if entry.before is None else "removed" if entry.after is None else "changed"
     yield coloured(
         printable_line(f"revision {entry.revision}  {entry.at}  {what}  {name_of(entry.key)}  by {who}"), "bold"

@@ -29,7 +29,7 @@ HELP = Help(
     ),
     examples=(
         ("answerd installs --state failed", "Show which machines failed, and why."),
-        ("answerd installs --unknown", "Show which machines nobody has a document for."),
+        ("answerd installs --unknown", "Show which machines no document claims."),
     ),
 )
 

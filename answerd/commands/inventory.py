@@ -123,7 +123,7 @@ def _claimed_by(catalogue: Catalogue, row: Row) -> list[str]:
 
 
 def _named(document: Document) -> str:
-    """A document by its key, without quotes: ``group web (toml)``."""
+    """Return the key of a document, without quotes: ``group web (toml)``."""
     return f"{document.key.kind} {document.key.identifier} ({document.key.format})"
 
 
@@ -176,7 +176,7 @@ def _add(arguments: Arguments) -> int:
 
 
 def _hardware(file: str) -> Hardware | str:
-    """What a file says of a machine, or why it says nothing. Raises `CommandError` where it cannot be read."""
+    """Return the machine in a file, or why there is none. Raises `CommandError` where the file cannot be read."""
     try:
         if file.endswith(".meta"):
             if not Path(file).exists():
@@ -215,7 +215,7 @@ def _new_rows(
 
 
 def _text_of(catalogue: Catalogue, key: Key) -> str:
-    """The text of an inventory as it is stored; the header of a new one where there is none."""
+    """Return the text of an inventory as it is stored; the header of a new inventory where there is none."""
     inventory = catalogue.inventory
     for document in inventory.tables.keys() | inventory.unreadable.keys() if inventory else ():
         if document.key.name == key.name:
@@ -224,7 +224,7 @@ def _text_of(catalogue: Catalogue, key: Key) -> str:
 
 
 def _table_of(key: Key, text: str) -> Table:
-    """The rows of an inventory. Raises `CommandError` where it cannot be read."""
+    """Return the rows of an inventory. Raises `CommandError` where it cannot be read."""
     source = source_of(RawDocument(key, ""))
     try:
         return read_table(source, text)

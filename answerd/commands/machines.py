@@ -118,7 +118,7 @@ def give_order(arguments: Arguments, order: Order, done: str) -> int:
     for name in dict.fromkeys(entry.name for entry in entries):
         print(f"{shown_name(name)} {done}")
     for name in unknown:
-        why = "no record, row, document or member is called so, and it is no MAC address"
+        why = "no record, row, document or member has this name, and it is no MAC address"
         print(f"answerd: {printable_line(name)}: {why}", file=sys.stderr)
     return FAILED if unknown else 0
 

@@ -67,12 +67,12 @@ class State(StrEnum):
 
 
 class Gate(StrEnum):
-    """Where a document with ``once`` is given."""
+    """A gate at which a document with ``once`` is given or refused."""
 
     LOADER = "loader"
     """Scripts of boot loaders: a machine that is refused can boot from its disk."""
     ANSWERS = "answers"
-    """What installers ask for: a machine that is refused stops."""
+    """Answers of installers: a machine that is refused stops."""
 
 
 class Opening(StrEnum):
@@ -96,8 +96,8 @@ GATES: Mapping[State, Mapping[Gate, Opening]] = MappingProxyType(
         State.EXHAUSTED: {Gate.LOADER: Opening.CLOSED, Gate.ANSWERS: Opening.CLOSED},
     }
 )
-"""Which gate is open in which state. After an operator's ``disarm`` there is no grace. At an open gate a document with
-``once = "armed"`` still waits for an operator."""
+"""The gates that are open in each state. After an operator's ``disarm`` there is no grace. At an open gate a document
+with ``once = "armed"`` still waits for an operator."""
 
 
 class StateChange(StrEnum):

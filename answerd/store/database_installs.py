@@ -266,7 +266,7 @@ class DatabaseInstalls:
             except (peewee.PeeweeException, OSError):
                 raise CommitUnknown(
                     f"the connection to the database {self._server.described} was lost while the order was committed: "
-                    "it may have been stored; the machine's state tells"
+                    "it may have been stored; the machine's state shows whether it was"
                 ) from None
 
     def _remembered(self, machine: MachineEvidence) -> Remembered:

@@ -23,7 +23,7 @@ class Loader:
         self.catalogue = Catalogue(elsewhere=elsewhere, has_states=has_states)
 
     def poll(self) -> Changes | None:
-        """Return what changed in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""
+        """Return the changes in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""
         return self.store.changes()
 
     def apply(self, changes: Changes, pause: Callable[[], None] = no_pause) -> None:

@@ -133,7 +133,7 @@ class PostgresStore(DatabaseStore):
         return PostgresTransaction(self.server, author, wait)
 
     def difference(self, written: WriteResult) -> Changes:
-        """Return what a write changes in what was handed out last."""
+        """Return the changes by a write, compared with the documents that were handed out last."""
         return difference_from(self._documents or {}, written)
 
     def adopt(self, changes: Changes, version: Version) -> None:  # noqa: ARG002 - the protocol's
@@ -232,7 +232,7 @@ class ReplicatedStore(PostgresStore):
             return float("inf")
 
     def difference(self, written: WriteResult) -> Changes:
-        """Return what a write changes in what was handed out last."""
+        """Return the changes by a write, compared with the documents that were handed out last."""
         return self._feed.difference(written)
 
     def adopt(self, changes: Changes, version: Version) -> None:

@@ -41,8 +41,8 @@ Snapshot = Callable[[], peewee.Database]
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPosition:
-    """How far a replica is: the last change it has, the random token of that change, and when the database was last
-    asked (seconds since 1970). ``revision`` is None for a replica that was never filled."""
+    """The state of a replica: the last change it has, the random token of that change, and when the database was last
+    queried (seconds since 1970). ``revision`` is None for a replica that was never filled."""
 
     revision: int | None = None
     token: str = ""
@@ -64,7 +64,7 @@ class Replica:
                         execute(local, statement)
 
     def position(self) -> ReplicaPosition:
-        """Return how far the replica is. Raises `StoreError`."""
+        """Return the position of the replica. Raises `StoreError`."""
         with self.file.faults("read"), self.file.connected() as local:
             return _position(local)
 

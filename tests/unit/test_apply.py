@@ -44,8 +44,8 @@ def apply(admin: Admin, *puts: dict[str, str], **body: Any) -> Reply:
 
 def counts(reply: Reply) -> tuple[int, int, int, int]:
     assert reply.status == 200, reply.body
-    told = reply.json
-    return told["new"], told["changed"], told["unchanged"], told["removed"]
+    result = reply.json
+    return result["new"], result["changed"], result["unchanged"], result["removed"]
 
 
 def texts(admin: Admin) -> dict[str, str]:
@@ -344,16 +344,16 @@ def test_a_body_is_read_as_a_json_parser_reads_it(
         "delete": [{"kind": "group", "identifier": name, "format": extension} for name, extension, _ in deletes],
     }
     text = json.dumps(body, ensure_ascii=ascii_only, indent=indent)
-    told = json.loads(text)
+    result = json.loads(text)
     try:
         asked = read_change(text.encode(), lambda: None)
     except InvalidRequest:
         raise AssertionError("a valid body was refused") from None
 
     assert [(raw.key.identifier, raw.key.format, raw.text) for raw in asked.changes.puts] == [
-        (put["identifier"], put["format"].lower(), put["text"]) for put in told["put"]
+        (put["identifier"], put["format"].lower(), put["text"]) for put in result["put"]
     ]
-    assert [key.identifier for key in asked.changes.deletes] == [deleted["identifier"] for deleted in told["delete"]]
+    assert [key.identifier for key in asked.changes.deletes] == [deleted["identifier"] for deleted in result["delete"]]
     assert (asked.changes.prune, asked.dry_run) == (prune, False)
 
 

@@ -14,11 +14,11 @@ KEY = bytes(range(32))
 
 @given(name=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60), attempt=st.integers(1, 10**9))
 def test_a_token_holds_machine_and_attempt(name: str, attempt: int) -> None:
-    speaker = TokenSubject(name, attempt)
-    token = token_of(speaker, KEY)
-    assert token == token_of(speaker, KEY)
+    subject = TokenSubject(name, attempt)
+    token = token_of(subject, KEY)
+    assert token == token_of(subject, KEY)
     assert re.fullmatch(r"[0-9A-Za-z_.-]+", token)
-    assert subject_of(token, KEY) == speaker
+    assert subject_of(token, KEY) == subject
     assert subject_of(token, WORTHLESS) is None
 
 
