@@ -97,7 +97,7 @@ class Gates:
         memory = source.current()
         visitor, document, found, brings_nothing = self._look(memory, catalogue, selection, facts)
         if not found and visitor.name is None:
-            raise _nameless("once")
+            raise _nameless("once", visitor)
         is_for_loader = once is Once.LOADER or selection.layers[-1].key.format == IPXE
         asked = Asked(document, Gate.LOADER if is_for_loader else Gate.ANSWERS, once, source.now(), only_looks)
         rules = source.rules
@@ -125,8 +125,8 @@ class Gates:
             return _records(memory, facts, name)
 
         known = self.recent.find(catalogue, selection, memory, facts.request, records)
-        if known is None:
-            visitor = visitor_of(catalogue, selection, facts)
+        if known is None or (not known.found and _is_named_by_shared(known.visitor, memory)):
+            visitor = visitor_of(catalogue, selection, facts, memory)
             found = records(visitor.name)
             known = Known(visitor, str(selection.layers[-1].key), found, knows(found, visitor))
             self.recent.keep(selection, facts.request, known)
@@ -137,16 +137,19 @@ class Gates:
         memory = self.source.current()
         visitor, _, found, _ = self._look(memory, catalogue, selection, facts)
         if not found and visitor.name is None:
-            raise _nameless("{{ report }}")
+            raise _nameless("{{ report }}", visitor)
         record = found[0].record if found else memory.new(visitor.name or "")
         base = self.source.base_url(facts)
         return f"{base}/report/{report_token(TokenSubject(record.name, record.attempt), self.source.key)}"
 
 
-def _nameless(what: str) -> CannotFill:
+def _nameless(what: str, visitor: Visitor) -> CannotFill:
+    has = (
+        "its serial, uuid and mac are those of many machines" if visitor.identities else "it has no serial, uuid or mac"
+    )
     reason = (
-        f"{what} needs to know which machine asks, and the request names none: it has no serial, uuid or mac, and no "
-        "machine document, row or member is its own"
+        f"{what} needs to know which machine asks, and the request names none: {has}, and no machine document, row or "
+        "member is its own"
     )
     return CannotFill(reason, "report", missing=True)
 
@@ -185,16 +188,24 @@ def _records(memory: InstallMemory, facts: Facts, name: str | None = None) -> li
     return memory.found_by(facts.identities_in(memory.intersection) if is_ordered else held, name)
 
 
-def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts) -> Visitor:
-    """Return the machine that asks: the name of its record, and the identities that the record collects."""
+def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts, memory: InstallMemory) -> Visitor:
+    """Return the machine that asks: the name of its record, and the identities that the record collects. What many
+    records share names none."""
     collected = collected_identities(facts)
-    name = _name(catalogue, selection, facts) or next(iter(collected.values()), None)
+    name = _name(catalogue, selection, facts)
+    if name is None:
+        name = next((text for identity, text in collected.items() if not memory.is_shared(identity)), None)
     if name is not None:
         own = identity_of(name)
         if own not in collected and not is_shared_by_many(own):
             collected = {own: name, **collected}
     group = selection.group.key.identifier if selection.group else None
     return Visitor(name, collected, group)
+
+
+def _is_named_by_shared(visitor: Visitor, memory: InstallMemory) -> bool:
+    """Return whether a visitor that came before was named by what many records share by now."""
+    return visitor.name is not None and memory.is_shared(identity_of(visitor.name))
 
 
 def _name(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:
