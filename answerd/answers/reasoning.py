@@ -269,7 +269,7 @@ class _Considered:
         best = self._judge("group by match", shown, extensions)
         if len(refused) > MOST_MATCHES:
             self._add_step("group by match", f"{len(refused) - MOST_MATCHES} more do not hold")
-        if not (document_and_source or claims):
+        if not (naming or claims):
             self._add_step("group", "no group names one of these identities, and none selects by match")
         elif not best:
             self._add_step("group", "none claims the request")
