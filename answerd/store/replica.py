@@ -21,7 +21,20 @@ from answerd.identity import identity_of
 from answerd.store import WRITER_WAIT_SECONDS
 from answerd.store.migrations import migrate
 from answerd.store.sqlite_file import SqliteFile
+<<<<<<< HEAD
 from answerd.store.tables import ChangeRow, DocumentRow, StoredRow, deleted_since, execute, revision_token, rows
+=======
+from answerd.store.tables import (
+    BEFORE_ALL,
+    ChangeRow,
+    DocumentRow,
+    StoredRow,
+    deleted_since,
+    execute,
+    rows_in_parts,
+    token_of,
+)
+>>>>>>> main
 
 ROWS_AT_ONCE = 200
 """Documents read from the database at a time: 0.5 MB of them at most of 2 KB each."""
@@ -129,7 +142,7 @@ def _copy_since(database: peewee.Database, local: peewee.SqliteDatabase, revisio
     """Copy the changes after ``revision``."""
     for kind, name, extension in [(key.kind, key.identifier, key.format) for key in deleted_since(database, revision)]:
         _delete(local, Key(kind, name, extension))
-    for part in _in_parts(database, revision):
+    for part in rows_in_parts(database, revision, ROWS_AT_ONCE):
         for row in part:
             _delete(local, row.key)
         _insert(local, part)
@@ -140,23 +153,10 @@ def _copy_all(database: peewee.Database, local: peewee.SqliteDatabase, newest: i
     """Copy every document: the replica is empty, or its last change is not one of the database's history."""
     DocumentRow.delete().bind(local).execute()
     ChangeRow.delete().bind(local).execute()
-    for part in _in_parts(database, -1):
+    for part in rows_in_parts(database, BEFORE_ALL, ROWS_AT_ONCE):
         _insert(local, part)
     if newest:
         _log(local, [(newest, token, "default", "", "toml", "")])
-
-
-def _in_parts(database: peewee.Database, after: int) -> Iterator[list[StoredRow]]:
-    """Yield the documents whose revision is higher, some at a time."""
-    last = 0
-    while True:
-        condition = (DocumentRow.revision > after) & (DocumentRow.id > last)
-        part = list(rows(database, condition, DocumentRow.id, ROWS_AT_ONCE))
-        if part:
-            yield part
-        if len(part) < ROWS_AT_ONCE:
-            return
-        last = part[-1].id
 
 
 def _copy_log(database: peewee.Database, local: peewee.SqliteDatabase, revision: int) -> None:
