@@ -21,6 +21,9 @@ from answerd.identity import identity_of
 from answerd.store import WRITER_WAIT_SECONDS
 from answerd.store.migrations import migrate
 from answerd.store.sqlite_file import SqliteFile
+<<<<<<< HEAD
+from answerd.store.tables import ChangeRow, DocumentRow, StoredRow, deleted_since, execute, revision_token, rows
+=======
 from answerd.store.tables import (
     BEFORE_ALL,
     ChangeRow,
@@ -31,6 +34,7 @@ from answerd.store.tables import (
     rows_in_parts,
     token_of,
 )
+>>>>>>> main
 
 ROWS_AT_ONCE = 200
 """Documents read from the database at a time: 0.5 MB of them at most of 2 KB each."""
@@ -105,7 +109,7 @@ def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
     """Copy the changes since the position of the replica; return whether there were any."""
     known = _position(local)
     newest: int = execute(database, "SELECT revision FROM counter").fetchone()[0]
-    token = (token_of(database, newest) or "") if newest else ""
+    token = (revision_token(database, newest) or "") if newest else ""
     has_changed = (newest, token) != (known.revision, known.token)
     if has_changed and known.revision is not None and _is_in_history(database, known.revision, known.token, newest):
         _copy_since(database, local, known.revision)
@@ -117,7 +121,7 @@ def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
 
 def _is_in_history(database: peewee.Database, revision: int, token: str, newest: int) -> bool:
     """Return whether a change is one of the database's: a fail-over may have lost it, and used its number again."""
-    return revision == 0 or (revision <= newest and token_of(database, revision) == token)
+    return revision == 0 or (revision <= newest and revision_token(database, revision) == token)
 
 
 def _position(local: peewee.SqliteDatabase) -> ReplicaPosition:
