@@ -21,9 +21,6 @@ from answerd.identity import identity_of
 from answerd.store import WRITER_WAIT_SECONDS
 from answerd.store.migrations import migrate
 from answerd.store.sqlite_file import SqliteFile
-<<<<<<< HEAD
-from answerd.store.tables import ChangeRow, DocumentRow, StoredRow, deleted_since, execute, revision_token, rows
-=======
 from answerd.store.tables import (
     BEFORE_ALL,
     ChangeRow,
@@ -31,10 +28,9 @@ from answerd.store.tables import (
     StoredRow,
     deleted_since,
     execute,
+    revision_token,
     rows_in_parts,
-    token_of,
 )
->>>>>>> main
 
 ROWS_AT_ONCE = 200
 """Documents read from the database at a time: 0.5 MB of them at most of 2 KB each."""
