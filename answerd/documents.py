@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
+from answerd.content import Content
 from answerd.errors import MOST_PROBLEMS
 from answerd.formats import ALIASES, FORMATS
 from answerd.formats.control import Control, read_control
@@ -85,21 +86,6 @@ class RawDocument:
     source: str = ""
     fault: str | None = None
     fault_line: int = 1
-
-
-@dataclass(frozen=True, slots=True, weakref_slot=True)
-class Content:
-    """A document's text, understood, without the tree of its values.
-
-    ``verbatim``: served alone, it is served as it was written. ``problems`` are sentences without the document's name.
-    ``readable`` is False when it does not parse, or when its claims are not known; then the first of ``problems`` says
-    why.
-    """
-
-    control: Control
-    problems: tuple[str, ...] = ()
-    readable: bool = True
-    verbatim: bool = False
 
 
 _NOT_KEPT = Tree(object())

@@ -13,26 +13,27 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import Any, Final
 
 import orjson
 
 from answerd.identity import LONGEST_VALUE
 from answerd.json_spelling import NumberText, RepeatedKey
 
-LONGEST_LABEL = 1_024
+LONGEST_LABEL: Final = 1_024
 """Characters of the longest label. Without a bound, 1 MB of JSON (one long name over many short values) asks for
 gigabytes of dotted paths."""
 
-_MOST_SEARCHES = 20
+_MOST_SEARCHES: Final = 20
 """Searches of a small body for single labels before all labels are made, which takes as long."""
 
-_UNKNOWN = object()
-_LONGEST_INDEX = 8
-_FEW = 2
+_UNKNOWN: Final = object()
+_LONGEST_INDEX: Final = 8
+_FEW: Final = 2
+_IS_COMPILED: Final = not __file__.endswith(".py")
 
 
-class _Walked(NamedTuple):
+class _Walked:
     """What one walk over a value finds.
 
     ``texts``: its scalars as text, in order of arrival, without nulls; ``names``: for each of them the last key above
@@ -41,12 +42,17 @@ class _Walked(NamedTuple):
     ``has_zero``: whether a number is 0.
     """
 
-    texts: list[str]
-    names: list[str]
-    booleans: list[int]
-    strings: int
-    commas: int
-    has_zero: bool
+    __slots__ = ("booleans", "commas", "has_zero", "names", "strings", "texts")
+
+    def __init__(
+        self, texts: list[str], names: list[str], booleans: list[int], strings: int, commas: int, has_zero: bool
+    ) -> None:
+        self.texts = texts
+        self.names = names
+        self.booleans = booleans
+        self.strings = strings
+        self.commas = commas
+        self.has_zero = has_zero
 
 
 class JsonBody:
@@ -209,8 +215,8 @@ def read_json(body: bytes) -> JsonBody | None:
     return JsonBody(value, body, exact=True)
 
 
-_BLANKS = b" \t\r\n"
-_BEGINNINGS = tuple(bytes([character]) for character in b'{["-0123456789')
+_BLANKS: Final = b" \t\r\n"
+_BEGINNINGS: Final = tuple(bytes([character]) for character in b'{["-0123456789')
 """The first characters of JSON, except of a lone true, false or null."""
 
 
@@ -304,18 +310,30 @@ def _keys(value: Any) -> list[str]:
 def _flat_texts(maps: list[Any]) -> list[str]:
     """Return the values of maps that hold only texts, as lists of network interfaces do; nothing for another list.
 
-    A body of 119 texts is read in 20 µs with this and in 28 without.
+    A body of 119 texts is read in 20 µs with this and in 28 without. Compiled, a plain loop takes half as long.
     """
-    try:
-        texts = list(chain.from_iterable(map(dict.values, maps)))
-        "".join(texts)
-    except TypeError:
-        return []
-    return texts
+    if not _IS_COMPILED:
+        try:
+            texts = list(chain.from_iterable(map(dict.values, maps)))
+            "".join(texts)
+        except TypeError:
+            return []
+        return texts
+    found: list[str] = []
+    for part in maps:
+        if not isinstance(part, dict):
+            return []
+        for text in part.values():
+            if not isinstance(text, str):
+                return []
+            found.append(text)
+    return found
 
 
 def _strings_and_numbers(walked: _Walked) -> list[str]:
     """Return the texts that are not booleans."""
+    if not walked.booleans:
+        return walked.texts
     kept: list[str] = []
     start = 0
     for at in walked.booleans:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from answerd.facts import Facts
 from answerd.formats.control import Criterion, Pattern
@@ -18,16 +18,16 @@ from answerd.formats.control import Criterion, Pattern
 Owner = TypeVar("Owner", bound=Hashable)
 Selector = tuple[Criterion, ...]
 
-_PIECES = (8, 4, 3, 2, 1)
+_PIECES: Final[tuple[int, ...]] = (8, 4, 3, 2, 1)
 """Lengths of pieces, in characters. A value is cut into all its pieces of each length in use, so they are few."""
 
-_MOST_CHOICES = 300
+_MOST_CHOICES: Final = 300
 """Pieces of a pattern that are considered: any piece is right, and an identifier has at most 200 characters."""
 
-_A_FEW = 4
+_A_FEW: Final = 4
 """Selectors that cost less to try than cutting a value into pieces (1 µs for 14 characters)."""
 
-_SOUGHT_ONE_BY_ONE = 32
+_SOUGHT_ONE_BY_ONE: Final = 32
 """Pieces that cost less to search in a value than cutting it into pieces: 20 ns each for 14 characters, 0.5 ms each for
 a million, where the cutting takes 100 ms."""
 
@@ -40,7 +40,9 @@ def holds(match: Iterable[Criterion], facts: Facts) -> bool:
     return True
 
 
-_WHOLE, _BEGINNING, _INSIDE = "whole", "beginning", "inside"
+_WHOLE: Final = "whole"
+_BEGINNING: Final = "beginning"
+_INSIDE: Final = "inside"
 
 
 class _Place(NamedTuple):
