@@ -30,6 +30,7 @@ from answerd.identity import (
 )
 from answerd.inventory.rows import Row
 from answerd.json_body import JsonBody, filed, read_json
+from answerd.turns import in_turns
 
 OWN_LABELS: Final = frozenset({"peer", "user_agent"})
 """Labels that the service sets: a request's own values for them are ignored."""
@@ -284,7 +285,7 @@ class Facts:
             in_body = zip(carried.names_in_body, carried.texts_in_body, strict=True)
             long_enough = [pair for pair in in_body if len(pair[0]) >= SHORTEST_BODY_IDENTITY]
             found: dict[str, str] = {}
-            for identity, text in (*outside[: carried.macs_at], *long_enough, *outside[carried.macs_at :]):
+            for identity, text in in_turns((*outside[: carried.macs_at], *long_enough, *outside[carried.macs_at :])):
                 if identity:
                     found.setdefault(identity, text)
             self._identities = found

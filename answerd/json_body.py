@@ -18,7 +18,8 @@ from typing import Any, Final
 import orjson
 
 from answerd.identity import LONGEST_VALUE
-from answerd.json_spelling import NumberText, RepeatedKey
+from answerd.json_spelling import number, with_each_pair
+from answerd.turns import in_turns, let_others_run
 
 LONGEST_LABEL: Final = 1_024
 """Characters of the longest label. Without a bound, 1 MB of JSON (one long name over many short values) asks for
@@ -30,6 +31,10 @@ _MOST_SEARCHES: Final = 20
 _UNKNOWN: Final = object()
 _LONGEST_INDEX: Final = 8
 _FEW: Final = 2
+_MANY: Final = 4_096
+"""Parts of a map or list that take 0.2 ms: more are walked over in turns with other threads."""
+_TURN: Final = 0xFF
+"""Other threads have a turn after so many maps and lists, and one more."""
 _IS_COMPILED: Final = not __file__.endswith(".py")
 
 
@@ -205,10 +210,10 @@ def read_json(body: bytes) -> JsonBody | None:
     try:
         value = json.loads(
             text.decode(),
-            parse_float=_number,
-            parse_int=_number,
+            parse_float=number,
+            parse_int=number,
             parse_constant=_refuse,
-            object_pairs_hook=_with_each_pair,
+            object_pairs_hook=with_each_pair,
         )
     except (ValueError, RecursionError):
         return None
@@ -223,17 +228,6 @@ _BEGINNINGS: Final = tuple(bytes([character]) for character in b'{["-0123456789'
 class _LostSpelling(Exception):
     """orjson reads ``1.10`` and integers over 64 bits as float and ``-0`` as 0, and keeps one value of a key that
     occurs twice: something of the text is gone."""
-
-
-def _with_each_pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a map of all pairs, also those of a key that occurs twice."""
-    read = dict(pairs)
-    return read if len(read) == len(pairs) else {RepeatedKey(key): value for key, value in pairs}
-
-
-def _number(text: str) -> NumberText:
-    """Return a number as it is spelled. A function, not the type: between two calls another thread may run."""
-    return NumberText(text)
 
 
 def _refuse(name: str) -> Any:
@@ -262,7 +256,7 @@ def _walk(value: Any) -> _Walked:
                 containers += 1
                 keys += len(item)
                 open_parts.append(parts)
-                parts = iter(item.items())
+                parts = iter(item.items()) if len(item) <= _MANY else in_turns(item.items())
                 break
             elif kind is list:
                 containers += 1
@@ -274,7 +268,7 @@ def _walk(value: Any) -> _Walked:
                     texts += flat
                     continue
                 open_parts.append(parts)
-                parts = zip(repeat(name), item)
+                parts = zip(repeat(name), item) if len(item) <= _MANY else in_turns(zip(repeat(name), item))
                 break
             elif kind is float:
                 raise _LostSpelling
@@ -292,13 +286,15 @@ def _walk(value: Any) -> _Walked:
                 strings = keys + len(texts) - len(booleans) - numbers
                 return _Walked(texts, names, booleans, strings, keys + elements - containers, has_zero)
             parts = open_parts.pop()
+            if not containers & _TURN:
+                let_others_run()
 
 
 def _keys(value: Any) -> list[str]:
     """Return all keys of the maps of a value."""
     keys: list[str] = []
     parts: list[Any] = [value]
-    for part in parts:  # which grows
+    for part in in_turns(parts):  # which grows
         if type(part) is dict:
             keys += part
             parts += part.values()
@@ -320,6 +316,8 @@ def _flat_texts(maps: list[Any]) -> list[str]:
             return []
         return texts
     found: list[str] = []
+    if len(maps) > _MANY:
+        return found
     for part in maps:
         if not isinstance(part, dict):
             return []
@@ -406,6 +404,7 @@ def _flattened(value: Any, most: int | None) -> dict[str, list[str]]:
     # and its members that are still to come.
     open_parts: list[tuple[str | None, str, Iterator[tuple[str | int, Any]]]] = [("", "", _parts(value))]
     while open_parts and left:
+        let_others_run()
         path, leaf, parts = open_parts[-1]
         for name, item in parts:
             kind = type(item)

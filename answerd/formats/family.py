@@ -15,6 +15,7 @@ from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
 from answerd.formats.once import Once
 from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
 from answerd.memo import remembered
+from answerd.turns import in_turns
 
 Tree = NewType("Tree", object)
 """A document of some family, for code that only passes it back to its family. Never modified: layers share parts."""
@@ -238,12 +239,14 @@ class Prepared:
         slots = self.slots
         if not slots:
             return self._constant
+        lengths, block, at = self._lengths, self._block, self._begin
+        pairs: Iterable[tuple[int, Slot]] = zip(lengths, slots, strict=False)  # bytes follow the last slot
         if self.effort:
             lookup = Metered(lookup)
-        lengths, block, at = self._lengths, self._block, self._begin
+            pairs = in_turns(pairs)
         filled: list[bytes] = []
         room = LARGEST_ANSWER
-        for length, slot in zip(lengths, slots, strict=False):  # bytes follow the last slot
+        for length, slot in pairs:
             value = slot.fill(lookup).encode()
             room -= len(value)
             if room < 0:  # checked early: a value may be long, and repeated
