@@ -146,7 +146,9 @@ def extensions() -> list[Any]:
         return []
     from mypyc.build import mypycify  # noqa: PLC0415 - only such a build has it
 
-    built: list[Any] = mypycify(["--config-file=", "--ignore-missing-imports", *COMPILED], debug_level="0")
+    level = os.environ.get("ANSWERD_COMPILE_LEVEL", "3")  # of optimization; scripts/test compiles quickly with 0
+    arguments = ["--config-file=", "--ignore-missing-imports", *COMPILED]
+    built: list[Any] = mypycify(arguments, opt_level=level, debug_level="0")
     return built
 
 

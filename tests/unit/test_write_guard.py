@@ -234,6 +234,7 @@ def test_a_commit_that_fails_changes_nothing_and_the_next_succeeds(
     assert in_store(admin) == in_catalogue(admin) == {"node1": "x = 3\n"}
 
 
+@pytest.mark.patches
 def test_a_write_parses_only_what_it_touches(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(20):
         admin.store.put(Key(Kind.MACHINE, f"n{number}", "toml"), "x = 1\n")
