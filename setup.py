@@ -72,6 +72,7 @@ EXTRAS = {
     "loadtest": [
         "locust>=2.47,<3",
         "matplotlib>=3.11,<4",
+        "psycopg[binary]>=3.3.6,<4",  # the group "nodes" of the benchmark
     ],
 }
 

@@ -25,9 +25,8 @@ _LONGEST_SHOWN = 100
 
 @dataclass(frozen=True)
 class Address:
-    """Where to listen.
-
-    ``host`` is an IPv4 address, an IPv6 address in canonical form without brackets, or a host name in lower case.
+    """An address to listen on. ``host`` is an IPv4 address, an IPv6 address in canonical form without brackets, or a
+    host name in lower case.
     """
 
     host: str
@@ -64,7 +63,7 @@ class Address:
 def is_public(text: str) -> bool:
     """Whether an IP address is one that strangers may reach: neither loopback nor private nor link-local.
 
-    False for what is no IP address.
+    False for a text that is not an IP address.
     """
     address = _ip_address(text)
     return address is not None and not (
@@ -73,7 +72,7 @@ def is_public(text: str) -> bool:
 
 
 def _ip_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the address, IPv4 mapped into IPv6 as IPv4; None for what is no address."""
+    """Return the address, IPv4 mapped into IPv6 as IPv4; None for a text that is not an address."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -86,7 +85,7 @@ def _parse_host(host: str) -> str:
         try:
             return str(ipaddress.IPv6Address(host[1:-1]))
         except ValueError:
-            raise ValueError("what is between the brackets is not an IPv6 address") from None
+            raise ValueError("the text between the brackets is not an IPv6 address") from None
     if ":" in host:
         raise ValueError("an IPv6 address is written in brackets, [address]:port")
     if not host.strip("0123456789."):

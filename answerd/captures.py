@@ -69,8 +69,8 @@ def make_directory(directory: Path) -> None:
     directory.chmod(0o700)
 
 
-class Shelf:
-    """A directory of captures that several processes write to: a lock on it admits one at a time.
+class CaptureDirectory:
+    """A directory of captures that several processes write to, one at a time, under a lock.
 
     The directory is listed for each capture, so that it never holds more than `MOST_CAPTURES`.
     """
@@ -206,7 +206,7 @@ def _capture(content: Any) -> tuple[Capture, int]:
 
 def newest_first(directory: Path) -> Iterator[tuple[str, Capture | CaptureError]]:
     """Yield the captures of a directory by name, or why a capture cannot be read. Raises OSError for the directory."""
-    shelf = Shelf(directory)
+    shelf = CaptureDirectory(directory)
     stems = [name.removesuffix(".meta") for name in os.listdir(directory) if name.endswith(".meta")]
     for meta in (directory / f"{stem}.meta" for stem in sorted(stems, key=shelf.age, reverse=True)):
         try:

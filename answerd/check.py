@@ -44,7 +44,7 @@ TOOL_RUNS = 8
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What a check found, sorted. ``problems`` fail it, ``notes`` do not. ``rendered`` counts the answers tried.
+    """The result of a check, sorted. ``problems`` fail it, ``notes`` do not. ``rendered`` counts the answers tried.
 
     ``machines`` has the names of the affected machines, where they are known; a default has the name "".
     """
@@ -82,11 +82,11 @@ def check(
     render = _Rendering(catalogue, sources, found, labels)
     answers = [(trial, answer) for trial in tried if (answer := render.answer(trial, pause))]
     for trial, answer in answers:
-        installs.take(trial.identifier, answer)
+        installs.record(trial.identifier, answer)
     found.notes.update(installs.notes())
     for group in untried:
         with suppress(AnswerError):  # reported as a problem of the set
-            labels.take_untried(catalogue.chain(group))
+            labels.record_untried(catalogue.chain(group))
     labels.report(found)
     judge = _Judge(Tools.find() if tools is None else tools, catalogue)
     if spread:
@@ -112,7 +112,7 @@ class _SilentInstalls:
         self._machines: dict[Document, set[str]] = {}
         self._reporting: set[str] = set()
 
-    def take(self, name: str, answer: Answer) -> None:
+    def record(self, name: str, answer: Answer) -> None:
         """Count an answer that a machine of this name would get."""
         layers = answer.selection.layers
         machine = identity_of(name)
@@ -134,7 +134,7 @@ class _SilentInstalls:
 
 @dataclass(frozen=True, slots=True)
 class _Rendering:
-    """What answers are made of. An answer that cannot be made is recorded in ``found``."""
+    """Renders the answers of check cases. An answer that cannot be made is recorded in ``found``."""
 
     catalogue: Catalogue
     sources: Sources
@@ -172,7 +172,7 @@ class _Rendering:
                     _file(self.found, f"{trial.label}: {error.reason}", trial)
                 return not error.missing
 
-        known = [repr(brief(label)) for label in self.labels.take(selection.layers, trial.identifier, has)]
+        known = [repr(brief(label)) for label in self.labels.record(selection.layers, trial.identifier, has)]
         return f"the fact{'s' if len(known) > 1 else ''} {join_limited(known)}" if known else ""
 
 
@@ -195,7 +195,7 @@ def _untried(catalogue: Catalogue, tried_with_rows: Collection[Document]) -> lis
 
 
 def _untried_notes(catalogue: Catalogue, untried: Iterable[Document]) -> Iterator[str]:
-    """Yield what is not tried, or cannot be claimed by every request."""
+    """Yield notes about groups that are not tried, and about names that a JSON body cannot claim."""
     for group in untried:
         yield f"{group.key}: selects by match, so it was not tried"
     for document in catalogue.documents.values():
@@ -217,7 +217,7 @@ def _row_notes(catalogue: Catalogue, of_rows: Iterable[RowCase]) -> Iterator[str
 
 
 def _name_of(answer: Answer) -> tuple[str, bytes]:
-    """Return what makes two answers equal for a judge."""
+    """Return the key by which two answers count as equal for a judge."""
     return answer.format.extension, hashlib.sha256(answer.body).digest()
 
 
@@ -240,7 +240,7 @@ class _Judge:
         self._verdicts: dict[tuple[str, bytes], Verdict] = {}
 
     def verdict(self, answer: Answer) -> Verdict:
-        """Return what an installer would say to the answer. Answers with the same text are judged once."""
+        """Return an installer's verdict on the answer. Answers with the same text are judged once."""
         name = _name_of(answer)
         return self._verdicts.get(name) or self._keep(name, self._judged(name[0], answer.body.decode()))
 

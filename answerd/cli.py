@@ -1,4 +1,4 @@
-"""The command line: which command is run, and what its failures look like (docs/cli.md).
+"""The command line: find the command, run it, and print its failures (docs/cli.md).
 
 Help texts and the parsing of arguments are in `answerd.usage`, the commands in `answerd.commands`.
 """
@@ -23,7 +23,7 @@ INTERRUPTED = 130
 """The exit status after an interrupt at the terminal, as shells have it: 128 and SIGINT's number."""
 
 EXPLAINED_AS = ("json",)
-"""What ``--explain=`` may be followed by."""
+"""The values of ``--explain=``."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -29,7 +29,8 @@ PREFIX = "SERVICE_"
 ENV_FILE = "SERVICE_ENV_FILE"
 SECRETS_DIR = "SERVICE_SECRETS_DIR"
 CREDENTIALS_DIRECTORY = "CREDENTIALS_DIRECTORY"
-"""Where systemd puts the credentials of a unit (``LoadCredential=``): the secrets, where no other directory is set."""
+"""The directory of systemd's credentials for a unit (``LoadCredential=``): the secrets, where no other directory is
+set."""
 
 TOKEN_LENGTH = 16
 """Characters below which a token can be guessed: a warning for the answer token, an error for the admin token."""
@@ -39,11 +40,11 @@ MOST_CONNECTIONS = 10_000_000
 LONGEST_TIMEOUT = 86_400
 MOST_DAYS = 36_500
 """Ceilings far above any use, in seconds for the timeout, in days for the history: a larger number is a typing
-mistake."""
+error."""
 
 LONGEST_INSTALL = 31_536_000
 MOST_STARTS = 1_000_000
-"""The same for installs: a year, and starts that no machine makes."""
+"""The same for installs: a year, and more starts than any machine makes."""
 
 MESSAGE_VALUE_LENGTH = 100
 """Characters of a wrong value that a message repeats."""
@@ -124,7 +125,7 @@ def _number(name: str, default: int | None, meaning: str, most: int) -> Any:
             raise ValueError("not a whole number above zero")
         digits = text.lstrip("0")
         if not digits:
-            raise ValueError("zero is no use here")
+            raise ValueError("it must be above zero")
         if len(digits) > len(str(most)) or int(digits) > most:
             raise ValueError(f"more than {most}")
         return int(digits)
@@ -252,7 +253,7 @@ class Config:
 
     @property
     def own_url(self) -> str:
-        """How machines reach this service, as far as the settings tell."""
+        """The URL by which machines reach this service, according to the settings."""
         return self.url or f"{'https' if self.tls_cert else 'http'}://{self.listen}"
 
     @property
@@ -389,7 +390,7 @@ def _contradictions(config: Config) -> Iterator[str]:
 
 
 def _clashes(config: Config) -> Iterator[str]:
-    """Yield what is wrong with the addresses of the console and of the metrics beside those of the others."""
+    """Yield conflicts of the addresses of the console and of the metrics with the other addresses."""
     if config.console and not config.admin_tokens:
         yield f"SERVICE_CONSOLE_ADDR is set without SERVICE_ADMIN_TOKEN: set one of {TOKEN_LENGTH} characters or more"
     if config.console and config.console.port and config.console == config.listen:
@@ -401,7 +402,7 @@ def _clashes(config: Config) -> Iterator[str]:
 
 
 def _risks(config: Config) -> Iterator[str]:
-    """Yield what the operator should know although the service runs."""
+    """Yield warnings about settings with which the service runs."""
     if config.admin and not config.admin.is_loopback:
         yield f"SERVICE_ADMIN_ADDR is {config.admin}, not a loopback address: others can reach the admin API"
     if config.console and not config.console.is_loopback:

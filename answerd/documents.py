@@ -1,14 +1,14 @@
-"""Documents: what a store returns, and what one document contains once it is read (docs/merging.md#control-keys).
+"""Documents: raw, as a store returns them, and parsed (docs/merging.md#control-keys).
 
 A `RawDocument` is text and a name; a `Document` is that text understood, parsed at most once. Nothing here knows the
-other documents: what follows from several of them together is the catalogue's.
+other documents: rules about several documents together are the catalogue's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from answerd.content import Content
@@ -19,9 +19,9 @@ from answerd.formats.family import AnyFamily, ParseError, Prepared, Tree
 from answerd.formats.template import TemplateReader
 from answerd.identity import Kind, brief, identifier_fault, identity_of, printable
 
-BYTE_ORDER_MARK = "\ufeff"
+BYTE_ORDER_MARK: Final = "\ufeff"
 
-LARGE_TEXT = 8_192
+LARGE_TEXT: Final = 8_192
 """Characters of a text that take some 10 milliseconds to read: a caller that other work waits for reads it
 elsewhere."""
 
@@ -48,7 +48,7 @@ NameInKind = tuple[str, str]
 
 
 class Key(NamedTuple):
-    """What a document is stored under. ``identifier`` is empty for a default; ``format`` is the extension."""
+    """The key under which a document is stored. ``identifier`` is empty for a default; ``format`` is the extension."""
 
     kind: Kind
     identifier: str
@@ -61,12 +61,12 @@ class Key(NamedTuple):
 
     @property
     def name(self) -> DocumentName:
-        """Return what at most one document may have."""
+        """Return the name of the document: kind, identity and format, which at most one document may have."""
         return self.kind, identity_of(self.identifier), self.format
 
     @property
     def fault(self) -> str | None:
-        """Return what is wrong with its identifier; None when nothing is wrong."""
+        """Return the fault of its identifier; None when there is none."""
         if self.kind is Kind.DEFAULT:
             return "a default has no identifier" if self.identifier else None
         return identifier_fault(self.kind, self.identifier)
@@ -88,8 +88,8 @@ class RawDocument:
     fault_line: int = 1
 
 
-_NOT_KEPT = Tree(object())
-"""In place of a tree that is not parsed yet, or was dropped."""
+_NOT_KEPT: Final = Tree(object())
+"""A placeholder for a tree that is not parsed yet, or was dropped."""
 
 
 class Document:
@@ -129,7 +129,7 @@ class Document:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong with this document by itself, including its name, in sentences that do not repeat the name."""
+        """The problems of this document by itself, including its name, in sentences that do not repeat the name."""
         if self._content is None:
             self._parse()
         return self._problems
@@ -181,7 +181,7 @@ class Document:
 
     @property
     def name_fault(self) -> str | None:
-        """What is wrong with its name, whatever its content; None when nothing is wrong."""
+        """The fault of its name, whatever its content; None when there is none."""
         fault = self.key.fault
         if fault is None and self.is_named_like_an_alias:
             fault = (
@@ -214,7 +214,7 @@ def _shared(content: Content) -> Content:
 def read_content(
     kind: Kind, family: AnyFamily, text: str, fault: str | None = None, *, has_states: bool = False
 ) -> tuple[Content, Tree]:
-    """Understand a document's text as far as possible. Never raises: what is wrong is in ``problems``."""
+    """Parse a document's text as far as possible. Never raises: faults are in ``problems``."""
     if fault is not None:
         return _unreadable(Control(), fault)
     if "\0" in text:
@@ -246,7 +246,7 @@ def read_content(
 
 
 def _append_problems(family: AnyFamily, tree: Tree, control: Control) -> list[str]:
-    """Return what is wrong with the paths of ``append``: each must name an array of the document itself."""
+    """Return the problems of the paths of ``append``: each must name an array of the document itself."""
     if not control.append:
         return []
     wrong = frozenset(family.not_arrays(tree, control.append))
@@ -258,8 +258,8 @@ def _append_problems(family: AnyFamily, tree: Tree, control: Control) -> list[st
 
 
 def problems_without_states(control: Control, labels: Collection[str]) -> list[str]:
-    """Return what is wrong with a document where the service keeps no states of installs: ``once``, and a placeholder
-    for ``report``."""
+    """Return the problems of a document in a service that keeps no states of installs: ``once``, and a placeholder for
+    ``report``."""
     asks = [*(["once"] if control.once is not None else []), *(["{{ report }}"] if "report" in labels else [])]
     return [f"{what} needs a place for the states of installs: set SERVICE_STATE_PATH" for what in asks]
 

@@ -37,7 +37,7 @@ def open_env_file(path: str) -> EnvFile:
 def parse_env_file(content: bytes) -> dict[str, str]:
     """Return the keys and values of an environment file; a byte order mark is ignored.
 
-    Raise `ValueError` with the number of the wrong line and what is wrong with it: ``line 3 is not KEY=value``.
+    Raise `ValueError` with the number and the fault of the wrong line: ``line 3 is not KEY=value``.
     """
     try:
         text = content.decode("utf-8-sig")
@@ -61,7 +61,7 @@ def parse_env_file(content: bytes) -> dict[str, str]:
 
 
 def _parse_assignment(line: str) -> tuple[str, str]:
-    """Return key and value of one line. Raise `ValueError` with what is wrong, never with a piece of the line."""
+    """Return key and value of one line. Raise `ValueError` with the fault, never with a piece of the line."""
     key, equals, value = _EXPORT.sub("", line).partition("=")
     key, value = key.strip(), value.strip()
     if not equals or not _KEY.match(key):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 MOST_PROBLEMS: Final = 10
-"""Problems of one document that are listed one by one; of the others only their number."""
+"""Problems of one document that are listed; further problems are only counted."""
 
 
 class AnswerError(Exception):
@@ -20,7 +20,7 @@ class AnswerError(Exception):
 
 
 class NothingLoaded(AnswerError):
-    """No set of documents was ever loaded, so nobody knows what the request should get."""
+    """No answer set was ever loaded, so the answer to the request is not known."""
 
 
 class NotClaimed(AnswerError):
@@ -32,7 +32,7 @@ class GateClosed(AnswerError):
 
 
 class StatesUnknown(AnswerError):
-    """Whether the machine may install cannot be said: the states cannot be read."""
+    """The states of installs cannot be read, so it is not known whether the machine may install."""
 
 
 class BrokenDocument(AnswerError):

@@ -1,4 +1,4 @@
-"""What machines and hypervisors print about themselves, as values for a row of an inventory.
+"""Hardware descriptions that machines and hypervisors print, as values for a row of an inventory.
 
 Rules: docs/inventory.md#rows-from-machines.
 
@@ -25,12 +25,12 @@ _LOCALLY_ADMINISTERED = 0x02
 
 
 class NotHardwareError(Exception):
-    """A text that tells of no machine. One sentence without its file."""
+    """A text that describes no machine. The message is one sentence without the name of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What is known of one machine: texts as they were printed, empty where nothing was.
+    """The known values of one machine: texts as they were printed, empty where there are none.
 
     ``others`` are further values by case-folded label, to fill columns that are there.
     """
@@ -48,15 +48,16 @@ class Hardware:
 
 
 def hardware_of_text(text: bytes) -> Hardware:
-    """Return what ``lshw -xml``, ``virsh dumpxml`` or the body of an installer's request says. Raises
-    `NotHardwareError`."""
+    """Return the machine in the output of ``lshw -xml`` or ``virsh dumpxml``, or in the body of an installer's request.
+    Raises `NotHardwareError`."""
     if text.lstrip().startswith(b"<"):
         return _of_xml(text)
     return hardware_of_request(Request(body=text), needs_json=True)
 
 
 def hardware_of_request(request: Request, *, needs_json: bool = False) -> Hardware:
-    """Return what a request says of its machine. Raises `NotHardwareError` for a body that is needed and no JSON."""
+    """Return the machine that a request describes. Raises `NotHardwareError` where ``needs_json`` and the body is not
+    JSON."""
     facts = Facts(request)
     body = _json(request.body)
     if body is None and needs_json:
@@ -79,7 +80,7 @@ def hardware_of_request(request: Request, *, needs_json: bool = False) -> Hardwa
 
 
 def _header_serial(facts: Facts, body: object) -> str:
-    """The serial number in a header or the query of a request that has a JSON body."""
+    """Return the serial number in a header or the query of a request that has a JSON body."""
     if body is None:
         return ""
     request = facts.request
@@ -116,7 +117,7 @@ def _of_xml(text: bytes) -> Hardware:
 
 
 def _of_domain(domain: Mapping[str, Any]) -> Hardware:
-    """The machine of ``virsh dumpxml``."""
+    """Return the machine of ``virsh dumpxml``."""
     interfaces = _each(_part(domain, "devices", "interface"))
     sysinfo = {
         _text(_part(entry, "@name")): _text(entry)
@@ -140,7 +141,7 @@ def _of_domain(domain: Mapping[str, Any]) -> Hardware:
 
 
 def _nodes(nodes: object) -> Iterator[Mapping[str, Any]]:
-    """Every node of lshw's tree, each before those below it."""
+    """Yield every node of lshw's tree, each before those below it."""
     pending = list(reversed(list(_each(nodes))))
     while pending:
         node = pending.pop()
@@ -150,7 +151,7 @@ def _nodes(nodes: object) -> Iterator[Mapping[str, Any]]:
 
 
 def _of_nodes(nodes: list[Mapping[str, Any]]) -> Hardware:
-    """The machine of ``lshw -xml``. Its first node is the machine itself."""
+    """Return the machine of ``lshw -xml``. Its first node is the machine itself."""
     system = next((node for node in nodes if node.get("@class") == "system"), nodes[0])
     settings = {
         _text(_part(setting, "@id")): _text(_part(setting, "@value"))
@@ -176,13 +177,13 @@ def _of_nodes(nodes: list[Mapping[str, Any]]) -> Hardware:
 
 
 def _device(node: Mapping[str, Any]) -> str:
-    """The name of a disk below ``/dev``; lshw prints several where it has several."""
+    """Return the name of a disk below ``/dev``; lshw prints several where the disk has several."""
     return _text(next(iter(_each(node.get("logicalname"))), "")).removeprefix("/dev/")
 
 
 def _hardware(macs: Iterable[str], serial: str, uuid: str, others: Mapping[str, str]) -> Hardware:
-    """Return what identifies a machine: each address once, those that a vendor gave where there are any, and no value
-    that many machines share."""
+    """Return the values that identify a machine: each address once, only those that a vendor gave where there are any,
+    and no value that many machines share."""
     found: dict[str, str] = {}
     for mac in macs:
         digits = mac_digits(mac)
@@ -207,7 +208,7 @@ def _own(value: str) -> str:
 
 
 def _each(value: object) -> Iterator[Any]:
-    """What an element holds one of, or several of."""
+    """Return the values of an element that may occur once or several times."""
     if isinstance(value, list):
         yield from value
     elif value is not None:
@@ -215,7 +216,7 @@ def _each(value: object) -> Iterator[Any]:
 
 
 def _text(value: object) -> str:
-    """The text of an element, without its attributes."""
+    """Return the text of an element, without its attributes."""
     if isinstance(value, dict):
         value = value.get("#text")
     return value.strip() if isinstance(value, str) else ""

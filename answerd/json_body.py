@@ -11,7 +11,8 @@ request pays for it, and a call for each value would cost more than the loop.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import chain, repeat
 from typing import Any, Final
 
@@ -36,6 +37,10 @@ _MANY: Final = 4_096
 _TURN: Final = 0xFF
 """Other threads have a turn after so many maps and lists, and one more."""
 _IS_COMPILED: Final = not __file__.endswith(".py")
+_SMALL: Final = 4_096
+"""Bytes of a body whose keys may be remembered; those of installers have up to 4 KB."""
+_MOST_KEYS: Final = 32
+"""Keys of a map that are remembered."""
 
 
 class _Walked:
@@ -69,7 +74,7 @@ class JsonBody:
 
     # Computed when first asked for.
     _labels: dict[str, list[str]] | None = None
-    _spellings: dict[str, str | set[str]] | None = None
+    _spellings: Mapping[str, str | Collection[str]] | None = None
     _visible: Any = _UNKNOWN
     _most: int | None = None
     _searches = 0
@@ -77,6 +82,7 @@ class JsonBody:
     def __init__(self, value: Any, body: bytes, *, exact: bool = False) -> None:
         """``body`` is what ``value`` was read from. Raises `_LostSpelling` unless the reading was ``exact``."""
         self.value = value
+        self._is_small = len(body) <= _SMALL
         self._walked = walked = _walk(value)
         if not exact:
             # A pair that is lost takes a comma and quotation marks with it. There are three times as many quotation
@@ -107,7 +113,7 @@ class JsonBody:
             if spelled:  # a name like a path
                 return next(iter(self.values(label)), None)
             self._searches += 1
-            found = _at(self.value, label)
+            found = _at(self.value, label, is_small=self._is_small)
             return _text_of(found[0]) if found else None
         self._searches += 1
         if not spelled:
@@ -131,7 +137,7 @@ class JsonBody:
         spelled = self._spelled(label)
         may_be_path = "." in label or label.isdigit()
         if not spelled:
-            return list(map(_text_of, _at(self.value, label))) if may_be_path else []
+            return list(map(_text_of, _at(self.value, label, is_small=self._is_small))) if may_be_path else []
         if may_be_path:  # a name like a path: both count, in order
             return self.labels().get(label, [])
         spelled = (spelled,) if isinstance(spelled, str) else spelled
@@ -152,13 +158,8 @@ class JsonBody:
     def _spelled(self, label: str) -> str | Collection[str]:
         """Return the name, or the names, in the body that are ``label`` when case-folded: a body has a dozen names."""
         if self._spellings is None:
-            names = set(self._walked.names)
-            self._spellings = dict(zip(map(str.casefold, names), names, strict=True))
-            if len(self._spellings) < len(names):
-                several: dict[str, set[str]] = {}
-                for name in names:
-                    several.setdefault(name.casefold(), set()).add(name)
-                self._spellings.update(several)
+            spellings = _spellings_of_small_bodies if self._is_small else _spellings
+            self._spellings = spellings(frozenset(self._walked.names))
         return self._spellings.get(label, ())
 
     def _without(self, ignored: frozenset[str]) -> Any:
@@ -363,23 +364,52 @@ def filed(named: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
     return filed
 
 
-def _at(value: Any, path: str) -> list[Any]:
-    """Return the scalars at a case-folded dotted path. It takes a few comparisons for each step of the path."""
+def _spellings(names: frozenset[str]) -> Mapping[str, str | Collection[str]]:
+    """Return names by their case-folded form: a single one, or all that share it. Do not modify: bodies share it."""
+    spellings: dict[str, str | Collection[str]] = {name.casefold(): name for name in names}
+    if len(spellings) < len(names):
+        several: dict[str, set[str]] = {}
+        for name in names:
+            several.setdefault(name.casefold(), set()).add(name)
+        spellings.update(several)
+    return spellings
+
+
+_spellings_of_small_bodies = lru_cache(256)(_spellings)
+"""Machines of a fleet send bodies with the same names."""
+
+
+def _steps(path: str, *keys: str) -> tuple[tuple[str, str | None], ...]:
+    """Return those of the keys of a map with which a case-folded dotted path begins, in their order, each with the path
+    that follows it: None where nothing follows."""
+    found: list[tuple[str, str | None]] = []
+    for key in keys:
+        step = key.casefold()
+        if path.startswith(step):
+            rest = path[len(step) :]
+            if not rest or rest[0] == ".":
+                found.append((key, rest[1:] if rest else None))
+    return tuple(found)
+
+
+_steps_of_small_maps = lru_cache(256)(_steps)
+"""Machines of a fleet send maps with the same keys, and the same paths are asked for: a path of three steps takes
+1.3 µs with this and 2.4 without."""
+
+
+def _at(value: Any, path: str, *, is_small: bool) -> list[Any]:
+    """Return the scalars at a case-folded dotted path. ``is_small``: the body may be remembered."""
     found: list[Any] = []
     if type(value) is dict:
-        for key, below in value.items():
-            step = key.casefold()
-            if path.startswith(step):
-                rest = path[len(step) :]
-                if not rest:
-                    found += _scalar(below)
-                elif rest[0] == ".":
-                    found += _at(below, rest[1:])
+        steps = _steps_of_small_maps if is_small and len(value) <= _MOST_KEYS else _steps
+        for key, rest in steps(path, *value):
+            below = value[key]
+            found += _scalar(below) if rest is None else _at(below, rest, is_small=is_small)
     elif type(value) is list:
         index, dot, rest = path.partition(".")
         if index.isascii() and index.isdigit() and len(index) < _LONGEST_INDEX and int(index) < len(value):
             below = value[int(index)] if index == str(int(index)) else None
-            found += _at(below, rest) if dot else _scalar(below)
+            found += _at(below, rest, is_small=is_small) if dot else _scalar(below)
     return found
 
 

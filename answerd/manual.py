@@ -87,7 +87,7 @@ def _definitions(rows: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _roff(text: str) -> str:
-    """Return text in which nothing is a request or an escape of troff."""
+    """Return text with troff's requests and escapes quoted."""
     escaped = (
         text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("^", "\\(ha").replace("~", "\\(ti")
     )

@@ -1,4 +1,4 @@
-"""A made-up fleet: its machines, the documents that answer them, and what their installers send.
+"""A made-up fleet: its machines, the documents that answer them, and the requests of their installers.
 
 Usage:
   fleet DIR [--machines N] [--once]
@@ -9,9 +9,9 @@ Options:
 
 Run as ``python -m loadtest.fleet``: writes the documents of the locust scripts' fleet into DIR.
 
-Everything follows from a machine's number, so a script that asks can tell the machine's own answer from any other
-without reading a document. Knows what installers send (shapes of real requests, values made up); knows no service and
-no clock.
+Everything follows from a machine's number, so a load script can check that an answer is the machine's own without
+reading a document. Knows the requests of installers (shapes of real requests, values made up); knows no service and no
+clock.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from pathlib import Path
 from docopt import docopt
 
 OUI = "00:16:3e"
-"""How all MAC addresses of the fleet begin: as a vendor's, because locally administered ones identify a machine only
-where it has no other."""
+"""The prefix of all MAC addresses of the fleet: a vendor's, because locally administered addresses identify a machine
+only where it has no other."""
 
 RACK = 50
 """Machines that share one group."""
@@ -65,7 +65,7 @@ class Machine:
 
     @property
     def rack(self) -> str:
-        """The group it stands in."""
+        """The group that it belongs to."""
         return f"rack-{self.number // RACK:06d}"
 
     @property
@@ -188,16 +188,16 @@ _HOLES = {
     "first_boot": "https://deploy.lab.example.com/first-boot?uuid={{ dmi.system.uuid }}",
     "webhook": "https://deploy.lab.example.com/done/{{ machine }}?mac={{ mac | dashes }}",
 }
-"""What a templated document takes from the request, five placeholders."""
+"""The five placeholders of a templated document."""
 
 
 def rack_document(rack: str) -> tuple[str, str]:
-    """The group document of a rack, 1.2 KB."""
+    """Return the group document of a rack, 1.2 KB."""
     return f"groups/{rack}.toml", _RACK_TOML.format(rack=rack)
 
 
 def templated_document(machine: Machine, mark: str = "") -> tuple[str, str]:
-    """A machine's document over its rack's with placeholders, 1.5 KB. ``mark`` makes it another version."""
+    """Return a machine's document over its rack's with placeholders, 1.5 KB. ``mark`` makes it another version."""
     extends = f'extends = "{machine.rack}"\n'
     text = _OWN_TOML.format(
         host=machine.host + mark, rack=machine.rack, network=machine.network, extends=extends, **_HOLES
@@ -206,7 +206,7 @@ def templated_document(machine: Machine, mark: str = "") -> tuple[str, str]:
 
 
 def merged_document(machine: Machine) -> tuple[str, str]:
-    """A machine's document over its rack's without placeholders, 1.5 KB."""
+    """Return a machine's document over its rack's without placeholders, 1.5 KB."""
     text = _OWN_TOML.format(
         host=machine.host,
         rack=machine.rack,
@@ -221,7 +221,7 @@ def merged_document(machine: Machine) -> tuple[str, str]:
 
 
 def verbatim_document(machine: Machine) -> tuple[str, str]:
-    """A kickstart that is served as it was written, 1.7 KB."""
+    """Return a kickstart that is served as it was written, 1.7 KB."""
     return f"{machine.identifier}.ks", _VERBATIM_KS.format(host=machine.host, network=machine.network)
 
 
@@ -241,7 +241,8 @@ ROW_COLUMNS = ("id", "mac", "serial", "kind", "network")
 
 
 def inventory_document(first: int, rows: int, marked: int | None = None, mark: str = "") -> tuple[str, str]:
-    """An inventory with a row for each of ``rows`` machines from ``first`` on; the name in one row has a ``mark``."""
+    """Return an inventory with a row for each of ``rows`` machines from ``first`` on; the name in one row has a
+    ``mark``."""
     lines = [",".join(ROW_COLUMNS)]
     for number in range(first, first + rows):
         machine = Machine(number)
@@ -251,7 +252,7 @@ def inventory_document(first: int, rows: int, marked: int | None = None, mark: s
 
 
 def inventory_fleet(machines: int) -> Documents:
-    """Rows, and one group for all of them, over another: the same answers as those of `templated_fleet`."""
+    """Return rows, and one group for all of them, over another: the same answers as those of `templated_fleet`."""
     yield rack_document("rack-base")
     text = _OWN_TOML.format(
         host="{{ id }}", rack="rack-base", network="{{ network }}", extends='extends = "rack-base"\n', **_HOLES
@@ -262,7 +263,8 @@ def inventory_fleet(machines: int) -> Documents:
 
 
 def selecting_fleet(groups: int, pattern: str) -> Documents:
-    """Groups that claim by ``match`` alone. ``pattern`` is one for asset tags, ``{rack}`` in it the rack's name."""
+    """Return groups that claim by ``match`` alone. ``pattern`` is one for asset tags, ``{rack}`` in it the rack's
+    name."""
     for number in range(groups):
         rack = Machine(number * RACK).rack
         asked = json.dumps(pattern.format(rack=rack))
@@ -278,7 +280,7 @@ _JUNK = "To be filled by O.E.M."
 
 
 def proxmox_body(machine: Machine, virtual_functions: int = 0) -> bytes:
-    """What version 9.2 of the Proxmox installer posts: MAC addresses in upper case, its own first.
+    """Return the body of a POST of the Proxmox installer 9.2: MAC addresses in upper case, its own first.
 
     0.5 KB; a host whose adapters are split into 50 virtual functions sends 3 KB.
     """
@@ -323,7 +325,7 @@ CLOUD_INIT_HEADERS = {"User-Agent": "Cloud-Init/24.1", "Accept-Encoding": "gzip,
 
 
 def anaconda_headers(machine: Machine) -> dict[str, str]:
-    """What Anaconda says of itself with ``inst.ks.sendmac`` and ``inst.ks.sendsn``."""
+    """Return the headers of Anaconda with ``inst.ks.sendmac`` and ``inst.ks.sendsn``."""
     return {
         **ANACONDA_HEADERS,
         "X-RHN-Provisioning-MAC-0": f"eno1 {machine.mac}",
@@ -364,12 +366,12 @@ _MIXED_OWN = {
 
 
 def kind_of(machine: Machine) -> str:
-    """How a machine of the mixed fleet is installed."""
+    """Return how a machine of the mixed fleet is installed."""
     return KINDS[machine.number % len(KINDS)]
 
 
 def mixed_fleet(machines: int) -> Documents:
-    """The documents that the locust scripts ask for."""
+    """Return the documents that the locust scripts ask for."""
     yield from _MIXED_GROUPS.items()
     for rack in range(-(-machines // RACK)):
         yield rack_document(Machine(rack * RACK).rack)
@@ -406,7 +408,7 @@ curl -X POST {{ report }}/installed
 
 
 def once_fleet(machines: int) -> Documents:
-    """A row for each machine, one boot loader's script and one kickstart for all, both given once."""
+    """Return a row for each machine, one boot loader's script and one kickstart for all, both given once."""
     yield "groups/once.ipxe", _ONCE_LOADER
     yield "groups/once.ks", _ONCE_KICKSTART
     for first in range(0, machines, ROWS_OF_A_FILE):
@@ -414,7 +416,7 @@ def once_fleet(machines: int) -> Documents:
 
 
 def write(documents: Documents, directory: Path) -> int:
-    """Write documents into a directory in the file store's layout; how many there were."""
+    """Write documents into a directory in the file store's layout; return how many."""
     (directory / "groups").mkdir(parents=True, exist_ok=True)
     count = 0
     for name, text in documents:

@@ -1,7 +1,6 @@
-"""A machine that installs once: it boots, asks, reports, boots again, and knows what it must not be given any more.
-
-Knows what a boot loader and an installer ask, in which order, and what each answer must hold. Must not know how a
-request is sent, how long the machine waits, or who kills the service meanwhile: that is the caller's.
+"""A machine that installs once: it boots, asks, reports, boots again, and checks that it is not given a document again.
+Knows the requests of a boot loader and an installer, their order, and the content of the right answers. Must not know
+how a request is sent, how long the machine waits, or when the service is killed: the caller decides that.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ REFUSED = 404
 _REPORT = re.compile(r"^curl -X POST https?://[^/]+(/report/[^/\s]+)/installed$", re.MULTILINE)
 
 Judge = Callable[[int, str], str]
-"""Of a status and a text: what is wrong with that answer, empty where nothing is."""
+"""Returns the fault of an answer from its status and text; empty where there is none."""
 
 
 Ask = Callable[[str, str, str, Judge], str]
-"""Send a request until there is an answer, and return its text: what it is for, its method, its target. What the judge
-finds wrong is a failure."""
+"""Send a request until there is an answer, and return its text: its purpose, its method, its target. A fault that the
+judge finds is a failure."""
 
 
 @dataclass
 class InstallingMachine:
-    """One machine. ``is_done``: its report of success was acknowledged and nobody has armed it since. ``reported`` are
-    the messages of its acknowledged reports that change a state, oldest first."""
+    """One machine. ``is_done``: its report of success was acknowledged and no operator has armed it since. ``reported``
+    are the messages of its acknowledged reports that change a state, oldest first."""
 
     machine: Machine
     ask: Ask
@@ -50,7 +49,7 @@ class InstallingMachine:
             self.url = found[1]
 
     def progress(self, percent: int) -> None:
-        """Say how far the installer is."""
+        """Report the installer's progress."""
         self.ask("progress", "POST", f"{self.url}/progress?percent={percent}", _judge_report)
 
     def report(self, word: str) -> None:
@@ -61,7 +60,7 @@ class InstallingMachine:
         self.is_done = self.is_done or word == "installed"
 
     def was_armed(self) -> None:
-        """Have it install again: an operator's ``arm`` was acknowledged."""
+        """Install again at the next boot: an operator's ``arm`` was acknowledged."""
         self.is_done = False
         self.url = ""
 

@@ -1,6 +1,5 @@
-"""Installers as locust users: what each kind asks, in which order, with which pauses, and that the answer is its own.
-
-The base of the scripts beside it; knows locust and the fleet, and nothing of how the service works.
+"""Installers as locust users: the requests of each kind, their order and pauses, and the check that the answer is the
+machine's own. The base of the other scripts here; knows locust and the fleet, and nothing of how the service works.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ events.init_command_line_parser.add_listener(add_options)  # type: ignore[no-unt
 
 
 class Installer(FastHttpUser):
-    """A machine that is being installed. Subclasses say when; `install` says what it asks."""
+    """A machine that is being installed. Subclasses decide when; `install` sends the requests."""
 
     abstract = True
 
@@ -56,22 +55,22 @@ class Installer(FastHttpUser):
         gevent.sleep(random.uniform(*between) / self.environment.parsed_options.pace)
 
     def next_machine(self, kind: str = "") -> Machine:
-        """The next machine of the fleet in turn, of one kind or of any."""
+        """Return the next machine of the fleet in turn, of one kind or of any."""
         total = self.environment.parsed_options.machines
         first, step = (KINDS.index(kind), len(KINDS)) if kind else (0, 1)
         turn = _turns.setdefault(kind, itertools.cycle(range(first, total, step)))
         return Machine(next(turn))
 
     def install(self, machine: Machine) -> None:
-        """All that a machine asks for, once."""
+        """Send all requests of a machine once."""
         _INSTALLS[kind_of(machine)](self, machine)
 
     def get(self, name: str, target: str, headers: Mapping[str, str], *own: str) -> str:
-        """One GET; a failure unless the answer holds everything of ``own``."""
+        """Send a GET; it fails unless the answer holds every text of ``own``."""
         return self._judged(name, "GET", target, headers, own)
 
     def post(self, name: str, target: str, headers: Mapping[str, str], body: bytes, *own: str) -> str:
-        """One POST, judged the same."""
+        """Send a POST, checked in the same way."""
         return self._judged(name, "POST", target, headers, own, data=body.decode())
 
     def _judged(
@@ -90,7 +89,7 @@ class Installer(FastHttpUser):
             text = response.text or ""
             if response.status_code != 200:
                 response.failure(f"status {response.status_code}: {text[:200].strip()}")
-            elif missing := [one for one in own if one not in text]:
+            elif missing := [name for name in own if name not in text]:
                 response.failure(f"not its own answer: {missing[0]} is not in it")
             else:
                 response.success()

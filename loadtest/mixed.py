@@ -20,20 +20,20 @@ class Site(Installer):
 
     @task(4)
     def proxmox(self) -> None:
-        """A hypervisor: one POST."""
+        """Install a hypervisor: one POST."""
         self.install_one("proxmox")
 
     @task(3)
     def kickstart(self) -> None:
-        """A server whose headers name it."""
+        """Install a server whose headers name it."""
         self.install_one("kickstart")
 
     @task(2)
     def nocloud(self) -> None:
-        """cloud-init's four files."""
+        """Fetch cloud-init's four files."""
         self.install_one("nocloud")
 
     @task(1)
     def chain(self) -> None:
-        """A boot script, and what it chains to after booting."""
+        """Fetch a boot script, and the answer that it chains to after booting."""
         self.install_one("chain")

@@ -25,7 +25,7 @@ FAILS = 0.05
 """Share of the installs that fail and begin again."""
 
 _AGAIN_SECONDS = 0.5
-"""Until a request is repeated that a service which is being restarted has not answered."""
+"""Seconds until a request is repeated that was not answered because the service restarts."""
 
 _finished: set[int] = set()
 

@@ -46,7 +46,7 @@ def ask_index(wanted: Iterable[str], python: str, machine: str) -> dict[tuple[st
     Raises `SystemExit` with what pip says.
     """
     with tempfile.TemporaryDirectory(prefix="answerd-hashes-") as nowhere:
-        platforms = [word for one in PLATFORMS for word in ("--platform", f"{one}_{machine}")]
+        platforms = [word for platform in PLATFORMS for word in ("--platform", f"{platform}_{machine}")]
         command = [
             sys.executable,
             "-m",
@@ -76,7 +76,7 @@ def written(hashes: Mapping[tuple[str, str], Iterable[str]]) -> str:
     """Return the text of the file for these releases and their hashes."""
     lines = [HEAD.format(pythons=", ".join(PYTHONS), machines=" and ".join(MACHINES))]
     for (name, release), those in sorted(hashes.items()):
-        each = " \\\n    ".join(f"--hash=sha256:{one}" for one in sorted(set(those)))
+        each = " \\\n    ".join(f"--hash=sha256:{digest}" for digest in sorted(set(those)))
         lines.append(f"{name}=={release} \\\n    {each}\n")
     return "".join(lines)
 
@@ -87,11 +87,11 @@ def main(arguments: list[str]) -> int:
         print(__doc__)
         return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
     pinned = pins()
-    names = [canonicalize_name(one.metadata["Name"]) for one in everything_needed()]
+    names = [canonicalize_name(distribution.metadata["Name"]) for distribution in everything_needed()]
     hashes: dict[tuple[str, str], set[str]] = defaultdict(set)
     for python, machine in TARGETS:
-        for found, one in ask_index([f"{name}=={pinned[name]}" for name in names], python, machine).items():
-            hashes[found].add(one)
+        for found, digest in ask_index([f"{name}=={pinned[name]}" for name in names], python, machine).items():
+            hashes[found].add(digest)
     text = written(hashes)
     if not arguments:
         HASHES.write_text(text, "utf-8")

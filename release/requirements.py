@@ -26,7 +26,10 @@ def service_extras(setup: Path = CHECKOUT / "setup.py") -> list[str]:
 def service_requirements(setup: Path = CHECKOUT / "setup.py") -> list[Requirement]:
     """Return what setup.py names for the service and its optional features."""
     literals = _literals(setup)
-    named = [*literals["RUNTIME"], *(one for extra in service_extras(setup) for one in literals["EXTRAS"][extra])]
+    named = [
+        *literals["RUNTIME"],
+        *(requirement for extra in service_extras(setup) for requirement in literals["EXTRAS"][extra]),
+    ]
     return [Requirement(text) for text in sorted(set(named))]
 
 

@@ -47,9 +47,11 @@ def licence(distribution: metadata.Distribution) -> str:
     if stated and "\n" not in stated and len(stated) <= _LONGEST_LICENCE_NAME and stated.upper() != "UNKNOWN":
         return stated
     classifiers = [
-        one for one in distribution.metadata.get_all("Classifier") or [] if one.startswith(_LICENCE_CLASSIFIER)
+        classifier
+        for classifier in distribution.metadata.get_all("Classifier") or []
+        if classifier.startswith(_LICENCE_CLASSIFIER)
     ]
-    names = [one.rpartition(" :: ")[2] for one in classifiers if one != "License :: OSI Approved"]
+    names = [classifier.rpartition(" :: ")[2] for classifier in classifiers if classifier != "License :: OSI Approved"]
     return " OR ".join(sorted(names)) or _licence_of_its_file(distribution)
 
 
@@ -72,7 +74,7 @@ def homepage(distribution: metadata.Distribution) -> str:
     """Return the address of a distribution's page, or an empty text."""
     if page := _field(distribution, "Home-page"):
         return page
-    urls = [str(one).split(",", 1) for one in distribution.metadata.get_all("Project-URL") or []]
+    urls = [str(entry).split(",", 1) for entry in distribution.metadata.get_all("Project-URL") or []]
     named = {label.strip().lower(): url.strip() for label, url in urls}
     return next((named[label] for label in ("homepage", "source", "repository", "source code") if label in named), "")
 
@@ -103,14 +105,14 @@ def component(distribution: metadata.Distribution, known: Mapping[str, list[str]
     if page := homepage(distribution):
         made["externalReferences"] = [{"type": "website", "url": page}]
     if known.get(name):
-        made["properties"] = [{"name": "answerd:file-sha256", "value": one} for one in known[name]]
+        made["properties"] = [{"name": "answerd:file-sha256", "value": digest} for digest in known[name]]
     return made
 
 
 def bill_of_materials() -> dict[str, Any]:
     """Return the whole document."""
     when = datetime.fromtimestamp(source_time(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    components = [component(one, hashes()) for one in everything_needed()]
+    components = [component(distribution, hashes()) for distribution in everything_needed()]
     purl = f"pkg:pypi/answerd@{answerd.__version__}"
     service = {
         "type": "application",
@@ -128,17 +130,17 @@ def bill_of_materials() -> dict[str, Any]:
         "version": 1,
         "metadata": {"timestamp": when, "component": service},
         "components": components,
-        "dependencies": [{"ref": purl, "dependsOn": [one["bom-ref"] for one in components]}],
+        "dependencies": [{"ref": purl, "dependsOn": [part["bom-ref"] for part in components]}],
     }
 
 
 def licences(bill: Mapping[str, Any]) -> str:
     """Return the list for people: a line for each package."""
     rows = [("package", "release", "licence", "page")]
-    for one in [bill["metadata"]["component"], *bill["components"]]:
-        stated = one["licenses"][0]["license"]
-        page = one.get("externalReferences", [{"url": ""}])[0]["url"]
-        rows.append((one["name"], one["version"], stated.get("id") or stated["name"], page))
+    for part in [bill["metadata"]["component"], *bill["components"]]:
+        stated = part["licenses"][0]["license"]
+        page = part.get("externalReferences", [{"url": ""}])[0]["url"]
+        rows.append((part["name"], part["version"], stated.get("id") or stated["name"], page))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return "".join(
         f"{name:{widths[0]}}  {version:{widths[1]}}  {stated:{widths[2]}}  {page}".rstrip() + "\n"

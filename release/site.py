@@ -122,7 +122,7 @@ def navigation(names: list[str]) -> list[Any]:
     left = sorted(set(names) - {"index.md"}, key=lambda name: (not name.endswith("index.md"), name))
     found: list[Any] = ["index.md"]
     for section, wanted in SECTIONS.items():
-        inside = [name for one in wanted for name in left if name == f"{one}.md" or name.startswith(f"{one}/")]
+        inside = [name for page in wanted for name in left if name == f"{page}.md" or name.startswith(f"{page}/")]
         if inside:
             found.append({section: inside})
         left = [name for name in left if name not in inside]
@@ -186,8 +186,10 @@ def build(target: Path) -> Path:
             build_site(load_config(str(empty), **settings))
         except Abort as error:
             raise SystemExit(f"{error}; what is wrong is above") from None
-    versions = sorted((one.name for one in target.iterdir() if (one / "index.html").exists()), key=_parts, reverse=True)
-    listed = [{"version": one, "title": one, "aliases": []} for one in versions]
+    versions = sorted(
+        (folder.name for folder in target.iterdir() if (folder / "index.html").exists()), key=_parts, reverse=True
+    )
+    listed = [{"version": version, "title": version, "aliases": []} for version in versions]
     (target / "versions.json").write_text(json.dumps(listed, indent=2) + "\n")
     return made
 

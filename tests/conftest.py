@@ -26,6 +26,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="every example and combination (tests/support/thorough.py), the console in every width, scheme and store",
     )
+    parser.addoption(
+        "--every-installer",
+        action="store_true",
+        help="of tests/installers also what takes minutes or downloads packages; scripts/test-installers gives it",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -37,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--thorough"):
         os.environ[thorough.VARIABLE] = "1"
     Service.forked = True
+    setattr(os, "fsync", _do_not_wait)  # noqa: B010 - as mypy would have it
     number = thorough.examples(100)
     settings.register_profile("by hand", deadline=None, derandomize=False, max_examples=number)
     settings.register_profile(
@@ -45,7 +51,14 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("ci" if os.environ.get("CI") else "by hand")
 
 
-SLOW_FIRST = ("load", "cost", "http", "console")
+def _do_not_wait(descriptor: int) -> None:
+    """In place of `os.fsync` in the processes that run tests: several thousand of them would wait for the disk.
+
+    What is on the disk after a power failure no test sees. Processes that tests start wait as they always do.
+    """
+
+
+SLOW_FIRST = ("load", "cost", "http", "console", "installers")
 """Folders whose files begin first, so that no process is left alone with a long file at the end."""
 
 
@@ -83,9 +96,11 @@ def in_memory(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture(params=sorted(STORES))
-def fleet(request: pytest.FixtureRequest, tmp_path: Path, in_memory: Path) -> Fleet:
+def fleet(request: pytest.FixtureRequest, tmp_path: Path, in_memory: Path) -> Iterator[Fleet]:
     """An empty answer set, in each store in turn."""
-    return Fleet(STORES[request.param](tmp_path if request.param == "files" else in_memory))
+    fleet = Fleet(STORES[request.param](tmp_path if request.param == "files" else in_memory))
+    yield fleet
+    fleet.close()
 
 
 @pytest.fixture

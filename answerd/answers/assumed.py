@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from answerd.answers.gates import Asking, Gates
 from answerd.facts import Facts
-from answerd.installs.memory import Memory
+from answerd.installs.memory import InstallMemory
 from answerd.installs.states import Record, Rules, State
 from answerd.installs.tokens import WORTHLESS
 
@@ -28,7 +28,7 @@ class AssumedInstalls:
         is_new = state is State.NEW
         begun = state not in (State.NEW, State.ARMED)
         # No grace period: no answer was given before.
-        self._memory = Memory(
+        self._memory = InstallMemory(
             assumed=Record(
                 "",
                 state=state,
@@ -40,7 +40,7 @@ class AssumedInstalls:
             )
         )
 
-    def current(self) -> Memory:
+    def current(self) -> InstallMemory:
         """Return a memory in which every machine is in the state."""
         return self._memory
 

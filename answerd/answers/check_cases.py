@@ -1,6 +1,6 @@
-"""What can be asked of an answer set without a request: each machine, each member of a group, each row of an inventory,
-each default by its name.
+"""The cases of ``answerd check`` and ``answerd diff``: every answer that can be tried without a request.
 
+There is a case for each machine, each member of a group, each row of an inventory, and each default by its name.
 ``answerd check`` judges these answers, ``answerd diff`` compares them.
 """
 

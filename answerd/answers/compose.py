@@ -44,7 +44,7 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False, elsewhere: El
 
 
 def forget_outdated(document: Document, in_force: Mapping[RawDocument, Document]) -> None:
-    """Drop what was made of layers that are not in force any more: it would keep them in memory."""
+    """Drop results that were made of layers no longer in force: they would keep these layers in memory."""
     if document.prepared and not _are_in_force(document.prepared[0], in_force):
         document.prepared = None
     if document.merged and not _are_in_force(document.merged[0], in_force):

@@ -1,4 +1,4 @@
-"""A mapping whose copies share what they have in common, so that the next catalogue costs only what changed.
+"""A mapping whose copies share their unchanged entries, so that the next catalogue costs only the change.
 
 Rules: docs/architecture.md#what-is-kept-and-until-when.
 
@@ -74,7 +74,7 @@ class CopyOnWriteMap(MutableMapping[K, V]):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it holds nothing, without counting: False where that is not certain."""
+        """Whether the mapping is empty, without counting: False where that is not certain."""
         return not self._base and not self._changes
 
     def keys_not_in(self, other: CopyOnWriteMap[K, V], pause: Callable[[], None]) -> Iterator[K]:

@@ -40,12 +40,13 @@ _UNFILLED = Sources(
     report=lambda *_: _as_written(REPORT),
     state=lambda *_: _as_written(STATE),
 )
-"""A difference is between documents: what the service fills in stays in the answer as its placeholder."""
+"""A difference is between documents, so values that the service fills in stay in the answer as placeholders."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one set answers: ``text``, or ``reason`` why it does not. ``layers`` names the documents, lowest first."""
+    """The answer of one set: ``text``, or the ``reason`` why there is none. ``layers`` names the documents, lowest
+    first."""
 
     text: str | None
     reason: str = ""
@@ -118,8 +119,8 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result of a comparison: how many answers were compared, which differ (sorted), and what could not be
-    tried."""
+    """The result of a comparison: how many answers were compared, which differ (sorted), and notes about those that
+    could not be tried."""
 
     compared: int
     differences: tuple[Difference, ...]
@@ -218,8 +219,7 @@ def _collected(
 
 
 def _tried(catalogue: Catalogue) -> Iterator[tuple[NameInKind, CheckCase | Document]]:
-    """Yield what is asked of a set, by name. A document that cannot be read is yielded itself: its reason is its
-    answer."""
+    """Yield the cases of a set, by name. A document that cannot be read is yielded itself: its reason is its answer."""
     for document in catalogue.documents.values():
         if not (document.content.readable or document.is_shared or document.is_named_like_an_alias):
             yield (document.identity, document.key.format), document
@@ -247,7 +247,7 @@ def _side(catalogue: Catalogue, asked: CheckCase | Document | None) -> Side | No
 
 
 def _filled(prepared: Prepared, lookup: Lookup) -> str:
-    """Fill an answer. A placeholder without a value stays as it is written, escaped like any value."""
+    """Fill an answer. A placeholder without a value stays as written, escaped like any value."""
     metered = Metered(lookup)
     room = LARGEST_ANSWER
     filled: list[str] = []
@@ -297,7 +297,7 @@ def _notes(before: Catalogue, after: Catalogue) -> Iterator[str]:
             if not document.content.readable:
                 yield f"{document.key} cannot be read: {document.problems[0]}"
             elif document.control.match and not document.control.members:
-                yield f"{document.key} differs and selects by match: only a request can tell for whom"
+                yield f"{document.key} differs and selects by match: for whom depends on requests"
     yield from _once_notes(before, after)
 
 

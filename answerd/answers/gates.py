@@ -1,4 +1,5 @@
-"""Ask the states of installs while a request is answered: who asks, whether it gets the document, and its report URL.
+"""The gates of installs, asked while a request is answered: which machine asks, whether it gets the document, and its
+report URL.
 
 Rules: docs/install-once.md. Reads the states only where an answer has ``once`` or ``{{ report }}``, or a selector names
 ``state``. Knows no database and no clock: an `InstallSource` has both.
@@ -14,15 +15,15 @@ from typing import Any, NamedTuple, Protocol
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.members import claimed_member
 from answerd.answers.select import Selection
-from answerd.answers.visitors import Circumstances, Known, RecentVisitors, knows
+from answerd.answers.visitors import Known, RecentVisitors, knows
 from answerd.errors import CannotFill
 from answerd.facts import Facts
 from answerd.formats.once import Once
 from answerd.identity import identity_of, is_shared_by_many, mac_digits, without_pxelinux_prefix
-from answerd.installs.memory import Judgement, Memory, Remembered, Visitor
+from answerd.installs.memory import Decision, InstallMemory, Remembered, Visitor
 from answerd.installs.sentences import script, sentence
 from answerd.installs.states import Asked, Gate, Record, Refusal, Rules, brings_nothing_new
-from answerd.installs.tokens import Speaker, token_of
+from answerd.installs.tokens import TokenSubject, token_of
 
 IPXE = "ipxe"
 """The format whose documents are a boot loader's."""
@@ -42,7 +43,7 @@ class InstallSource(Protocol):
     def key(self) -> bytes:
         """The key of tokens."""
 
-    def current(self) -> Memory:
+    def current(self) -> InstallMemory:
         """Return all records, including everything that was acknowledged before. Raises
         `answerd.errors.StatesUnknown`."""
 
@@ -62,7 +63,7 @@ class Asking(NamedTuple):
 
     visitor: Visitor
     asked: Asked
-    judgement: Judgement
+    judgement: Decision
     document: str
     peer: str
 
@@ -86,26 +87,30 @@ class Gates:
 
     def ask(
         self, catalogue: Catalogue, selection: Selection, facts: Facts, once: Once, *, only_looks: bool = False
-    ) -> Asking:
-        """Return what the states decide about a request for an answer with ``once``.
+    ) -> Asking | None:
+        """Return what the states decide about a request for an answer with ``once``; None where it is given once more
+        and that is not worth a note.
 
         Raises `answerd.errors.StatesUnknown`, and `CannotFill` where nothing identifies the machine.
         """
-        memory = self.source.current()
-        visitor, found, brings_nothing = self._look(memory, catalogue, selection, facts)
+        source = self.source
+        memory = source.current()
+        visitor, document, found, brings_nothing = self._look(memory, catalogue, selection, facts)
         if not found and visitor.name is None:
-            raise _nameless("once")
-        top = selection.layers[-1].key
-        gate = Gate.LOADER if once is Once.LOADER or top.format == IPXE else Gate.ANSWERS
-        asked = Asked(str(top), gate, once, self.source.now(), only_looks)
-        if brings_nothing and all(
-            brings_nothing_new(remembered.record, asked, self.source.rules) for remembered in found
-        ):
-            return Asking(visitor, asked, _NOTHING_HAPPENS, asked.document, facts.request.peer)
-        judgement = memory.judge(visitor, found, asked, self.source.rules)
-        asking = Asking(visitor, asked, judgement, asked.document, facts.request.peer)
+            raise _nameless("once", visitor)
+        is_for_loader = once is Once.LOADER or selection.layers[-1].key.format == IPXE
+        asked = Asked(document, Gate.LOADER if is_for_loader else Gate.ANSWERS, once, source.now(), only_looks)
+        rules = source.rules
+        if brings_nothing:
+            for remembered in found:
+                if not brings_nothing_new(remembered.record, asked, rules):
+                    break
+            else:
+                return None
+        asking = Asking(visitor, asked, memory.judge(visitor, found, asked, rules), document, facts.request.peer)
+        judgement = asking.judgement
         if judgement.refuser is not None and judgement.outcomes:
-            self.source.given(asking)
+            source.given(asking)
         return asking
 
     def given(self, asking: Asking) -> None:
@@ -113,39 +118,38 @@ class Gates:
         if not asking.asked.only_looks and asking.judgement.outcomes:
             self.source.given(asking)
 
-    def _look(self, memory: Memory, catalogue: Catalogue, selection: Selection, facts: Facts) -> Known:
-        """Return who asks, with its records."""
+    def _look(self, memory: InstallMemory, catalogue: Catalogue, selection: Selection, facts: Facts) -> Known:
+        """Return the machine that asks, with its records."""
 
         def records(name: str | None) -> list[Remembered]:
-            return memory.found_by(_identities(memory, facts), name)
+            return _records(memory, facts, name)
 
-        judged_by = Circumstances(catalogue, selection, memory)
-        known = self.recent.find(judged_by, facts.request, records)
-        if known is None:
-            visitor = visitor_of(catalogue, selection, facts)
+        known = self.recent.find(catalogue, selection, memory, facts.request, records)
+        if known is None or (not known.found and _is_named_by_shared(known.visitor, memory)):
+            visitor = visitor_of(catalogue, selection, facts, memory)
             found = records(visitor.name)
-            known = Known(visitor, found, knows(found, visitor))
-            self.recent.keep(judged_by, facts.request, known)
+            known = Known(visitor, str(selection.layers[-1].key), found, knows(found, visitor))
+            self.recent.keep(selection, facts.request, known)
         return known
 
     def report(self, catalogue: Catalogue, selection: Selection, facts: Facts) -> str:
         """Return the URL by which the machine reports. Raises `CannotFill`, `answerd.errors.StatesUnknown`."""
         memory = self.source.current()
-        visitor, found, _ = self._look(memory, catalogue, selection, facts)
+        visitor, _, found, _ = self._look(memory, catalogue, selection, facts)
         if not found and visitor.name is None:
-            raise _nameless("{{ report }}")
+            raise _nameless("{{ report }}", visitor)
         record = found[0].record if found else memory.new(visitor.name or "")
         base = self.source.base_url(facts)
-        return f"{base}/report/{token_of(Speaker(record.name, record.attempt), self.source.key)}"
+        return f"{base}/report/{token_of(TokenSubject(record.name, record.attempt), self.source.key)}"
 
 
-_NOTHING_HAPPENS = Judgement(())
-
-
-def _nameless(what: str) -> CannotFill:
+def _nameless(what: str, visitor: Visitor) -> CannotFill:
+    has = (
+        "its serial, uuid and mac are those of many machines" if visitor.identities else "it has no serial, uuid or mac"
+    )
     reason = (
-        f"{what} needs to know which machine asks, and the request names none: it has no serial, uuid or mac, and no "
-        "machine document, row or member is its own"
+        f"{what} needs to know which machine asks, and the request names none: {has}, and no machine document, row or "
+        "member is its own"
     )
     return CannotFill(reason, "report", missing=True)
 
@@ -176,24 +180,32 @@ def _refusal(asking: Asking) -> tuple[Record, Refusal]:
 # --- who asks --------------------------------------------------------------------------------------------------------
 
 
-def _identities(memory: Memory, facts: Facts) -> list[str]:
-    return facts.identities_in(memory.intersection)
+def _records(memory: InstallMemory, facts: Facts, name: str | None = None) -> list[Remembered]:
+    """Return the records of the machine that asks, and that of a name, which comes first."""
+    held = facts.identities_held_in(memory.intersection)
+    # The order counts only where there are several records.
+    is_ordered = len(held) > 1 and not memory.is_one_record(held)
+    return memory.found_by(facts.identities_in(memory.intersection) if is_ordered else held, name)
 
 
-def _records(memory: Memory, facts: Facts) -> list[Remembered]:
-    return memory.found_by(_identities(memory, facts))
-
-
-def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts) -> Visitor:
-    """Return who asks: the name of the machine's record, and the identities that it collects."""
+def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts, memory: InstallMemory) -> Visitor:
+    """Return the machine that asks: the name of its record, and the identities that the record collects. What many
+    records share names none."""
     collected = collected_identities(facts)
-    name = _name(catalogue, selection, facts) or next(iter(collected.values()), None)
+    name = _name(catalogue, selection, facts)
+    if name is None:
+        name = next((text for identity, text in collected.items() if not memory.is_shared(identity)), None)
     if name is not None:
         own = identity_of(name)
         if own not in collected and not is_shared_by_many(own):
             collected = {own: name, **collected}
     group = selection.group.key.identifier if selection.group else None
     return Visitor(name, collected, group)
+
+
+def _is_named_by_shared(visitor: Visitor, memory: InstallMemory) -> bool:
+    """Return whether a visitor that came before was named by what many records share by now."""
+    return visitor.name is not None and memory.is_shared(identity_of(visitor.name))
 
 
 def _name(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:

@@ -41,7 +41,7 @@ def hiding(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources)
     """Return a function that removes the secrets of an answer from a message, whatever program wrote it."""
     lookup = _lookup(catalogue, answer, facts, sources)
     found: set[str] = set()
-    for placeholder in (one for slot in _slots(answer) for one in _placeholders(slot)):
+    for placeholder in (inner for slot in _slots(answer) for inner in _placeholders(slot)):
         texts = [*lookup.values(placeholder.label), *placeholder.values(lookup)]
         found.update(texts, (line.strip() for text in texts for line in text.splitlines()))
     secrets = sorted((text for text in found if len(text) >= SHORTEST_HIDDEN), key=len, reverse=True)

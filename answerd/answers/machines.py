@@ -13,7 +13,7 @@ from answerd.answers.row_claims import claims_of
 from answerd.documents import Document
 from answerd.errors import AnswerError
 from answerd.identity import identity_of, mac_digits
-from answerd.installs.memory import Memory, Remembered
+from answerd.installs.memory import InstallMemory, Remembered
 from answerd.inventory.rows import Row
 
 
@@ -26,7 +26,7 @@ class Machine(NamedTuple):
     records: tuple[Remembered, ...]
 
 
-def machine_named(catalogue: Catalogue, memory: Memory, name: str) -> Machine | None:
+def machine_named(catalogue: Catalogue, memory: InstallMemory, name: str) -> Machine | None:
     """Return the machine with this name or identity. None where no record, row, document or ``members`` has it and it
     is no MAC address."""
     identity = identity_of(name)
@@ -44,7 +44,7 @@ def machine_named(catalogue: Catalogue, memory: Memory, name: str) -> Machine | 
     return Machine(name, identities, ()) if mac_digits(name) else None
 
 
-def machines_of_group(catalogue: Catalogue, memory: Memory, group: str) -> list[str] | None:
+def machines_of_group(catalogue: Catalogue, memory: InstallMemory, group: str) -> list[str] | None:
     """Return the names of a group's machines, sorted; None where there is no such group.
 
     Its members, the machines whose documents extend it, directly or through other groups, the rows that it claims, and
@@ -59,8 +59,8 @@ def machines_of_group(catalogue: Catalogue, memory: Memory, group: str) -> list[
     return sorted(names.values())
 
 
-def _named_by_group(catalogue: Catalogue, memory: Memory, wanted: str) -> Iterator[str]:
-    for remembered in list(memory.by_name.values()):  # in one step: this may be another thread than the event loop's
+def _named_by_group(catalogue: Catalogue, memory: InstallMemory, wanted: str) -> Iterator[str]:
+    for remembered in list(memory.by_name.values()):  # in one step: the caller may be in another thread
         if remembered.group is not None and identity_of(remembered.group) == wanted:
             yield remembered.record.name
     for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():

@@ -1,8 +1,8 @@
 """Secrets in answers, masked so that a difference can be shown to a reviewer (``answerd diff``).
 
 Masked are values of keys that are named like a secret, in any format; what a kickstart or preseed command takes for a
-password; and anywhere a crypt(3) hash, a private key, the password in a URL. Masks too much rather than too little: the
-name of a masked value is still shown, and that it changed.
+password; and, anywhere, a crypt(3) hash, a private key and the password in a URL. It masks too much rather than too
+little: the name of a masked value is still shown, and whether the value changed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HOLDS_SOME = re.compile(rf"(?=.*(?:{_NAME}))(?!passwd\Z)", re.IGNORECASE)
 
 _LONGEST_NAME = 200  # characters of a name that are checked: it is part of the path of every value below it
 _TELLS_NOTHING = re.compile(r"(?:true|false|yes|no|on|off|null|none|~|\d{1,2}|)\Z", re.IGNORECASE)
-"""Values under such a name that are no secret: ``lock_passwd: true``."""
+"""Values under such a name that are not secret: ``lock_passwd: true``."""
 
 _AFTER_KEY = re.compile(r"[=:>]")
 _BLOCK_HEADERS = frozenset({"|", ">", "|-", ">-", "|+", ">+"})
@@ -89,10 +89,10 @@ def masked(before: str, after: str, format_: Format) -> tuple[str, str]:
     hidden_before, hidden_after = _secrets(before, format_), _secrets(after, format_)
     known = {(secret.under, before[secret.start : secret.end]) for secret in hidden_before}
 
-    def tell(secret: Secret) -> str:
+    def mask(secret: Secret) -> str:
         return SECRET if (secret.under, after[secret.start : secret.end]) in known else CHANGED
 
-    return _replaced(before, hidden_before, lambda _: SECRET), _replaced(after, hidden_after, tell)
+    return _replaced(before, hidden_before, lambda _: SECRET), _replaced(after, hidden_after, mask)
 
 
 def _secrets(text: str, format_: Format) -> list[Secret]:
@@ -108,10 +108,10 @@ def _secrets(text: str, format_: Format) -> list[Secret]:
     return kept
 
 
-def _replaced(text: str, secrets: list[Secret], tell: Callable[[Secret], str]) -> str:
+def _replaced(text: str, secrets: list[Secret], mask: Callable[[Secret], str]) -> str:
     pieces, done = [], 0
     for secret in secrets:
-        pieces += [text[done : secret.start], tell(secret)]
+        pieces += [text[done : secret.start], mask(secret)]
         done = secret.end
     return "".join([*pieces, text[done:]])
 

@@ -26,7 +26,7 @@ MOST_IDENTITIES = 4
 """Identities that a sentence lists; a JSON body carries dozens."""
 
 MOST_LABELS = 500
-"""Labels of a request that are compared with a missing label; an installer sends some dozens."""
+"""Labels of a request that are compared with a missing label; an installer sends a few dozen."""
 
 LONGEST_LABEL = 100
 """Characters of a label that is compared with others: the cost grows with the square of them."""

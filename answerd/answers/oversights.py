@@ -42,7 +42,8 @@ _SHORTEST_KEY = 4
 
 @dataclass(slots=True)
 class Oversights:
-    """What was found. ``problems`` and ``notes`` are sentences; ``machines`` are the names of the affected machines."""
+    """The oversights that were found. ``problems`` and ``notes`` are sentences; ``machines`` are the names of the
+    affected machines."""
 
     problems: set[str] = field(default_factory=set)
     notes: set[str] = field(default_factory=set)
@@ -50,7 +51,7 @@ class Oversights:
 
 
 def of_documents(catalogue: Catalogue, pause: Callable[[], None]) -> Oversights:
-    """Find what is wrong with names and keys."""
+    """Find the oversights in names and keys."""
     found = Oversights()
     extended = {
         (identity_of(document.control.extends), document.key.format)
@@ -168,7 +169,7 @@ class MissingLabels:
         self._needed: dict[str, dict[str, Document]] = defaultdict(dict)  # label → machine → its lowest document
         self._own: dict[Document, frozenset[str]] = {}
 
-    def take(self, layers: Layers, machine: str, has: Callable[[str], bool]) -> list[str]:
+    def record(self, layers: Layers, machine: str, has: Callable[[str], bool]) -> list[str]:
         """Record the labels that an answer needs. Return those that it lacks and that a request can have."""
         lacking = [label for label in _labels_in(layers) if not has(label)]
         for label in lacking:
@@ -177,7 +178,7 @@ class MissingLabels:
                 self._needed[label][machine] = document
         return [label for label in lacking if label in self._known]
 
-    def take_untried(self, layers: Layers) -> None:
+    def record_untried(self, layers: Layers) -> None:
         """Record the labels of a group that selects by ``match``: which machines it claims depends on requests."""
         for label in _labels_in(layers):
             if label not in self._known:
@@ -196,7 +197,7 @@ class MissingLabels:
         return labels
 
     def report(self, found: Oversights) -> None:
-        """Add what is wrong to ``found``."""
+        """Add the sentences about these labels to ``found``."""
         for label, machines in self._needed.items():
             near = self._known.nearest(label)
             for document in dict.fromkeys(machines.values()):

@@ -1,6 +1,7 @@
-"""What is wrong with an answer set before any request (docs/check.md).
+"""The problems of an answer set, found before any request (docs/check.md).
 
-Sorted, stable sentences, each with kind, identifier and format. What depends on a request is not reported here.
+Sorted, stable sentences, each with kind, identifier and format. A problem that depends on a request is not reported
+here.
 
 Problems are filed by what causes them: a document by itself, a name that two documents have, a cycle of groups. So the
 problems of a changed set follow from those of the set before, and only what the change affects is checked again.
@@ -26,7 +27,7 @@ from answerd.documents import Document, DocumentName, NameInKind, RawDocument
 from answerd.errors import BrokenDocument
 from answerd.identity import Kind, identity_of
 
-_Place = TypeVar("_Place")
+_Cause = TypeVar("_Cause")
 
 """Kind, identity and format: at most one document may have all three."""
 
@@ -85,8 +86,8 @@ class ProblemIndex:
             added = catalogue.documents.keys_not_in(before.documents, pause)
             removed = before.documents.keys_not_in(catalogue.documents, pause)
         update = _Update(self, catalogue, pause)
-        update.take_away(before.documents[raw] for raw in removed if raw.key.kind is not Kind.INVENTORY)
-        update.take_in(catalogue.documents[raw] for raw in added if raw.key.kind is not Kind.INVENTORY)
+        update.remove(before.documents[raw] for raw in removed if raw.key.kind is not Kind.INVENTORY)
+        update.add(catalogue.documents[raw] for raw in added if raw.key.kind is not Kind.INVENTORY)
         return update.made()
 
     def sentences(self) -> frozenset[str]:
@@ -140,56 +141,56 @@ class _Update:
         self.groups: dict[NameInKind, None] = {}
         self.names: dict[DocumentName, None] = {}
 
-    def take_away(self, documents: Iterable[Document]) -> None:
+    def remove(self, documents: Iterable[Document]) -> None:
         for document in documents:
             self.of_documents.pop(document, None)
-            self._look_at_name(document)
+            self._check_name(document)
             if extended := _extended(document):
-                self._file_of(extended).pop(document, None)
+                self._own_extending(extended).pop(document, None)
             self.pause()
 
-    def take_in(self, documents: Iterable[Document]) -> None:
+    def add(self, documents: Iterable[Document]) -> None:
         for document in documents:
-            self._look_at(document)
-            self._look_at_name(document)
+            self._check(document)
+            self._check_name(document)
             if extended := _extended(document):
-                self._file_of(extended)[document] = None
+                self._own_extending(extended)[document] = None
             self.pause()
 
     def made(self) -> ProblemIndex:
         for name in self.names:
-            _file(self.of_names, name, tuple(_of_duplicates(self.catalogue, name)))
+            _put(self.of_names, name, tuple(_of_duplicates(self.catalogue, name)))
             self.pause()
         for group in self.groups:
             # The problems of documents that extend a group which exists before and after do not change.
             if (group in self.catalogue.groups) != (group in self.before.catalogue.groups):
-                self._look_again(self.before.extending.get(group, ()))
-        self._follow()
+                self._check_again(self.before.extending.get(group, ()))
+        self._update_cycles()
         for extended, file in self.own.items():
             if not file:
                 self.extending.pop(extended)
-        self._measure()
+        self._update_heights()
         return ProblemIndex(
             self.catalogue, self.of_documents, self.of_names, self.cycles, self.too_high, self.extending
         )
 
-    def _look_again(self, documents: Iterable[Document]) -> None:
+    def _check_again(self, documents: Iterable[Document]) -> None:
         for document in documents:
             if document.raw in self.catalogue.documents:
-                self._look_at(document)
+                self._check(document)
             self.pause()
 
-    def _look_at(self, document: Document) -> None:
+    def _check(self, document: Document) -> None:
         document.read(self.catalogue.elsewhere)
-        _file(self.of_documents, document, tuple(_of_document(self.catalogue, document)))
+        _put(self.of_documents, document, tuple(_of_document(self.catalogue, document)))
 
-    def _look_at_name(self, document: Document) -> None:
+    def _check_name(self, document: Document) -> None:
         kind, identity, extension = name = _full_name(document)
         if kind is Kind.GROUP:
             self.groups[identity, extension] = None
         self.names[name] = None
 
-    def _file_of(self, extended: NameInKind) -> CopyOnWriteMap[Document, None]:
+    def _own_extending(self, extended: NameInKind) -> CopyOnWriteMap[Document, None]:
         """Return the documents that extend a group, for modification."""
         file = self.own.get(extended)
         if file is None:
@@ -198,7 +199,7 @@ class _Update:
             self.extending[extended] = file
         return file
 
-    def _follow(self) -> None:
+    def _update_cycles(self) -> None:
         """Find the cycles again: a new or removed cycle contains a group that changed."""
         for group in self.groups:
             cycle = self.cycles.get(group)
@@ -211,7 +212,7 @@ class _Update:
             for name in found.groups if found else ():
                 self.cycles[name] = found  # type: ignore[assignment]
 
-    def _measure(self) -> None:
+    def _update_heights(self) -> None:
         """Measure the heights again: of the groups that changed, and of those that extend a group whose height
         changed."""
         heights = _Heights(self.catalogue, self.pause)
@@ -226,23 +227,23 @@ class _Update:
             else:
                 self.too_high.pop(group, None)
             if height != before.of(group):
-                for name in self._standing_on(group):
+                for name in self._extending(group):
                     if name not in seen:
                         seen.add(name)
                         measured.append(name)
 
-    def _standing_on(self, group: NameInKind) -> Iterator[NameInKind]:
+    def _extending(self, group: NameInKind) -> Iterator[NameInKind]:
         """Yield the groups that extend a group directly."""
         for document in self.extending.get(group, ()):
             if document.is_shared:
                 yield document.identity, document.key.format
 
 
-def _file(files: dict[_Place, tuple[str, ...]], place: _Place, sentences: tuple[str, ...]) -> None:
+def _put(sentences_by_cause: dict[_Cause, tuple[str, ...]], cause: _Cause, sentences: tuple[str, ...]) -> None:
     if sentences:
-        files[place] = sentences
+        sentences_by_cause[cause] = sentences
     else:
-        files.pop(place, None)
+        sentences_by_cause.pop(cause, None)
 
 
 def _full_name(document: Document) -> DocumentName:

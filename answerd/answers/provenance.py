@@ -1,4 +1,4 @@
-"""Where each value of an answer came from: the document and its line (``answerd render --explain``).
+"""The origin of each value of an answer: the document and its line (``answerd render --explain``).
 
 Merges the layers again with the family's own functions, with every value marked; nothing here knows the rules of a
 merge. Pure: needs an answer and its layers and nothing else.
@@ -142,7 +142,7 @@ def _marked(text: str, family: str, layer: int) -> Tree:
 
 
 class _Places:
-    """Where the leaves of a stack of layers came from."""
+    """The origins of the leaves of a stack of layers."""
 
     def __init__(self, layers: Layers) -> None:
         self._layers = layers

@@ -1,4 +1,4 @@
-"""How claims compare, and the words for what a ``match`` requires and what a request has.
+"""Compare claims, and describe the criteria of a ``match`` and the values of a request in words.
 
 `Criterion.holds` alone decides whether a criterion holds; this module only describes the result.
 """
@@ -20,7 +20,7 @@ MOST_VALUES: Final = 3
 
 
 Rank = tuple[int, str, int]
-"""What decides between claims, least first: minus the number of criteria, the name, the position in the format
+"""The sort key of a claim; the smallest wins: minus the number of criteria, the name, the position in the format
 order."""
 
 
@@ -52,7 +52,7 @@ def asks_for(criterion: Criterion) -> str:
 
 
 def request_has(label: str, facts: Facts) -> str:
-    """Return what a request has for a label: ``serial is "X1"``, or that it has nothing."""
+    """Return the values that a request has for a label, as words: ``serial is "X1"``, or that there are none."""
     values = facts.values(label)
     if not values:
         return f"the request has no {shortened(label)}"

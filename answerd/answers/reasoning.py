@@ -1,4 +1,4 @@
-"""How an answer came about, or why there is none, step by step for a person (``answerd render --why``).
+"""The reasoning behind an answer, or behind its absence, step by step for a person (``answerd render --why``).
 
 Every claim that `answerd.answers.select` examines is examined here with the same functions: `Question.holds_for`, the
 `rank` of a claim, the catalogue's indexes. The outcome is not computed here: it is the result of `resolve`.
@@ -105,7 +105,7 @@ def reasoning(
 
 
 def _install(catalogue: Catalogue, selection: Selection, facts: Facts, sources: Sources) -> Iterator[Step]:
-    """Yield what the states of installs decide about an answer with ``once``."""
+    """Yield the decision of the states of installs about an answer with ``once``."""
     once = once_of(selection.layers)
     if once is None or once is Once.OFF or sources.gates is None:
         return
@@ -115,6 +115,8 @@ def _install(catalogue: Catalogue, selection: Selection, facts: Facts, sources: 
         state = sources.gates.state(facts)
     except AnswerError as error:
         yield Step("install", f"once in {deciding.key}, and no answer: {error.reason}")
+        return
+    if asking is None:  # not for a request that only looks
         return
     refused = refusal_sentence(asking) if asking.judgement.refusal is not None else "open"
     details = (f"the record is called {brief(asking.visitor.name or '')}", f"state {state}: {refused}")
@@ -151,7 +153,7 @@ def _formats(facts: Facts, acceptable: Sequence[str], *, by_name: bool) -> Step:
     if by_name:
         return Step("formats", f"{formats}: asked for by name")
     if facts.word is None:
-        return Step("formats", f"{formats}: no segment of the path asks for one")
+        return Step("formats", f"{formats}: no segment of the path asks for a format")
     return Step("formats", f"{formats}: the path segment {shortened(facts.word)!r} asks for that")
 
 
@@ -162,7 +164,7 @@ def _layers(outcome: Selection | AnswerError) -> Iterator[Step]:
 
 
 def _what_it_does(control: Control) -> Iterator[str]:
-    """Yield what the control keys of a layer do to the layers below it."""
+    """Yield the effects of a layer's control keys on the layers below it."""
     if control.unset:
         yield f"takes away what lies below it at {join_limited(list(map(_keys, control.unset)), MOST_PATHS)}"
     if control.append:
@@ -206,22 +208,22 @@ class _Considered:
             self.outcome = select(catalogue, question)
         except AnswerError as error:
             self.outcome = error
-        self._consider()
+        self._examine()
 
-    def _tell(self, heading: str, sentence: str, details: Iterable[str] = ()) -> None:
+    def _add_step(self, heading: str, sentence: str, details: Iterable[str] = ()) -> None:
         self.steps.append(Step(heading, sentence, tuple(details)))
 
-    def _consider(self) -> None:
+    def _examine(self) -> None:
         """Examine the claims in the order of docs/selection.md#which-documents-answer."""
         if self.question.only_naming:
             heading = "rules" if self.facts.asks_for_rules else "side file"
-            self._tell(heading, f"only documents whose match names {self.question.only_naming!r} may claim it")
+            self._add_step(heading, f"only documents whose match names {self.question.only_naming!r} may claim it")
         for reason in self.catalogue.unlisted:
-            self._tell("unreadable", f"{reason}: any group or row might claim this request")
+            self._add_step("unreadable", f"{reason}: any group or row might claim this request")
         machine = self._machines()
         if machine and machine.control.extends is not None:
             name = _quoted(machine.control.extends)
-            self._tell("group", f"the machine itself extends {name}: no other group is looked at")
+            self._add_step("group", f"the machine itself extends {name}: no other group is looked at")
             return
         extensions = (machine.key.format,) if machine else self.question.extensions
         if not self._groups(extensions):
@@ -240,7 +242,7 @@ class _Considered:
             for document in documents
         ]
         if not claims:
-            self._tell("machine", "no machine document has one of these identities")
+            self._add_step("machine", "no machine document has one of these identities")
         best = self._judge("machine", claims, self.question.extensions)
         return best.document if best else None
 
@@ -257,18 +259,20 @@ class _Considered:
         ]
         if by_members:
             if selecting:
-                self._tell("group by match", "not looked at: a claim through members beats any claim by match alone")
+                self._add_step(
+                    "group by match", "not looked at: a claim through members beats any claim by match alone"
+                )
             return True
         claims = [self._group_claim(claim, extensions) for claim in selecting]
         refused = [claim for claim in claims if claim.refused]
         shown = [claim for claim in claims if not claim.refused] + refused[:MOST_MATCHES]
         best = self._judge("group by match", shown, extensions)
         if len(refused) > MOST_MATCHES:
-            self._tell("group by match", f"{len(refused) - MOST_MATCHES} more do not hold")
+            self._add_step("group by match", f"{len(refused) - MOST_MATCHES} more do not hold")
         if not (named or claims):
-            self._tell("group", "no group names one of these identities, and none selects by match")
+            self._add_step("group", "no group names one of these identities, and none selects by match")
         elif not best:
-            self._tell("group", "none claims the request")
+            self._add_step("group", "none claims the request")
         return False
 
     def _group_claim(self, claim: GroupClaim, extensions: tuple[str, ...]) -> _Claim:
@@ -297,11 +301,11 @@ class _Considered:
                 fate = "is the best claim" if len(holding) > 1 else "is the only claim"
             else:
                 fate = f"loses to {best.document.key}: {_loses_by(_rank(claim, extensions), _rank(best, extensions))}"
-            self._tell(heading, f"{named(claim.document)}: {fate}", self._details(claim))
+            self._add_step(heading, f"{named(claim.document)}: {fate}", self._details(claim))
         return best
 
     def _details(self, claim: _Claim) -> Iterator[str]:
-        """Yield each criterion of a claim with what the request has for it, and what is wrong with the document."""
+        """Yield each criterion of a claim with the request's values for it, and the problems of the document."""
         for criterion in claim.match:
             if claim.document in self.question.assumed:
                 verdict = "counts as holding"
@@ -314,7 +318,7 @@ class _Considered:
     def _unreadable_groups(self, extensions: Collection[str]) -> None:
         for group in self.catalogue.unreadable:
             if group.key.format in extensions:
-                self._tell("unreadable", f"{named(group)} might claim this request: {group.problems[0]}")
+                self._add_step("unreadable", f"{named(group)} might claim this request: {group.problems[0]}")
 
     def _defaults(self) -> None:
         chosen = self.outcome.default if isinstance(self.outcome, Selection) else None
@@ -328,9 +332,9 @@ class _Considered:
                     fate = "is not needed"
                 else:
                     fate = "would answer"
-                self._tell("default", f"{named(default)} {fate}")
+                self._add_step("default", f"{named(default)} {fate}")
         if not any(extension in self.catalogue.defaults for extension in self.question.extensions):
-            self._tell("default", f"there is none in {', '.join(self.question.extensions)}")
+            self._add_step("default", f"there is none in {', '.join(self.question.extensions)}")
 
 
 def _rank(claim: _Claim, extensions: Sequence[str]) -> Rank:

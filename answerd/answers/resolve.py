@@ -56,21 +56,26 @@ class Answer:
 
     @property
     def composition(self) -> str:
-        """How the answer came about: ``format=toml machine=98fa9b50d810 group=rack-a``, for the log and the admin
+        """The composition of the answer: ``format=toml machine=98fa9b50d810 group=rack-a``, for the log and the admin
         API."""
-        told = f"format={self.format.family.name}"
-        selection = self.selection
-        if selection.machine:
-            told += f" machine={selection.machine.key.identifier}"
-        if selection.group:
-            told += f" group={selection.group.key.identifier}"
-        if selection.default:
-            told += " default"
-        if self.side_file:
-            told += f" nocloud={self.side_file}"
-        if self.refusal:
-            told += f" refused: {self.refusal}"
-        return told
+        return composition_of(self.format, self.selection, self.side_file, self.refusal)
+
+
+def composition_of(form: Format, selection: Selection, side_file: str | None, refusal: str | None) -> str:
+    """Return `Answer.composition`. A function of its own, because a server that logs no answers never needs the text,
+    and one that does must not keep the answer for it."""
+    composition = f"format={form.family.name}"
+    if selection.machine:
+        composition += f" machine={selection.machine.key.identifier}"
+    if selection.group:
+        composition += f" group={selection.group.key.identifier}"
+    if selection.default:
+        composition += " default"
+    if side_file:
+        composition += f" nocloud={side_file}"
+    if refusal:
+        composition += f" refused: {refusal}"
+    return composition
 
 
 def resolve(
@@ -119,7 +124,7 @@ def _answer(
         if after_refusal:
             raise NotClaimed("what may answer in this state has once itself")
         asking = sources.gates.ask(catalogue, selection, facts, prepared.once, only_looks=only_looks)
-        if asking.judgement.refusal is not None:
+        if asking is not None and asking.judgement.refusal is not None:
             return _refused(catalogue, question, sources, selection, asking)
     body = prepared.static
     if body is None:
@@ -137,8 +142,8 @@ def _answer(
 def _refused(
     catalogue: Catalogue, question: Question, sources: Sources, selection: Selection, asking: Asking
 ) -> Answer:
-    """Return what a machine gets when it is refused: a document of the same format whose ``match`` names the state, but
-    never the next best claim; else the sentence, or for a boot loader a script that shows it."""
+    """Return the answer to a machine that is refused: a document of the same format whose ``match`` names the state,
+    but never the next best claim; else the sentence, or for a boot loader a script that shows it."""
     extension = selection.layers[-1].key.format
     narrowed = Question(question.facts, (extension,), question.assumed, only_naming="state", without_default=True)
     try:
@@ -151,7 +156,7 @@ def _refused(
 
 
 def _side_file(catalogue: Catalogue, question: Question, side_file: str, sources: Sources) -> Answer:
-    """Return what cloud-init gets for a side file that no document names: the minimum, where there is user-data."""
+    """Return the answer to cloud-init for a side file that no document names: the minimum, where there is user-data."""
     facts = question.facts.asking_for_user_data()
     facts.state_source = question.facts.state_source
     asked = Question(facts, question.extensions, question.assumed)
@@ -173,5 +178,5 @@ def _instance(catalogue: Catalogue, selection: Selection, facts: Facts) -> str |
     member = claimed_member(catalogue, selection, facts)
     if member is None:
         return None
-    one, sent = member
-    return one if _LONE_SURROGATE.search(sent) else sent  # no YAML parser takes a lone surrogate
+    identity, sent = member
+    return identity if _LONE_SURROGATE.search(sent) else sent  # no YAML parser takes a lone surrogate

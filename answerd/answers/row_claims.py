@@ -40,8 +40,8 @@ def facts_of_row(row: Row) -> Facts:
 
 
 def claims_of(catalogue: Catalogue, row: Row) -> RowClaims:
-    """Return what claims a row, whose machine counts as armed. Raises `AnswerError` where the row gets no answer in any
-    format."""
+    """Return the documents that claim a row, whose machine counts as armed. Raises `AnswerError` where the row gets no
+    answer in any format."""
     facts = _known(catalogue, row)
     question = Question(facts, ALL_EXTENSIONS)
     machines = [

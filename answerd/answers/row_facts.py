@@ -67,7 +67,7 @@ class RowFacts(Facts):
         return {**self._said.labels, **self._row.values()}
 
     def prepare(self) -> None:
-        """Compute what takes long for a large request."""
+        """Compute beforehand the results that take long for a large request."""
         self._said.prepare()
         self.identities  # noqa: B018 - kept
 
@@ -90,6 +90,10 @@ class RowFacts(Facts):
         if not of_row:
             return found
         return [*found, *(value for value in row_identities if value in of_row and value not in found)]
+
+    def identities_held_in(self, among: Callable[[Collection[str]], set[str]]) -> set[str]:
+        """Return the `identities` that an index has, in no order."""
+        return self._said.identities_held_in(among) | among(self._row_identities().keys())
 
     def _row_identities(self) -> dict[str, str]:
         if self._of_row is None:

@@ -36,7 +36,7 @@ _LOOKED_AT_FOR_PLACES: Final = 100
 """Rows of one identity of which the first places are named: a request pays for no more."""
 
 Entry = Row | tuple[Row, ...]
-"""What is filed under an identity: its row, or several where that is a problem. A tuple for each row would take 56 more
+"""The entry of an identity: its row, or several rows where that is a problem. A tuple for each row would take 56 more
 bytes."""
 
 
@@ -179,7 +179,7 @@ class Inventory:
                 yield f"{printable(source)}: and {number:,} more problems like these"
 
     def problem_items(self) -> Iterator[tuple[Hashable, str]]:
-        """Yield what each problem is about, which stays the same when rows above it are added or removed, and its
+        """Yield the subject of each problem, which stays the same when rows above it are added or removed, and its
         sentence."""
         yield from self._items_of_documents()
         by_place = [(self.position(row), row, fault) for row, fault in self.faulty.items()]

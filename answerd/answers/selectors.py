@@ -1,7 +1,7 @@
 """Find which of many selectors hold for a request, without trying them all.
 
-A selector can hold only for a request with a value that its patterns allow, so it is filed under something that every
-such value has: the whole value where the pattern is exact, its beginning, or a piece of a text between wildcards. Of
+A selector can hold only for a request with a value that its patterns allow, so it is filed under a text that every such
+value contains: the whole value where the pattern is exact, its beginning, or a piece of a text between wildcards. Of
 all possible keys it is filed under the key with the fewest selectors. Only selectors that may allow any value (``*``,
 ``???``) are tried one by one.
 """
@@ -138,8 +138,8 @@ class SelectorIndex(Generic[Owner]):
         yield from self._anywhere
 
     def _chosen(self, match: Selector) -> tuple[_Need, ...]:
-        """Return what one criterion needs, a text for each of its patterns; nothing when every criterion may allow any
-        value.
+        """Return the needs of one criterion, a text for each of its patterns; nothing when every criterion may allow
+        any value.
 
         Of several criteria, and of what each pattern needs, it is the need with the fewest selectors.
         """
@@ -177,7 +177,7 @@ def _found(form: str, where: str, length: int, filed: Mapping[str, object]) -> I
 
 
 def _needs(label: str, pattern: Pattern) -> Sequence[_Need]:
-    """Return all that a value needs for a pattern; nothing when the pattern is wildcards only."""
+    """Return every text that a value must contain to match a pattern; none when the pattern is wildcards only."""
     if pattern.exact is not None:
         return [_Need(_Place(label, _WHOLE, 0), pattern.exact)]
     needs = list(islice(_pieces(label, pattern.runs), _MOST_CHOICES))

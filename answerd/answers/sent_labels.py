@@ -44,7 +44,7 @@ SENT: Mapping[str, frozenset[str]] = {
 ALL_SENT: frozenset[str] = frozenset().union(*SENT.values())
 
 SIMILAR = 0.8
-"""The similarity from which on a label is taken for a misspelled one: ``usr`` and ``user`` have 0.86."""
+"""The least similarity at which a label counts as misspelled: ``usr`` and ``user`` have 0.86."""
 
 _LONGEST_COMPARED = 60
 _PLACE = re.compile(r"(?<=\.)\d+(?=\.|\Z)")

@@ -1,4 +1,4 @@
-"""What fills placeholders beside the facts of a request (docs/templates.md#placeholders).
+"""The sources of placeholder values other than the facts of a request (docs/templates.md#placeholders).
 
 ``{{ machine }}`` and ``{{ group }}`` come from the selection. ``{{ secret.NAME }}``, ``{{ report }}`` and ``{{ state
 }}`` come from the service, which passes functions: this module knows no file, clock or token.
@@ -33,7 +33,7 @@ def _no_place() -> CannotFill:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where the values of a service's own labels come from. Each function is called only for a placeholder of its own.
+    """The sources of the values of the service's own labels. Each function is called only for a placeholder of its own.
 
     ``secret`` gets the name of a secret and the identifiers of the machine, the most specific first, and returns the
     text. ``gates`` know the states of installs, None where the service keeps none. ``report`` and ``state`` replace the

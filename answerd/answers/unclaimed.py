@@ -1,7 +1,7 @@
-"""Which of the machines that nothing claimed are still claimed by nothing (docs/install-once.md#history).
+"""Filter the unknown machines: which of them are still claimed by nothing (docs/install-once.md#history).
 
-What a machine said is asked of the set in force, so a machine leaves the list as soon as it is adopted, without asking
-again.
+The facts that a machine sent are resolved again with the set in force, so a machine leaves the list as soon as it is
+adopted, without asking again.
 """
 
 from __future__ import annotations
@@ -15,15 +15,26 @@ import orjson
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.select import question_of, select
 from answerd.errors import AnswerError
-from answerd.facts import Facts, Request
+from answerd.facts import LARGE, Facts, Request
 from answerd.installs.shown import UnknownMachine
 
 _NOT_SENT_AS_VALUES = frozenset({"path", "file", "segment", "peer", "user_agent"})
 
 
 def still_unclaimed(catalogue: Catalogue, machines: Iterable[UnknownMachine]) -> list[UnknownMachine]:
-    """Return the machines that no document of a set claims, and no row of an inventory is of."""
+    """Return the machines that no document of a set claims and that have no row in an inventory."""
     return [machine for machine in machines if not _is_claimed(catalogue, _facts(machine))]
+
+
+def facts_as_json(facts: Facts) -> str:
+    """Return what a machine said, to be kept; an empty object for a large body."""
+    if len(facts.request.body) > LARGE:
+        return "{}"
+    labels = {label: [value for value in values if value.isprintable()] for label, values in facts.labels.items()}
+    try:
+        return orjson.dumps(labels).decode()
+    except (TypeError, ValueError):
+        return "{}"
 
 
 def _is_claimed(catalogue: Catalogue, asked: Facts) -> bool:
@@ -37,7 +48,7 @@ def _is_claimed(catalogue: Catalogue, asked: Facts) -> bool:
 
 
 def _facts(machine: UnknownMachine) -> Facts:
-    """Return what a machine said. Of a large body only its name was kept."""
+    """Return the facts that a machine sent. Of a large body only the machine's name was kept."""
     said: Mapping[str, Any] = orjson.loads(machine.facts or "{}")
     values = [(label, value) for label, kept in said.items() if label not in _NOT_SENT_AS_VALUES for value in kept]
     path = next(iter(said.get("path", ())), "")

@@ -21,10 +21,11 @@ LONGEST_FILE_NAME = 127
 EXAMPLE_ADDRESS = "192.0.2.10"
 
 _QUERY = ("mac=${netX/mac}", "serial=${serial:uristring}", "uuid=${uuid}", "product=${product:uristring}")
-"""What iPXE is to say of its machine, the most important first. netX is the card that iPXE booted from."""
+"""The parameters of iPXE's query about its machine, the most important first. netX is the card that iPXE booted
+from."""
 
 _NEEDED = 2
-"""So many parts of the query must fit; the others are left away where the name would be too long."""
+"""Parts of the query that must fit; the others are left out where the name would be too long."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,12 @@ FIRMWARE = (
 
 
 class BootConfigError(ValueError):
-    """What was asked for cannot be written. The text is one line for the operator."""
+    """The requested configuration cannot be written. The text is one line for the operator."""
 
 
 @dataclass(frozen=True)
-class Service:
-    """Where the service is. ``url`` has no slash at its end; ``host`` is its host, without brackets."""
+class ServiceAddress:
+    """The address of the service. ``url`` has no slash at its end; ``host`` is its host, without brackets."""
 
     url: str
     host: str
@@ -88,12 +89,12 @@ _IPV4 = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z")
 _URL = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:/[A-Za-z0-9._~/-]*)?\Z")
 
 
-def service_at(url: str) -> Service:
-    """Return the service at this URL. Raises `BootConfigError` for what is no plain URL of http or https."""
+def service_at(url: str) -> ServiceAddress:
+    """Return the service at this URL. Raises `BootConfigError` for any text that is not a plain http or https URL."""
     if not _URL.match(url):
         raise BootConfigError("the URL must be like http://192.0.2.10:8000, without query and blanks")
     host = urlsplit(url).hostname or ""
-    return Service(url.rstrip("/"), host)
+    return ServiceAddress(url.rstrip("/"), host)
 
 
 def boot_config(dialect: str, url: str, proxy: bool = False) -> str:
@@ -125,11 +126,11 @@ def filled(template: str, values: Mapping[str, str]) -> str:
     return re.sub(r"@([a-z_]+)@", lambda found: values[found[1]], template)
 
 
-def _file(firmware: Firmware, service: Service) -> str:
+def _file(firmware: Firmware, service: ServiceAddress) -> str:
     return f"{service.loaders}/{firmware.file}" if firmware.http else firmware.file
 
 
-def _dnsmasq(service: Service) -> dict[str, str]:
+def _dnsmasq(service: ServiceAddress) -> dict[str, str]:
     matches, boots, offers = [], [], []
     for firmware in FIRMWARE:
         matches += [f"dhcp-match=set:{firmware.name},option:client-arch,{code}" for code in firmware.codes]
@@ -140,7 +141,7 @@ def _dnsmasq(service: Service) -> dict[str, str]:
     return {"matches": "\n".join(matches), "boots": "\n".join(boots), "offers": "\n".join(offers)}
 
 
-def _isc_dhcp(service: Service) -> dict[str, str]:
+def _isc_dhcp(service: ServiceAddress) -> dict[str, str]:
     branches = []
     for firmware in FIRMWARE:
         test = " or ".join(f"option client-arch = 00:{code:02x}" for code in firmware.codes)
@@ -149,7 +150,7 @@ def _isc_dhcp(service: Service) -> dict[str, str]:
     return {"branches": "\n".join(branches) + "\n}"}
 
 
-def _kea(service: Service) -> dict[str, str]:
+def _kea(service: ServiceAddress) -> dict[str, str]:
     classes = []
     for firmware in FIRMWARE:
         test = " or ".join(f"option[93].hex == 0x{code:04x}" for code in firmware.codes)
@@ -163,7 +164,7 @@ def _kea(service: Service) -> dict[str, str]:
     return {"classes": ",\n".join(classes)}
 
 
-def _mikrotik(service: Service) -> dict[str, str]:
+def _mikrotik(service: ServiceAddress) -> dict[str, str]:
     options, sets, matchers = [], [], []
     for firmware in FIRMWARE:
         options.append(f"add name=answerd-{firmware.name} code=67 value=\"s'{_file(firmware, service)}'\"")
@@ -186,7 +187,7 @@ def _mikrotik(service: Service) -> dict[str, str]:
     }
 
 
-def _pfsense(service: Service) -> dict[str, str]:
+def _pfsense(service: ServiceAddress) -> dict[str, str]:
     fields = {
         "bios": "Default BIOS File Name",
         "efi64": "UEFI 64 bit File Name",
@@ -199,7 +200,7 @@ def _pfsense(service: Service) -> dict[str, str]:
     return {"fields": "\n".join(rows)}
 
 
-DIALECTS: Mapping[str, tuple[str, Callable[[Service], dict[str, str]]]] = {
+DIALECTS: Mapping[str, tuple[str, Callable[[ServiceAddress], dict[str, str]]]] = {
     "dnsmasq": ("dnsmasq.conf", _dnsmasq),
     "isc-dhcp": ("isc-dhcp.conf", _isc_dhcp),
     "kea": ("kea.json", _kea),

@@ -14,7 +14,7 @@ from answerd.answers.differences import compare
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError, Help
 from answerd.commands.common import announce_store
 from answerd.commands.remote import AdminApi
-from answerd.commands.terminal import coloured, counted, plain, print_json, progress, show_lines
+from answerd.commands.terminal import coloured, counted, print_json, printable_line, progress, show_lines
 from answerd.config import read_config
 from answerd.documents import RawDocument
 from answerd.identity import printable
@@ -66,14 +66,14 @@ class Refused(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a change did, or would do: the JSON of the admin API, and the set's ETag."""
+    """The result of a change, or of a dry run: the JSON of the admin API, and the set's ETag."""
 
-    told: dict[str, Any]
+    report: dict[str, Any]
     etag: str
 
 
 Target = Callable[[bool, str | None], Result]
-"""Makes the change: with a dry run or not, and on the condition that the set has this ETag. Raises `Refused`."""
+"""Makes the change, or tries it in a dry run, on the condition that the set has this ETag. Raises `Refused`."""
 
 
 def run(arguments: Arguments) -> int:
@@ -88,7 +88,7 @@ def run(arguments: Arguments) -> int:
     if found.unreadable:
         _tell_skipped(found)
         for source, why in found.unreadable:
-            print(plain(f"cannot be applied: {source}: {why}"), file=sys.stderr)
+            print(printable_line(f"cannot be applied: {source}: {why}"), file=sys.stderr)
         raise CommandError(f"nothing was applied: {counted(len(found.unreadable), 'document')} cannot be read")
     if arguments["--prune"] and not found.documents:
         raise CommandError(
@@ -101,7 +101,7 @@ def run(arguments: Arguments) -> int:
         return _apply(arguments, target)
     except Refused as refused:
         for problem in refused.problems:
-            print(plain(f"problem: {problem}"), file=sys.stderr)
+            print(printable_line(f"problem: {problem}"), file=sys.stderr)
         raise
     except StoreError as error:
         raise CommandError(str(error), WRONG_USAGE) from None
@@ -109,7 +109,7 @@ def run(arguments: Arguments) -> int:
 
 def _tell_skipped(found: Directory) -> None:
     for source, why in found.skipped:
-        print(plain(f"skipped: {source}: {why}"), file=sys.stderr)
+        print(printable_line(f"skipped: {source}: {why}"), file=sys.stderr)
 
 
 def _apply(arguments: Arguments, target: Target) -> int:
@@ -118,26 +118,26 @@ def _apply(arguments: Arguments, target: Target) -> int:
     if arguments["--dry-run"] or asks:
         result = target(True, None)
         if arguments["--json"]:
-            print_json(result.told)
+            print_json(result.report)
         else:
-            show_lines([*_summary(result.told)], in_pager=False)
-        if arguments["--dry-run"] or not _count(result.told):
+            show_lines([*_summary(result.report)], in_pager=False)
+        if arguments["--dry-run"] or not _count(result.report):
             return 0
         etag = result.etag
         if input("Apply this? [y/N] ").strip().lower() not in ("y", "yes"):
             raise CommandError("nothing was applied")
     result = target(False, etag)
     if arguments["--json"]:
-        print_json(result.told)
+        print_json(result.report)
         return 0
-    for problem in result.told["problems"]:
-        print(plain(f"problem: {problem}"), file=sys.stderr)
-    print(_counts(result.told))
+    for problem in result.report["problems"]:
+        print(printable_line(f"problem: {problem}"), file=sys.stderr)
+    print(_counts(result.report))
     return 0
 
 
 def _target(arguments: Arguments, found: Directory) -> Target:
-    """Return what makes the change: a service, or the database itself."""
+    """Return the function that makes the change: in a service, or in the database itself."""
     prune, note = bool(arguments["--prune"]), arguments["--note"]
     if arguments["--to"]:
         api = AdminApi.of(arguments["--to"], arguments["--ca"])
@@ -146,8 +146,8 @@ def _target(arguments: Arguments, found: Directory) -> Target:
         def through_the_api(dry_run: bool, etag: str | None) -> Result:
             reply = api.apply({"put": puts, "prune": prune, "dry_run": dry_run}, note, etag)
             if reply.status >= 400:  # noqa: PLR2004 - an error of HTTP
-                raise Refused(f"refused: {reply.told['error']}", reply.told.get("problems", []))
-            return Result(reply.told, reply.etag)
+                raise Refused(f"refused: {reply.content['error']}", reply.content.get("problems", []))
+            return Result(reply.content, reply.etag)
 
         return through_the_api
     if arguments["--ca"]:
@@ -156,7 +156,7 @@ def _target(arguments: Arguments, found: Directory) -> Target:
 
 
 def _in_the_database(store: WritableStore, found: Directory, prune: bool, note: str | None) -> Target:
-    # gevent and what belongs to the service take a while to import: only this command needs them.
+    # gevent and the service's modules take long to import, and no other command needs them.
     from answerd.server.admin.changes import applied_as_json  # noqa: PLC0415
     from answerd.server.etags import UNCONDITIONAL, Conditions  # noqa: PLC0415
     from answerd.server.live_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
@@ -174,10 +174,10 @@ def _in_the_database(store: WritableStore, found: Directory, prune: bool, note: 
             applied = guard.apply(changes, author, conditions, dry_run=dry_run)
         except WriteRefused as refused:
             raise Refused(f"refused: {refused.reason}", list(refused.problems)) from None
-        told = applied_as_json(applied, dry_run=dry_run)
+        report = applied_as_json(applied, dry_run=dry_run)
         if dry_run:
-            told["answers"] = compare(applied.before, applied.after, progress("answers") or no_progress).as_json()
-        return Result(told, applied.etag)
+            report["answers"] = compare(applied.before, applied.after, progress("answers") or no_progress).as_json()
+        return Result(report, applied.etag)
 
     return to_the_database
 
@@ -200,30 +200,32 @@ def _put_as_json(raw: RawDocument) -> dict[str, str]:
     return {"kind": key.kind.value, "identifier": key.identifier, "format": key.format, "text": raw.text}
 
 
-def _count(told: dict[str, Any]) -> int:
-    return sum(int(told[name]) for name in ("new", "changed", "removed"))
+def _count(report: dict[str, Any]) -> int:
+    return sum(int(report[name]) for name in ("new", "changed", "removed"))
 
 
-def _counts(told: dict[str, Any]) -> str:
-    counts = ", ".join(f"{told[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
-    return f"{told['status']}: {counts}; {counted(len(told['problems']), 'problem')}"
+def _counts(report: dict[str, Any]) -> str:
+    counts = ", ".join(f"{report[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
+    return f"{report['status']}: {counts}; {counted(len(report['problems']), 'problem')}"
 
 
-def _summary(told: dict[str, Any]) -> Iterator[str]:
-    """Yield what a dry run found out: documents, then answers, with the diff of each change once."""
-    yield coloured(_counts(told), "bold")
+def _summary(report: dict[str, Any]) -> Iterator[str]:
+    """Yield the result of a dry run: documents, then answers, with the diff of each change once."""
+    yield coloured(_counts(report), "bold")
     for sort in ("new", "changed", "removed"):
-        for key in told["documents"][sort]:
+        for key in report["documents"][sort]:
             name = f'{key["kind"]} "{key["identifier"]}"' if key["identifier"] else key["kind"]
-            yield plain(f"{sort:7}  {name} ({key['format']})")
-    answers = told["answers"]
+            yield printable_line(f"{sort:7}  {name} ({key['format']})")
+    answers = report["answers"]
     yield coloured(f"{len(answers['differences'])} of {answers['compared']} answers would change", "bold")
     diffs = {difference["name"]: difference["diff"] for difference in answers["differences"]}
     for change in answers["changes"]:
         names = change["names"]
         more = f" and {len(names) - 1} more with the same change" if len(names) > 1 else ""
-        yield coloured(plain(f"{change['change']}: {names[0]}{more}  +{change['added']} -{change['removed']}"), "bold")
+        yield coloured(
+            printable_line(f"{change['change']}: {names[0]}{more}  +{change['added']} -{change['removed']}"), "bold"
+        )
         for line in diffs.get(names[0], ()):
-            yield coloured(plain(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else plain(line)
+            yield coloured(printable_line(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else printable_line(line)
     for note in answers["notes"]:
-        yield plain(f"note: {note}")
+        yield printable_line(f"note: {note}")

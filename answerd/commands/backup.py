@@ -9,7 +9,7 @@ from typing import cast
 
 from answerd.commands import Arguments, CommandError, Help
 from answerd.commands.common import announce_store, configured_store
-from answerd.commands.terminal import counted, plain
+from answerd.commands.terminal import counted, printable_line
 from answerd.config import read_config
 from answerd.identity import printable
 from answerd.store import WritableStore
@@ -41,15 +41,15 @@ def run(arguments: Arguments) -> int:
         summary = backup_directory(config.answers_dir, file, states=config.state_path, force=force)
         announce_store(store, summary.taken)
         for name, why in (*summary.skipped, *summary.unreadable):
-            print(plain(f"not in the backup: {name}: {why}"), file=sys.stderr)
-        print(f"{counted(summary.taken, 'document')} of {plain(store.described)} are in {printable(file)}")
+            print(printable_line(f"not in the backup: {name}: {why}"), file=sys.stderr)
+        print(f"{counted(summary.taken, 'document')} of {printable_line(store.described)} are in {printable(file)}")
         return 1 if summary.unreadable else 0
     if not hasattr(store, "backup"):
         raise CommandError(f"{store.described} cannot be backed up by this command")
     if Path(file).exists() and Path(config.db_path).exists() and Path(file).samefile(config.db_path):
         raise CommandError(f"{file} is the database itself: name another file")
-    database = cast(WritableStore, store)  # a store with backup is one
+    database = cast(WritableStore, store)  # every store with a backup is writable
     announce_store(store, len(database.keys()))
     backup_database(database, file, force=force)
-    print(f"{plain(store.described)} is in {printable(file)}")
+    print(f"{printable_line(store.described)} is in {printable(file)}")
     return 0

@@ -50,7 +50,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _own_url() -> str:
-    """Return the URL of the service by its settings. Raises `CommandError` where they do not tell it."""
+    """Return the URL of the service by its settings. Raises `CommandError` where they do not contain it."""
     config = read_config(os.environ, to_serve=False)
     host, port = config.listen.host, config.listen.port
     if host in ANY_ADDRESS or not port:

@@ -13,7 +13,7 @@ from answerd import captures
 from answerd.captures import Capture
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
 from answerd.commands.common import unread_env_file
-from answerd.commands.terminal import counted, plain, print_json
+from answerd.commands.terminal import counted, print_json, printable_line
 from answerd.config import read_config
 from answerd.facts import Facts
 from answerd.identity import identity_of, printable
@@ -49,7 +49,7 @@ Filter = Callable[[Capture, Facts], bool]
 
 
 def run(arguments: Arguments) -> int:
-    """Print the captured requests: when, from where, who asked for what, and what became of it."""
+    """Print the captured requests: time, peer, machine, path and outcome."""
     wanted = list(_filters(arguments))
     directory = capture_directory()
     if directory is None:
@@ -58,7 +58,7 @@ def run(arguments: Arguments) -> int:
         found = list(captures.newest_first(directory))
     except OSError as error:
         raise CommandError(f"{directory} cannot be read: {error.strerror}") from None
-    print(f"# captures: {plain(str(directory))}, {counted(len(found), 'request')}", file=sys.stderr)
+    print(f"# captures: {printable_line(str(directory))}, {counted(len(found), 'request')}", file=sys.stderr)
     rows = list(_rows(found, wanted))
     if arguments["--json"]:
         print_json({"captures": rows})
@@ -96,7 +96,7 @@ def capture_named(name: str) -> Path:
 
 
 def _filters(arguments: Arguments) -> Iterator[Filter]:
-    """Yield what a capture must meet. Raises `CommandError`."""
+    """Yield the conditions on a capture. Raises `CommandError`."""
     if (name := arguments["--machine"]) is not None:
         wanted = identity_of(name)
         yield lambda _, facts: wanted in facts.identities
@@ -133,7 +133,7 @@ def _rows(found: list[tuple[str, Capture | captures.CaptureError]], wanted: list
                 raise capture
             facts = Facts(capture.request)
         except captures.CaptureError as error:
-            print(f"answerd: {plain(str(error))}", file=sys.stderr)
+            print(f"answerd: {printable_line(str(error))}", file=sys.stderr)
             continue
         if not all(is_wanted(capture, facts) for is_wanted in wanted):
             continue

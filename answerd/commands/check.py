@@ -10,7 +10,7 @@ from answerd.answers.oversights import misspelled_extension
 from answerd.check import CheckReport, built_in_verdict, check
 from answerd.commands import Arguments, Help
 from answerd.commands.common import configured_sources, read_documents
-from answerd.commands.terminal import coloured, counted, plain, print_json, progress
+from answerd.commands.terminal import coloured, counted, print_json, printable_line, progress
 from answerd.identity import printable
 from answerd.store import Store
 from answerd.store.files import FileStore
@@ -40,7 +40,7 @@ HELP = Help(
 )
 
 MOST_ALIKE = 5
-"""Sentences that differ only in the document they are about and are told one by one; of more, `SHOWN_ALIKE` are."""
+"""The most sentences that differ only in their subject and are all printed; of more, the first `SHOWN_ALIKE` are."""
 
 SHOWN_ALIKE = 3
 
@@ -51,7 +51,7 @@ _SUBJECT = re.compile(
 
 
 def _on_every_processor(answers: list[tuple[str, str]]) -> list[Verdict]:
-    """The built-in verdicts on many answers, in their order."""
+    """Return the built-in verdicts on many answers, in their order."""
     with ProcessPoolExecutor() as pool:
         return list(pool.map(built_in_verdict, answers, chunksize=50))
 
@@ -86,7 +86,7 @@ def _overlooked_files(store: Store) -> Iterator[str]:
 def _print(problems: list[str], notes: list[str], report: CheckReport, hit: int) -> None:
     for kind, colour, sentences in (("problem:", "red", problems), ("note:", "yellow", notes)):
         for sentence in _gathered(sentences, report.machines):
-            print(f"{coloured(f'{kind:8}', colour)} {plain(sentence)}")
+            print(f"{coloured(f'{kind:8}', colour)} {printable_line(sentence)}")
     if problems:
         advice = "mend the problems; answerd render ID --why shows how one machine's answer comes about"
     else:
@@ -98,7 +98,8 @@ def _print(problems: list[str], notes: list[str], report: CheckReport, hit: int)
 
 
 def _gathered(sentences: Iterable[str], machines: Mapping[str, frozenset[str]]) -> Iterator[str]:
-    """Yield sentences that say the same of many documents as one, with how many machines they hit."""
+    """Yield the sentences; those that differ only in their subject become a single sentence with the number of affected
+    machines."""
     alike: dict[str, dict[str, str]] = {}
     for sentence in sentences:
         found = _SUBJECT.fullmatch(sentence)

@@ -1,4 +1,5 @@
-"""What several commands need: the documents that the settings or an argument name, and files that are read."""
+"""Functions that several commands share: opening the documents that the settings or an argument name, and reading
+files."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from answerd.answers.assumed import assumed_gates
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.commands import FAILED, WRONG_USAGE, CommandError
-from answerd.commands.terminal import counted, plain
+from answerd.commands.terminal import counted, printable_line
 from answerd.config import ENV_FILE, ConfigError, read_config
 from answerd.installs.states import State
 from answerd.store import Store, StoreError
@@ -22,7 +23,7 @@ from answerd.store.opening import open_existing
 from answerd.store.secret_files import SecretFiles, sources_of
 
 SYSTEM_ENV_FILE = Path("/etc/answerd.env")
-"""Where the packages put the service's settings."""
+"""The path of the service's settings in the packages."""
 
 
 def read_documents(directory: str | None = None) -> tuple[Store, Catalogue]:
@@ -39,7 +40,7 @@ def read_documents(directory: str | None = None) -> tuple[Store, Catalogue]:
 
 def announce_store(store: Store, documents: int) -> None:
     """Print the name of the store that a command reads, and how many documents it has, to standard error."""
-    print(f"# store: {plain(store.described)}, {counted(documents, 'document')}", file=sys.stderr)
+    print(f"# store: {printable_line(store.described)}, {counted(documents, 'document')}", file=sys.stderr)
 
 
 def has_states() -> bool:
@@ -61,8 +62,8 @@ def configured_store() -> Store:
 
 
 def configured_sources(state: State = State.ARMED, *, by_directory: bool = False) -> Sources:
-    """Return what fills answers beside the facts: the secrets that the settings name, whose warnings are printed; and
-    where there is a place for states, gates at which every machine is in one state.
+    """Return the sources of placeholder values: the secrets that the settings name, whose warnings are printed; and,
+    where there is a place for states, gates at which every machine has the same state.
 
     ``by_directory``: the command line names the documents, so settings that cannot be read are as if there were none.
     Raises `ConfigError`.
@@ -75,7 +76,7 @@ def configured_sources(state: State = State.ARMED, *, by_directory: bool = False
         raise
     secrets = SecretFiles(config.secrets_dir)
     for warning in secrets.warnings():
-        print(f"# warning: {plain(warning)}", file=sys.stderr)
+        print(f"# warning: {printable_line(warning)}", file=sys.stderr)
     sources = sources_of(secrets)
     return replace(sources, gates=assumed_gates(config.own_url, state, time.time())) if config.has_states else sources
 

@@ -9,7 +9,7 @@ from answerd.answers.differences import Change, Comparison, Side
 from answerd.answers.differences import compare as compare_sets
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
 from answerd.commands.common import has_states, named_directory, read_documents
-from answerd.commands.terminal import coloured, plain, print_json, progress, show_lines
+from answerd.commands.terminal import coloured, print_json, printable_line, progress, show_lines
 from answerd.config import ConfigError
 from answerd.store import Store, StoreError
 from answerd.store.loader import loaded
@@ -56,7 +56,7 @@ def run(arguments: Arguments) -> int:
         print_json(found.as_json(show_secrets=show_secrets, summary=summary))
     else:
         changes = found.changes(show_secrets=show_secrets)
-        names = plain(store.described), plain(other.described)
+        names = printable_line(store.described), printable_line(other.described)
         lines = [*_summary(found, changes, names), *(() if summary else _hunks(changes, names))]
         show_lines(lines, in_pager=not arguments["--no-pager"])
     return DIFFERENT if found.differences else SAME
@@ -79,9 +79,9 @@ def _summary(found: Comparison, changes: list[Change], names: tuple[str, str]) -
     width = max((len(change.name) for change in changes), default=0)
     for change in changes:
         added, removed = change.counts
-        yield f"{change.first.change:7}  {plain(change.name):{width}}  +{added} -{removed}"
+        yield f"{change.first.change:7}  {printable_line(change.name):{width}}  +{added} -{removed}"
     for note in found.notes:
-        yield f"note: {plain(note)}"
+        yield f"note: {printable_line(note)}"
 
 
 def _hunks(changes: list[Change], names: tuple[str, str]) -> Iterator[str]:
@@ -89,10 +89,10 @@ def _hunks(changes: list[Change], names: tuple[str, str]) -> Iterator[str]:
         first = change.first
         several = f", shown for {first.name}" if len(change.differences) > 1 else ""
         yield ""
-        yield coloured(plain(f"--- {change.name}{several} in {names[0]}{_made_of(first.before)}"), "bold")
-        yield coloured(plain(f"+++ {change.name}{several} in {names[1]}{_made_of(first.after)}"), "bold")
+        yield coloured(printable_line(f"--- {change.name}{several} in {names[0]}{_made_of(first.before)}"), "bold")
+        yield coloured(printable_line(f"+++ {change.name}{several} in {names[1]}{_made_of(first.after)}"), "bold")
         for line in change.lines:
-            yield coloured(plain(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else plain(line)
+            yield coloured(printable_line(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else printable_line(line)
 
 
 def _made_of(side: Side | None) -> str:

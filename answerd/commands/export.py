@@ -7,7 +7,7 @@ import sys
 
 from answerd.commands import Arguments, CommandError, Help
 from answerd.commands.common import announce_store, unread_env_file
-from answerd.commands.terminal import counted, plain, progress
+from answerd.commands.terminal import counted, printable_line, progress
 from answerd.config import read_config
 from answerd.identity import printable
 from answerd.store import StoreError, no_progress
@@ -40,7 +40,7 @@ def run(arguments: Arguments) -> int:
         store, arguments["DIR"], force=arguments["--force"], progress=progress("documents") or no_progress
     )
     for name, why in summary.skipped:
-        print(plain(f"skipped: {name}: {why}"), file=sys.stderr)
+        print(printable_line(f"skipped: {name}: {why}"), file=sys.stderr)
     print(
         f"{counted(summary.written, 'document')} exported to {printable(arguments['DIR'])}, "
         f"{len(summary.skipped)} skipped"

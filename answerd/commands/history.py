@@ -9,7 +9,7 @@ from typing import Any
 from answerd.answers.history import diff_lines
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
 from answerd.commands.common import announce_store, configured_store
-from answerd.commands.terminal import coloured, plain, print_json, show_lines
+from answerd.commands.terminal import coloured, print_json, printable_line, show_lines
 from answerd.documents import Key
 from answerd.formats import split_extension
 from answerd.identity import Kind
@@ -93,13 +93,15 @@ def name_of(key: Key) -> str:
 
 def _lines(entry: HistoryEntry, show_secrets: bool) -> Iterator[str]:
     author = entry.author
-    who = " from ".join(part for part in (author.name, author.peer) if part) or "somebody with the database"
+    who = " from ".join(part for part in (author.name, author.peer) if part) or "another program"
     what = "new" if entry.before is None else "removed" if entry.after is None else "changed"
-    yield coloured(plain(f"revision {entry.revision}  {entry.at}  {what}  {name_of(entry.key)}  by {who}"), "bold")
+    yield coloured(
+        printable_line(f"revision {entry.revision}  {entry.at}  {what}  {name_of(entry.key)}  by {who}"), "bold"
+    )
     if author.note:
-        yield plain(f"    {author.note}")
+        yield printable_line(f"    {author.note}")
     for line in diff_lines(entry.key, entry.before, entry.after, show_secrets=show_secrets):
-        yield coloured(plain(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else plain(line)
+        yield coloured(printable_line(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else printable_line(line)
     yield ""
 
 

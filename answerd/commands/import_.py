@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
-from answerd.commands.terminal import counted, plain, progress
+from answerd.commands.terminal import counted, printable_line, progress
 from answerd.config import read_config
 from answerd.identity import printable
 from answerd.store import no_progress
@@ -76,11 +76,11 @@ def _is_same(source: str, path: str) -> bool:
 
 def _tell(summary: ImportSummary, shown: str, *, removed: bool) -> None:
     for name, why in summary.skipped:
-        print(plain(f"skipped: {name}: {why}"), file=sys.stderr)
+        print(printable_line(f"skipped: {name}: {why}"), file=sys.stderr)
     for name, why in summary.unreadable:
-        print(plain(f"not imported: {name}: {why}"), file=sys.stderr)
+        print(printable_line(f"not imported: {name}: {why}"), file=sys.stderr)
     for problem in summary.problems:
-        print(plain(f"problem: {problem}"), file=sys.stderr)
+        print(printable_line(f"problem: {problem}"), file=sys.stderr)
     pruned = f", {summary.removed} removed" if removed else ""
     print(
         f"{counted(summary.taken, 'document')} imported into {printable(shown)}: {summary.new} new, "

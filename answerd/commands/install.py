@@ -7,8 +7,8 @@ from typing import Any
 
 from answerd.commands import Arguments, CommandError, Help
 from answerd.commands.machines import open_installs
-from answerd.commands.terminal import plain, print_json
-from answerd.installs.sentences import shown
+from answerd.commands.terminal import print_json, printable_line
+from answerd.installs.sentences import shown_name
 from answerd.installs.shown import as_json, event_as_json
 
 HELP = Help(
@@ -32,32 +32,32 @@ def run(arguments: Arguments) -> int:
     found = installs.remembered(arguments["ID"])
     if not found:
         raise CommandError(f"no record, row, document or member is called {arguments['ID']}, and it is no MAC address")
-    told = []
+    records = []
     for remembered in found:
         events = installs.store.history(remembered.record.name)
-        told.append(
+        records.append(
             {**as_json(remembered, installs.now, installs.rules), "events": [event_as_json(event) for event in events]}
         )
     if arguments["--json"]:
-        print_json(told[0] if len(told) == 1 else told)
+        print_json(records[0] if len(records) == 1 else records)
         return 0
-    for machine in told:
+    for machine in records:
         _print(machine)
     return 0
 
 
-def _print(told: dict[str, Any]) -> None:
-    silent = ", silent" if told["silent"] else ""
-    since = f" since {told['since']}" if told["since"] else ""
-    print(f"{shown(told['machine'])} is {told['state']}{silent}{since}")
-    print(f"  starts:      {told['starts']}")
-    print(f"  group:       {shown(told['group'] or '-')}")
-    print(f"  identities:  {', '.join(shown(identity) for identity in told['identities']) or '-'}")
-    if told["message"]:
-        print(f"  message:     {plain(told['message'])}")
-    events: Sequence[dict[str, Any]] = told["events"]
+def _print(record: dict[str, Any]) -> None:
+    silent = ", silent" if record["silent"] else ""
+    since = f" since {record['since']}" if record["since"] else ""
+    print(f"{shown_name(record['machine'])} is {record['state']}{silent}{since}")
+    print(f"  starts:      {record['starts']}")
+    print(f"  group:       {shown_name(record['group'] or '-')}")
+    print(f"  identities:  {', '.join(shown_name(identity) for identity in record['identities']) or '-'}")
+    if record["message"]:
+        print(f"  message:     {printable_line(record['message'])}")
+    events: Sequence[dict[str, Any]] = record["events"]
     print("  history:" if events else "  history:     none")
     for event in events:
-        origin = f" from {plain(event['from'])}" if event["from"] else ""
-        detail = f": {plain(event['detail'])}" if event["detail"] else ""
+        origin = f" from {printable_line(event['from'])}" if event["from"] else ""
+        detail = f": {printable_line(event['detail'])}" if event["detail"] else ""
         print(f"    {event['at']}  {event['event']}{detail}{origin}{'' if event['counts'] else ' (changed nothing)'}")

@@ -8,10 +8,10 @@ from typing import Any
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import Arguments, Help
 from answerd.commands.common import state_named
-from answerd.commands.machines import SELECTION, Installs, open_installs
-from answerd.commands.terminal import coloured, counted, plain, print_json
+from answerd.commands.machines import SELECTION, OpenInstalls, open_installs
+from answerd.commands.terminal import coloured, counted, print_json, printable_line
 from answerd.installs.memory import Remembered
-from answerd.installs.sentences import shown
+from answerd.installs.sentences import shown_name
 from answerd.installs.shown import UnknownMachine, as_json, unknown_as_json
 from answerd.installs.states import State
 
@@ -29,7 +29,7 @@ HELP = Help(
     ),
     examples=(
         ("answerd installs --state failed", "Show which machines failed, and why."),
-        ("answerd installs --unknown", "Show which machines nobody has a document for."),
+        ("answerd installs --unknown", "Show which machines no document claims."),
     ),
 )
 
@@ -46,16 +46,16 @@ def run(arguments: Arguments) -> int:
         _print_unknown(still_unclaimed(installs.catalogue, installs.store.unknown()), as_text=not arguments["--json"])
         return 0
     found = selected(installs, arguments["--group"], state)
-    told = [as_json(remembered, installs.now, installs.rules) for remembered in found]
+    records = [as_json(remembered, installs.now, installs.rules) for remembered in found]
     if arguments["--json"]:
-        print_json({"installs": told})
+        print_json({"installs": records})
     else:
-        _print_table([_HEADER, *map(_line, told)], [None, *(remembered.record.state for remembered in found)])
-        print(_summary(told))
+        _print_table([_HEADER, *map(_line, records)], [None, *(remembered.record.state for remembered in found)])
+        print(_summary(records))
     return 0
 
 
-def selected(installs: Installs, group: str | None, state: State | None) -> list[Remembered]:
+def selected(installs: OpenInstalls, group: str | None, state: State | None) -> list[Remembered]:
     """Return the records that the options ask for, sorted by name."""
     if group is not None:
         found = {
@@ -68,15 +68,15 @@ def selected(installs: Installs, group: str | None, state: State | None) -> list
     return [remembered for _, remembered in sorted(found.items()) if state is None or remembered.record.state is state]
 
 
-def _line(told: dict[str, Any]) -> tuple[str, ...]:
-    message = plain(told["message"] or "")
-    percent = f"{told['percent']}% " if told["percent"] is not None else ""
+def _line(record: dict[str, Any]) -> tuple[str, ...]:
+    message = printable_line(record["message"] or "")
+    percent = f"{record['percent']}% " if record["percent"] is not None else ""
     return (
-        shown(told["machine"]),
-        f"{told['state']}, silent" if told["silent"] else told["state"],
-        told["since"] or "-",
-        str(told["starts"]),
-        shown(told["group"] or "-"),
+        shown_name(record["machine"]),
+        f"{record['state']}, silent" if record["silent"] else record["state"],
+        record["since"] or "-",
+        str(record["starts"]),
+        shown_name(record["group"] or "-"),
         percent + (message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…"),
     )
 
@@ -88,27 +88,27 @@ def _print_table(rows: Sequence[Sequence[str]], states: Sequence[State | None]) 
         print(coloured(line, _COLOURS[state]) if state in _COLOURS else line)
 
 
-def _summary(told: Sequence[dict[str, Any]]) -> str:
-    counts = [(state, sum(install["state"] == state for install in told)) for state in State]
+def _summary(records: Sequence[dict[str, Any]]) -> str:
+    counts = [(state, sum(install["state"] == state for install in records)) for state in State]
     states = ", ".join(f"{count} {state}" for state, count in counts if count)
-    return f"{counted(len(told), 'machine')}{f': {states}' if states else ''}"
+    return f"{counted(len(records), 'machine')}{f': {states}' if states else ''}"
 
 
 def _print_unknown(machines: Sequence[UnknownMachine], *, as_text: bool) -> None:
-    told = [unknown_as_json(machine) for machine in machines]
+    unknown = [unknown_as_json(machine) for machine in machines]
     if not as_text:
-        print_json({"unknown": told})
+        print_json({"unknown": unknown})
         return
     header = ("MACHINE", "LAST", "FIRST", "ASKED", "PATH")
     rows = [
         (
-            shown(machine["machine"]),
+            shown_name(machine["machine"]),
             machine["last"],
             machine["first"],
             str(machine["asked"]),
-            plain(_path(machine["facts"])),
+            printable_line(_path(machine["facts"])),
         )
-        for machine in told
+        for machine in unknown
     ]
     _print_table([header, *rows], [None] * (len(rows) + 1))
     print(f"{counted(len(rows), 'machine')} that nothing claims")

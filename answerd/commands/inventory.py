@@ -13,7 +13,7 @@ from answerd.answers.row_claims import winners
 from answerd.answers.rows import Inventory, source_of
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
 from answerd.commands.common import read_bytes, read_documents
-from answerd.commands.terminal import plain, print_json
+from answerd.commands.terminal import print_json, printable_line
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import AnswerError
 from answerd.formats.control import Pattern
@@ -83,7 +83,7 @@ def _list(arguments: Arguments) -> int:
     else:
         _print_table(listed)
     for problem in inventory.problems():
-        print(plain(f"problem: {problem}"), file=sys.stderr)
+        print(printable_line(f"problem: {problem}"), file=sys.stderr)
     return FAILED if inventory.unreadable else 0
 
 
@@ -123,7 +123,7 @@ def _claimed_by(catalogue: Catalogue, row: Row) -> list[str]:
 
 
 def _named(document: Document) -> str:
-    """A document by its key, without quotes: ``group web (toml)``."""
+    """Return the key of a document, without quotes: ``group web (toml)``."""
     return f"{document.key.kind} {document.key.identifier} ({document.key.format})"
 
 
@@ -136,7 +136,7 @@ def _print_table(listed: list[tuple[str, Row, list[str]]]) -> None:
     for place, row, claims in listed:
         cells = dict(zip(row.layout.labels, row.cells(), strict=True))
         lines.append([place, *(cells.get(label, "") for label in columns), ", ".join(claims) or "-"])
-    lines = [[plain(cell) for cell in line] for line in lines]
+    lines = [[printable_line(cell) for cell in line] for line in lines]
     widths = [min(WIDEST, max(map(len, column))) for column in zip(*lines, strict=True)]
     for line in lines:
         print("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -159,24 +159,24 @@ def _add(arguments: Arguments) -> int:
     for file, machine, cells in _new_rows(machines, table, catalogue.inventory or Inventory()):
         if isinstance(cells, str):
             failed = failed or machine is None
-            print(plain(f"left out: {file}: {cells}"), file=sys.stderr)
+            print(printable_line(f"left out: {file}: {cells}"), file=sys.stderr)
         else:
             added.append(cells)
     if arguments["--dry-run"]:
         for cells in added:
-            print(plain(written_record(cells, table.layout.syntax.separator)))
+            print(printable_line(written_record(cells, table.layout.syntax.separator)))
     elif added:
         _write(store, key, text, with_rows_added(text, table, added))
     if not arguments["--dry-run"]:
         source = source_of(RawDocument(key, ""))
         for cells in added:
-            print(plain(f"added to {source}: {written_record(cells, table.layout.syntax.separator)}"))
+            print(printable_line(f"added to {source}: {written_record(cells, table.layout.syntax.separator)}"))
         print(f"{len(added)} added, {len(machines) - len(added)} left out")
     return FAILED if failed else 0
 
 
 def _hardware(file: str) -> Hardware | str:
-    """What a file says of a machine, or why it says nothing. Raises `CommandError` where it cannot be read."""
+    """Return the machine in a file, or why there is none. Raises `CommandError` where the file cannot be read."""
     try:
         if file.endswith(".meta"):
             if not Path(file).exists():
@@ -215,7 +215,7 @@ def _new_rows(
 
 
 def _text_of(catalogue: Catalogue, key: Key) -> str:
-    """The text of an inventory as it is stored; the header of a new one where there is none."""
+    """Return the text of an inventory as it is stored; the header of a new inventory where there is none."""
     inventory = catalogue.inventory
     for document in inventory.tables.keys() | inventory.unreadable.keys() if inventory else ():
         if document.key.name == key.name:
@@ -224,7 +224,7 @@ def _text_of(catalogue: Catalogue, key: Key) -> str:
 
 
 def _table_of(key: Key, text: str) -> Table:
-    """The rows of an inventory. Raises `CommandError` where it cannot be read."""
+    """Return the rows of an inventory. Raises `CommandError` where it cannot be read."""
     source = source_of(RawDocument(key, ""))
     try:
         return read_table(source, text)

@@ -1,4 +1,5 @@
-"""What the commands about installs have in common: the states, and the machines that a command line names."""
+"""Functions that the commands about installs share: opening the states, and finding the machines that a command line
+names."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.machines import Machine, machine_named, machines_of_group
 from answerd.commands import FAILED, Arguments, CommandError, Help
 from answerd.commands.common import read_documents, state_named
-from answerd.commands.terminal import plain
+from answerd.commands.terminal import printable_line
 from answerd.config import read_config
-from answerd.installs.memory import Memory, Remembered
-from answerd.installs.sentences import shown
+from answerd.installs.memory import InstallMemory, Remembered
+from answerd.installs.sentences import shown_name
 from answerd.installs.states import Order, Ordered, Rules, State
-from answerd.store.install_batch import Entry
-from answerd.store.installs import States
+from answerd.store.install_batch import PendingEvent
+from answerd.store.installs import StateStore
 from answerd.store.opening import install_rules, open_existing_states
 
 SELECTION = (
@@ -30,18 +31,18 @@ ORIGIN = "command line"
 
 
 @dataclass
-class Installs:
+class OpenInstalls:
     """The states as they are now, beside the documents."""
 
-    store: States
+    store: StateStore
     catalogue: Catalogue
-    memory: Memory
+    memory: InstallMemory
     rules: Rules
     revision: int = -1
 
     @property
     def now(self) -> float:
-        """The time, which is not before that of any record."""
+        """The present time, which is never before the time of a record."""
         return max(time.time(), self.store.newest)
 
     def named(self, name: str) -> Machine | None:
@@ -63,31 +64,31 @@ class Installs:
         return list(machine.records) or [Remembered(self.memory.new(machine.name), machine.identities)]
 
 
-def open_installs() -> Installs:
+def open_installs() -> OpenInstalls:
     """Open the states that the settings name, and the documents. Raises `CommandError`, `StoreError`, `ConfigError`."""
     _, catalogue = read_documents()
     config = read_config(os.environ, to_serve=False)
     store = open_existing_states(config)
     if store is None:
         raise CommandError("there is no place for the states of installs: set SERVICE_STATE_PATH")
-    installs = Installs(store, catalogue, Memory(), install_rules(config))
+    installs = OpenInstalls(store, catalogue, InstallMemory(), install_rules(config))
     read_again(installs)
     return installs
 
 
-def read_again(installs: Installs) -> None:
+def read_again(installs: OpenInstalls) -> None:
     """Bring the records up to date. Raises `StoreError`."""
-    changes = installs.store.look(installs.revision)
+    changes = installs.store.changes_since(installs.revision)
     if changes is None:
         return
     installs.revision = changes.revision
     if changes.whole:
-        installs.memory = Memory(changes.remembered, changes.forgotten)
+        installs.memory = InstallMemory(changes.remembered, changes.forgotten)
         return
     for name, attempt in changes.forgotten.items():
         installs.memory.forget(name, attempt)
-    for one in changes.remembered:
-        installs.memory.put(one)
+    for changed in changes.remembered:
+        installs.memory.put(changed)
 
 
 def order_help(order: Order, summary: str, details: str, example: str) -> Help:
@@ -115,27 +116,25 @@ def give_order(arguments: Arguments, order: Order, done: str) -> int:
     if entries:
         installs.store.write(entries, installs.rules)
     for name in dict.fromkeys(entry.name for entry in entries):
-        print(f"{shown(name)} {done}")
+        print(f"{shown_name(name)} {done}")
     for name in unknown:
-        print(
-            f"answerd: {plain(name)}: no record, row, document or member is called so, and it is no MAC address",
-            file=sys.stderr,
-        )
+        why = "no record, row, document or member has this name, and it is no MAC address"
+        print(f"answerd: {printable_line(name)}: {why}", file=sys.stderr)
     return FAILED if unknown else 0
 
 
-def entries_of(installs: Installs, name: str, order: Order, origin: str) -> list[Entry]:
-    """Return what an order to a machine writes: an event for each of its records."""
+def entries_of(installs: OpenInstalls, name: str, order: Order, origin: str) -> list[PendingEvent]:
+    """Return the events of an order to a machine, one for each of its records."""
     machine = installs.named(name)
     if machine is None:
         return []
     names = [remembered.record.name for remembered in machine.records] or [machine.name]
     event = Ordered(order, installs.now)
-    return [Entry(record_name, event, machine.identities, origin=origin) for record_name in names]
+    return [PendingEvent(record_name, event, machine.identities, origin=origin) for record_name in names]
 
 
-def _selected(installs: Installs, arguments: Arguments, state: State | None) -> tuple[list[str], list[str]]:
-    """Return the names that a command line selects, and those that nothing has."""
+def _selected(installs: OpenInstalls, arguments: Arguments, state: State | None) -> tuple[list[str], list[str]]:
+    """Return the names that a command line selects, and those that are unknown."""
     given: Sequence[str] = arguments["ID"]
     if given:
         unknown = [name for name in given if installs.named(name) is None]

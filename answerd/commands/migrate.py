@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
-from answerd.commands.terminal import counted, plain
+from answerd.commands.terminal import counted, printable_line
 from answerd.identity import printable
 from answerd.migrate import SOURCES, MigrationError, read
 from answerd.migrate.result import write
@@ -36,18 +36,18 @@ def run(arguments: Arguments) -> int:
     if not path.exists():
         raise CommandError(f"{printable(str(path))} does not exist", WRONG_USAGE)
     try:
-        made = read(source, path)
-        write(made, source, target)
+        data = read(source, path)
+        write(data, source, target)
     except MigrationError as error:
         raise CommandError(str(error)) from None
     except ModuleNotFoundError as error:
         if error.name != "tomlkit":
             raise
         raise CommandError("tomlkit is not installed: pip install tomlkit, or '.[migrate]' in a clone") from None
-    for what, why in made.not_carried:
-        print(plain(f"not carried over: {what}: {why}"), file=sys.stderr)
+    for what, why in data.not_carried:
+        print(printable_line(f"not carried over: {what}: {why}"), file=sys.stderr)
     print(
-        f"{counted(len(made.documents), 'document')}, {counted(len(made.rows), 'row')} and "
-        f"{counted(len(made.secrets), 'secret')} written into {printable(str(target))}; read MIGRATION.md there"
+        f"{counted(len(data.documents), 'document')}, {counted(len(data.rows), 'row')} and "
+        f"{counted(len(data.secrets), 'secret')} written into {printable(str(target))}; read MIGRATION.md there"
     )
     return 0

@@ -29,13 +29,13 @@ class ApiReply:
     """A response with JSON."""
 
     status: int
-    told: dict[str, Any]
+    content: dict[str, Any]
     etag: str
 
 
 @dataclass(frozen=True, slots=True)
 class AdminApi:
-    """Where the service is, and the token for it."""
+    """The admin API of a service: its address, and the token for it."""
 
     scheme: str
     host: str
@@ -94,14 +94,14 @@ class AdminApi:
         finally:
             connection.close()
         try:
-            told = json.loads(text)
+            content = json.loads(text)
         except ValueError:
-            told = None
-        if not isinstance(told, dict):
+            content = None
+        if not isinstance(content, dict):
             raise CommandError(f"{where} is no admin API: it answered {response.status} without JSON", WRONG_USAGE)
         if response.status in _UNREACHABLE:
-            raise CommandError(f"{where} answered {response.status}: {told.get('error', '')}", WRONG_USAGE)
-        return ApiReply(response.status, told, response.headers.get("ETag", ""))
+            raise CommandError(f"{where} answered {response.status}: {content.get('error', '')}", WRONG_USAGE)
+        return ApiReply(response.status, content, response.headers.get("ETag", ""))
 
 
 def _token(environ: Mapping[str, str]) -> str:

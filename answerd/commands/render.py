@@ -15,7 +15,7 @@ from answerd.answers.sources import Sources
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
 from answerd.commands.captures import capture_named
 from answerd.commands.common import configured_sources, read_bytes, read_documents, state_named
-from answerd.commands.terminal import plain, print_json
+from answerd.commands.terminal import print_json, printable_line
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from answerd.formats import ALIASES, FORMATS
@@ -78,12 +78,12 @@ def run(arguments: Arguments) -> int:
     sources = configured_sources(state, by_directory=bool(arguments["--dir"]))
     if arguments["--why"]:
         for line in reasoning(catalogue, facts, sources=sources).lines():
-            print(plain(line), file=sys.stderr)
+            print(printable_line(line), file=sys.stderr)
     try:
         answer = resolve(catalogue, facts, sources=sources)
     except AnswerError as error:
         raise CommandError(with_hints(error, facts)) from None
-    print(f"# {plain(answer.composition)}", file=sys.stderr)
+    print(f"# {printable_line(answer.composition)}", file=sys.stderr)
     if arguments["--explain"] or arguments["--why"]:
         _judge(answer, facts, catalogue, sources)
     if not arguments["--explain"] or answer.refusal:
@@ -110,11 +110,11 @@ def _judge(answer: Answer, facts: Facts, catalogue: Catalogue, sources: Sources)
     for kind, findings in (("invalid", verdict.findings), ("warning", verdict.warnings)):
         for finding in findings:
             where = placing.placed(finding.message, finding.path, finding.line)
-            print(f"# {kind}: {plain(hide(where))}", file=sys.stderr)
+            print(f"# {kind}: {printable_line(hide(where))}", file=sys.stderr)
 
 
 def request_of(arguments: Arguments) -> Request:
-    """The request that ``render``'s arguments describe. Raises `CommandError`."""
+    """Return the request that ``render``'s arguments describe. Raises `CommandError`."""
     pieces = [piece for piece in _native(arguments["--query"] or "").split("&") if piece]
     paths = [piece.partition("=")[2] for piece in pieces if piece.partition("=")[0] == "path"]
     headers = []
@@ -146,5 +146,5 @@ def _alias_of(name: str) -> str:
 
 
 def _native(text: str) -> str:
-    """Text of the command line as requests bring it: UTF-8 bytes as Latin-1 characters."""
+    """Return a text of the command line in the form of a request: UTF-8 bytes as Latin-1 characters."""
     return text.encode("utf-8", "surrogateescape").decode("latin-1")

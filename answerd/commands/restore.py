@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
-from answerd.commands.terminal import counted, plain
+from answerd.commands.terminal import counted, printable_line
 from answerd.config import read_config
 from answerd.identity import printable
 from answerd.store.backup import restore_database, restore_directory, restore_shared
@@ -39,7 +39,7 @@ def run(arguments: Arguments) -> int:
     if config.store == "files":
         summary = restore_directory(file, config.answers_dir, states=config.state_path, force=force)
         for name, why in summary.skipped:
-            print(plain(f"skipped: {name}: {why}"), file=sys.stderr)
+            print(printable_line(f"skipped: {name}: {why}"), file=sys.stderr)
         print(f"{counted(summary.written, 'document')} restored to {printable(config.answers_dir)}")
         return 0
     if config.store == "postgres":

@@ -7,7 +7,7 @@ import sys
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError, Help
 from answerd.commands.apply import directly, user_name
 from answerd.commands.history import database, name_of, named
-from answerd.commands.terminal import plain
+from answerd.commands.terminal import printable_line
 from answerd.store import Author, HistoryFilter
 
 HELP = Help(
@@ -50,7 +50,7 @@ def run(arguments: Arguments) -> int:
         stored = restore_document(guard, found[0], Author(None, user_name(), arguments["--note"]), UNCONDITIONAL)
     except WriteRefused as refused:
         for problem in refused.problems:
-            print(plain(f"problem: {problem}"), file=sys.stderr)
+            print(printable_line(f"problem: {problem}"), file=sys.stderr)
         raise CommandError(f"refused: {refused.reason}", FAILED) from None
-    print(plain(f"{name_of(stored.key)} is what it was in revision {int(number)}"))
+    print(printable_line(f"{name_of(stored.key)} is what it was in revision {int(number)}"))
     return 0

@@ -1,4 +1,4 @@
-"""What reaches a terminal: text that it cannot be made to obey, JSON in any encoding, colours and a bar of progress."""
+"""Output to a terminal: text without control characters, JSON in any encoding, colours and a progress bar."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from answerd.identity import printable
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1"}
 
 
-def plain(text: str) -> str:
-    """A line of text without what a terminal would obey; a tab stays a tab."""
+def printable_line(text: str) -> str:
+    """Return a line of text without control characters; a tab stays a tab."""
     return "\t".join(map(printable, text.split("\t")))
 
 
@@ -47,7 +47,7 @@ def show_lines(lines: Sequence[str], *, in_pager: bool) -> None:
 
 
 def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:
-    """``text`` in a colour where the stream (standard output) is a terminal that shows it.
+    """Return ``text`` in a colour where the stream (standard output) is a terminal that shows colours.
 
     ``NO_COLOR`` set to anything, and ``TERM=dumb``, mean no colours (no-color.org).
     """
@@ -58,7 +58,8 @@ def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:
 
 
 def progress(unit: str) -> Callable[[int, int], None] | None:
-    """A bar for a person who waits, told how many of how many are done; None where standard error is no terminal."""
+    """Return a function that shows a progress bar, given the number done and the total; None where standard error is
+    not a terminal."""
     if not sys.stderr.isatty():
         return None
     from tqdm import tqdm  # noqa: PLC0415 - only a terminal needs it

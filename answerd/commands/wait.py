@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
-from answerd.commands.machines import Installs, open_installs, read_again
+from answerd.commands.machines import OpenInstalls, open_installs, read_again
 from answerd.commands.terminal import progress
 from answerd.config import ConfigError
 from answerd.installs.memory import Remembered
-from answerd.installs.sentences import shown
+from answerd.installs.sentences import shown_name
 from answerd.installs.states import State
 from answerd.store import StoreAway, StoreError
 
@@ -42,7 +42,7 @@ HELP = Help(
     ),
 )
 
-LOOK_SECONDS = 0.25
+POLL_SECONDS = 0.25
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)([smhd]?)\Z")
 _BAD = frozenset({State.FAILED, State.EXHAUSTED})
@@ -68,7 +68,7 @@ def duration(text: str) -> float:
     return float(found[1]) * _UNITS[found[2]]
 
 
-def _wait(installs: Installs, arguments: Arguments, until: float | None) -> int:
+def _wait(installs: OpenInstalls, arguments: Arguments, until: float | None) -> int:
     unknown = [name for name in arguments["ID"] if installs.named(name) is None]
     if unknown:
         raise CommandError(f"no record, row, document or member is called {', '.join(unknown)}")
@@ -87,7 +87,7 @@ def _wait(installs: Installs, arguments: Arguments, until: float | None) -> int:
             missing = [remembered for remembered in found if remembered.record.state is not State.INSTALLED]
             _say(missing)
             return TIME_OVER
-        left = LOOK_SECONDS if until is None else max(0.0, min(LOOK_SECONDS, until - time.monotonic()))
+        left = POLL_SECONDS if until is None else max(0.0, min(POLL_SECONDS, until - time.monotonic()))
         time.sleep(left)
         try:
             read_again(installs)
@@ -95,7 +95,7 @@ def _wait(installs: Installs, arguments: Arguments, until: float | None) -> int:
             pass  # a database that is away for a moment ends no wait
 
 
-def _awaited(installs: Installs, arguments: Arguments) -> list[Remembered]:
+def _awaited(installs: OpenInstalls, arguments: Arguments) -> list[Remembered]:
     names = list(arguments["ID"])
     if arguments["--group"] is not None:
         names += installs.of_group(arguments["--group"])
@@ -113,4 +113,7 @@ def _show(show: Callable[[int, int], None] | None, done: int, total: int) -> Non
 def _say(found: list[Remembered]) -> None:
     for install in sorted(found, key=lambda remembered: remembered.record.name):
         message = f": {install.record.message}" if install.record.message else ""
-        print(f"answerd: {shown(install.record.name)} is {install.record.state}{shown(message)}", file=sys.stderr)
+        print(
+            f"answerd: {shown_name(install.record.name)} is {install.record.state}{shown_name(message)}",
+            file=sys.stderr,
+        )

@@ -9,11 +9,12 @@ from answerd.inventory.records import UnreadableError
 from answerd.inventory.table import read_table
 
 NEW_INVENTORY = "id,mac,serial,uuid\n"
-"""What an inventory begins with that is made for its first machine."""
+"""The header of an inventory that is made for its first machine."""
 
 
 def cells_of(facts: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return what a machine said of itself as cells by label: every MAC address, of all else the first value."""
+    """Return the values that a machine sent about itself as cells by label: all MAC addresses, and the first value of
+    every other label."""
     return {
         label: " ".join(values) if label == "mac" else values[0]
         for label, values in facts.items()

@@ -1,4 +1,4 @@
-"""What a request would get, laid out for a page: each line with its origin, what a validator says, why it won."""
+"""The answer to a request, laid out for a page: each line with its origin, the validator's findings, why it won."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from answerd.validators import Tools, validate
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of an answer. ``origin`` is the place that its first value came from, empty where nothing tells it."""
+    """One line of an answer. ``origin`` is the place that its first value came from, empty where it is not known."""
 
     number: int
     text: str
@@ -32,7 +32,7 @@ class Line:
 class Resolved:
     """One answer, or the ``reason`` why there is none. ``format`` is the extension that was asked for, empty for any.
 
-    ``findings`` are what the built-in rules refuse, ``warnings`` what they doubt.
+    ``findings`` are those of the built-in rules, ``warnings`` their warnings.
     """
 
     format: str
@@ -45,7 +45,7 @@ class Resolved:
     is_unclaimed: bool = False
 
 
-class Answering:
+class Resolver:
     """Answers of one set, with the secrets and states that the service fills in."""
 
     def __init__(self, catalogue: Catalogue, sources: Sources, *, show_secrets: bool = False) -> None:
@@ -113,7 +113,7 @@ class Answering:
         return masked(shown, shown, answer.format)[0]
 
     def _judged(self, answer: Answer, facts: Facts, found: Sequence[Origin]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return what the built-in rules refuse, and what they doubt."""
+        """Return the findings and the warnings of the built-in rules."""
         if answer.side_file:
             return (), ()
         verdict = validate(answer.body.decode("utf-8", "replace"), answer.format.extension, tools=Tools.none())

@@ -1,4 +1,4 @@
-"""What pages are made of: the functions of the service that they call, as values and small protocols."""
+"""The backend of the pages: the functions of the service that they call, as values and small protocols."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Protocol
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import Sources
-from answerd.console.machines import States
+from answerd.console.machines import InstallStates
 from answerd.documents import Key
 from answerd.identity import Kind
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class DocumentVersion:
     """A document as a store holds it. ``etag`` is empty where the store has none."""
 
     key: Key
@@ -24,7 +24,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PreviewedChange:
     """Answers that would change in the same way. ``lines`` are a unified diff with secrets masked."""
 
     title: str
@@ -33,11 +33,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Consequences:
-    """What a write would do. ``refused`` is why it would not be done, with the ``problems`` it makes."""
+    """The consequences of a write. ``refused`` is why it would be refused, with the ``problems`` that it would
+    cause."""
 
     compared: int = 0
     count: int = 0
-    changes: Sequence[Change] = ()
+    changes: Sequence[PreviewedChange] = ()
     refused: str = ""
     problems: Sequence[str] = ()
 
@@ -56,8 +57,8 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True)
-class By:
-    """Who writes: the name of the token, the address, and the note that is kept with the write."""
+class WriteAuthor:
+    """The author of a write: the name of the token, the address, and the note that is kept with the write."""
 
     who: str
     peer: str
@@ -67,27 +68,28 @@ class By:
 class Editing(Protocol):
     """Documents that can be changed. Every method raises `NotSaved` with the reason when it did not happen."""
 
-    def find(self, key: Key) -> Stored | None:
+    def find(self, key: Key) -> DocumentVersion | None:
         """Return a document, by its exact identifier or its identity."""
 
     def preview(self, key: Key, text: str) -> Consequences:
-        """Return what storing the text would change."""
+        """Return the consequences of storing the text."""
 
-    def save(self, key: Key, text: str, etag: str, by: By) -> Sequence[str]:
+    def save(self, key: Key, text: str, etag: str, by: WriteAuthor) -> Sequence[str]:
         """Store a text; return the problems of the set. An empty ``etag``: the document must not exist yet."""
 
-    def delete(self, key: Key, etag: str, by: By) -> Sequence[str]:
+    def delete(self, key: Key, etag: str, by: WriteAuthor) -> Sequence[str]:
         """Remove a document; return the problems of the set."""
 
     def history(self, key: Key) -> Sequence[Revision]:
         """Return the accepted writes of a document."""
 
-    def restore(self, key: Key, revision: int, by: By) -> Sequence[str]:
+    def restore(self, key: Key, revision: int, by: WriteAuthor) -> Sequence[str]:
         """Store the text of a revision again; return the problems of the set."""
 
 
 class NotSaved(Exception):
-    """A write did not happen. ``problems`` are those it would have made; ``is_conflict``: somebody else was faster."""
+    """A write was not made. ``problems`` are those that it would have caused; ``is_conflict``: another write came
+    first."""
 
     def __init__(self, reason: str, problems: Sequence[str] = (), *, is_conflict: bool = False) -> None:
         super().__init__(reason)
@@ -96,10 +98,10 @@ class NotSaved(Exception):
         self.is_conflict = is_conflict
 
 
-class Installs(Protocol):
+class InstallsBackend(Protocol):
     """States of installs, as the admin API has them."""
 
-    def now(self) -> States:
+    def now(self) -> InstallStates:
         """Return the installs of this moment."""
 
     def unknown(self, name: str) -> Mapping[str, Any] | None:
@@ -124,7 +126,7 @@ class RequestLine:
 
 
 class Feed(Protocol):
-    """What all workers answered lately."""
+    """The last requests that all workers have answered."""
 
     def last(self, most: int) -> Sequence[RequestLine]:
         """Return the last requests, the latest first."""
@@ -135,8 +137,8 @@ class Feed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """Everything that pages are made of. ``editing`` is None for a store that is read only, ``installs`` where there
-    are no states, ``feed`` and ``captures`` where nothing is recorded."""
+    """All functions that pages call. ``editing`` is None for a store that is read only, ``installs`` where there are no
+    states, ``feed`` and ``captures`` where nothing is recorded."""
 
     catalogue: Callable[[], Catalogue]
     sources: Sources
@@ -147,7 +149,7 @@ class Backend:
     settings: Sequence[tuple[str, str, str]]
     warnings: Sequence[str] = ()
     editing: Editing | None = None
-    installs: Installs | None = None
+    installs: InstallsBackend | None = None
     feed: Feed | None = None
     captures: Path | None = None
 

@@ -1,4 +1,4 @@
-"""The pages of documents: the list, one document with its editor, what saving it would change, its history."""
+"""The pages of documents: the list, a document with its editor, the preview of a change, the history."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.line_diff import unified
 from answerd.console.adopting import cells_of, with_machine
-from answerd.console.asked import Asked, Reply, redirect
-from answerd.console.backend import KINDS, Backend, By, Consequences, Editing, NotSaved, Stored
+from answerd.console.backend import KINDS, Backend, Consequences, DocumentVersion, Editing, NotSaved, WriteAuthor
 from answerd.console.listing import Listing, Listings, document_at, inventories_of, problems_of
 from answerd.console.marks import marks_of
-from answerd.console.preparing import Table
+from answerd.console.page_request import PageReply, PageRequest, redirect
+from answerd.console.preparing import PreparedTable
 from answerd.console.rendering import counted, document_link, page
 from answerd.documents import Document, Key, RawDocument
 from answerd.formats import FORMATS
@@ -43,11 +43,11 @@ class DocumentPages:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._listings = Listings()
-        self.tables: list[Table] = [self._listings]
+        self.tables: list[PreparedTable] = [self._listings]
 
-    def documents(self, asked: Asked) -> Reply:
+    def documents(self, request: PageRequest) -> PageReply:
         """Return the list: groups, defaults and inventories, or the documents whose names hold the search."""
-        catalogue, search, kind = self._backend.catalogue(), asked.get("q"), asked.get("kind")
+        catalogue, search, kind = self._backend.catalogue(), request.get("q"), request.get("kind")
         listing = self._listings.of(catalogue)
         found = [*listing.found(kind, search)]
         inventories = [
@@ -55,10 +55,10 @@ class DocumentPages:
             for raw in inventories_of(catalogue)
             if kind in ("", Kind.INVENTORY.value) and search.casefold() in raw.key.identifier.casefold()
         ]
-        return Reply(
+        return PageReply(
             page(
                 "documents",
-                asked=asked,
+                request=request,
                 store=self._backend.store,
                 writable=self._backend.editing is not None,
                 search=search,
@@ -72,45 +72,45 @@ class DocumentPages:
             )
         )
 
-    def document(self, asked: Asked) -> Reply:
+    def document(self, request: PageRequest) -> PageReply:
         """Return one document with its editor."""
-        key = _key(asked.get("kind"), asked.get("name"), asked.get("format"))
+        key = _key(request.get("kind"), request.get("name"), request.get("format"))
         stored = self._stored(key) if key else None
-        if stored is None and key and key.kind is Kind.INVENTORY and asked.get("adopt") and self._backend.editing:
-            stored = Stored(key, "", "")
+        if stored is None and key and key.kind is Kind.INVENTORY and request.get("adopt") and self._backend.editing:
+            stored = DocumentVersion(key, "", "")
         if stored is None:
-            return self._missing(asked)
-        if asked.get("adopt") and stored.key.kind is Kind.INVENTORY:
-            return self._adopting(asked, stored)
-        return self._editor(asked, stored.key, stored.text, stored.etag)
+            return self._missing(request)
+        if request.get("adopt") and stored.key.kind is Kind.INVENTORY:
+            return self._adopting(request, stored)
+        return self._editor(request, stored.key, stored.text, stored.etag)
 
-    def new_document(self, asked: Asked) -> Reply:
+    def new_document(self, request: PageRequest) -> PageReply:
         """Return an empty editor."""
         if self._backend.editing is None:
-            return self._missing(asked)
-        key = _key(asked.get("kind", "machine"), asked.get("name"), asked.get("format", "toml"))
-        return self._editor(asked, key or Key(Kind.MACHINE, asked.get("name"), "toml"), "", "", is_new=True)
+            return self._missing(request)
+        key = _key(request.get("kind", "machine"), request.get("name"), request.get("format", "toml"))
+        return self._editor(request, key or Key(Kind.MACHINE, request.get("name"), "toml"), "", "", is_new=True)
 
-    def change_document(self, asked: Asked) -> Reply:
-        """Preview, save, delete or restore what the form of the editor says."""
+    def change_document(self, request: PageRequest) -> PageReply:
+        """Preview, save, delete or restore a document, as the form of the editor asks."""
         editing = self._backend.editing
-        key = _key(asked.field("kind"), asked.field("name").strip(), asked.field("format"))
+        key = _key(request.field("kind"), request.field("name").strip(), request.field("format"))
         if editing is None or key is None:
-            return self._missing(asked)
+            return self._missing(request)
         # A browser sends the lines of a form with CR LF, whatever the document has.
-        text = asked.field("text").replace("\r\n", "\n")
+        text = request.field("text").replace("\r\n", "\n")
         stored = editing.find(key)
         if stored is not None and "\r\n" in stored.text and "\n" not in stored.text.replace("\r\n", ""):
             text = text.replace("\n", "\r\n")
-        etag, verb = asked.field("etag"), asked.field("do")
+        etag, verb = request.field("etag"), request.field("do")
         if verb == "preview":
-            return self._editor(asked, key, text, etag, consequences=editing.preview(key, text), is_new=not etag)
+            return self._editor(request, key, text, etag, consequences=editing.preview(key, text), is_new=not etag)
         try:
-            problems = self._change(editing, verb, key, text, asked)
+            problems = self._change(editing, verb, key, text, request)
         except NotSaved as error:
             other = _conflict(stored, text) if error.is_conflict else None
             return self._editor(
-                asked,
+                request,
                 key,
                 text,
                 stored.etag if stored and error.is_conflict else etag,
@@ -127,42 +127,42 @@ class DocumentPages:
         if stored is None or not problems:
             return redirect(document_link(key.kind, key.identifier, key.format))
         message = "Saved. These problems of the set are older than this change:"
-        return self._editor(asked, key, stored.text, stored.etag, message=message, problems=problems)
+        return self._editor(request, key, stored.text, stored.etag, message=message, problems=problems)
 
-    def _change(self, editing: Editing, verb: str, key: Key, text: str, asked: Asked) -> Sequence[str]:
-        by = By(asked.session.who if asked.session else "", asked.peer, asked.field("note").strip())
-        etag = asked.field("etag")
+    def _change(self, editing: Editing, verb: str, key: Key, text: str, request: PageRequest) -> Sequence[str]:
+        by = WriteAuthor(request.session.who if request.session else "", request.peer, request.field("note").strip())
+        etag = request.field("etag")
         if verb == "delete":
             return editing.delete(key, etag, by)
         if verb == "restore":
-            revision = asked.field("revision")
+            revision = request.field("revision")
             return editing.restore(key, int(revision) if revision.isdecimal() else -1, by)
         if verb == "save":
             return editing.save(key, text, etag, by)
         raise NotSaved("that is not something a document can be asked for")
 
-    def _adopting(self, asked: Asked, stored: Stored) -> Reply:
+    def _adopting(self, request: PageRequest, stored: DocumentVersion) -> PageReply:
         """Return the editor of an inventory with a row for a machine that nothing claims, not yet stored."""
-        installs, name = self._backend.installs, asked.get("adopt")
+        installs, name = self._backend.installs, request.get("adopt")
         visitor = installs.unknown(name) if installs is not None else None
         cells = cells_of(visitor["facts"]) if visitor is not None else {}
         text = with_machine(file_of(stored.key.identifier), stored.text, cells)
         message = f"A row for {name} is at the end, and not saved yet. Fill in the rest, preview, then save."
-        return self._editor(asked, stored.key, text, stored.etag, message=message, is_new=not stored.etag)
+        return self._editor(request, stored.key, text, stored.etag, message=message, is_new=not stored.etag)
 
-    def _stored(self, key: Key) -> Stored | None:
+    def _stored(self, key: Key) -> DocumentVersion | None:
         if self._backend.editing is not None:
             return self._backend.editing.find(key)
         raw = document_at(self._backend.catalogue(), key)
-        return Stored(raw.key, raw.text, "") if raw is not None else None
+        return DocumentVersion(raw.key, raw.text, "") if raw is not None else None
 
-    def _missing(self, asked: Asked) -> Reply:
+    def _missing(self, request: PageRequest) -> PageReply:
         values = {"title": "No such document", "message": "It may have been removed since the list was made."}
-        return Reply(page("message", asked=asked, **values), 404)
+        return PageReply(page("message", request=request, **values), 404)
 
     def _editor(
         self,
-        asked: Asked,
+        request: PageRequest,
         key: Key,
         text: str,
         etag: str,
@@ -174,11 +174,11 @@ class DocumentPages:
         failed: bool = False,
         is_new: bool = False,
         status: int = 200,
-    ) -> Reply:
+    ) -> PageReply:
         editing, catalogue = self._backend.editing, self._backend.catalogue()
         body = page(
             "document",
-            asked=asked,
+            request=request,
             title="New document" if is_new else str(key),
             kind=key.kind.value,
             identifier=key.identifier,
@@ -195,16 +195,17 @@ class DocumentPages:
             problems=problems,
             failed=failed,
             other=other,
-            note=asked.field("note"),
+            note=request.field("note"),
             used_by=[] if is_new else _used_by(catalogue, self._listings.of(catalogue), key),
             history=editing.history(key) if editing is not None and not is_new else (),
         )
-        return Reply(body, status)
+        return PageReply(body, status)
 
     def _sentences(
         self, key: Key, message: str, problems: Sequence[str], consequences: Consequences | None
     ) -> Sequence[str]:
-        """What is known to be wrong with the text of the editor: of a refusal, else of what is stored."""
+        """Return the known problems of the text in the editor: those of a refusal, else those of the stored
+        document."""
         if consequences is not None:
             return (*consequences.problems, consequences.refused)
         if message:
@@ -213,7 +214,7 @@ class DocumentPages:
 
 
 def _key(kind: str, name: str, extension: str) -> Key | None:
-    """The key that a form or an address names; None where it cannot be one."""
+    """Return the key that a form or an address names; None where it is not valid."""
     if kind == Kind.INVENTORY.value:
         return Key(Kind.INVENTORY, name, INVENTORY_FORMAT) if name else None
     if kind not in KINDS or extension not in FORMATS:
@@ -249,7 +250,7 @@ def _listed(document: Document, listing: Listing) -> Listed:
 
 
 def _used_by(catalogue: Catalogue, listing: Listing, key: Key) -> list[tuple[str, str]]:
-    """Who extends a group, and whom it claims, as words and names."""
+    """Return the documents that extend a group, and the machines that it claims, as words and names."""
     if key.kind is not Kind.GROUP:
         return []
     found = []
@@ -262,6 +263,6 @@ def _used_by(catalogue: Catalogue, listing: Listing, key: Key) -> list[tuple[str
     return found
 
 
-def _conflict(stored: Stored | None, text: str) -> Sequence[str]:
-    """The difference between what is stored now and what was to be saved."""
+def _conflict(stored: DocumentVersion | None, text: str) -> Sequence[str]:
+    """Return the difference between the stored text and the text that was to be saved."""
     return unified((stored.text if stored else "").split("\n"), text.split("\n"))

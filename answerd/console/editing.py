@@ -9,7 +9,7 @@ from itertools import islice
 from answerd.answers.differences import Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.masking import masked
-from answerd.console.backend import By, Change, Consequences, NotSaved, Revision, Stored
+from answerd.console.backend import Consequences, DocumentVersion, NotSaved, PreviewedChange, Revision, WriteAuthor
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
@@ -29,7 +29,7 @@ class GuardedEditing:
     def __init__(self, guard: WriteGuard) -> None:
         self._guard = guard
 
-    def find(self, key: Key) -> Stored | None:
+    def find(self, key: Key) -> DocumentVersion | None:
         """Return a document, by its exact identifier or its identity."""
         try:
             found = self._guard.run(self._guard.store.find, key)
@@ -37,10 +37,10 @@ class GuardedEditing:
             raise NotSaved(str(error)) from None
         if found is None:
             return None
-        return Stored(found.key, found.body.decode("utf-8", "replace"), etag(found.revision, found.token))
+        return DocumentVersion(found.key, found.body.decode("utf-8", "replace"), etag(found.revision, found.token))
 
     def preview(self, key: Key, text: str) -> Consequences:
-        """Return what storing the text would change."""
+        """Return the consequences of storing the text."""
         try:
             applied = self._guard.apply(ChangeSet((RawDocument(key, text),)), dry_run=True)
         except WriteRefused as error:
@@ -50,7 +50,7 @@ class GuardedEditing:
         found = applied.before.elsewhere(lambda: compare(applied.before, applied.after))
         return Consequences(found.compared, len(found.differences), _together(found.differences))
 
-    def save(self, key: Key, text: str, etag: str, by: By) -> Sequence[str]:
+    def save(self, key: Key, text: str, etag: str, by: WriteAuthor) -> Sequence[str]:
         """Store a text; return the problems of the set. An empty ``etag``: the document must not exist yet."""
         conditions = Conditions(if_match=etag) if etag else Conditions(if_none_match="*")
         try:
@@ -60,7 +60,7 @@ class GuardedEditing:
         except StoreError as error:
             raise NotSaved(str(error)) from None
 
-    def delete(self, key: Key, etag: str, by: By) -> Sequence[str]:
+    def delete(self, key: Key, etag: str, by: WriteAuthor) -> Sequence[str]:
         """Remove a document; return the problems of the set."""
         try:
             return self._guard.delete(key, _author(by), Conditions(if_match=etag) if etag else UNCONDITIONAL).problems
@@ -76,14 +76,14 @@ class GuardedEditing:
         except StoreError:
             return []
 
-    def restore(self, key: Key, revision: int, by: By) -> Sequence[str]:
+    def restore(self, key: Key, revision: int, by: WriteAuthor) -> Sequence[str]:
         """Store the text of a revision again; return the problems of the set."""
         try:
             found = next((entry for entry in self._entries(key, revision) if entry.after is not None), None)
             if found is None or found.after is None:
                 raise NotSaved("there is no such revision")
             note = by.note or f"restored from revision {revision}"
-            return self._guard.put(key, found.after, _author(By(by.who, by.peer, note))).problems
+            return self._guard.put(key, found.after, _author(WriteAuthor(by.who, by.peer, note))).problems
         except WriteRefused as error:
             raise _not_saved(error) from None
         except StoreError as error:
@@ -102,7 +102,7 @@ class GuardedEditing:
         return entries
 
 
-def _author(by: By) -> Author:
+def _author(by: WriteAuthor) -> Author:
     return Author(by.peer, by.who or None, by.note or None)
 
 
@@ -110,7 +110,7 @@ def _not_saved(error: WriteRefused) -> NotSaved:
     return NotSaved(error.reason, error.problems, is_conflict=isinstance(error, ConditionFailed))
 
 
-def _together(differences: Sequence[Difference]) -> list[Change]:
+def _together(differences: Sequence[Difference]) -> list[PreviewedChange]:
     """Return answers in which the same lines change as one change, with all their names and the first as an example."""
     names: dict[tuple[str, ...], list[str]] = {}
     examples: dict[tuple[str, ...], Sequence[str]] = {}
@@ -121,7 +121,7 @@ def _together(differences: Sequence[Difference]) -> list[Change]:
         examples.setdefault(changed, lines)
     ordered = sorted(names.items(), key=lambda change: -len(change[1]))
     return [
-        Change(f"{counted(len(named), 'answer')}: {first_of(named, NAMES_SHOWN)}", examples[changed])
+        PreviewedChange(f"{counted(len(named), 'answer')}: {first_of(named, NAMES_SHOWN)}", examples[changed])
         for changed, named in ordered[:CHANGES_SHOWN]
     ]
 

@@ -9,7 +9,7 @@ from answerd.server.request_feed import RequestFeed
 
 
 class LiveFeed:
-    """What all workers answered lately."""
+    """The last requests that all workers have answered."""
 
     def __init__(self, feed: RequestFeed) -> None:
         self._feed = feed

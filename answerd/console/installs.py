@@ -1,4 +1,4 @@
-"""States of installs for pages: what the admin API's ``/installs`` and ``/unknown`` are made of."""
+"""States of installs for pages: the data of the admin API's ``/installs`` and ``/unknown``."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from answerd.answers.unclaimed import still_unclaimed
 from answerd.console.backend import NotSaved
 from answerd.console.machines import NEW, SILENT, Install
 from answerd.errors import StatesUnknown
-from answerd.installs.memory import Memory, Remembered
-from answerd.installs.sentences import shown
+from answerd.installs.memory import InstallMemory, Remembered
+from answerd.installs.sentences import shown_name
 from answerd.installs.shown import UnknownMachine, as_json, event_as_json, unknown_as_json
 from answerd.installs.states import UNDER_WAY, Order, Ordered, Record, State, is_silent
 from answerd.server.installs import LiveInstalls
 from answerd.server.live_set import in_thread
 from answerd.store import StoreError
-from answerd.store.install_batch import Entry
+from answerd.store.install_batch import PendingEvent
 
 UNKNOWN_SECONDS = 1.0
 """How long the unknown machines that were read are shown."""
 
 
 class LiveStates:
-    """The installs of the service: an `answerd.console.backend.Installs`."""
+    """The installs of the service: an `answerd.console.backend.InstallsBackend`."""
 
     def __init__(self, installs: LiveInstalls, catalogue: Callable[[], Catalogue]) -> None:
         self._installs = installs
@@ -35,19 +35,19 @@ class LiveStates:
         self._unknown: Sequence[UnknownMachine] = ()
         self._read = -UNKNOWN_SECONDS
 
-    def now(self) -> States:
+    def now(self) -> CurrentStates:
         """Return the installs of this moment."""
         if time.monotonic() - self._read >= UNKNOWN_SECONDS:
             try:
                 machines = in_thread(self._installs.store.unknown)
                 self._unknown = in_thread(still_unclaimed, self._catalogue(), machines)
             except StoreError:
-                pass  # what was read last is shown; the log says what is wrong
+                pass  # show the records that were read last; the log has the fault
             self._read = time.monotonic()
-        return States(self._installs, self._memory(), self._unknown)
+        return CurrentStates(self._installs, self._memory(), self._unknown)
 
     def unknown(self, name: str) -> Mapping[str, Any] | None:
-        """Return a machine that nothing claimed, with what it said."""
+        """Return a machine that nothing claimed, with the facts that it sent."""
         return next((unknown_as_json(sighting) for sighting in self.now().sightings if sighting.machine == name), None)
 
     def record(self, name: str) -> Mapping[str, Any] | None:
@@ -60,21 +60,22 @@ class LiveStates:
             events = in_thread(self._installs.store.history, remembered.record.name)
         except StoreError:
             events = []
-        told = as_json(remembered, self._installs.now(), self._installs.rules)
-        return {**told, "events": [event_as_json(event) for event in reversed(events)]}
+        fields = as_json(remembered, self._installs.now(), self._installs.rules)
+        return {**fields, "events": [event_as_json(event) for event in reversed(events)]}
 
     def change(self, verb: str, names: Iterable[str], who: str, peer: str) -> None:
         """Arm, disarm or forget machines, all or none. Raises `NotSaved`."""
         order, now, origin = Order(verb), self._installs.now(), f"console, {who}, {peer}"
         memory, catalogue = self._memory(), self._catalogue()
-        entries: list[Entry] = []
+        entries: list[PendingEvent] = []
         for name in names:
             machine = machine_named(catalogue, memory, name)
             if machine is None:
-                raise NotSaved(f'no record, row, document or member is called "{shown(name)}"')
+                raise NotSaved(f'no record, row, document or member is called "{shown_name(name)}"')
             named = [remembered.record.name for remembered in machine.records] or [machine.name]
             entries += [
-                Entry(record_name, Ordered(order, now), machine.identities, origin=origin) for record_name in named
+                PendingEvent(record_name, Ordered(order, now), machine.identities, origin=origin)
+                for record_name in named
             ]
         if not entries:
             raise NotSaved("no machine was selected")
@@ -83,17 +84,17 @@ class LiveStates:
         except StoreError as error:
             raise NotSaved(str(error)) from None
 
-    def _memory(self) -> Memory:
+    def _memory(self) -> InstallMemory:
         try:
             return self._installs.current()
         except StatesUnknown:
-            return Memory()
+            return InstallMemory()
 
 
-class States:
-    """The installs of one moment: an `answerd.console.machines.States`."""
+class CurrentStates:
+    """The installs of one moment: an `answerd.console.machines.InstallStates`."""
 
-    def __init__(self, installs: LiveInstalls, memory: Memory, sightings: Sequence[UnknownMachine]) -> None:
+    def __init__(self, installs: LiveInstalls, memory: InstallMemory, sightings: Sequence[UnknownMachine]) -> None:
         self.sightings = sightings
         self._names = memory.by_name
         self._now = installs.now()
@@ -104,7 +105,7 @@ class States:
         return self._names
 
     def of(self, identity: str) -> Install:
-        """Return the install of the machine that is called so, by its identity."""
+        """Return the install of the machine whose name has this identity."""
         remembered = self._names.get(identity)
         if remembered is None:
             return NEW
@@ -124,7 +125,7 @@ class States:
         return self._word(remembered.record) if remembered is not None else NEW.state
 
     def since(self, identity: str) -> float:
-        """Return since when it is in its state; 0 where nothing is known."""
+        """Return the time at which the machine came into its state; 0 where it is not known."""
         remembered = self._names.get(identity)
         return remembered.record.since if remembered is not None else 0.0
 

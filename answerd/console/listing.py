@@ -1,4 +1,5 @@
-"""The documents of one answer set in the order of their list, and what extends what: found once for each set."""
+"""The documents of one answer set in the order of the console's list, and which document extends which; found once for
+each set."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from answerd.identity import Kind, identity_of
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The documents, by kind, identifier and format. ``names`` are what a search looks in: ``shared[i]`` is called
-    ``shared_names[i]``. ``extending`` has the identifiers of what extends a group, by its name."""
+    """The documents, by kind, identifier and format. ``names`` are the texts that a search looks in: ``shared[i]`` has
+    ``shared_names[i]``. ``extending`` has the identifiers of the documents that extend a group, by the group's name."""
 
     shared: Sequence[Document] = ()
     shared_names: Sequence[str] = ()
@@ -42,7 +43,8 @@ class Listings:
     def __init__(self) -> None:
         self._kept: tuple[Catalogue | None, Listing] = None, Listing()
         self.is_prepared_elsewhere = False
-        """Whether somebody calls `prepare` after each change: no page then waits for it, but shows what was before."""
+        """Whether `prepare` is called after each change: a page then does not wait for it, but shows the listing from
+        before."""
 
     @property
     def catalogue(self) -> Catalogue | None:
@@ -163,7 +165,7 @@ def inventories_of(catalogue: Catalogue) -> list[RawDocument]:
 
 
 def problems_of(catalogue: Catalogue, key: Key) -> Sequence[str]:
-    """Return what is wrong with a document by itself."""
+    """Return the problems of a document by itself."""
     raw = document_at(catalogue, key)
     if raw is None:
         return ()

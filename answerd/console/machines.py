@@ -1,6 +1,6 @@
 """The table of machines: all that have a name, found once for each answer set, then searched and cut into pages.
 
-What an answer set says of machines changes when somebody writes a document; their states change all the time. So the
+The machines that an answer set names change only when a document is written; their states change all the time. So the
 table is kept for a set, and states are looked up in memory while it is walked.
 """
 
@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Protocol
 
 from answerd.answers.catalogue import Catalogue
-from answerd.console.named import Machine, NamedMachines, named_in
+from answerd.console.named import MachineEntry, NamedMachines, named_in
 from answerd.identity import identity_of
 
 ON_A_PAGE = 100
@@ -30,7 +30,8 @@ SILENT = "silent"
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """How far a machine is. ``since`` is in seconds since 1970; ``shown`` is what it is counted as."""
+    """The state of a machine's install. ``since`` is in seconds since 1970; ``shown`` is the state that it is counted
+    as."""
 
     state: str
     since: float | None = None
@@ -49,20 +50,20 @@ NEW = Install("new")
 """A machine without a record."""
 
 
-class States(Protocol):
+class InstallStates(Protocol):
     """The installs of one moment."""
 
     def names(self) -> Mapping[str, object]:
         """Return something for each record, by the identity of its name."""
 
     def of(self, identity: str) -> Install:
-        """Return the install of the machine that is called so, by its identity."""
+        """Return the install of the machine whose name has this identity."""
 
     def word(self, identity: str) -> str:
         """Return `Install.shown` of that install, for a fraction of what `of` costs."""
 
     def since(self, identity: str) -> float:
-        """Return since when it is in its state; 0 where nothing is known."""
+        """Return the time at which the machine came into its state; 0 where it is not known."""
 
     def counts(self) -> Mapping[str, int]:
         """Return how many records are in each state, by `Install.shown`."""
@@ -76,7 +77,8 @@ class States(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the address of the page asks for; every part is a parameter, so that a view can be sent to somebody."""
+    """The view that the page's URL describes; every part is a parameter, so that an operator can send a link to a
+    view."""
 
     search: str = ""
     state: str = ""
@@ -88,11 +90,11 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class MachinesPage:
     """One page of the table, with how many machines the view has in all, and how many there are. ``machines`` come with
     their install, None where there is no place for states."""
 
-    machines: Sequence[tuple[Machine, Install | None]]
+    machines: Sequence[tuple[MachineEntry, Install | None]]
     found: int
     total: int
     pages: int
@@ -105,9 +107,10 @@ class MachineTable:
 
     def __init__(self) -> None:
         self._named = NamedMachines()
-        self._others: dict[str, Machine] = {}
+        self._others: dict[str, MachineEntry] = {}
         self.is_prepared_elsewhere = False
-        """Whether somebody calls `prepare` after each change: no page then waits for it, but shows what was before."""
+        """Whether `prepare` is called after each change: a page then does not wait for it, but shows the table from
+        before."""
 
     @property
     def catalogue(self) -> Catalogue | None:
@@ -129,11 +132,11 @@ class MachineTable:
         """Drop the table, until a page needs it."""
         self._named, self._others = NamedMachines(), {}
 
-    def count(self, states: States | None) -> int:
+    def count(self, states: InstallStates | None) -> int:
         """Return how many machines there are."""
         return len(self._named.by_identity) + len(self._more(states))
 
-    def shown(self, view: View, states: States | None) -> Shown:
+    def shown(self, view: View, states: InstallStates | None) -> MachinesPage:
         """Return the page of a view. One pass over all, one sort of what is found."""
         more = self._more(states)
         by_name = self._named.by_name
@@ -151,9 +154,9 @@ class MachineTable:
         page = min(max(view.page, 1), pages)
         cut = found[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
         lines = [(machine, _install(machine, states, seen)) for machine in cut]
-        return Shown(lines, len(found), len(machines), pages, page, self._named.first_groups(GROUPS_SUGGESTED))
+        return MachinesPage(lines, len(found), len(machines), pages, page, self._named.first_groups(GROUPS_SUGGESTED))
 
-    def counts(self, states: States) -> dict[str, int]:
+    def counts(self, states: InstallStates) -> dict[str, int]:
         """Return how many machines are in each state, those that are only known by name as new."""
         counted = dict(states.counts())
         more = self._more(states)
@@ -163,8 +166,9 @@ class MachineTable:
             counted[word] = counted.get(word, 0) + max(0, number)
         return counted
 
-    def _more(self, states: States | None) -> Sequence[Machine]:
-        """The machines that only their installs or their requests made known, each the same object every time."""
+    def _more(self, states: InstallStates | None) -> Sequence[MachineEntry]:
+        """Return the machines that are known only by their installs or their requests, each the same object every
+        time."""
         if states is None:
             return ()
         named = self._named.by_identity
@@ -173,19 +177,21 @@ class MachineTable:
             identity = identity_of(name)
             if identity not in named and identity not in others:
                 others[identity] = name
-        found: dict[str, Machine] = {}
+        found: dict[str, MachineEntry] = {}
         for identity, name in others.items():
             kept, known_from = self._others.get(identity), UNKNOWN if name else "install"
             if kept is None or kept.known_from != known_from:
                 called = name or states.name(identity)
-                kept = Machine(called, identity, known_from=known_from, searched=f"{called}\n{identity}".casefold())
+                kept = MachineEntry(
+                    called, identity, known_from=known_from, searched=f"{called}\n{identity}".casefold()
+                )
             found[identity] = kept
         self._others = found
         return [*found.values()]
 
 
-def _found(machines: Iterable[Machine], view: View) -> Iterable[Machine]:
-    """The machines that a view's search, group and format leave."""
+def _found(machines: Iterable[MachineEntry], view: View) -> Iterable[MachineEntry]:
+    """Return the machines that match a view's search, group and format."""
     if view.group:
         machines = [machine for machine in machines if machine.group == view.group]
     if view.format:
@@ -198,11 +204,11 @@ def _found(machines: Iterable[Machine], view: View) -> Iterable[Machine]:
     return machines
 
 
-def _word(machine: Machine, states: States) -> str:
+def _word(machine: MachineEntry, states: InstallStates) -> str:
     return UNKNOWN if machine.known_from == UNKNOWN else states.word(machine.identity)
 
 
-def _install(machine: Machine, states: States | None, seen: Mapping[str, float]) -> Install | None:
+def _install(machine: MachineEntry, states: InstallStates | None, seen: Mapping[str, float]) -> Install | None:
     if states is None:
         return None
     if machine.known_from == UNKNOWN:
@@ -210,8 +216,10 @@ def _install(machine: Machine, states: States | None, seen: Mapping[str, float])
     return states.of(machine.identity)
 
 
-def _sort_key(column: str, states: States | None, seen: Mapping[str, float]) -> Callable[[Machine], str | float] | None:
-    """What the table is sorted by; None for the name, by which it is sorted already."""
+def _sort_key(
+    column: str, states: InstallStates | None, seen: Mapping[str, float]
+) -> Callable[[MachineEntry], str | float] | None:
+    """Return the sort key of a column; None for the name, by which the table is sorted already."""
     if column == "group":
         return attrgetter("group")
     if states is None or column == "name":

@@ -29,4 +29,4 @@ def marks_of(key: Key, sentences: Iterable[str]) -> list[Mapping[str, object]]:
             line = _LINE.search(about)
         if line is not None:
             found.setdefault(about, int(line[1]))
-    return [{"line": line, "message": message} for message, line in sorted(found.items(), key=lambda one: one[1])]
+    return [{"line": line, "message": message} for message, line in sorted(found.items(), key=lambda mark: mark[1])]

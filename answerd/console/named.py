@@ -30,8 +30,9 @@ _T = TypeVar("_T")
 
 
 @dataclass(slots=True)
-class Machine:
-    """What has a name. ``known_from`` says where: ``document``, ``member``, ``inventory``, ``install``, ``unknown``."""
+class MachineEntry:
+    """A machine with a name. ``known_from`` is the source of the name: ``document``, ``member``, ``inventory``,
+    ``install``, ``unknown``."""
 
     name: str
     identity: str
@@ -49,8 +50,8 @@ class NamedMachines:
     """The machines of one set. Follows the next set in place: one user at a time."""
 
     catalogue: Catalogue | None = None
-    by_identity: dict[str, Machine] = field(default_factory=dict)
-    by_name: list[Machine] = field(default_factory=list)
+    by_identity: dict[str, MachineEntry] = field(default_factory=dict)
+    by_name: list[MachineEntry] = field(default_factory=list)
     groups: Counter[str] = field(default_factory=Counter)
 
     def first_groups(self, most: int) -> Sequence[str]:
@@ -64,8 +65,8 @@ class NamedMachines:
         changed = self._changed_in(catalogue)
         if changed is None:
             return False
-        gone = [machine for one in changed if (machine := self.by_identity.pop(one, None)) is not None]
-        named = {one: machine for one in changed if (machine := _machine(catalogue, one)) is not None}
+        gone = [machine for identity in changed if (machine := self.by_identity.pop(identity, None)) is not None]
+        named = {identity: machine for identity in changed if (machine := _machine(catalogue, identity)) is not None}
         _add_rows(named, _rows_of(catalogue, changed))
         _make_searched(named.values())
         self._move(gone, [*named.values()])
@@ -73,7 +74,7 @@ class NamedMachines:
         self.catalogue = catalogue
         return True
 
-    def _move(self, gone: Sequence[Machine], new: Sequence[Machine]) -> None:
+    def _move(self, gone: Sequence[MachineEntry], new: Sequence[MachineEntry]) -> None:
         """Put some machines in place of others in the sorted list, and count their groups."""
         self.groups.subtract(machine.group for machine in gone if machine.group)
         self.groups.update(machine.group for machine in new if machine.group)
@@ -125,11 +126,11 @@ class NamedMachines:
 
 def named_in(catalogue: Catalogue) -> NamedMachines:
     """Return the machines of a set. Costs a look at every document and row; no step takes long."""
-    named: dict[str, Machine] = {}
+    named: dict[str, MachineEntry] = {}
     for index in (catalogue.machines, catalogue.members):
-        for one in index:
-            if one not in named and (machine := _machine(catalogue, one)) is not None:
-                named[one] = machine
+        for identity in index:
+            if identity not in named and (machine := _machine(catalogue, identity)) is not None:
+                named[identity] = machine
     if catalogue.inventory is not None:
         _add_rows(named, catalogue.inventory.rows())
     _make_searched(named.values())
@@ -144,20 +145,22 @@ def sorted_in_steps(items: Iterable[_T], key: Callable[[_T], Any]) -> list[_T]:
     return [*merge(*parts, key=key)]
 
 
-def _machine(catalogue: Catalogue, one: str) -> Machine | None:
+def _machine(catalogue: Catalogue, identity: str) -> MachineEntry | None:
     """Return the machine that documents or ``members`` name; None where none does."""
-    machine: Machine | None = None
-    for document in catalogue.machines.get(one, ()):
+    machine: MachineEntry | None = None
+    for document in catalogue.machines.get(identity, ()):
         key, group = document.key, document.control.extends or ""
         if machine is None:
-            machine = Machine(key.identifier, one, (key.format,), group)
+            machine = MachineEntry(key.identifier, identity, (key.format,), group)
         else:
             machine.formats = (*machine.formats, key.format)
             machine.group = machine.group or group
-    for claim in catalogue.members.get(one, ()):
+    for claim in catalogue.members.get(identity, ()):
         key = claim.document.key
         if machine is None:
-            machine = Machine(claim.document.control.spelled(one), one, (key.format,), key.identifier, "member")
+            machine = MachineEntry(
+                claim.document.control.spelled(identity), identity, (key.format,), key.identifier, "member"
+            )
             continue
         machine.group = machine.group or key.identifier
         if key.format not in machine.formats:
@@ -165,7 +168,7 @@ def _machine(catalogue: Catalogue, one: str) -> Machine | None:
     return machine
 
 
-def _add_rows(machines: dict[str, Machine], rows: Iterable[Row]) -> None:
+def _add_rows(machines: dict[str, MachineEntry], rows: Iterable[Row]) -> None:
     """Add a machine for each row, or what a search finds it by to the machine that has one of its identities."""
     for row in rows:
         cells = row.cells()
@@ -173,16 +176,16 @@ def _add_rows(machines: dict[str, Machine], rows: Iterable[Row]) -> None:
         if not identities:
             continue
         searched = "\n".join(identities)
-        known = next((one for one in identities if one in machines), None)
+        known = next((identity for identity in identities if identity in machines), None)
         if known is not None:
             machines[known].searched = searched
             continue
         at = row.layout.labels.get("id")
         name = (cells[at] if at is not None else "") or identities[0]
-        machines[identity_of(name)] = Machine(name, identity_of(name), known_from="inventory", searched=searched)
+        machines[identity_of(name)] = MachineEntry(name, identity_of(name), known_from="inventory", searched=searched)
 
 
-def _make_searched(machines: Iterable[Machine]) -> None:
+def _make_searched(machines: Iterable[MachineEntry]) -> None:
     for machine in machines:
         machine.searched = f"{machine.name}\n{machine.group}\n{machine.searched or machine.identity}".casefold()
 
@@ -202,7 +205,7 @@ def _rows_of(catalogue: Catalogue, identities: Iterable[str]) -> Iterable[Row]:
     inventory = catalogue.inventory
     if inventory is None:
         return ()
-    return sorted({row for one in identities for row in inventory.rows_of(one)}, key=inventory.position)
+    return sorted({row for identity in identities for row in inventory.rows_of(identity)}, key=inventory.position)
 
 
 def _named_by(row: Row) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a browser must and must not do: hosts that may be asked for, origins that may write, headers of each page.
+"""The browser policy of the console: hosts that may be requested, origins that may write, headers of each page.
 
 Rules: docs/console.md#what-protects-it. Pure; knows neither sessions nor pages.
 """
@@ -16,7 +16,7 @@ STATIC_SECONDS = 31_536_000
 
 
 def page_headers(nonce: str) -> list[tuple[str, str]]:
-    """Return the headers of every page. ``nonce`` is what the editor's own style element carries."""
+    """Return the headers of every page. ``nonce`` is the nonce of the editor's own style element."""
     policy = (
         f"default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' data:; "
         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -21,12 +21,12 @@ from answerd.server.live_set import in_thread
 USED_SECONDS = 900.0
 """How long tables are kept after the last page."""
 
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 """How often the tables are compared with the set in force."""
 
 
-class Table(Protocol):
-    """What is made of an answer set for pages. ``catalogue`` is that set."""
+class PreparedTable(Protocol):
+    """A table that is made of an answer set for pages. ``catalogue`` is that set."""
 
     is_prepared_elsewhere: bool
     """Whether `prepare` is called where `update` costs too much: then `update` leaves the table as it is."""
@@ -45,11 +45,11 @@ class Table(Protocol):
         """Drop the table."""
 
 
-class Preparation:
+class TablePreparation:
     """Keeps tables up to date while pages are asked for."""
 
     def __init__(
-        self, catalogue: Callable[[], Catalogue], tables: Sequence[Table], run: Callable[..., Any] = in_thread
+        self, catalogue: Callable[[], Catalogue], tables: Sequence[PreparedTable], run: Callable[..., Any] = in_thread
     ) -> None:
         self._catalogue = catalogue
         self._tables = tables
@@ -63,7 +63,7 @@ class Preparation:
         if self._keeping is None or self._keeping.dead:
             self._keeping = gevent.spawn(self._keep)
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Bring all tables up to date with the set in force."""
         for table in self._tables:
             catalogue = self._catalogue()
@@ -79,8 +79,8 @@ class Preparation:
             for table in self._tables:
                 table.is_prepared_elsewhere = True
             while time.monotonic() < self._used_until:
-                self.look()
-                gevent.sleep(LOOK_SECONDS)
+                self.poll()
+                gevent.sleep(POLL_SECONDS)
         finally:  # also after a fault: then pages make their tables themselves
             for table in self._tables:
                 table.is_prepared_elsewhere = False

@@ -83,7 +83,8 @@ def document_link(kind: object, identifier: str, extension: str) -> str:
 
 
 def ago(when: datetime | float | str | None, now: datetime | None = None) -> str:
-    """Return how long ago a moment was: ``3 min ago``, ``just now``; empty for None. Seconds count from 1970 in UTC."""
+    """Return the time since a moment as words: ``3 min ago``, ``just now``; empty for None. Seconds count from 1970 in
+    UTC."""
     then = _moment(when)
     if then is None:
         return ""
@@ -103,7 +104,7 @@ def exact(when: datetime | float | str | None) -> str:
 
 
 def _moment(when: datetime | float | str | None) -> datetime | None:
-    """The moment that a page is given; None for none, and for a text that is no time in ISO 8601."""
+    """Return the time that a page gives; None for None, and for a text that is not a time in ISO 8601."""
     if isinstance(when, str):
         try:
             then = datetime.fromisoformat(when)

@@ -1,4 +1,4 @@
-"""Sessions: who has logged in, until when, and the token that each of their forms must carry.
+"""Sessions: which operators are logged in, until when, and the CSRF token that their forms must carry.
 
 Rules: docs/console.md#sessions. Knows neither cookies nor HTTP. The clock is given.
 """
@@ -21,7 +21,8 @@ MOST_SESSIONS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One log-in. ``csrf`` is what its forms carry; ``who`` and ``role`` are those of the token that was used."""
+    """One log-in. ``csrf`` is the token that its forms carry; ``who`` and ``role`` are those of the token that was
+    used."""
 
     identifier: str
     csrf: str

@@ -14,14 +14,14 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import Sources
 from answerd.check import check
 from answerd.config import SETTINGS_BY_NAME, describe
-from answerd.console.app import Access, Console
-from answerd.console.asked import cookie_of
+from answerd.console.app import Console, ConsoleAccess
 from answerd.console.backend import Backend
 from answerd.console.editing import GuardedEditing
 from answerd.console.feed import LiveFeed
 from answerd.console.installs import LiveStates
+from answerd.console.page_request import cookie_of
 from answerd.console.pages import Pages
-from answerd.console.preparing import Preparation
+from answerd.console.preparing import TablePreparation
 from answerd.console.session import Sessions
 from answerd.server.console_parts import ConsoleParts
 from answerd.server.http_parser import HttpRequest
@@ -35,7 +35,7 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
     """Return the console's application, and the gate of its requests' bodies."""
     config = parts.config()
     sessions = Sessions(time.monotonic, parts.tokens)
-    access = Access(sessions, parts.block, frozenset(config.console_hosts), parts.log)
+    access = ConsoleAccess(sessions, parts.block, frozenset(config.console_hosts), parts.log)
     captures = Path(config.capture_dir) if config.capture_dir else None
     sources = parts.sources
     if parts.installs is not None:  # what is shown here is given to no machine: every machine counts as armed
@@ -55,7 +55,7 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
         captures=captures,
     )
     pages = Pages(backend)
-    preparation = Preparation(parts.follower.current, pages.tables)
+    preparation = TablePreparation(parts.follower.current, pages.tables)
     console = Console(pages, access, parts.api, api_writes=config.shares_console, note_use=preparation.note_use)
 
     def wants_body(request: HttpRequest, peer: str) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from numbers import Number
 from typing import Final
 
-from answerd.formats.family import Path, RawControl, Written
+from answerd.formats.family import Path, RawControl, RawValue
 from answerd.formats.forms import Forms
 from answerd.formats.once import Once
 from answerd.identity import Kind, brief, identity_of, normalize
@@ -123,7 +123,7 @@ class Control:
     """The members whose spelling differs from their identity, by that identity."""
 
     def spelled(self, member: str) -> str:
-        """Return how the document spells the member with this identity."""
+        """Return the spelling of the member with this identity in the document."""
         return self.member_texts.get(member, member)
 
 
@@ -167,7 +167,7 @@ def read_control(written: RawControl, kind: Kind) -> Control:
     )
 
 
-def _extends(written: Written) -> str:
+def _extends(written: RawValue) -> str:
     if not isinstance(written.value, str):
         raise _Wrong(f"must be the name of one group, not {_described(written.value)}")
     if not identity_of(written.value):
@@ -177,7 +177,7 @@ def _extends(written: Written) -> str:
     return written.value
 
 
-def _members(written: Written) -> tuple[str, ...]:
+def _members(written: RawValue) -> tuple[str, ...]:
     value = written.value
     if not isinstance(value, list):
         raise _Wrong(f"must be a list of machine identifiers, not {_described(value)}")
@@ -193,7 +193,7 @@ def _members(written: Written) -> tuple[str, ...]:
     return tuple(dict.fromkeys(members))
 
 
-def _member_texts(written: Written) -> dict[str, str]:
+def _member_texts(written: RawValue) -> dict[str, str]:
     """Return the members, as `_members` has read them, whose spelling differs from their identity."""
     texts: dict[str, str] = {}
     for member in written.value if isinstance(written.value, list) else ():
@@ -203,7 +203,7 @@ def _member_texts(written: Written) -> dict[str, str]:
     return texts
 
 
-def _match(written: Written) -> tuple[Criterion, ...]:
+def _match(written: RawValue) -> tuple[Criterion, ...]:
     value = written.value
     if not isinstance(value, Mapping):
         raise _Wrong(f"must be a map of labels to patterns, not {_described(value)}")
@@ -233,11 +233,11 @@ def _patterns(label: str, value: object) -> tuple[Pattern, ...]:
     return tuple(read)
 
 
-def _append(written: Written) -> tuple[Path, ...]:
+def _append(written: RawValue) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(_paths(written)))
 
 
-def _once(written: Written) -> Once:
+def _once(written: RawValue) -> Once:
     value = written.value
     once = Once.of(value) if isinstance(value, bool | str) else None
     if once is None:
@@ -246,7 +246,7 @@ def _once(written: Written) -> Once:
     return once
 
 
-def _paths(written: Written) -> tuple[Path, ...]:
+def _paths(written: RawValue) -> tuple[Path, ...]:
     value = written.value
     if not isinstance(value, list):
         raise _Wrong(f"must be a list of dotted paths, not {_described(value)}")
@@ -277,13 +277,13 @@ def _path(text: object, place: int) -> Path:
         at += 1
 
 
-def _template(written: Written) -> bool:
+def _template(written: RawValue) -> bool:
     if not isinstance(written.value, bool):
         raise _Wrong(f"must be true or false, not {_described(written.value)}")
     return written.value
 
 
-_READERS: Final[dict[str, Callable[[Written], object]]] = {
+_READERS: Final[dict[str, Callable[[RawValue], object]]] = {
     "extends": _extends,
     "members": _members,
     "match": _match,

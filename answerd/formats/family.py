@@ -21,7 +21,7 @@ Tree = NewType("Tree", object)
 """A document of some family, for code that only passes it back to its family. Never modified: layers share parts."""
 
 Parsed = TypeVar("Parsed")
-"""What a family makes of a text: its tree, or something that still contains the control keys."""
+"""The parsed form of a text: the family's tree, or a value that still contains the control keys."""
 
 T = TypeVar("T")
 """A family's own tree."""
@@ -57,7 +57,7 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class RawValue:
     """The value of a control key as a document spells it: text, bool, list or map of texts; and its place.
 
     A value of another type (a number in TOML) stays as it is, for the reader to refuse.
@@ -69,7 +69,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class ControlFault:
-    """What is wrong with the control key ``key`` before its value is read.
+    """A fault of the control key ``key`` that is found before its value is read.
 
     ``key`` is empty where the text is no control key. ``hides_claims``: it may be a misspelled ``members`` or
     ``match``, so it is not known what the document claims.
@@ -84,7 +84,7 @@ class ControlFault:
 class RawControl:
     """The control keys of one document, as spelled: ``answerd.formats.control`` gives them their meaning."""
 
-    values: Mapping[str, Written] = field(default_factory=dict)
+    values: Mapping[str, RawValue] = field(default_factory=dict)
     faults: tuple[ControlFault, ...] = ()
     is_there: bool = False
 
@@ -186,7 +186,7 @@ def is_blank(answer: bytes) -> bool:
 
 
 class Prepared:
-    """An answer cut at its placeholders: what is constant is bytes, what a request fills is a `Slot`.
+    """An answer cut at its placeholders: constant parts are bytes, parts that a request fills are a `Slot` each.
 
     The bytes are a range of a block that several answers may share (`pack`): there may be a million answers.
     """
@@ -360,7 +360,7 @@ class Family(Protocol[Parsed, T]):
         """
 
     def unset(self, tree: T, paths: Collection[Path], /) -> T:
-        """Return the tree without what ``paths`` name in it, all in one pass; the same tree where they name nothing."""
+        """Return the tree without the values at ``paths``, all in one pass; the same tree where there are none."""
 
     def not_arrays(self, tree: T, paths: Collection[Path], /) -> Collection[Path]:
         """Return the ``paths`` at which the tree has no array: a document cannot append it."""

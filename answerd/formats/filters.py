@@ -1,7 +1,5 @@
-"""The filters of placeholders: what each does to a value (docs/templates.md#filters).
-
-A filter that cannot use a value raises ValueError, which says what the value is not, and never quotes it: it may be a
-secret.
+"""The filters of placeholders and their effect on a value (docs/templates.md#filters). A filter that cannot use a value
+raises ValueError, which names the expected kind of value and never quotes the value: it may be a secret.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ MOST_REPLACED: Final = 8_388_608
 """The most characters that ``replace`` makes of all values of a label together, as many as an answer has."""
 
 COST: Final = dict.fromkeys(("host", "prefix", "netmask", "network", "broadcast"), 16)
-"""How many times as long as the others a filter takes for each value. Filters that are not here count once."""
+"""The cost of a filter for each value, as a multiple of the usual cost. Filters that are not here cost 1."""
 
 MOST_PIECES: Final = 1_000
 """The most values that ``split`` makes, as many as a label has."""
@@ -74,13 +72,13 @@ def _of_interface(part: Callable[[_Interface], object]) -> Callable[[str], str]:
 
 
 def _of_ipv4(part: Callable[[ipaddress.IPv4Interface], object]) -> Callable[[str], str]:
-    def tell(value: str) -> str:
+    def ipv4_part(value: str) -> str:
         interface = _interface(value)
         if not isinstance(interface, ipaddress.IPv4Interface):
             raise ValueError("is an IPv6 address, which has none")
         return str(part(interface))
 
-    return tell
+    return ipv4_part
 
 
 def _number(value: str) -> str:
@@ -129,7 +127,7 @@ KNOWN: Final = ", ".join(
 
 
 def fault(name: str, texts: Sequence[str]) -> str:
-    """Return what is wrong with a filter as it is written, empty where nothing is wrong."""
+    """Return the fault of a filter as it is written; empty where there is none."""
     if name not in FILTERS and name not in TEXTS and name != "list":
         return f"has an unknown filter; the filters are {KNOWN}"
     wanted = TEXTS.get(name, 0)

@@ -1,8 +1,8 @@
 """The JSON family: plain trees that keep key order and the text of every number (Ignition, Agama).
 
 The standard json module reads; a number becomes a `NumberText`, because ``1.0`` and a 20-digit integer must be written
-exactly as they were read. The writer is our own, so that an answer can be cut at its placeholders. What I-JSON (RFC
-7493) calls unsafe is refused, not guessed: a repeated key, NaN and Infinity, a lone surrogate.
+exactly as they were read. The writer is our own, so that an answer can be cut at its placeholders. Input that I-JSON
+(RFC 7493) forbids is refused, not guessed: a repeated key, NaN and Infinity, a lone surrogate.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from answerd.formats.control import CONTROL_KEYS
-from answerd.formats.family import DEEPEST, NO_BRANCHES, Branches, Path, RawControl, Written, branches
+from answerd.formats.family import DEEPEST, NO_BRANCHES, Branches, Path, RawControl, RawValue, branches
 from answerd.formats.template import TemplateReader
 
 Map = dict[str, Any]
@@ -30,7 +30,7 @@ def is_too_deep(value: Any, left: int = DEEPEST) -> bool:
 
 def take_control(tree: Map) -> tuple[RawControl, Map]:
     """Return the control keys at the top of a map, and the map without them."""
-    written = {key: Written(tree[key]) for key in CONTROL_KEYS if key in tree}
+    written = {key: RawValue(tree[key]) for key in CONTROL_KEYS if key in tree}
     if not written:
         return RawControl(), tree
     return RawControl(written), {key: value for key, value in tree.items() if key not in written}

@@ -369,5 +369,5 @@ MARKINGS: dict[str, Marking] = {
 """The marking of each family, by its name."""
 
 TRAILING_COMMENT: dict[str, str] = {"toml": "#", "yaml": "#", "yml": "#", "ks": "#"}
-"""What begins a comment at the end of a line, by extension, in formats that have such comments. In preseed and iPXE it
-would be part of the value."""
+"""The mark that begins a comment at the end of a line, by extension, in formats that have such comments. In preseed and
+iPXE the mark would be part of the value."""

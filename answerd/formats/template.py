@@ -27,7 +27,6 @@ _FILTER: Final = rf"[A-Za-z_]\w*(?:[ \t]*\([ \t]*(?:{_STRING})(?:[ \t]*,[ \t]*(?
 _PLACEHOLDER: Final = re.compile(
     rf"\{{\{{[ \t]*(?P<subject>{_STRING}|{_LABEL})(?P<filters>(?:[ \t]*\|[ \t]*{_FILTER})*)[ \t]*\}}\}}"
 )
-
 _ONE_FILTER: Final = re.compile(rf"\|[ \t]*(?P<name>[A-Za-z_]\w*)(?:[ \t]*\((?P<texts>(?:{_STRING}|[ \t,])*)\))?")
 _ONE_TEXT: Final = re.compile(_STRING)
 _LINE_END: Final = re.compile(r"[\r\n]")
@@ -35,9 +34,9 @@ _CONTROL_CHARACTER: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode categ
 _NOT_IN_A_SECRET: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # the same without line ends and tabs
 _LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _LONGEST_SPELLING: Final = 200
-"""Characters by which a faulty placeholder is searched for in its document."""
+"""Characters of a faulty placeholder with which it is searched for in its document."""
 _SPELLINGS: Final[tuple[tuple[str, str], ...]] = (("", ""), ('"', '\\"'), ("'", "''"), ('"', "&quot;"))
-"""How a document may spell the quotes in a value: what is replaced, and by what."""
+"""How a document may spell the quotes in a value: (character, replacement)."""
 
 MOST_FILTERS: Final = 32
 """The most filters of a placeholder. Each processes the whole value, so many filters would multiply the cost of a
@@ -159,7 +158,7 @@ class Placeholder:
 
 
 def _count(meter: Metered | None, name: str, values: Sequence[str]) -> None:
-    """Count what is done with all values of a label. Raises ValueError when it is too much."""
+    """Count the work on all values of a label. Raises ValueError when it is too much."""
     if meter is not None:
         meter.spend(name, sum(map(len, values)), len(values))
 
@@ -199,12 +198,12 @@ class Template:
 
 
 class TemplateReader:
-    """Reads the placeholders of a document and collects what is wrong with them.
+    """Reads the placeholders of a document and collects their faults.
 
     ``problems`` holds the first sentences, ``unlisted`` counts the others. A sentence has the line and the column in
-    ``source``, the document's text, where they can be found there. It never quotes what is between the braces: that may
-    be a password. ``found``: whether any placeholder, including literal braces, was seen; ``labels`` are those of the
-    placeholders.
+    ``source``, the document's text, where they can be found there. It never quotes the text between the braces: that
+    may be a password. ``found``: whether any placeholder, including literal braces, was seen; ``labels`` are those of
+    the placeholders.
     """
 
     def __init__(self, source: str = "") -> None:
@@ -244,7 +243,7 @@ class TemplateReader:
         return _joined(parts)
 
     def _note_fault(self, text: str, start: int, end: int | None, open_is_text: bool) -> None:
-        """Record what is wrong with the ``{{`` at ``start``, whose ``}}`` ends at ``end``, None where it has none."""
+        """Record the fault of the ``{{`` at ``start``, whose ``}}`` ends at ``end``, None where it has none."""
         if end is None and open_is_text:
             return
         self._note(
@@ -289,7 +288,8 @@ class TemplateReader:
 
 
 class _Closings:
-    """Where the ``{{`` of a text are closed on their lines. Queried in order: no part of the text is searched twice."""
+    """The ``}}`` that close the ``{{`` of a text on their lines. Queried in order: no part of the text is searched
+    twice."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -308,8 +308,7 @@ class _Closings:
 
 @remembered(1_024, len, LONGEST_REMEMBERED)
 def _read(written: str) -> tuple[str | Placeholder, str]:
-    """Return what is between the braces, and what is wrong with it. The documents of a fleet share a few
-    placeholders."""
+    """Return the placeholder between the braces, and its fault. The documents of a fleet share a few placeholders."""
     found = _PLACEHOLDER.fullmatch(written)
     assert found is not None  # noqa: S101 - the caller matched it
     subject, written_filters = found["subject"], found["filters"]

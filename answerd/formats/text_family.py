@@ -16,8 +16,8 @@ from answerd.formats.family import (
     Path,
     Prepared,
     RawControl,
+    RawValue,
     Slot,
-    Written,
     fragments,
 )
 from answerd.formats.template import Template, TemplateReader
@@ -81,11 +81,11 @@ class _Directives:
     """The directives of a text, collected into control keys."""
 
     def __init__(self) -> None:
-        self.values: dict[str, Written] = {}
+        self.values: dict[str, RawValue] = {}
         self.faults: list[ControlFault] = []
 
     def read(self, directive: str, line: int) -> None:
-        """Read a directive, the text after ``answer:``. What is wrong with it becomes a fault with its line."""
+        """Read a directive, the text after ``answer:``. An error in it becomes a fault with its line."""
         verb, rest = (*directive.split(None, 1), "", "")[:2]
         key = _KEY_OF_VERB.get(verb)
         if key is None:
@@ -100,7 +100,7 @@ class _Directives:
             self.faults.append(ControlFault(key, f"{error} (line {line})"))
 
     def written(self) -> RawControl:
-        """Return what was collected."""
+        """Return the collected control keys."""
         return RawControl(self.values, tuple(self.faults))
 
     def take_extends(self, rest: str, place: str) -> None:
@@ -110,13 +110,13 @@ class _Directives:
         names = shell_words(rest)
         if len(names) != 1:
             raise ValueError("must name one group, in one word")
-        self.values["extends"] = Written(names[0], place)
+        self.values["extends"] = RawValue(names[0], place)
 
     def take_members(self, rest: str, place: str) -> None:
         """Read ``member A, B``: separated by commas or blanks; several lines add up."""
         if not rest.strip(" ,\t"):
             raise ValueError("is empty: name a machine, or leave the line out")
-        members = self.values.setdefault("members", Written([], place)).value
+        members = self.values.setdefault("members", RawValue([], place)).value
         assert isinstance(members, list)  # noqa: S101 - made here
         members += [member for member in re.split(r"[\s,]+", rest) if member]
 
@@ -131,7 +131,7 @@ class _Directives:
             if not equals:
                 raise ValueError("a criterion is not label=pattern")
             criteria.append((label, pattern))
-        together = self.values.setdefault("match", Written({}, place)).value
+        together = self.values.setdefault("match", RawValue({}, place)).value
         assert isinstance(together, dict)  # noqa: S101 - made here
         for label, pattern in criteria:
             together.setdefault(label, []).append(pattern)
@@ -140,7 +140,7 @@ class _Directives:
         """Read ``template off`` (or ``on``)."""
         if rest not in ("off", "on"):
             raise ValueError("is 'off' or 'on'")
-        self.values["template"] = Written(rest == "on", place)
+        self.values["template"] = RawValue(rest == "on", place)
 
     def take_once(self, rest: str, place: str) -> None:
         """Read ``once``, ``once armed``, ``once loader`` or ``once off``; at most one line."""
@@ -148,7 +148,7 @@ class _Directives:
             raise ValueError("is 'once', 'once armed', 'once loader' or 'once off'")
         if "once" in self.values:
             raise ValueError("is said once in a document, this is the second line")
-        self.values["once"] = Written(_ONCE[rest], place)
+        self.values["once"] = RawValue(_ONCE[rest], place)
 
     def refuse(self, _rest: str, _place: str) -> None:
         """Refuse a directive: nothing can be removed from concatenated text, and it has no arrays."""
@@ -199,7 +199,7 @@ _KEY_OF_VERB = {
     "unset": "unset",
 }
 _NOT_LISTED = ("members", "append", "unset")
-"""What a list of directives leaves out: another spelling of one, and those that mean nothing in a text."""
+"""Directives that a list in a sentence leaves out: alternative spellings, and those without a meaning in a text."""
 
 _TAKE: dict[str, Callable[[_Directives, str, str], None]] = {
     "extends": _Directives.take_extends,

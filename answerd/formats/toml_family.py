@@ -62,7 +62,7 @@ _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n
 
 
 def parse(text: str) -> plain.Map:
-    """Return a plain tree. Raises `ParseError` with line and column, also for what only hostile texts contain."""
+    """Return a plain tree. Raises `ParseError` with line and column, also for input that only hostile texts contain."""
     try:
         tree = tomli.loads(text) if len(text) <= _LARGE else _in_python.loads(text)
     except (tomli.TOMLDecodeError, _in_python.TOMLDecodeError) as error:
@@ -92,8 +92,8 @@ _FIXED_SENTENCES: tuple[tuple[str, str], ...] = (
 
 
 def fixed_sentence(message: str) -> str:
-    """Return tomli's (and tomllib's) message without what it quotes: in a document that does not parse, what looks like
-    a key may be a value whose quotes are wrong."""
+    """Return tomli's (and tomllib's) message without its quotations: in a document that does not parse, a word that
+    looks like a key may be a value whose quotes are wrong."""
     known = next((sentence for beginning, sentence in _FIXED_SENTENCES if message.startswith(beginning)), None)
     return known or (message if message.replace(" ", "").isalpha() else "not TOML")
 

@@ -1,4 +1,5 @@
-"""How XML spells the control keys: ``<answer-meta>`` below the root, and the paths of ``<append>`` and ``<unset>``.
+"""The XML spelling of the control keys: ``<answer-meta>`` below the root, and the paths of ``<append>`` and
+``<unset>``.
 
 Rules: docs/merging.md#control-keys.
 
@@ -7,7 +8,7 @@ Rules: docs/merging.md#control-keys.
       <append>software/packages</append> <unset>general/mode</unset>
     </answer-meta>
 
-What the keys mean is `answerd.formats.control`'s.
+`answerd.formats.control` gives the keys their meaning.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from answerd.formats.control import CONTROL_KEYS, did_you_mean
-from answerd.formats.family import Branches, ControlFault, Path, RawControl, Written, branches
+from answerd.formats.family import Branches, ControlFault, Path, RawControl, RawValue, branches
 from answerd.formats.xml_tree import Element, Instruction, Shape, Text, shape
 
 META = "answer-meta"
@@ -43,14 +44,14 @@ def read_meta(metas: list[Element]) -> RawControl:
 
 
 class _Reading:
-    """The control keys collected so far, and what is wrong with them."""
+    """The control keys collected so far, and their faults."""
 
     def __init__(self) -> None:
-        self.values: dict[str, Written] = {}
+        self.values: dict[str, RawValue] = {}
         self.faults: list[ControlFault] = []
 
     def fault(self, key: str, reason: str, element: Element) -> None:
-        """Record what is wrong with a control key, or with the whole element."""
+        """Record a fault of a control key, or of the whole element."""
         self.faults.append(ControlFault(key, f"{reason} (line {element.line})"))
 
     def fault_in_name(self, what: str, name: str, known: Iterable[str], element: Element) -> None:
@@ -69,7 +70,7 @@ class _Reading:
                 self.fault(label, "occurs twice", meta)
             else:
                 meaning = value if label == "extends" else _TRUTH.get(value.strip(), value.strip())
-                self.values[label] = Written(meaning, f"line {meta.line}")
+                self.values[label] = RawValue(meaning, f"line {meta.line}")
         if shape(meta) in (Shape.TEXT, Shape.MIXED):
             self.fault("", f"<{META}> holds text beside its elements", meta)
         for child in meta.elements():
@@ -103,14 +104,14 @@ class _Reading:
         if not criteria:
             self.fault("match", "<match> names no label: write it as an attribute, its pattern as the value", child)
             return
-        together = self.values.setdefault("match", Written({}, f"line {child.line}")).value
+        together = self.values.setdefault("match", RawValue({}, f"line {child.line}")).value
         assert isinstance(together, dict)  # noqa: S101 - made here
         for label, pattern in criteria.items():
             together.setdefault(label, []).append(pattern)
 
     def add(self, key: str, value: object, child: Element) -> None:
         """Add a value to a key that is a list."""
-        values = self.values.setdefault(key, Written([], f"line {child.line}")).value
+        values = self.values.setdefault(key, RawValue([], f"line {child.line}")).value
         assert isinstance(values, list)  # noqa: S101 - made here
         values.append(value)
 
@@ -162,8 +163,8 @@ def read_path(text: str) -> Path | None:
 
 
 def without(element: Element, paths: Iterable[Path]) -> Element:
-    """Return the element without what ``paths`` name below it: every sibling of a name. The same element where there is
-    none.
+    """Return the element without the elements and attributes that ``paths`` name below it: every sibling of a name. The
+    same element where there is none.
 
     Every path applies to the original element, whatever the other paths remove.
     """
@@ -199,7 +200,8 @@ def _collect(element: Element, steps: _Steps, ends: dict[int, Path], found: dict
 
 
 class _Steps:
-    """The steps of many paths at one level, filed by what an element needs for them, and what follows each.
+    """The steps of many paths at one level, with the steps that follow each, filed by the test that an element must
+    pass.
 
     A step that tests attributes is filed under the test that the fewest steps have.
     """
@@ -216,7 +218,7 @@ class _Steps:
             if attribute:
                 self.attributes.add(attribute[1])
             elif found:
-                tests = [(label, one or other) for label, one, other in _TEST.findall(found[2])]
+                tests = [(label, single or double) for label, single, double in _TEST.findall(found[2])]
                 if tests:
                     tested.append((found[1], tests, below))
                 else:
@@ -227,7 +229,7 @@ class _Steps:
             self.testing.setdefault((name, *needed), []).append((tests, below))
 
     def after(self, element: Element) -> list[Branches | None]:
-        """Return what follows the steps that select an element; None where the element is to be removed."""
+        """Return the steps that follow those that select an element; None where the element is to be removed."""
         name, attributes = element.name, element.attributes
         followed = list(self.plain.get(name, ()))
         if self.testing:

@@ -1,7 +1,7 @@
 """The XML family: AutoYaST profiles, unattend.xml and similar documents, merged element by element (docs/xml.md).
 
 `answerd.formats.xml_tree` reads a text into elements; `xml_merge` merges layers; `xml_control` reads the control keys.
-This module makes a family of them, and writes answers. ``docs/xml.md`` says what is kept and what is not.
+This module makes a family of them, and writes answers. ``docs/xml.md`` lists which parts of a document are kept.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _IN_ATTRIBUTE = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 )
 _NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold in any spelling (production 2, Char)."""
+"""Characters that XML 1.0 cannot hold in any spelling (production 2, Char)."""
 
 
 def parse(text: str) -> XmlDocument:
@@ -67,7 +67,8 @@ def _template(value: str | Template, reader: TemplateReader) -> str | Template:
 
 
 def unset(tree: XmlDocument, paths: Collection[Path]) -> XmlDocument:
-    """Return the document without what ``paths`` name below its root: all siblings of a name."""
+    """Return the document without the elements and attributes that ``paths`` name below its root: all siblings of a
+    name."""
     root = without(tree.root, paths)
     return tree if root is tree.root else replace(tree, root=root)
 

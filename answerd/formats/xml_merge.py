@@ -1,4 +1,4 @@
-"""Merge two XML elements: which children correspond, what a list is (docs/xml.md).
+"""Merge two XML elements: which children correspond, which elements are lists (docs/xml.md).
 
 Knows nothing of control keys or of how a tree is written.
 """
@@ -15,7 +15,7 @@ from answerd.formats.template import Template
 from answerd.formats.xml_tree import Element, Instruction, Shape, Text, shape
 from answerd.identity import brief, first_of
 
-TELLING = ("name", "id", "key", "alias", "pass", "processorArchitecture")
+DISTINGUISHING = ("name", "id", "key", "alias", "pass", "processorArchitecture")
 """The attributes that distinguish siblings with the same name."""
 
 _MOST_NAMED = 5
@@ -27,33 +27,35 @@ _LIST_ATTRIBUTE = "type"
 Attributes = Mapping[str, str | Template]
 
 
-class Place(NamedTuple):
+class ElementPath(NamedTuple):
     """The position of an element: itself, and the place of its parent. Formatted only for an error."""
 
-    parent: Place | None
+    parent: ElementPath | None
     element: Element
 
     def __str__(self) -> str:
         steps: list[str] = []
-        place: Place | None = self
+        place: ElementPath | None = self
         while place is not None:
             steps.append(_shown(place.element) if place.parent else f"<{place.element.name}>")
             place = place.parent
         return " ".join(reversed(steps))
 
 
-def merged(lower: Element, upper: Element, parent: Place | None = None, *, appended: Collection[int] = ()) -> Element:
+def merged(
+    lower: Element, upper: Element, parent: ElementPath | None = None, *, appended: Collection[int] = ()
+) -> Element:
     """Merge ``upper`` over ``lower``, the same element; ``parent`` is its place. Raises `MergeError`.
 
     ``appended`` are the ``id()`` of elements in ``upper`` whose content is appended to that of the list below them.
     """
     attributes = {**lower.attributes, **upper.attributes}
-    content = _content(lower, upper, attributes, Place(parent, lower), appended)
+    content = _content(lower, upper, attributes, ElementPath(parent, lower), appended)
     return replace(lower, attributes=attributes, content=content)
 
 
 def _content(
-    lower: Element, upper: Element, attributes: Attributes, place: Place, appended: Collection[int]
+    lower: Element, upper: Element, attributes: Attributes, place: ElementPath, appended: Collection[int]
 ) -> tuple[Element | Text | Instruction, ...]:
     above, below = shape(upper), shape(lower)
     if above is Shape.EMPTY:
@@ -82,7 +84,7 @@ def is_list(attributes: Attributes) -> bool:
 class _Children:
     """The children of two elements, paired name by name. Positions count elements only."""
 
-    def __init__(self, lower: Element, upper: Element, place: Place, appended: Collection[int]) -> None:
+    def __init__(self, lower: Element, upper: Element, place: ElementPath, appended: Collection[int]) -> None:
         self.lower, self.upper, self.place, self.appended = lower, upper, place, appended
         self.below, self.above = lower.elements(), upper.elements()
         self.replaced: dict[int, tuple[Element, ...]] = {}
@@ -90,7 +92,8 @@ class _Children:
         self.lists: list[tuple[Element, list[Element], list[int]]] = []
 
     def merged(self) -> tuple[Element | Text | Instruction, ...]:
-        """Return the lower content with pairs merged in its place, then what is new in the upper one's order."""
+        """Return the lower content with each pair merged in its place, then the new elements in the upper element's
+        order."""
         below_by_name, above_by_name = _by_name(self.below), _by_name(self.above)
         for name, above in above_by_name.items():
             below = below_by_name.get(name, [])
@@ -98,9 +101,9 @@ class _Children:
                 if not _differ(self.below[below[0]], self.above[above[0]]):
                     self.pair(below[0], above[0])
                 continue
-            told_below, list_below = _by_telling(self.below, below)
-            told_above, list_above = _by_telling(self.above, above)
-            self.pair_told(told_below, told_above)
+            distinguished_below, list_below = _by_distinguishing(self.below, below)
+            distinguished_above, list_above = _by_distinguishing(self.above, above)
+            self.pair_distinguished(distinguished_below, distinguished_above)
             self.replace_list(list_below, list_above)
         self.refuse_interleaved()
         content: list[Element | Text | Instruction] = []
@@ -119,10 +122,10 @@ class _Children:
         self.replaced[below] = (merged(lower, upper, self.place, appended=self.appended),)
         self.paired.add(above)
 
-    def pair_told(self, below: list[int], above: list[int]) -> None:
+    def pair_distinguished(self, below: list[int], above: list[int]) -> None:
         """Pair siblings that have distinguishing attributes; a sibling without a partner is added later."""
         partners: dict[int, int] = {}
-        siblings = _Told(self.below, below)
+        siblings = _Distinguished(self.below, below)
         for at in above:
             upper = self.above[at]
             found = siblings.same(upper)
@@ -164,7 +167,7 @@ class _Children:
                 others = list(dict.fromkeys(_shown(children[at]) for at in range(first, last) if at not in own))
                 raise MergeError(
                     f"{self.place}: the list of {_shown(children[first])} has "
-                    f"{first_of(others, _MOST_NAMED)} in its midst, "
+                    f"{first_of(others, _MOST_NAMED)} between its elements, "
                     "an order that a merge cannot keep: put its elements together, or give each a name or an id"
                 )
 
@@ -176,41 +179,41 @@ def _by_name(elements: list[Element]) -> dict[str, list[int]]:
     return positions
 
 
-def _by_telling(elements: list[Element], positions: list[int]) -> tuple[list[int], list[int]]:
+def _by_distinguishing(elements: list[Element], positions: list[int]) -> tuple[list[int], list[int]]:
     """Split elements into those with distinguishing attributes, and those without."""
-    told: list[int] = []
-    untold: list[int] = []
+    distinguished: list[int] = []
+    others: list[int] = []
     for at in positions:
-        (told if _telling(elements[at]) else untold).append(at)
-    return told, untold
+        (distinguished if _distinguishing(elements[at]) else others).append(at)
+    return distinguished, others
 
 
-def _telling(element: Element) -> tuple[str, ...]:
+def _distinguishing(element: Element) -> tuple[str, ...]:
     """Return the distinguishing attributes of an element."""
-    return tuple([label for label in TELLING if label in element.attributes])
+    return tuple([label for label in DISTINGUISHING if label in element.attributes])
 
 
 _Values = tuple[str | Template, ...]
 
 
-class _Told:
+class _Distinguished:
     """Siblings of one name with distinguishing attributes, indexed so that not every pair is compared.
 
-    Two correspond when they share such an attribute and all that they share are equal. An element has one of 63 sets of
-    attributes, so the siblings of each set are indexed by the values of the attributes that are asked for.
+    Two correspond when they share such an attribute and all shared attributes are equal. An element has one of 63 sets
+    of attributes, so the siblings of each set are indexed by the values of the shared attributes.
     """
 
     def __init__(self, elements: list[Element], positions: list[int]) -> None:
         self._elements = elements
         self._carrying: dict[tuple[str, ...], list[int]] = {}
         for at in positions:
-            self._carrying.setdefault(_telling(elements[at]), []).append(at)
+            self._carrying.setdefault(_distinguishing(elements[at]), []).append(at)
         self._filed: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[_Values, list[int]]] = {}
 
     def same(self, element: Element) -> list[int]:
         """Return the positions of the siblings that correspond to an element, in their order."""
         found: list[int] = []
-        carries = _telling(element)
+        carries = _distinguishing(element)
         for labels in self._carrying:
             shared = tuple([label for label in labels if label in carries])
             if shared:
@@ -235,7 +238,7 @@ def _differ(lower: Element, upper: Element) -> bool:
 
 
 def _shared(lower: Element, upper: Element) -> list[str]:
-    return [label for label in TELLING if label in lower.attributes and label in upper.attributes]
+    return [label for label in DISTINGUISHING if label in lower.attributes and label in upper.attributes]
 
 
 def _shown(element: Element) -> str:

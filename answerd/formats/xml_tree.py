@@ -1,11 +1,12 @@
-"""The XML tree: elements in their order, text as written, and how expat reads them.
+"""The XML tree, with elements in their order and text as written, and its reader, which uses expat.
 
 Knows XML's grammar; knows nothing of layers, control keys or answers.
 
 The tree is read with expat, the parser that xmltodict uses, and not with xmltodict. xmltodict puts children into a dict
 by name: it loses the order of differently named siblings (``a b a`` becomes ``a a b``), puts the text of mixed content
 into one string, strips white space that an AutoYaST script needs, reports neither CDATA nor positions, and drops an
-undefined ``&entity;`` where a doctype names a DTD. What it would lose had to be refused; this tree keeps it.
+undefined ``&entity;`` where a doctype names a DTD. A document with any of these would have to be refused; this tree
+keeps them.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class XmlDocument:
-    """A root element and what is around it.
+    """A root element with the declaration, doctype, instructions and comments around it.
 
     ``around`` maps a kind to its texts as written: ``xml`` (the declaration), ``doctype``, ``?target`` and a comment's
     own text before the root, ``>target`` for a processing instruction after it.
@@ -72,7 +73,8 @@ class XmlDocument:
 
 
 class Shape(Enum):
-    """What an element contains. White space alone is nothing, unless it is CDATA or ``xml:space="preserve"``."""
+    """The kind of an element's content. White space alone is nothing, unless it is CDATA or
+    ``xml:space="preserve"``."""
 
     EMPTY = "nothing"
     TEXT = "text"
@@ -172,8 +174,8 @@ class _Reader:
         return XmlDocument({kind: tuple(sources) for kind, sources in self.around.items()}, self.root)
 
     def fault(self, error: expat.ExpatError) -> ParseError:
-        """Return the `ParseError` for expat's error. Names nothing but HTML's entities: what looks like a tag or an
-        entity may be the text of a value."""
+        """Return the `ParseError` for expat's error. Names nothing but HTML's entities: a word that looks like a tag or
+        an entity may be the text of a value."""
         reason = expat.ErrorString(error.code) or "not well-formed"
         if error.code == expat.errors.codes[expat.errors.XML_ERROR_UNDEFINED_ENTITY]:
             rest = "\n".join(self.source.split("\n")[error.lineno - 1 :])[error.offset :]
@@ -252,7 +254,7 @@ class _Reader:
             self.around.setdefault(f">{target}", []).append(source)
 
     def read_prolog(self, prolog: str) -> None:
-        """Read what is before the root, by kind."""
+        """Read the parts before the root, by kind."""
         for part in _BEFORE_ROOT.finditer(prolog):
             if part["target"]:
                 kind = "xml" if part["target"] == "xml" else f"?{part['target']}"

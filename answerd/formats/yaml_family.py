@@ -20,8 +20,8 @@ from answerd.formats.family import (
     Path,
     Prepared,
     RawControl,
+    RawValue,
     Slot,
-    Written,
     branches,
     position,
 )
@@ -34,7 +34,7 @@ from answerd.formats.yaml_writing import write
 name = "yaml"
 
 _OPENING_COMMENTS = re.compile(r"(?:#[^\r\n]*(?:\r\n|\r|\n|\Z))+")
-_TELLING_COMMENT = re.compile(r"^(?:#cloud-config|##[ \t]*template:)", re.MULTILINE)
+_SIGNIFICANT_COMMENT = re.compile(r"^(?:#cloud-config|##[ \t]*template:)", re.MULTILINE)
 _TRUE = ("true", "yes", "on")
 _BOOLEANS = frozenset({"template", "once"})
 """Control keys whose value may be true or false. For other keys the text of true or false counts."""
@@ -97,7 +97,7 @@ def control(tree: YamlTree) -> tuple[RawControl, YamlTree]:
     if not found:
         return RawControl(), tree
     written = {
-        key: Written(_truth(value) if key in _BOOLEANS else _texts(value), position(value.line, value.column))
+        key: RawValue(_truth(value) if key in _BOOLEANS else _texts(value), position(value.line, value.column))
         for key, value in found.items()
     }
     rest = {key: pair for key, pair in root.pairs.items() if key[0] != STRING or key[1] not in found}
@@ -146,8 +146,8 @@ def _placeholders(node: Node, reader: TemplateReader) -> Node:
 
 
 def unset(tree: YamlTree, paths: Collection[Path]) -> YamlTree:
-    """Return the document without what ``paths`` name, keys by their text; the same document where they name
-    nothing."""
+    """Return the document without the values at ``paths``, keys by their text; the same document where there are
+    none."""
     if isinstance(tree, Stream) or not isinstance(tree.root, Mapping):
         return tree
     root = _unset(tree.root, branches(paths))
@@ -197,8 +197,8 @@ def merge(lower: YamlTree, upper: YamlTree, append: Collection[Path] = ()) -> Ya
     if isinstance(lower, Stream) or isinstance(upper, Stream):
         which = "the upper" if isinstance(upper, Stream) else "the lower"
         raise MergeError(f"{which} text holds several YAML documents, which are served alone or not at all")
-    tells = bool(_TELLING_COMMENT.search(upper.opening)) or not _TELLING_COMMENT.search(lower.opening)
-    opening = upper.opening if upper.opening and tells else lower.opening
+    takes_upper = bool(_SIGNIFICANT_COMMENT.search(upper.opening)) or not _SIGNIFICANT_COMMENT.search(lower.opening)
+    opening = upper.opening if upper.opening and takes_upper else lower.opening
     if lower.root is None or upper.root is None:
         return YamlDocument(opening, lower.root if upper.root is None else upper.root)
     return YamlDocument(opening, _merge(lower.root, upper.root, branches(append)))

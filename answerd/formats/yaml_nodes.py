@@ -1,6 +1,6 @@
 """The nodes of a YAML tree: text, style and tag of every scalar as written, style of every collection.
 
-Immutable, so that aliases and layers share them. Knows when two keys are one; knows nothing of how a node is read or
+Immutable, so that aliases and layers share them. Knows when two keys are equal; knows nothing of how a node is read or
 written.
 """
 
@@ -54,7 +54,7 @@ class Mapping(NamedTuple):
 
 Node = Scalar | Sequence | Mapping
 Identity = tuple[Any, ...]
-"""What makes two keys equal: tag and text, so that ``1`` and ``"1"`` differ."""
+"""The identity of a key: tag and text, so that ``1`` and ``"1"`` differ."""
 
 
 @remembered(4_096, len, _LONGEST_SCALAR)
@@ -70,7 +70,7 @@ def scalar_tag(scalar: Scalar) -> str:
 
 
 def identity(key: Node) -> Identity:
-    """Return what makes two keys equal, whatever their style. The order of a map that is a key does not matter."""
+    """Return the identity of a key, whatever its style. The order of a map that is a key does not matter."""
     if isinstance(key, Scalar):
         return (scalar_tag(key), key.text)
     if isinstance(key, Sequence):

@@ -186,7 +186,7 @@ class _Composer:
         self.size += anchored.size
         self.aliased += anchored.size
         if self.aliased > MOST_ALIASED:
-            raise _refusal(f"its aliases stand for more than {MOST_ALIASED} nodes", event)
+            raise _refusal(f"its aliases expand to more than {MOST_ALIASED} nodes", event)
         if len(self.open) + anchored.height > DEEPEST:
             raise _refusal(f"its aliases nest it more than {DEEPEST} levels deep", event)
         if not _fits_flow(anchored.node):
@@ -232,13 +232,14 @@ def _pairs(keys: list[Node], values: list[Node]) -> dict[Identity, tuple[Node, N
 
 
 def _spread_merge_key(pairs: dict[Identity, tuple[Node, Node]]) -> dict[Identity, tuple[Node, Node]]:
-    """Insert what ``<<`` brings at its position; the map's own keys win over it, and of several maps the first."""
+    """Insert the pairs of ``<<`` at its position; the map's own keys win over them, and the first of several maps
+    wins."""
     if _MERGE not in pairs:
         return pairs
     spread: dict[Identity, tuple[Node, Node]] = {}
     for name, pair in pairs.items():
         if name == _MERGE:
-            brought = (one for source in _merged_maps(pair[1]) for one in source.pairs.items())
+            brought = (pair_below for source in _merged_maps(pair[1]) for pair_below in source.pairs.items())
             for key, value in brought:
                 if key not in pairs:
                     spread.setdefault(key, value)
@@ -255,7 +256,7 @@ def _merged_maps(value: Node) -> Iterator[Mapping]:
 
 
 def _is_bare_placeholder(keys: list[Node], values: list[Node]) -> bool:
-    """Return whether a flow map is what ``{{ label }}`` without quotes reads as: a map as a key, without a value."""
+    """Return whether a flow map is the reading of ``{{ label }}`` without quotes: a map as a key, without a value."""
     return len(keys) == 1 and isinstance(keys[0], Mapping) and isinstance(values[0], Scalar) and not values[0].text
 
 

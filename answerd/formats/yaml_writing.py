@@ -22,7 +22,8 @@ _LONGEST_SIMPLE_KEY = 1000
 """Characters of a key without ``?``. YAML's own limit is 1024, and parsers count differently."""
 
 _UNSAFE = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff"
-"""Control characters, what some YAML parsers take for a line break or a byte order mark, and noncharacters."""
+"""Control characters, characters that some YAML parsers take for a line break or a byte order mark, and
+noncharacters."""
 _UNSAFE_IN_LINE = re.compile(f"[\n{_UNSAFE}]")
 _UNSAFE_IN_BLOCK = re.compile(f"[{_UNSAFE}]")
 _TO_ESCAPE = re.compile(f'["\\\\\t\n{_UNSAFE}]')
@@ -105,7 +106,7 @@ class _Writer:
             self._after_indicator(value, indent)
 
     def _after_indicator(self, node: Node, indent: int) -> None:
-        """Write what follows ``key:``, ``-`` or ``?``, to the end of its last line."""
+        """Write the value after ``key:``, ``-`` or ``?``, to the end of its last line."""
         if _is_block(node):
             self.put(f" {_tag(node)}\n" if node.tag else "\n")
             self.entries(node, indent + _STEP, begun=False)

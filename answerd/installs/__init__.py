@@ -1,1 +1,1 @@
-"""Installs: what the service remembers of machines, so that each installs once (docs/install-once.md)."""
+"""Installs: the records of machines, by which each machine installs once (docs/install-once.md)."""

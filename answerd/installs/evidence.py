@@ -1,6 +1,7 @@
-"""What is known of a machine as JSON, and what a record alone tells (docs/many-nodes.md#how-states-are-merged).
+"""Evidence of a machine's install as JSON, and the evidence of a record alone
+(docs/many-nodes.md#how-states-are-merged).
 
-Knows no database. `answerd.installs.merge` says what the evidence means.
+Knows no database. `answerd.installs.merge` gives the evidence its meaning.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from answerd.installs.merge import Known, Said, Start, Strength
+from answerd.installs.merge import Evidence, News, Start, Strength
 from answerd.installs.states import Record, State
 
 _STRENGTHS = {
@@ -20,39 +21,39 @@ _STRENGTHS = {
 }
 
 
-def known_as_json(known: Known) -> bytes:
-    """Return evidence as JSON, without what is not known: the same evidence always gives the same bytes."""
-    told: dict[str, Any] = {"name": known.name, "attempt": known.attempt, "heard": known.heard}
-    if known.was_armed:
-        told["armed"] = True
+def evidence_as_json(evidence: Evidence) -> bytes:
+    """Return evidence as JSON, without unknown fields. The same evidence always gives the same bytes."""
+    fields: dict[str, Any] = {"name": evidence.name, "attempt": evidence.attempt, "heard": evidence.heard}
+    if evidence.was_armed:
+        fields["armed"] = True
     for name in ("began", "disarmed", "refused"):
-        if getattr(known, name) is not None:
-            told[name] = getattr(known, name)
-    if known.starts:
-        told["starts"] = {str(number): _start_as_json(start) for number, start in sorted(known.starts.items())}
-    return orjson.dumps(told, option=orjson.OPT_SORT_KEYS)
+        if getattr(evidence, name) is not None:
+            fields[name] = getattr(evidence, name)
+    if evidence.starts:
+        fields["starts"] = {str(number): _start_as_json(start) for number, start in sorted(evidence.starts.items())}
+    return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
 
 
-def known_from_json(text: str | bytes) -> Known:
-    """Return the evidence that `known_as_json` wrote. Raises `ValueError` for anything else."""
+def evidence_from_json(text: str | bytes) -> Evidence:
+    """Return the evidence that `evidence_as_json` wrote. Raises `ValueError` for anything else."""
     try:
-        told = orjson.loads(text)
-        starts = told.get("starts", {})
-        return Known(
-            told["name"],
-            int(told["attempt"]),
-            bool(told.get("armed")),
-            told.get("began"),
-            told.get("disarmed"),
-            told.get("refused"),
+        fields = orjson.loads(text)
+        starts = fields.get("starts", {})
+        return Evidence(
+            fields["name"],
+            int(fields["attempt"]),
+            bool(fields.get("armed")),
+            fields.get("began"),
+            fields.get("disarmed"),
+            fields.get("refused"),
             {number: _start_from_json(starts[str(number)]) for number in sorted(map(int, starts))},
-            told["heard"],
+            fields["heard"],
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError("this is no evidence of a machine's install") from None
 
 
-def known_of(record: Record) -> Known:
+def evidence_of(record: Record) -> Evidence:
     """Return the evidence that a record alone gives: for the states of a service on one machine that are moved into a
     database of many nodes. Earlier starts are known by their number only."""
     word = _STRENGTHS.get(record.state)
@@ -61,12 +62,12 @@ def known_of(record: Record) -> Known:
     starts = {number: Start(record.since) for number in range(1, record.starts + 1)}
     if word is not None:
         number = max(1, record.starts)
-        said = Said(word, record.since, record.message or "", -1.0 if record.percent is None else record.percent)
+        news = News(word, record.since, record.message or "", -1.0 if record.percent is None else record.percent)
         has_news = record.message is not None or record.percent is not None
         at = record.since if word else 0.0
-        starts[number] = Start(record.since, word, at, dict(record.given), said if has_news else None)
+        starts[number] = Start(record.since, word, at, dict(record.given), news if has_news else None)
     is_exhausted = record.state is State.EXHAUSTED
-    return Known(
+    return Evidence(
         record.name,
         record.attempt,
         record.was_armed,
@@ -79,20 +80,20 @@ def known_of(record: Record) -> Known:
 
 
 def _start_as_json(start: Start) -> dict[str, Any]:
-    told: dict[str, Any] = {"began": start.began, "word": start.strength.name.lower(), "at": start.at}
+    fields: dict[str, Any] = {"began": start.began, "word": start.strength.name.lower(), "at": start.at}
     if start.given:
-        told["given"] = dict(start.given)
-    if start.said is not None:
-        told["said"] = [start.said.strength.name.lower(), start.said.at, start.said.message, start.said.percent]
-    return told
+        fields["given"] = dict(start.given)
+    if start.news is not None:
+        fields["said"] = [start.news.strength.name.lower(), start.news.at, start.news.message, start.news.percent]
+    return fields
 
 
-def _start_from_json(told: dict[str, Any]) -> Start:
-    said = told.get("said")
+def _start_from_json(fields: dict[str, Any]) -> Start:
+    news = fields.get("said")
     return Start(
-        told["began"],
-        Strength[told["word"].upper()],
-        told["at"],
-        dict(sorted(told.get("given", {}).items())),
-        None if said is None else Said(Strength[said[0].upper()], said[1], said[2], said[3]),
+        fields["began"],
+        Strength[fields["word"].upper()],
+        fields["at"],
+        dict(sorted(fields.get("given", {}).items())),
+        None if news is None else News(Strength[news[0].upper()], news[1], news[2], news[3]),
     )

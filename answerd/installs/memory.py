@@ -1,4 +1,4 @@
-"""What is remembered of all machines: records by name and by every identity that they have collected.
+"""The records of all machines in memory, by name and by every identity that they have collected.
 
 Rules: docs/install-once.md#one-record-for-each-machine. Knows no database: a store fills it, and an event that was
 decided here changes it at once, before it is written down.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from answerd.identity import identity_of, is_shared_by_many
 from answerd.installs.states import (
@@ -42,8 +42,8 @@ CLOSEST_FIRST = (
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A record with what belongs to it. ``identities`` maps each identity to its text, ``group`` is the group document
-    that was part of its last answer."""
+    """A record with its identities and its group. ``identities`` maps each identity to its text, ``group`` is the group
+    document that was part of its last answer."""
 
     record: Record
     identities: Mapping[str, str] = field(default_factory=dict)
@@ -51,28 +51,32 @@ class Remembered:
 
 
 class Visitor(NamedTuple):
-    """Who asks. ``name`` is what a new record would be called, None where nothing names the machine; ``identities`` are
-    those that a record would collect, with their texts."""
+    """The machine that asks. ``name`` is the name for a new record, None where nothing names the machine;
+    ``identities`` are those that a record would collect, with their texts."""
 
     name: str | None
     identities: Mapping[str, str] = {}
     group: str | None = None
 
 
-class Judgement(NamedTuple):
-    """What the states say to a request for a document. ``outcomes`` has one entry for each record to which something
-    happens by it; ``refuser`` is the record that refuses, None where the document is given."""
+class Decision(NamedTuple):
+    """The decision of the states about a request for a document. ``outcomes`` has an entry for each record that the
+    request changes; ``refuser`` is the record that refuses, None where the document is given."""
 
     outcomes: tuple[tuple[Remembered, Outcome], ...]
     refuser: Record | None = None
     refusal: Refusal | None = None
 
 
+MOST_ALIKE: Final = 8
+"""Records that one identity finds. What more records have (a UUID of a whole batch of boards, the MAC address of an
+adapter that is passed around) tells nobody which machine asks, and would cost each request a look at all of them."""
+
 _RECORDS_AT_ONCE = 1_000
 """Records that a walk looks at between two pauses."""
 
 
-class Memory:
+class InstallMemory:
     """All records. Of one process, and edited by its loop only; walks and look-ups from other threads are safe."""
 
     def __init__(
@@ -81,14 +85,16 @@ class Memory:
         forgotten: Mapping[str, int] | None = None,
         assumed: Record | None = None,
     ) -> None:
-        """``forgotten`` maps the identity of a name to the last attempt before it was forgotten. ``assumed`` is what a
-        machine without a record begins with, its name apart; without it that is a new one."""
+        """``forgotten`` maps the identity of a name to the last attempt before it was forgotten. ``assumed`` is the
+        record with which a machine without one begins, apart from its name; by default a new record."""
         self._assumed = assumed
         self.by_name: dict[str, Remembered] = {}
         self.by_state: Counter[State] = Counter()
         self.under_way: set[str] = set()  # names' identities of those that are expected to report
         self.index = 0  # rises whenever a name or an identity finds other records
         self._by_identity: dict[str, tuple[str, ...]] = {}
+        self._shared: dict[str, dict[str, None]] = {}  # those that more than `MOST_ALIKE` records have
+        self.newly_shared: list[str] = []  # to be emptied by those who want to tell
         self.forgotten: dict[str, int] = dict(forgotten or {})
         for known in remembered:
             self.put(known)
@@ -115,9 +121,7 @@ class Memory:
         for identity in gone:
             self._drop(identity, name)
         for identity in remembered.identities:
-            names = self._by_identity.get(identity, ())
-            if name not in names:
-                self._by_identity[identity] = (*names, name)
+            self._add(identity, name)
 
     def forget(self, name: str, attempt: int) -> None:
         """Remove the record of a name's identity, whose last attempt was ``attempt``."""
@@ -141,7 +145,29 @@ class Memory:
                 pause()
         return silent
 
+    def _add(self, identity: str, name: str) -> None:
+        shared = self._shared.get(identity)
+        if shared is not None:
+            shared[name] = None
+            return
+        names = self._by_identity.get(identity, ())
+        if name in names:
+            return
+        names = (*names, name)
+        if len(names) > MOST_ALIKE:
+            self._shared[identity] = dict.fromkeys(names)
+            self.newly_shared.append(identity)
+            names = ()  # found by nobody, but still there for `intersection`
+        self._by_identity[identity] = names
+
     def _drop(self, identity: str, name: str) -> None:
+        shared = self._shared.get(identity)
+        if shared is not None:
+            shared.pop(name, None)
+            if len(shared) > MOST_ALIKE:
+                return
+            del self._shared[identity]
+            self._by_identity[identity] = tuple(shared)
         rest = tuple(other for other in self._by_identity.get(identity, ()) if other != name)
         if rest:
             self._by_identity[identity] = rest
@@ -150,13 +176,25 @@ class Memory:
 
     def intersection(self, identities: Collection[str]) -> set[str]:
         """Return those of some identities that any record has."""
-        return {identity for identity in identities if identity in self._by_identity}
+        return self._by_identity.keys() & identities
+
+    def is_one_record(self, identities: Collection[str]) -> bool:
+        """Return whether all of these identities, which records have, lead to the same single record."""
+        records = [self._by_identity.get(identity, ()) for identity in identities]
+        return all(len(names) == 1 and names == records[0] for names in records)
+
+    def is_shared(self, identity: str) -> bool:
+        """Return whether more than `MOST_ALIKE` records have an identity, and none of them is called so."""
+        return identity in self._shared and identity not in self.by_name
 
     def found_by(self, identities: Iterable[str], name: str | None = None) -> list[Remembered]:
-        """Return the records that have one of these identities, or this name, each once; that of the name first."""
+        """Return the records that have one of these identities, or this name, each once; that of the name first. An
+        identity that is shared by many finds only the record that is called so."""
         names = [identity_of(name)] if name is not None else []
         for identity in identities:
             names += self._by_identity.get(identity, ())
+            if identity in self._shared:
+                names.append(identity)
         return [self.by_name[found] for found in dict.fromkeys(names) if found in self.by_name]
 
     def state(self, records: Iterable[Remembered]) -> State:
@@ -170,7 +208,7 @@ class Memory:
             return replace(self._assumed, name=name)
         return Record(name, self.forgotten.get(identity_of(name), 0) + 1)
 
-    def judge(self, visitor: Visitor, found: Iterable[Remembered], asked: Asked, rules: Rules) -> Judgement:
+    def judge(self, visitor: Visitor, found: Iterable[Remembered], asked: Asked, rules: Rules) -> Decision:
         """Return whether a machine is given a document. ``found`` are its records; without any, it begins with a new
         one, for which the visitor must have a name."""
         judged: list[tuple[Remembered, Outcome]] = []
@@ -178,13 +216,13 @@ class Memory:
             judged.append((remembered, step(remembered.record, asked, rules)))
         refusals = [outcome for _, outcome in judged if outcome.refusal is not None]
         if not refusals:
-            return Judgement(tuple(judged))
+            return Decision(tuple(judged))
         first = min(refusals, key=lambda outcome: CLOSEST_FIRST.index(outcome.record.state))
         # What one record refuses is given to none, but a start that was one too many is noted where it was.
         noted = tuple(
             (remembered, outcome) for remembered, outcome in judged if outcome.refusal is not None and outcome.counts
         )
-        return Judgement(noted, first.record, first.refusal)
+        return Decision(noted, first.record, first.refusal)
 
 
 def state_of(records: Iterable[Remembered]) -> State:
@@ -193,8 +231,8 @@ def state_of(records: Iterable[Remembered]) -> State:
     return min(states, key=CLOSEST_FIRST.index) if states else State.NEW
 
 
-class Applied(NamedTuple):
-    """What an event made of a record. ``after`` is None where the machine has no record (any more)."""
+class AppliedEvent(NamedTuple):
+    """The result of an event. ``after`` is the record then, None where the machine has no record (any more)."""
 
     after: Remembered | None
     outcome: Outcome
@@ -206,8 +244,9 @@ def _made(name: str, attempt: int) -> Remembered:
     return Remembered(Record(name, attempt), {} if is_shared_by_many(own) else {own: name})
 
 
-class Happened(NamedTuple):
-    """An event of the record of ``name``, with the identities that it adds and the group that was part of an answer."""
+class RecordEvent(NamedTuple):
+    """An event of the record named ``name``, with the identities that it adds and the group that was part of an
+    answer."""
 
     name: str
     event: Event
@@ -215,21 +254,20 @@ class Happened(NamedTuple):
     group: str | None = None
 
 
-def apply(before: Remembered | None, forgotten: int, happened: Happened, rules: Rules) -> Applied:
-    """Return what an event makes of a record; ``forgotten`` is the last attempt before it was forgotten, 0 where it
-    never was.
-
-    An event may be worked in long after it was decided: what is refused by now adds its identities and nothing else.
+def apply(before: Remembered | None, forgotten: int, happened: RecordEvent, rules: Rules) -> AppliedEvent:
+    """Return the result of an event on a record; ``forgotten`` is the last attempt before the machine was forgotten, 0
+    where it never was. An event may be applied long after it was decided: one that would be refused by now adds its
+    identities and nothing else.
     """
     remembered = before or _made(happened.name, forgotten + 1)
     event, known = happened.event, remembered.identities
     outcome = step(remembered.record, event, rules)
     if isinstance(event, Reported) and event.attempt != remembered.record.attempt:
-        return Applied(before, outcome)
+        return AppliedEvent(before, outcome)
     if isinstance(event, Ordered) and event.order is Order.FORGET:
-        return Applied(None, outcome)
+        return AppliedEvent(None, outcome)
     if before is not None and outcome.record is before.record and known.keys() >= happened.identities.keys():
-        return Applied(before, outcome)
+        return AppliedEvent(before, outcome)
     collected = {**known, **{identity: text for identity, text in happened.identities.items() if identity not in known}}
     group = happened.group or remembered.group
-    return Applied(replace(remembered, record=outcome.record, identities=collected, group=group), outcome)
+    return AppliedEvent(replace(remembered, record=outcome.record, identities=collected, group=group), outcome)

@@ -1,4 +1,4 @@
-"""What a report says: an installer's request, in any of the forms that installers can send, to one `Report`.
+"""Read a report: an installer's request, in any of the forms that installers send, becomes a `Report`.
 
 Rules: docs/install-once.md#reports. Knows no machine and no state, only the request's path, query, headers and body.
 Content decides and not the header, because ``curl -d`` calls everything a form.
@@ -12,10 +12,10 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from answerd.installs.states import Word
+from answerd.installs.states import ReportKind
 
 LONGEST_KEPT_BODY = 65_536
-"""Bytes of a report's body that are kept with it: a log's last lines tell why an install failed."""
+"""Bytes of a report's body that are kept with it: the last lines of a log show why an install failed."""
 
 LONGEST_MESSAGE = 500
 """Characters of a message that are kept: it is shown in a line of a table."""
@@ -33,72 +33,71 @@ _PROXMOX_ONLY = ("debian-version", "machine-id", "ssh-public-host-keys", "kernel
 
 
 class Report(NamedTuple):
-    """What a machine says of its install. ``says`` is one line for the history; ``kept`` is the beginning of the
+    """A machine's report about its install. ``says`` is one line for the history; ``kept`` is the beginning of the
     body."""
 
-    word: Word
+    word: ReportKind
     message: str | None = None
     percent: float | None = None
     says: str = ""
     kept: bytes = b""
 
 
-WORDS: Mapping[str, Word] = {word.value: word for word in Word}
+WORDS: Mapping[str, ReportKind] = {word.value: word for word in ReportKind}
 """The words that may follow a token in a path, and the values of ``state``."""
 
 
-def read_report(word: Word | None, query: str, headers: Iterable[tuple[str, str]], body: bytes) -> Report:
-    """Return what a request reports. ``word`` is that of the path, None where it has none; ``query`` is undecoded.
-
-    Never raises: a body that nobody understands is news.
+def read_report(word: ReportKind | None, query: str, headers: Iterable[tuple[str, str]], body: bytes) -> Report:
+    """Return the report in a request. ``word`` is that of the path, None where it has none; ``query`` is undecoded.
+    Never raises: a body of an unknown form is news.
     """
-    said = _fields(query)
+    fields = _fields(query)
     value = _json(body)
     form = {} if value is not None else _form(headers, body)
     if isinstance(value, dict):
-        said = _of_json(value) | said
-    said = form | said
-    told = None if word is not None else WORDS.get(said.get("state", "").strip().lower())
-    meant = (told, "") if word is not None or told is not None else _meaning(value, form)
-    found = word or meant[0] or Word.PROGRESS
-    message = said.get("message") or said.get("reason") or meant[1]
+        fields = _of_json(value) | fields
+    fields = form | fields
+    stated = None if word is not None else WORDS.get(fields.get("state", "").strip().lower())
+    meaning = (stated, "") if word is not None or stated is not None else _meaning(value, form)
+    found = word or meaning[0] or ReportKind.PROGRESS
+    message = fields.get("message") or fields.get("reason") or meaning[1]
     if not message and value is None and not _is_fields(form):
         message = _first_line(body)
     return Report(
         found,
         _shortened(message) or None,
-        _percent(said.get("percent")),
+        _percent(fields.get("percent")),
         _event_line(value),
         body[:LONGEST_KEPT_BODY],
     )
 
 
-def _meaning(value: Any, form: Mapping[str, str]) -> tuple[Word | None, str]:
-    """Return what an installer's own body means, with a message; no word where it is nobody's that is known."""
+def _meaning(value: Any, form: Mapping[str, str]) -> tuple[ReportKind | None, str]:
+    """Return the meaning of an installer's own body, with a message; None where the body is of no known installer."""
     if "instance_id" in form or any(name.startswith("pub_key_") for name in form):
-        return Word.INSTALLED, f"phone_home of {form.get('hostname') or 'cloud-init'}"
+        return ReportKind.INSTALLED, f"phone_home of {form.get('hostname') or 'cloud-init'}"
     if not isinstance(value, dict):
         return None, ""
     if isinstance(value.get("product"), dict) and any(name in value for name in _PROXMOX_ONLY):
         product = value["product"]
         parts = [product[key] for key in ("fullname", "version") if isinstance(product.get(key), str)]
-        return Word.INSTALLED, " ".join(parts)
+        return ReportKind.INSTALLED, " ".join(parts)
     name = value.get("name")
     if not isinstance(name, str) or "event_type" not in value:
         return None, ""
     return _meaning_of_event(name, value), _event_line(value)
 
 
-def _meaning_of_event(name: str, event: Mapping[str, Any]) -> Word:
-    """Return what one of curtin's or cloud-init's events means. Only the start of the shutdown is sure: it comes after
+def _meaning_of_event(name: str, event: Mapping[str, Any]) -> ReportKind:
+    """Return the meaning of an event of curtin or cloud-init. Only the start of the shutdown is sure: it comes after
     everything else, and its finish may be lost."""
     if event.get("origin") == "cloudinit":
-        return Word.PROGRESS
+        return ReportKind.PROGRESS
     kind = event["event_type"]
     if name == _SHUTDOWN and kind == "start":
-        return Word.INSTALLED
+        return ReportKind.INSTALLED
     has_failed = kind == "finish" and event.get("result") == "FAIL" and (name == _INSTALL or name.startswith(_LATE))
-    return Word.FAILED if has_failed or kind == "error" else Word.PROGRESS
+    return ReportKind.FAILED if has_failed or kind == "error" else ReportKind.PROGRESS
 
 
 def _event_line(value: Any) -> str:
@@ -150,7 +149,7 @@ def _first_line(body: bytes) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Return a message on one line, without what a terminal would obey."""
+    """Return a message on one line, without control characters."""
     line = "".join(sign if sign.isprintable() else " " for sign in text[: 2 * LONGEST_MESSAGE])
     line = " ".join(line.split())
     return line if len(line) <= LONGEST_MESSAGE else f"{line[:LONGEST_MESSAGE]}…"

@@ -1,4 +1,4 @@
-"""What a refused machine is told: one sentence for a console, or a boot loader's script that says it.
+"""The texts for a refused machine: one sentence for a console, or a boot loader's script that shows it.
 
 Rules: docs/install-once.md#what-a-refused-machine-gets.
 """
@@ -14,7 +14,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9 ._:@+-]")
 _LONGEST_NAME = 100
 
 
-def shown(name: str) -> str:
+def shown_name(name: str) -> str:
     """Return a name for scripts, logs and terminals: all but letters, digits, blanks and ``._:@+-`` becomes ``?``."""
     return _UNSAFE.sub("?", name[:_LONGEST_NAME])
 
@@ -25,8 +25,8 @@ def moment(at: float) -> str:
 
 
 def sentence(record: Record, refusal: Refusal) -> str:
-    """Return why a machine is refused, and what lets it install."""
-    name = shown(record.name)
+    """Return why a machine is refused, and the command that lets it install."""
+    name = shown_name(record.name)
     return f'{name} {_reason(record, refusal)}; "answerd arm {name}" lets it install{_again(record, refusal)}'
 
 
@@ -35,7 +35,7 @@ def script(record: Record, refusal: Refusal) -> bytes:
 
     It is plain words: ``;`` and quotation marks mean something to iPXE.
     """
-    name = shown(record.name)
+    name = shown_name(record.name)
     lines = [
         "#!ipxe",
         f"echo {name} {_reason(record, refusal)}",

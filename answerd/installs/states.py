@@ -2,8 +2,8 @@
 
 Rules: docs/install-once.md. Knows no database, no request, no clock: time comes in with each event, in seconds.
 
-A machine that boots from the network first installs itself again at every boot, unless somebody remembers. A `Record`
-is what is remembered of one machine. It changes by three sorts of events:
+A machine that boots from the network first would install itself again at every boot, unless the service remembers it.
+The service keeps a `Record` of each machine. It changes by three sorts of events:
 
 - `Asked`: the machine asks for a document with ``once``. It is given the document, or refused.
 - `Reported`: the machine, through a URL that was written into its answer, says how its install went.
@@ -48,7 +48,7 @@ from answerd.formats.once import Once
 
 
 class State(StrEnum):
-    """How far a machine's install is."""
+    """The state of a machine's install."""
 
     NEW = "new"
     """There is no record, or it was forgotten."""
@@ -67,12 +67,12 @@ class State(StrEnum):
 
 
 class Gate(StrEnum):
-    """Where a document with ``once`` is given."""
+    """A gate at which a document with ``once`` is given or refused."""
 
     LOADER = "loader"
     """Scripts of boot loaders: a machine that is refused can boot from its disk."""
     ANSWERS = "answers"
-    """What installers ask for: a machine that is refused stops."""
+    """Answers of installers: a machine that is refused stops."""
 
 
 class Opening(StrEnum):
@@ -96,12 +96,12 @@ GATES: Mapping[State, Mapping[Gate, Opening]] = MappingProxyType(
         State.EXHAUSTED: {Gate.LOADER: Opening.CLOSED, Gate.ANSWERS: Opening.CLOSED},
     }
 )
-"""Which gate is open in which state. After an operator's ``disarm`` there is no grace. At an open gate a document with
-``once = "armed"`` still waits for an operator."""
+"""The gates that are open in each state. After an operator's ``disarm`` there is no grace. At an open gate a document
+with ``once = "armed"`` still waits for an operator."""
 
 
-class Change(StrEnum):
-    """What an event means for the state, once starts are counted: the columns of `TRANSITIONS`."""
+class StateChange(StrEnum):
+    """The effect of an event on the state, once starts are counted: the columns of `TRANSITIONS`."""
 
     START = "start"
     """A document was given that begins a start."""
@@ -116,71 +116,71 @@ class Change(StrEnum):
     FORGET = "forget"
 
 
-_BY_OPERATOR = {Change.ARM: State.ARMED, Change.DISARM: State.INSTALLED, Change.FORGET: State.NEW}
+_BY_OPERATOR = {StateChange.ARM: State.ARMED, StateChange.DISARM: State.INSTALLED, StateChange.FORGET: State.NEW}
 
-TRANSITIONS: Mapping[State, Mapping[Change, State]] = MappingProxyType(
+TRANSITIONS: Mapping[State, Mapping[StateChange, State]] = MappingProxyType(
     {
         State.NEW: {
-            Change.START: State.INSTALLING,
-            Change.TOO_MANY: State.EXHAUSTED,
-            Change.COPIED: State.COPIED,
-            Change.FAILED: State.FAILED,
-            Change.FAILED_LAST: State.EXHAUSTED,
-            Change.INSTALLED: State.INSTALLED,
+            StateChange.START: State.INSTALLING,
+            StateChange.TOO_MANY: State.EXHAUSTED,
+            StateChange.COPIED: State.COPIED,
+            StateChange.FAILED: State.FAILED,
+            StateChange.FAILED_LAST: State.EXHAUSTED,
+            StateChange.INSTALLED: State.INSTALLED,
             **_BY_OPERATOR,
         },
         State.ARMED: {
-            Change.START: State.INSTALLING,
-            Change.TOO_MANY: State.EXHAUSTED,
-            Change.COPIED: State.COPIED,
-            Change.FAILED: State.FAILED,
-            Change.FAILED_LAST: State.EXHAUSTED,
-            Change.INSTALLED: State.INSTALLED,
+            StateChange.START: State.INSTALLING,
+            StateChange.TOO_MANY: State.EXHAUSTED,
+            StateChange.COPIED: State.COPIED,
+            StateChange.FAILED: State.FAILED,
+            StateChange.FAILED_LAST: State.EXHAUSTED,
+            StateChange.INSTALLED: State.INSTALLED,
             **_BY_OPERATOR,
         },
         State.INSTALLING: {
-            Change.START: State.INSTALLING,
-            Change.TOO_MANY: State.EXHAUSTED,
-            Change.COPIED: State.COPIED,
-            Change.FAILED: State.FAILED,
-            Change.FAILED_LAST: State.EXHAUSTED,
-            Change.INSTALLED: State.INSTALLED,
+            StateChange.START: State.INSTALLING,
+            StateChange.TOO_MANY: State.EXHAUSTED,
+            StateChange.COPIED: State.COPIED,
+            StateChange.FAILED: State.FAILED,
+            StateChange.FAILED_LAST: State.EXHAUSTED,
+            StateChange.INSTALLED: State.INSTALLED,
             **_BY_OPERATOR,
         },
         State.COPIED: {
-            Change.START: State.COPIED,
-            Change.TOO_MANY: State.EXHAUSTED,
-            Change.COPIED: State.COPIED,
-            Change.FAILED: State.FAILED,
-            Change.FAILED_LAST: State.EXHAUSTED,
-            Change.INSTALLED: State.INSTALLED,
+            StateChange.START: State.COPIED,
+            StateChange.TOO_MANY: State.EXHAUSTED,
+            StateChange.COPIED: State.COPIED,
+            StateChange.FAILED: State.FAILED,
+            StateChange.FAILED_LAST: State.EXHAUSTED,
+            StateChange.INSTALLED: State.INSTALLED,
             **_BY_OPERATOR,
         },
         State.INSTALLED: {
-            Change.START: State.INSTALLED,
-            Change.TOO_MANY: State.INSTALLED,
-            Change.COPIED: State.INSTALLED,
-            Change.FAILED: State.INSTALLED,
-            Change.FAILED_LAST: State.INSTALLED,
-            Change.INSTALLED: State.INSTALLED,
+            StateChange.START: State.INSTALLED,
+            StateChange.TOO_MANY: State.INSTALLED,
+            StateChange.COPIED: State.INSTALLED,
+            StateChange.FAILED: State.INSTALLED,
+            StateChange.FAILED_LAST: State.INSTALLED,
+            StateChange.INSTALLED: State.INSTALLED,
             **_BY_OPERATOR,
         },
         State.FAILED: {
-            Change.START: State.INSTALLING,
-            Change.TOO_MANY: State.EXHAUSTED,
-            Change.COPIED: State.FAILED,
-            Change.FAILED: State.FAILED,
-            Change.FAILED_LAST: State.EXHAUSTED,
-            Change.INSTALLED: State.INSTALLED,
+            StateChange.START: State.INSTALLING,
+            StateChange.TOO_MANY: State.EXHAUSTED,
+            StateChange.COPIED: State.FAILED,
+            StateChange.FAILED: State.FAILED,
+            StateChange.FAILED_LAST: State.EXHAUSTED,
+            StateChange.INSTALLED: State.INSTALLED,
             **_BY_OPERATOR,
         },
         State.EXHAUSTED: {
-            Change.START: State.EXHAUSTED,
-            Change.TOO_MANY: State.EXHAUSTED,
-            Change.COPIED: State.EXHAUSTED,
-            Change.FAILED: State.EXHAUSTED,
-            Change.FAILED_LAST: State.EXHAUSTED,
-            Change.INSTALLED: State.INSTALLED,
+            StateChange.START: State.EXHAUSTED,
+            StateChange.TOO_MANY: State.EXHAUSTED,
+            StateChange.COPIED: State.EXHAUSTED,
+            StateChange.FAILED: State.EXHAUSTED,
+            StateChange.FAILED_LAST: State.EXHAUSTED,
+            StateChange.INSTALLED: State.INSTALLED,
             **_BY_OPERATOR,
         },
     }
@@ -211,8 +211,8 @@ class Refusal(StrEnum):
     NOT_ARMED = "the document waits for an operator to arm the machine"
 
 
-class Word(StrEnum):
-    """What a report says."""
+class ReportKind(StrEnum):
+    """The kinds of reports."""
 
     INSTALLED = "installed"
     COPIED = "copied"
@@ -221,7 +221,7 @@ class Word(StrEnum):
 
 
 class Order(StrEnum):
-    """What an operator says."""
+    """The orders of an operator."""
 
     ARM = "arm"
     DISARM = "disarm"
@@ -253,7 +253,7 @@ class Asked(NamedTuple):
 class Reported(NamedTuple):
     """A machine reports, with the URL of one attempt."""
 
-    word: Word
+    word: ReportKind
     attempt: int
     at: float
     message: str | None = None
@@ -272,12 +272,11 @@ Event = Asked | Reported | Ordered
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is remembered of one machine.
-
-    ``since`` is when it came into ``state``. ``attempt`` counts from 1. ``was_armed``: the attempt began with an
-    operator's ``arm``. ``by_operator``: `State.INSTALLED` is what an operator said, not a report. ``starts`` are those
-    of the attempt. ``given`` are the documents of the present start, with the time of the first giving. ``heard`` is
-    when the machine last said anything. ``message`` and ``percent`` are its last news, or came with its state.
+    """The record of one machine. ``since`` is when it came into ``state``. ``attempt`` counts from 1. ``was_armed``:
+    the attempt began with an operator's ``arm``. ``by_operator``: `State.INSTALLED` is what an operator said, not a
+    report. ``starts`` are those of the attempt. ``given`` are the documents of the present start, with the time of the
+    first giving. ``heard`` is the time of the machine's last request or report. ``message`` and ``percent`` are its
+    last news, or came with its state.
     """
 
     name: str
@@ -294,7 +293,7 @@ class Record:
 
 
 class Outcome(NamedTuple):
-    """What an event leads to. ``refusal``: the rule by which a document is refused, None where it is given.
+    """The outcome of an event. ``refusal``: the rule by which a document is refused, None where it is given.
     ``counts``: the event changed the state, or news that came with it; a report that does not is noted in the history
     only."""
 
@@ -304,7 +303,7 @@ class Outcome(NamedTuple):
 
 
 def step(record: Record, event: Event, rules: Rules) -> Outcome:
-    """Return what an event makes of a record. Every event is defined in every state."""
+    """Return the outcome of an event on a record. Every event is defined in every state."""
     if isinstance(event, Asked):
         return _asked(record, event, rules)
     if isinstance(event, Reported):
@@ -321,7 +320,8 @@ def brings_nothing_new(record: Record, asked: Asked, rules: Rules) -> bool:
         and record.state in UNDER_WAY
         and not asked.only_looks
         and 0 <= asked.at - first <= rules.start
-        and 0 <= asked.at - record.heard <= min(HEARD_AGAIN_SECONDS, HEARD_AGAIN_SHARE * rules.silence)
+        and 0 <= asked.at - record.heard <= HEARD_AGAIN_SECONDS
+        and asked.at - record.heard <= HEARD_AGAIN_SHARE * rules.silence
         and refusal_of(record, asked, rules) is None
     )
 
@@ -359,17 +359,17 @@ def _asked(record: Record, asked: Asked, rules: Rules) -> Outcome:
         return Outcome(record, refusal, counts=False)
     begins = _begins_start(record, asked, rules)
     if begins and record.starts >= rules.starts:
-        exhausted = record if asked.only_looks else _entered(record, Change.TOO_MANY, asked.at)
+        exhausted = record if asked.only_looks else _entered(record, StateChange.TOO_MANY, asked.at)
         return Outcome(exhausted, Refusal.EXHAUSTED, counts=not asked.only_looks)
     if asked.only_looks:
         return Outcome(record, counts=False)
     heard = max(record.heard, asked.at)
     if begins:
-        started = _entered(record, Change.START, asked.at)
+        started = _entered(record, StateChange.START, asked.at)
         given = {asked.document: asked.at}
         return Outcome(replace(started, starts=record.starts + 1, given=given, heard=heard, message=None, percent=None))
     if record.state is State.INSTALLED and asked.at >= record.since:
-        # In the time of grace, which stays open for a file that is asked for twice.
+        # In the grace period, which stays open for a file that is asked for twice.
         return Outcome(replace(record, heard=heard), counts=False)
     first = record.given.get(asked.document)
     if first is not None and first <= asked.at:
@@ -390,7 +390,7 @@ def _reported(record: Record, reported: Reported, rules: Rules) -> Outcome:
     if reported.attempt != record.attempt:
         return Outcome(record, counts=False)
     heard = replace(record, heard=max(record.heard, reported.at))
-    if reported.word is Word.PROGRESS:
+    if reported.word is ReportKind.PROGRESS:
         if record.state in BETWEEN_STARTS | UNDER_WAY and record.state is not State.FAILED:
             message = reported.message if reported.message is not None else record.message
             percent = reported.percent if reported.percent is not None else record.percent
@@ -405,10 +405,10 @@ def _reported(record: Record, reported: Reported, rules: Rules) -> Outcome:
     return Outcome(replace(changed, message=reported.message, percent=reported.percent))
 
 
-def _change_by(word: Word, record: Record, rules: Rules) -> Change:
-    if word is Word.FAILED:
-        return Change.FAILED_LAST if record.starts >= rules.starts else Change.FAILED
-    return Change.INSTALLED if word is Word.INSTALLED else Change.COPIED
+def _change_by(word: ReportKind, record: Record, rules: Rules) -> StateChange:
+    if word is ReportKind.FAILED:
+        return StateChange.FAILED_LAST if record.starts >= rules.starts else StateChange.FAILED
+    return StateChange.INSTALLED if word is ReportKind.INSTALLED else StateChange.COPIED
 
 
 def _ordered(record: Record, ordered: Ordered) -> Record:
@@ -417,13 +417,13 @@ def _ordered(record: Record, ordered: Ordered) -> Record:
     if ordered.order is Order.DISARM:
         if record.state is State.INSTALLED and record.by_operator:
             return record
-        disarmed = _entered(record, Change.DISARM, ordered.at)
+        disarmed = _entered(record, StateChange.DISARM, ordered.at)
         return replace(disarmed, since=ordered.at, by_operator=True, message=None, percent=None)
     armed = Record(record.name, record.attempt + 1, was_armed=True, heard=record.heard)
-    return replace(armed, state=TRANSITIONS[record.state][Change.ARM], since=ordered.at)
+    return replace(armed, state=TRANSITIONS[record.state][StateChange.ARM], since=ordered.at)
 
 
-def _entered(record: Record, change: Change, at: float) -> Record:
+def _entered(record: Record, change: StateChange, at: float) -> Record:
     """Return a record in the state that a change leads to; ``since`` changes with the state only."""
     after = TRANSITIONS[record.state][change]
     return record if after is record.state else replace(record, state=after, since=max(at, record.since))

@@ -1,4 +1,4 @@
-"""Tokens of reports: what a report's URL contains, and speaks for one machine and one attempt.
+"""Tokens of reports: the token in a report's URL identifies one machine and one attempt.
 
 Rules: docs/install-once.md#the-report-url. A token holds the record's name and the attempt, so it is good also when the
 service died before it wrote the record down, and 128 bits that only the owner of the key can work out.
@@ -22,38 +22,38 @@ WORTHLESS = bytes(KEY_LENGTH)
 """A key that no service has: for tokens that are shown and never taken."""
 
 
-class Speaker(NamedTuple):
-    """For whom a token speaks: the record's name and the number of the attempt."""
+class TokenSubject(NamedTuple):
+    """The subject of a token: the record's name and the number of the attempt."""
 
     name: str
     attempt: int
 
 
-def token_of(speaker: Speaker, key: bytes) -> str:
+def token_of(subject: TokenSubject, key: bytes) -> str:
     """Return the token, the same at every call: letters, digits, ``-``, ``_`` and ``.``."""
-    return f"{_encoded(speaker.name.encode())}.{speaker.attempt}.{_signature(speaker, key)}"
+    return f"{_encoded(subject.name.encode())}.{subject.attempt}.{_signature(subject, key)}"
 
 
-def speaker_of(token: str, key: bytes) -> Speaker | None:
-    """Return for whom a token speaks; None where it is none, or was made with another key."""
+def subject_of(token: str, key: bytes) -> TokenSubject | None:
+    """Return the subject of a token; None for a text that is not a token, or was made with another key."""
     name, _, rest = token.partition(".")
     attempt, _, signature = rest.partition(".")
     if not (attempt.isascii() and attempt.isdigit() and len(attempt) <= _MOST_ATTEMPT_DIGITS and signature.isascii()):
         return None
     try:
-        speaker = Speaker(urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode(), int(attempt))
+        subject = TokenSubject(urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode(), int(attempt))
     except ValueError:
         return None
-    return speaker if hmac.compare_digest(token_of(speaker, key), token) else None
+    return subject if hmac.compare_digest(token_of(subject, key), token) else None
 
 
 def fingerprint(token: str) -> str:
-    """Return what logs and errors show of a token: 6 characters of its SHA-256."""
+    """Return the fingerprint that logs and errors show in place of a token: 6 characters of its SHA-256."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()[:6]
 
 
-def _signature(speaker: Speaker, key: bytes) -> str:
-    signed = hmac.digest(key, f"{speaker.attempt}:{speaker.name}".encode(), "sha256")
+def _signature(subject: TokenSubject, key: bytes) -> str:
+    signed = hmac.digest(key, f"{subject.attempt}:{subject.name}".encode(), "sha256")
     return _encoded(signed[:_SIGNED])
 
 

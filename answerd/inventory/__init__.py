@@ -1,4 +1,4 @@
-"""Inventories: CSV text, its rows, and what each row says of one machine (docs/inventory.md).
+"""Inventories: CSV text, its rows, and the values of a machine in each row (docs/inventory.md).
 
 Text in, rows out. Knows names and identities; no documents, requests, files or databases.
 """

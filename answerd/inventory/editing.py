@@ -66,7 +66,7 @@ def in_columns(table: Table, values: Mapping[str, str]) -> list[str]:
 
 
 def _header_end(text: str, table: Table) -> int:
-    """Return the offset of the header's line end: what lies before the body."""
+    """Return the offset of the header's line end, which is before the body."""
     body = table.body + text.startswith(BYTE_ORDER_MARK)
     for line_end in ("\r\n", "\n", "\r"):
         if text.endswith(line_end, 0, body):

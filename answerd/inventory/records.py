@@ -50,7 +50,7 @@ class UnreadableError(Exception):
         self.reason = reason
 
 
-class Record(NamedTuple):
+class CsvRecord(NamedTuple):
     """One record that is not ignored: the line that it begins on, and its place in the text without its line end."""
 
     line: int
@@ -60,7 +60,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """How the cells of one file are separated. ``blanks`` are trimmed around unquoted cells."""
+    """The syntax of one file. ``blanks`` are trimmed around unquoted cells."""
 
     separator: str
     blanks: str
@@ -134,7 +134,7 @@ def lines_in(text: str, start: int, end: int) -> int:
 
 def records(
     text: str, syntax: Syntax, at: int = 0, line: int = 1, pause: Callable[[], None] = no_pause
-) -> Iterator[Record]:
+) -> Iterator[CsvRecord]:
     """Yield the records from a record's beginning on, without comments, blank lines and those of empty cells only.
 
     Raises `UnreadableError` for a quote that stays open, text after a closing quote and a row that is too long.
@@ -166,7 +166,7 @@ def records(
                 if end - start > LONGEST_ROW:
                     raise UnreadableError(line, _TOO_LONG)
             if has_value:
-                yield Record(line, start, end)
+                yield CsvRecord(line, start, end)
             line_end = _LINE_END.match(text, end)
             line += lines_in(text, start, end) + 1
             at = line_end.end() if line_end else end
@@ -174,12 +174,12 @@ def records(
             if end - start > LONGEST_ROW:
                 raise UnreadableError(line, _TOO_LONG)
             if found[1].strip(ignored):
-                yield Record(line, start, end)
+                yield CsvRecord(line, start, end)
             at, line = following, line + 1
 
 
 def separator_of(text: str, pause: Callable[[], None] = no_pause) -> str:
-    """Return what separates cells: the first separator outside quotes in the first record with a value."""
+    """Return the separator of cells: the first one outside quotes in the first record with a value."""
     at = number = 0
     while at < len(text):
         found = _LINE.match(text, at)

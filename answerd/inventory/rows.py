@@ -1,4 +1,5 @@
-"""Columns and rows: what the header allows, and what one row says of a machine (docs/inventory.md#identity-columns)."""
+"""Columns and rows: the rules for the header, and the values of a machine in its row
+(docs/inventory.md#identity-columns)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from answerd.identity import (
     mac_digits,
     normalize,
 )
-from answerd.inventory.records import MOST_COLUMNS, Record, Syntax, UnreadableError
+from answerd.inventory.records import MOST_COLUMNS, CsvRecord, Syntax, UnreadableError
 
 IDENTITY_COLUMNS: Final[tuple[str, ...]] = ("id", "mac", "serial", "uuid")
 """Columns whose values identify a machine, in the order in which the first identity of a row is looked for."""
@@ -27,7 +28,7 @@ RESERVED_COLUMNS: Final = frozenset(
 """Labels that the URL, the service or the selection sets, so that no column can have them."""
 
 RESERVED_BEGINNING: Final = "secret."
-"""What the labels of secrets begin with."""
+"""The prefix of the labels of secrets."""
 
 SHORTEST_IN_BODY: Final = 4
 """Characters of an identity that a JSON body can claim (docs/selection.md#what-a-request-says-facts)."""
@@ -137,7 +138,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """What the row is called: its ``id`` as written, else its first identity, else nothing."""
+        """The name of the row: its ``id`` as written, else its first identity, else empty."""
         return self.id or next(iter(self.identities()), "")
 
 
@@ -154,14 +155,14 @@ def identities_of_sound(layout: Layout, cells: Sequence[str]) -> dict[str, str]:
 
 
 class Judgement(NamedTuple):
-    """What is known of one row: its valid ``identities``, and its ``fault``, None where it has none."""
+    """The checked content of one row: its valid ``identities``, and its ``fault``, None where it has none."""
 
     identities: dict[str, str]
     fault: str | None
 
 
 def judged(layout: Layout, cells: Sequence[str]) -> Judgement:
-    """Return what the cells of a row identify, and what is wrong with it. No sentence quotes a cell."""
+    """Return the identities in the cells of a row, and its fault. No sentence quotes a cell."""
     identities: dict[str, str] = {}
     fault = None
     has_value = False
@@ -190,7 +191,7 @@ def judged(layout: Layout, cells: Sequence[str]) -> Judgement:
 
 
 def notes(layout: Layout, cells: Sequence[str]) -> list[str]:
-    """Return what may surprise whoever wrote a row: values that identify nobody, and those no JSON body can claim."""
+    """Return notes for the author of a row: values that identify no machine, and values that no JSON body can claim."""
     found = []
     for column, at in layout.identifying:
         cell = cells[at] if at < len(cells) else ""
@@ -199,7 +200,7 @@ def notes(layout: Layout, cells: Sequence[str]) -> list[str]:
             if wrong:
                 continue
             if is_shared_by_many(identity):
-                found.append(f"column {column}: a value that many machines share identifies nobody")
+                found.append(f"column {column}: a value that many machines share identifies none of them")
             elif len(identity) < SHORTEST_IN_BODY:
                 found.append(
                     f"column {column}: a value of under {SHORTEST_IN_BODY} letters and digits "
@@ -238,10 +239,10 @@ def _uuid(value: str) -> tuple[str, str | None]:
 
 
 _VALUES: Final = {"id": _id, "mac": _mac, "serial": _serial, "uuid": _uuid}
-"""The identity of a value in each identity column, and what is wrong with the value."""
+"""The function of each identity column that returns the identity of a value, and the value's fault."""
 
 
-def read_header(text: str, syntax: Syntax, source: str, header: Record | None) -> Layout:
+def read_header(text: str, syntax: Syntax, source: str, header: CsvRecord | None) -> Layout:
     """Return the layout that a header gives. Raises `UnreadableError`; ``header`` is None where there is none."""
     if header is None:
         raise UnreadableError(1, "there is no header line that names the columns")

@@ -1,8 +1,8 @@
-"""One inventory file as a table of rows, and what becomes of it when its text changes.
+"""One inventory file as a table of rows, and the next table when its text changes.
 
-A changed text costs what changed: the part that both texts begin with and the part that they end with are compared,
-not read again, and a row whose record is the same stays the same object. Only a file with records of several lines is
-read again as a whole, because there a line end tells nothing.
+The cost is that of the change: the part that both texts begin with and the part that they end with are compared, not
+read again, and a row whose record is the same stays the same object. Only a file with records of several lines is read
+again as a whole, because a line end may be inside a record there.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Table:
             for at in (row.hint - distance, row.hint + distance):
                 if 0 <= at < len(rows) and rows[at] is row:
                     return at
-        # Whoever asks for one row asks for many: in a table in a new order a scan for each would be quadratic.
+        # A caller that asks for one row asks for many: in a table in a new order a scan for each would be quadratic.
         for at, other in enumerate(rows):
             other.hint = at
         return row.hint if row.hint < len(rows) and rows[row.hint] is row else None
@@ -187,26 +187,26 @@ def _moved(lines: array[int], by: int, pause: Callable[[], None]) -> array[int]:
     return moved
 
 
-def _common_beginning(one: str, other: str, pause: Callable[[], None]) -> int:
+def _common_beginning(first: str, second: str, pause: Callable[[], None]) -> int:
     """Return how many characters two texts begin with in common."""
-    most = min(len(one), len(other))
+    most = min(len(first), len(second))
     at = 0
     while at < most:
         size = min(_COMPARED_AT_ONCE, most - at)
-        if one[at : at + size] != other[at : at + size]:
-            return at + _first_difference(one[at : at + size], other[at : at + size])
+        if first[at : at + size] != second[at : at + size]:
+            return at + _first_difference(first[at : at + size], second[at : at + size])
         at += size
         pause()
     return most
 
 
-def _common_end(one: str, other: str, most: int, pause: Callable[[], None]) -> int:
+def _common_end(first: str, second: str, most: int, pause: Callable[[], None]) -> int:
     """Return how many of ``most`` characters two texts end with in common."""
     at = 0
     while at < most:
         size = min(_COMPARED_AT_ONCE, most - at)
-        last, other_last = len(one) - at, len(other) - at
-        piece, other_piece = one[last - size : last], other[other_last - size : other_last]
+        last, other_last = len(first) - at, len(second) - at
+        piece, other_piece = first[last - size : last], second[other_last - size : other_last]
         if piece != other_piece:
             return at + _first_difference(piece[::-1], other_piece[::-1])
         at += size
@@ -214,12 +214,12 @@ def _common_end(one: str, other: str, most: int, pause: Callable[[], None]) -> i
     return most
 
 
-def _first_difference(one: str, other: str) -> int:
+def _first_difference(first: str, second: str) -> int:
     """Return where two texts of one length that are different differ first."""
-    low, high = 0, len(one)  # equal before low, different before high
+    low, high = 0, len(first)  # equal before low, different before high
     while high - low > 1:
         half = (low + high) // 2
-        if one[low:half] == other[low:half]:
+        if first[low:half] == second[low:half]:
             low = half
         else:
             high = half

@@ -1,8 +1,8 @@
 """The data of other provisioning services as documents, an inventory and secrets of this one: ``answerd migrate``.
 
-Each source is a module with a function ``read``: a directory or file in, a `Migration` out. None writes a file; that is
-`answerd.migrate.result.write`. What cannot be carried over as it was meant is never guessed: it is listed with the
-reason, and where it is text it is put aside. Rules: docs/migrating.md.
+Each source is a module with a function ``read``: a directory or file in, a `MigratedData` out.
+`answerd.migrate.result.write` alone writes files. What cannot be carried over as it was meant is never guessed: it is
+listed with the reason, and where it is text it is put aside. Rules: docs/migrating.md.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from answerd.migrate.result import Migration, MigrationError
+from answerd.migrate.result import MigratedData, MigrationError
 
-__all__ = ["SOURCES", "Migration", "MigrationError", "read"]
+__all__ = ["SOURCES", "MigratedData", "MigrationError", "read"]
 
 SOURCES: Mapping[str, str] = {
     "matchbox": "matchbox",
@@ -26,12 +26,11 @@ SOURCES: Mapping[str, str] = {
 """Every source, and its module below `answerd.migrate`."""
 
 
-def read(source: str, path: Path) -> Migration:
-    """Return what this service makes of the data at ``path``; ``source`` is a key of `SOURCES`.
-
-    Raises `MigrationError` for data that is not there or is not of that source.
+def read(source: str, path: Path) -> MigratedData:
+    """Return the data at ``path``, converted for this service; ``source`` is a key of `SOURCES`. Raises
+    `MigrationError` for data that is missing or is not of that source.
     """
     if not path.exists():
         raise MigrationError(f"{path} does not exist")
     module = import_module(f"answerd.migrate.{SOURCES[source]}")
-    return cast(Callable[[Path], Migration], module.read)(path)
+    return cast(Callable[[Path], MigratedData], module.read)(path)

@@ -17,7 +17,7 @@ import tomlkit
 
 from answerd.identity import Kind, identifier_fault, mac_digits
 from answerd.migrate.proxmox import document, take_secrets
-from answerd.migrate.result import Migration, MigrationError, group_name, machine_name
+from answerd.migrate.result import MigratedData, MigrationError, group_name, machine_name
 
 STORAGE = "storage-general.json"
 DEFAULT = "Default"
@@ -27,23 +27,23 @@ CONDITIONS = ("must_contain", "must_not_contain")
 _PAIR = re.compile(r'"?(?P<label>[A-Za-z_][\w.-]*)"?\s*:\s*"(?P<value>[^"]*)"?\Z')
 
 
-def read(path: Path) -> Migration:
+def read(path: Path) -> MigratedData:
     """Read the storage file, or a directory that holds it."""
     answers = _answers(path)
-    made = Migration()
+    data = MigratedData()
     default = answers.pop(DEFAULT, {})
     base = document(f'From the answer "{DEFAULT}" of autopve, which lay below every other one.', {}, _sections(default))
-    take_secrets(base, made, None)
-    made.add(f"groups/{BASE}.toml", tomlkit.dumps(base), DEFAULT)
+    take_secrets(base, data, None)
+    data.add(f"groups/{BASE}.toml", tomlkit.dumps(base), DEFAULT)
     for name, answer in answers.items():
-        _take(name, answer, made)
-    made.leave(
-        f'the answer "{DEFAULT}" as an answer to everybody',
-        "a machine that nobody meant to install would be wiped. If you want it, write default.toml with the line "
+        _take(name, answer, data)
+    data.leave_out(
+        f'the answer "{DEFAULT}" as the answer to every machine',
+        "a machine that was not meant to be installed would be wiped. If you want it, write default.toml with the line "
         f'extends = "{BASE}"',
     )
-    made.do("Prepare new media, or give the old ones the URL of this service: http://HOST:8000/proxmox")
-    return made
+    data.add_task("Prepare new media, or give the old ones the URL of this service: http://HOST:8000/proxmox")
+    return data
 
 
 def _answers(path: Path) -> dict[str, dict[str, Any]]:
@@ -70,15 +70,15 @@ def _sections(answer: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _take(name: str, answer: Mapping[str, Any], made: Migration) -> None:
+def _take(name: str, answer: Mapping[str, Any], data: MigratedData) -> None:
     origin = f'the answer "{name}"'
-    members, match = _claims(origin, [str(text) for text in answer.get("must_contain", []) if text], made)
+    members, match = _claims(origin, [str(text) for text in answer.get("must_contain", []) if text], data)
     for refused in answer.get("must_not_contain", []):
-        made.leave(
+        data.leave_out(
             origin, f'"must not contain {refused}" has no counterpart; give the machines that it kept out their own'
         )
     if not members and not match:
-        made.leave(origin, "nothing is left that it could be chosen by", json.dumps(answer, indent=2))
+        data.leave_out(origin, "no selector is left for it", json.dumps(answer, indent=2))
         return
     comment = f'From the answer "{name}" of autopve. What is not here comes from groups/{BASE}.toml.'
     control: dict[str, Any] = {"extends": BASE}
@@ -88,13 +88,13 @@ def _take(name: str, answer: Mapping[str, Any], made: Migration) -> None:
         file, own = f"groups/{group_name(name)}.toml", None
         control |= {"members": members} if members else {"match": match}
         if members and match:
-            made.leave(origin, "it was chosen by one string or another of two kinds; only the first kind is kept")
+            data.leave_out(origin, "it was chosen by one string or another of two kinds; only the first kind is kept")
     written = document(comment, control, _sections(answer))
-    take_secrets(written, made, own, None if own else group_name(name))
-    made.add(file, tomlkit.dumps(written), origin)
+    take_secrets(written, data, own, None if own else group_name(name))
+    data.add(file, tomlkit.dumps(written), origin)
 
 
-def _claims(origin: str, strings: list[str], made: Migration) -> tuple[list[str], dict[str, list[str]]]:
+def _claims(origin: str, strings: list[str], data: MigratedData) -> tuple[list[str], dict[str, list[str]]]:
     """Return members and selector for the strings of an answer; the others are noted."""
     members: list[str] = []
     match: dict[str, list[str]] = {}
@@ -105,5 +105,5 @@ def _claims(origin: str, strings: list[str], made: Migration) -> tuple[list[str]
         elif pair and pair["value"]:
             match.setdefault(pair["label"], []).append(pair["value"])
         else:
-            made.leave(origin, f'"must contain {text}" is neither an identifier nor a key with a value')
+            data.leave_out(origin, f'"must contain {text}" is neither an identifier nor a key with a value')
     return members, match

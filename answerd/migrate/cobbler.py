@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from answerd.identity import Kind, identifier_fault
-from answerd.migrate.result import Migration, MigrationError, group_name, is_column
+from answerd.migrate.result import MigratedData, MigrationError, group_name, is_column
 from answerd.migrate.texts import recognised, with_control
 
 INHERIT = "<<inherit>>"
 FILES = "http://FILES.EXAMPLE.ORG"
-"""Stands in scripts for the web server that is to serve kernels and packages; this service serves no files."""
+"""The placeholder in scripts for the web server that is to serve kernels and packages; this service serves no files."""
 
 AUTOYAST = """\
 <?xml version="1.0"?>
@@ -50,22 +50,22 @@ _LOGIC = re.compile(
 )
 
 
-def read(path: Path) -> Migration:
+def read(path: Path) -> MigratedData:
     """Read `/var/lib/cobbler`, or a copy of it."""
     root = path / COLLECTIONS if (path / COLLECTIONS).is_dir() else path
     distros, profiles, systems = (_collection(root, kind) for kind in ("distros", "profiles", "systems"))
     if not profiles and not systems:
         raise MigrationError(f"{path} holds no collections of cobbler with profiles or systems")
-    made = Migration()
+    data = MigratedData()
     collections = _Collections(path, distros, profiles)
-    extensions = {name: _profile(name, item, collections, made) for name, item in profiles.items()}
+    extensions = {name: _profile(name, item, collections, data) for name, item in profiles.items()}
     for name, system in systems.items():
-        _system(name, system, extensions, made)
-    made.do(
+        _system(name, system, extensions, data)
+    data.add_task(
         f"Kernels and packages were served by cobbler. Serve them by any web server, and put it in place of {FILES}."
     )
-    made.do("URL in the .ipxe documents stands for this service: put its address there.")
-    return made
+    data.add_task("URL in the .ipxe documents is the place of the address of this service: put it there.")
+    return data
 
 
 def _collection(root: Path, kind: str) -> dict[str, dict[str, Any]]:
@@ -87,7 +87,7 @@ class _Collections:
     profiles: Mapping[str, Mapping[str, Any]]
 
 
-def _profile(name: str, stored: Mapping[str, Any], known: _Collections, made: Migration) -> list[str]:
+def _profile(name: str, stored: Mapping[str, Any], known: _Collections, data: MigratedData) -> list[str]:
     """Make the documents of a profile. Return their extensions."""
     origin = f"profile {name}"
     lineage = list(_lineage(stored, known.profiles))
@@ -96,26 +96,28 @@ def _profile(name: str, stored: Mapping[str, Any], known: _Collections, made: Mi
         whole |= ancestor
     distro = known.distros.get(str(whole.get("distro")))
     if distro is None:
-        made.leave(origin, "its distro is not there", json.dumps(stored, indent=2))
+        data.leave_out(origin, "its distro is not there", json.dumps(stored, indent=2))
         return []
     breed = BREEDS.get(str(distro.get("breed")))
     if breed is None:
-        made.leave(origin, f"distributions of the breed {distro.get('breed')} have no counterpart", json.dumps(stored))
+        data.leave_out(
+            origin, f"distributions of the breed {distro.get('breed')} have no counterpart", json.dumps(stored)
+        )
         return []
     extension, arguments = breed
     texts = {"ipxe": _script(name, distro, [distro, *reversed(lineage)], arguments)}
     template = whole.get("autoinstall") or whole.get("kickstart")
-    if template and (found := _find(str(template), origin, known.path, made)):
-        text = _template(found, origin, _variables([*lineage, distro]), made)
+    if template and (found := _find(str(template), origin, known.path, data)):
+        text = _template(found, origin, _variables([*lineage, distro]), data)
         if text is not None:
             texts["yaml" if recognised(text) == "yaml" else extension] = text
     for suffix, text in texts.items():
-        made.add(f"groups/{group_name(name)}.{suffix}", text, origin)
+        data.add(f"groups/{group_name(name)}.{suffix}", text, origin)
     return list(texts)
 
 
 def _lineage(stored: Mapping[str, Any], profiles: Mapping[str, Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Give a profile and then those that it inherits from; a circle ends."""
+    """Yield a profile and then those that it inherits from; a cycle ends the iteration."""
     seen: set[str] = set()
     while True:
         yield stored
@@ -177,38 +179,38 @@ def _script(name: str, distro: Mapping[str, Any], levels: list[Mapping[str, Any]
     )
 
 
-def _find(name: str, origin: str, path: Path, made: Migration) -> str | None:
+def _find(name: str, origin: str, path: Path, data: MigratedData) -> str | None:
     """Return the text of a template; None, noted, where the file is not there."""
     places = [path / folder / Path(name).name for folder in TEMPLATE_FOLDERS]
     file = next((place for place in places if place.is_file()), None)
     if file is None:
-        made.leave(f"{origin}: template {name}", f"the file is in none of {', '.join(TEMPLATE_FOLDERS)}")
+        data.leave_out(f"{origin}: template {name}", f"the file is in none of {', '.join(TEMPLATE_FOLDERS)}")
         return None
     return file.read_text("utf-8")
 
 
-def _template(text: str, origin: str, variables: Mapping[str, str], made: Migration) -> str | None:
+def _template(text: str, origin: str, variables: Mapping[str, str], data: MigratedData) -> str | None:
     """Return a template with its variables as placeholders; None, noted, where it has more than variables."""
     if logic := _LOGIC.search(text):
         line = text.count("\n", 0, logic.start()) + 1
-        made.leave(f"{origin}: template", f"line {line} has logic of Cheetah: {logic[0].strip()[:60]}", text)
+        data.leave_out(f"{origin}: template", f"line {line} has logic of Cheetah: {logic[0].strip()[:60]}", text)
         return None
 
     def value(found: re.Match[str]) -> str:
         label = found["braced"] or found["plain"]
         if label == PASSWORD_VARIABLE:
-            made.do("Write the default_password_crypted of cobbler's settings into secrets/root-password-hash.")
+            data.add_task("Write the default_password_crypted of cobbler's settings into secrets/root-password-hash.")
             return "{{ secret.root-password-hash }}"
         known = variables.get(label)
         return f"{{{{ {label} }}}}" if known is None else f'{{{{ {label} | default("{known}") }}}}'
 
     if "{{" in text or any('"' in known for known in variables.values()):
-        made.leave(f"{origin}: template", "it holds {{, or a variable with a quote in it", text)
+        data.leave_out(f"{origin}: template", "it holds {{, or a variable with a quote in it", text)
         return None
     return _VARIABLE.sub(value, text).replace("\\$", "$")
 
 
-def _system(name: str, stored: Mapping[str, Any], extensions: Mapping[str, list[str]], made: Migration) -> None:
+def _system(name: str, stored: Mapping[str, Any], extensions: Mapping[str, list[str]], data: MigratedData) -> None:
     origin = f"system {name}"
     cards = {key: item for key, item in (stored.get("interfaces") or {}).items() if item.get("interface_type") != "bmc"}
     addresses = [
@@ -229,21 +231,23 @@ def _system(name: str, stored: Mapping[str, Any], extensions: Mapping[str, list[
         if value and is_column(label) and label not in row:
             row[label] = str(value)
         elif value:
-            made.leave(f"{origin}: {label}", "no label can have this name here")
-    made.rows.append({label: value for label, value in row.items() if value})
+            data.leave_out(f"{origin}: {label}", "no label can have this name here")
+    data.rows.append({label: value for label, value in row.items() if value})
     if len(cards) > 1:
-        made.leave(
+        data.leave_out(
             f"{origin}: {len(cards) - 1} more interfaces", "only the MAC addresses of all and the address of the first"
         )
     if options := _options(stored, "kernel_options"):
-        made.leave(f"{origin}: kernel options", f"put them into {identifier}.ipxe: {' '.join(options)}")
+        data.leave_out(f"{origin}: kernel options", f"put them into {identifier}.ipxe: {' '.join(options)}")
     profile = str(stored.get("profile", ""))
     if not extensions.get(profile):
-        made.leave(origin, f"its profile {profile} has no documents; the row of the inventory is there")
+        data.leave_out(origin, f"its profile {profile} has no documents; the row of the inventory is there")
     for extension in extensions.get(profile, []):
         text = with_control("", extension, group_name(profile), {})
         if text is None:
             text = AUTOYAST.format(group=group_name(profile))
-        made.add(f"{identifier}.{extension}", text, origin)
+        data.add(f"{identifier}.{extension}", text, origin)
     if not stored.get("netboot_enabled", True):
-        made.do(f"{name} was not to be installed: run `answerd disarm {identifier}` before it boots from the network.")
+        data.add_task(
+            f"{name} was not to be installed: run `answerd disarm {identifier}` before it boots from the network."
+        )

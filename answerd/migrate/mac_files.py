@@ -1,7 +1,7 @@
 """A directory of answers in files named by MAC address, as many small answer servers keep them.
 
 A file is `52-54-00-12-34-56.toml`, `01-52-54-00-12-34-56`, `5254.0012.3456.cfg` or the like, in any folder. Its format
-is its extension, else what its text looks like. `default.EXT` is the default.
+is that of its extension, else the one that its text looks like. `default.EXT` is the default.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from answerd.formats import split_extension
 from answerd.migrate.proxmox import take_secrets
-from answerd.migrate.result import Migration, MigrationError, machine_name
+from answerd.migrate.result import MigratedData, MigrationError, machine_name
 from answerd.migrate.texts import PXELINUX, format_of, literal
 
 LARGEST = 16 * 1024 * 1024
@@ -22,60 +22,61 @@ LARGEST = 16 * 1024 * 1024
 DEFAULT = "default"
 
 
-def read(path: Path) -> Migration:
+def read(path: Path) -> MigratedData:
     """Read a directory."""
     if not path.is_dir():
         raise MigrationError(f"{path} is no directory")
-    made = Migration()
+    data = MigratedData()
     for file in sorted(path.rglob("*")):
         name = file.relative_to(path)
         if file.is_file() and not any(part.startswith(".") for part in name.parts) and not file.name.endswith("~"):
-            _take(file, str(name), made)
-    if not made.documents:
+            _take(file, str(name), data)
+    if not data.documents:
         raise MigrationError(f"{path} holds no file that is named by a MAC address")
-    made.do("Point the installers to this service: a path has the word of a format in it, such as /proxmox.")
-    return made
+    data.add_task("Point the installers to this service: a path has the word of a format in it, such as /proxmox.")
+    return data
 
 
-def _take(file: Path, name: str, made: Migration) -> None:
+def _take(file: Path, name: str, data: MigratedData) -> None:
     stem, extension = split_extension(file.name)
     machine = DEFAULT if stem.lower() == DEFAULT else machine_name(stem)
     if machine is None:
-        made.leave(name, "its name is neither a MAC address nor another identifier of a machine")
+        data.leave_out(name, "its name is neither a MAC address nor another identifier of a machine")
         return
     if file.stat().st_size > LARGEST:
-        made.leave(name, "it is larger than a document may be")
+        data.leave_out(name, "it is larger than a document may be")
         return
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:
-        made.leave(name, "it is not UTF-8")
+        data.leave_out(name, "it is not UTF-8")
         return
     if extension is None and PXELINUX.search(text):
-        made.leave(name, "a menu of PXELINUX; write an .ipxe document in its place", text)
+        data.leave_out(name, "a menu of PXELINUX; write an .ipxe document in its place", text)
         return
     found = format_of(extension, text)
     if found is None:
-        made.leave(name, "its format is not known: neither its extension nor its text tells", text)
+        data.leave_out(name, "its format is not known: neither its extension nor its text shows it", text)
         return
     served = literal(text, found.extension)
     if served is None:
-        made.leave(name, "it holds {{, which would be a placeholder here; write it as docs/templates.md says", text)
+        data.leave_out(name, "it holds {{, which would be a placeholder here; write it as docs/templates.md says", text)
         return
     if found.extension == "toml":
-        served = _answer(served, made, None if machine == DEFAULT else machine, name)
-    made.add(f"{machine}.{found.extension}", served, name)
+        served = _answer(served, data, None if machine == DEFAULT else machine, name)
+    data.add(f"{machine}.{found.extension}", served, name)
 
 
-def _answer(text: str, made: Migration, machine: str | None, name: str) -> str:
-    """Return a Proxmox answer without its secrets; what is no TOML stays as it is, and ``check`` will name it."""
+def _answer(text: str, data: MigratedData, machine: str | None, name: str) -> str:
+    """Return a Proxmox answer without its secrets; a text that is not TOML stays as it is, and ``check`` will report
+    it."""
     if text.startswith("template = false"):
-        made.do(f"{name}: it holds {{{{, so its passwords could not be made secrets.")
+        data.add_task(f"{name}: it holds {{{{, so its passwords could not be made secrets.")
         return text
     try:
         document = tomlkit.parse(text)
     except TOMLKitError:
-        made.do(f"{name}: it does not parse; put it right before it is used.")
+        data.add_task(f"{name}: it does not parse; put it right before it is used.")
         return text
-    take_secrets(document, made, machine)
+    take_secrets(document, data, machine)
     return tomlkit.dumps(document)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from answerd.migrate.result import Migration, MigrationError, group_name, is_column, machine_name
+from answerd.migrate.result import MigratedData, MigrationError, group_name, is_column, machine_name
 from answerd.migrate.texts import with_control
 
 IDENTIFYING = ("mac", "serial", "uuid")
@@ -25,7 +25,7 @@ TEMPLATES = (("ignition_id", "ignition", "ign"), ("cloud_id", "cloud", "yaml"), 
 """Field of a profile, folder of its files, extension that they get here."""
 
 ASSETS = "http://ASSETS.EXAMPLE.ORG"
-"""Stands in scripts for the web server that is to serve the kernels; this service serves no files."""
+"""The placeholder in scripts for the web server that is to serve the kernels; this service serves no files."""
 
 _ACTION = re.compile(r"\{\{-?\s*(?P<inside>.*?)\s*-?\}\}", re.DOTALL)
 _FIELD = re.compile(r"\.(?:request\.query\.)?(?P<label>[A-Za-z_]\w*(?:\.\w+)*)\Z")
@@ -51,24 +51,24 @@ class Group:
     profile: Profile
 
 
-def read(path: Path) -> Migration:
+def read(path: Path) -> MigratedData:
     """Read a data directory. Raises `MigrationError` where it has no groups and profiles."""
     groups, profiles = path / "groups", path / "profiles"
     if not groups.is_dir() or not profiles.is_dir():
         raise MigrationError(f"{path} has no directories groups and profiles")
-    made = Migration()
+    data = MigratedData()
     known = {}
     for file in sorted(profiles.glob("*.json")):
-        profile = _profile(_json(file), path, made)
+        profile = _profile(_json(file), path, data)
         known[str(_json(file).get("id", file.stem))] = profile
         for extension, text in profile.texts.items():
-            made.add(f"groups/{profile.name}.{extension}", text, f"profile {file.stem}")
+            data.add(f"groups/{profile.name}.{extension}", text, f"profile {file.stem}")
     for file in sorted(groups.rglob("*.json")):
-        _group(file, file.relative_to(groups).with_suffix("").as_posix(), known, made)
-    if any("${assets}" in text for text in made.documents.values()):
-        made.do(f"matchbox served kernels below /assets: put a web server that has them in place of {ASSETS}.")
-    made.do('The URLs in kernel arguments name the old host: look for "http://" in the .ipxe documents.')
-    return made
+        _group(file, file.relative_to(groups).with_suffix("").as_posix(), known, data)
+    if any("${assets}" in text for text in data.documents.values()):
+        data.add_task(f"matchbox served kernels below /assets: put a web server that has them in place of {ASSETS}.")
+    data.add_task('The URLs in kernel arguments name the old host: look for "http://" in the .ipxe documents.')
+    return data
 
 
 def _json(file: Path) -> dict[str, Any]:
@@ -81,14 +81,14 @@ def _json(file: Path) -> dict[str, Any]:
     return value
 
 
-def _profile(stored: Mapping[str, Any], path: Path, made: Migration) -> Profile:
+def _profile(stored: Mapping[str, Any], path: Path, data: MigratedData) -> Profile:
     name = group_name(str(stored.get("id", "")))
     texts = {}
     if boot := stored.get("boot"):
         texts["ipxe"] = _script(name, boot)
     for key, folder, extension in TEMPLATES:
         if file := stored.get(key):
-            text = _template(path / folder / str(file), f"profile {name}: {folder}/{file}", extension, made)
+            text = _template(path / folder / str(file), f"profile {name}: {folder}/{file}", extension, data)
             if text is not None:
                 texts[extension] = text
     return Profile(name, texts)
@@ -101,25 +101,27 @@ def _script(name: str, boot: Mapping[str, Any]) -> str:
         return re.sub(r"(?:^|(?<=\s))(/\S+)\Z", r"${assets}\1", text)
 
     lines = ["#!ipxe", f"# From the profile {name} of matchbox."]
-    made = [f"kernel {url(str(boot.get('kernel', '')))} {' '.join(map(str, boot.get('args', [])))}".rstrip()]
-    made += [f"initrd {url(str(path))}" for path in boot.get("initrd", [])]
-    if any("${assets}" in line for line in made):
+    commands = [f"kernel {url(str(boot.get('kernel', '')))} {' '.join(map(str, boot.get('args', [])))}".rstrip()]
+    commands += [f"initrd {url(str(path))}" for path in boot.get("initrd", [])]
+    if any("${assets}" in line for line in commands):
         lines.append(f"set assets {ASSETS}")
-    return "\n".join([*lines, *made, "boot"]) + "\n"
+    return "\n".join([*lines, *commands, "boot"]) + "\n"
 
 
-def _template(file: Path, origin: str, extension: str, made: Migration) -> str | None:
+def _template(file: Path, origin: str, extension: str, data: MigratedData) -> str | None:
     """Return a template with its placeholders as here; None, noted, where it cannot be carried over."""
     if not file.is_file():
-        made.leave(origin, "the file is not there")
+        data.leave_out(origin, "the file is not there")
         return None
     text = file.read_text("utf-8")
     if extension == "ign" and file.suffix in (".yaml", ".yml", ".bu"):
-        made.leave(origin, "Butane, which matchbox translated: run `butane` on it and keep the result as .ign", text)
+        data.leave_out(
+            origin, "Butane, which matchbox translated: run `butane` on it and keep the result as .ign", text
+        )
         return None
     actions = [found["inside"] for found in _ACTION.finditer(text)]
     if unknown := [action for action in actions if not _FIELD.match(action)]:
-        made.leave(
+        data.leave_out(
             origin, f"the template has logic, {{{{{unknown[0]}}}}}: write a document for each of its cases", text
         )
         return None
@@ -130,12 +132,12 @@ def _label(inside: str) -> str:
     return inside.removeprefix(".request.query").removeprefix(".")
 
 
-def _group(file: Path, place: str, profiles: Mapping[str, Profile], made: Migration) -> None:
+def _group(file: Path, place: str, profiles: Mapping[str, Profile], data: MigratedData) -> None:
     stored = _json(file)
     origin = f"group {place}"
     profile = profiles.get(str(stored.get("profile")))
     if profile is None:
-        made.leave(origin, f"its profile {stored.get('profile')} is not there", json.dumps(stored, indent=2))
+        data.leave_out(origin, f"its profile {stored.get('profile')} is not there", json.dumps(stored, indent=2))
         return
     selector = {str(label): str(value) for label, value in (stored.get("selector") or {}).items()}
     identities = {label: selector[label] for label in IDENTIFYING if label in selector}
@@ -149,27 +151,27 @@ def _group(file: Path, place: str, profiles: Mapping[str, Profile], made: Migrat
     )
     named = next((name for value in identities.values() if (name := machine_name(value))), None)
     if named:
-        _machine(named, group, made)
+        _machine(named, group, data)
     else:
-        _shared(group, selector, made)
+        _shared(group, selector, data)
 
 
-def _machine(name: str, group: Group, made: Migration) -> None:
+def _machine(name: str, group: Group, data: MigratedData) -> None:
     """Make a row of the inventory and, for each format, a document over that of the profile."""
     row = {"id": group.name, **group.identities}
     for label, value in group.metadata.items():
         if is_column(label) and label not in row:
             row[label] = value
         else:
-            made.leave(f"{group.origin}: metadata {label}", "no label can have this name here")
-    made.rows.append(row)
+            data.leave_out(f"{group.origin}: metadata {label}", "no label can have this name here")
+    data.rows.append(row)
     for extension in group.profile.texts:
         text = with_control("", extension, group.profile.name, group.match)
         if text is not None:
-            made.add(f"{name}.{extension}", text, group.origin)
+            data.add(f"{name}.{extension}", text, group.origin)
 
 
-def _shared(group: Group, selector: dict[str, str], made: Migration) -> None:
+def _shared(group: Group, selector: dict[str, str], data: MigratedData) -> None:
     """Make, for each format, a group document with the selector; without a selector, a default."""
     for extension, text in group.profile.texts.items():
         extends: str | None = group.profile.name
@@ -178,17 +180,17 @@ def _shared(group: Group, selector: dict[str, str], made: Migration) -> None:
             body, extends = _with_values(text, group.metadata, extension), None
         written = with_control(body, extension, extends, selector)
         if written is None:
-            made.leave(group.origin, f"its {extension} document could not be made", text)
+            data.leave_out(group.origin, f"its {extension} document could not be made", text)
         elif selector:
-            made.add(f"groups/{group.name}.{extension}", written, group.origin)
+            data.add(f"groups/{group.name}.{extension}", written, group.origin)
         elif extension == "ipxe":
-            made.leave(
+            data.leave_out(
                 f"{group.origin} as the default",
                 "it would install every machine that asks. If you want that, put this text into default.ipxe",
                 written,
             )
         else:
-            made.add(f"default.{extension}", written, group.origin)
+            data.add(f"default.{extension}", written, group.origin)
 
 
 def _with_values(text: str, metadata: Mapping[str, str], extension: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import tomlkit
 from tomlkit.items import Item, Table
 
-from answerd.migrate.result import Migration
+from answerd.migrate.result import MigratedData
 
 SECRETS = {
     "root-password": "root-password",
@@ -21,7 +21,7 @@ SECRETS = {
 
 
 def take_secrets(
-    document: MutableMapping[str, Any], migration: Migration, machine: str | None, group: str | None = None
+    document: MutableMapping[str, Any], migration: MigratedData, machine: str | None, group: str | None = None
 ) -> None:
     """Replace the secrets of an answer by placeholders.
 

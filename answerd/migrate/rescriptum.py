@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from answerd.migrate.result import Migration, MigrationError
+from answerd.migrate.result import MigratedData, MigrationError
 from answerd.store.layout import counts, key_of
 
 INSTALLED = "installed-"
-"""How rescriptum renames the directory of a machine whose installation was reported."""
+"""The pattern of the name that rescriptum gives the directory of a machine whose installation was reported."""
 
 
-def read(path: Path) -> Migration:
+def read(path: Path) -> MigratedData:
     """Read a directory of answers."""
     if not path.is_dir():
         raise MigrationError(f"{path} is no directory; export a database with rescriptum first")
-    made = Migration()
+    data = MigratedData()
     for file in sorted(path.rglob("*")):
         if file.is_file() and not any(part.startswith(".") for part in file.relative_to(path).parts):
-            _take(file, file.relative_to(path).as_posix(), made)
-    if not made.documents:
+            _take(file, file.relative_to(path).as_posix(), data)
+    if not data.documents:
         raise MigrationError(f"{path} holds no documents")
-    made.do("Run `answerd check` on the result: a rule that differs is named there.")
-    made.do("rescriptum's /installed becomes `{{ report }}/installed` in the documents: docs/installers/.")
-    return made
+    data.add_task("Run `answerd check` on the result: a rule that differs is named there.")
+    data.add_task("rescriptum's /installed becomes `{{ report }}/installed` in the documents: docs/installers/.")
+    return data
 
 
-def _take(file: Path, name: str, made: Migration) -> None:
+def _take(file: Path, name: str, data: MigratedData) -> None:
     if name.startswith(INSTALLED):
         machine = name.removeprefix(INSTALLED).partition("/")[0]
-        made.leave(name, f"the machine is installed; `answerd disarm {machine}` says so here", _text(file))
+        data.leave_out(name, f"the machine is installed; `answerd disarm {machine}` says so here", _text(file))
     elif not counts(file.name) or key_of(name) is None:
-        made.leave(name, "no document: neither its place nor its extension is that of one")
+        data.leave_out(name, "no document: neither its place nor its extension is that of one")
     elif (text := _text(file)) is None:
-        made.leave(name, "it is not UTF-8")
+        data.leave_out(name, "it is not UTF-8")
     else:
-        made.add(name, text, name)
+        data.add(name, text, name)
 
 
 def _text(file: Path) -> str | None:

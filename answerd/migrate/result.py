@@ -1,4 +1,4 @@
-"""What a migration makes, and how it is written into a directory."""
+"""The result of a migration, and writing it into a directory."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ class MigrationError(Exception):
 
 
 @dataclass
-class Migration:
-    """What was made. ``documents`` and ``aside`` are texts by path; ``secrets`` are by ``NAME`` or ``machine/NAME``;
-    ``rows`` are those of the inventory; ``not_carried`` are pairs of what and why, ``to_do`` sentences."""
+class MigratedData:
+    """The result of a migration. ``documents`` and ``aside`` are texts by path; ``secrets`` are by ``NAME`` or
+    ``machine/NAME``; ``rows`` are those of the inventory; ``not_carried`` are pairs of what and why, ``to_do``
+    sentences."""
 
     documents: dict[str, str] = field(default_factory=dict)
     rows: list[dict[str, str]] = field(default_factory=list)
@@ -39,12 +40,12 @@ class Migration:
     def add(self, name: str, text: str, origin: str) -> None:
         """Take a document. A second one of the same name is put aside."""
         if name in self.documents:
-            self.leave(origin, f"{name} was made of another source already", text)
+            self.leave_out(origin, f"{name} was made of another source already", text)
         else:
             self.documents[name] = text
 
-    def leave(self, what: str, why: str, text: str | None = None) -> None:
-        """Note what is not carried over; its text, where given, is put aside for reading."""
+    def leave_out(self, what: str, why: str, text: str | None = None) -> None:
+        """Note a part that is not carried over; its text, where given, is put aside for the operator to read."""
         self.not_carried.append((what, why))
         if text is None:
             return
@@ -53,8 +54,8 @@ class Migration:
             name, number = f"{safe_name(what)}-{number}", number + 1
         self.aside[name] = text
 
-    def do(self, sentence: str) -> None:
-        """Note, once, what the operator has to do by hand."""
+    def add_task(self, sentence: str) -> None:
+        """Note, once, a task for the operator."""
         if sentence not in self.to_do:
             self.to_do.append(sentence)
 
@@ -72,7 +73,7 @@ def safe_name(what: str) -> str:
 def machine_name(text: str) -> str | None:
     """Return the identifier of a machine document for a file's name, a MAC address with dashes.
 
-    None for what is neither that nor looks like a serial number: four characters or more with a digit among them.
+    None for a text that neither is one nor looks like a serial number: four characters or more with a digit among them.
     """
     plain = without_pxelinux_prefix(text) or text
     if digits := mac_digits(plain):
@@ -82,12 +83,12 @@ def machine_name(text: str) -> str | None:
 
 
 def group_name(text: str) -> str:
-    """Return a name for a group: that of the source with what an identifier cannot hold replaced."""
+    """Return a name for a group: that of the source, with the characters replaced that an identifier cannot hold."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.") or "unnamed"
 
 
 def is_column(label: str) -> bool:
-    """Tell whether a label can be a column of an inventory."""
+    """Return whether a label can be a column of an inventory."""
     low = label.lower()
     return bool(_LABEL.match(label)) and low not in RESERVED_COLUMNS and not low.startswith(RESERVED_BEGINNING)
 
@@ -101,8 +102,9 @@ def inventory(rows: Iterable[Mapping[str, str]], origin: str) -> str:
     return "\n".join([f"# {origin}", ",".join(header), *lines]) + "\n"
 
 
-def report(migration: Migration, source: str) -> str:
-    """Return what the operator reads first: what was made, what is left to do, what could not be carried over."""
+def report(migration: MigratedData, source: str) -> str:
+    """Return the report for the operator: the numbers of documents and rows, the tasks left to do, and the parts that
+    could not be carried over."""
     lines = [f"# Migrated from {source}", ""]
     lines += [
         f"- Documents in `answers/`: {len(migration.documents)}",
@@ -119,7 +121,7 @@ def report(migration: Migration, source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(migration: Migration, source: str, target: Path) -> None:
+def write(migration: MigratedData, source: str, target: Path) -> None:
     """Write everything into a directory that is empty or is not there yet. Raises `MigrationError`."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise MigrationError(f"{target} is not an empty directory")

@@ -1,4 +1,4 @@
-"""Texts of other services as documents: their placeholders, their secrets, and what would be a placeholder here.
+"""Texts of other services as documents: their placeholders, their secrets, and braces that would be a placeholder here.
 
 A text that holds ``{{`` and knew no templates, or other ones, must not be filled in by this service.
 """
@@ -84,7 +84,7 @@ _SIGNS: tuple[tuple[str, str], ...] = (
     ("ks", r"^(?:%packages|rootpw\s|bootloader\s|autopart|clearpart\s|lang\s)"),
     ("yaml", r"\A#cloud-config\b|^autoinstall:"),
 )
-"""How the text of a file without a telling extension shows its format."""
+"""Patterns by which the text of a file shows its format, where the extension does not."""
 
 PXELINUX = re.compile(r"^\s*(?:DEFAULT|LABEL|KERNEL|APPEND)\s", re.MULTILINE | re.IGNORECASE)
 

@@ -1,6 +1,6 @@
 """Accept connections from the kernel until none is left, also when the system is out of file descriptors.
 
-Knows one listening socket and the reasons for which accepting fails. Must not know what becomes of a connection.
+Knows one listening socket and the reasons for which accepting fails. Must not know how a connection is handled.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from _socket import MSG_DONTWAIT, MSG_NOSIGNAL, SHUT_WR
 from _socket import socket as Socket
 from collections.abc import Callable
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 from gevent.monkey import get_original
 
 from answerd.server.request_log import describe_error
 from answerd.server.sockets import BACKLOG
 
-PAUSE_SECONDS = 0.05  # without accepting, when the system has no memory for a connection
-_READ = 1  # event of the loop
+PAUSE_SECONDS: Final = 0.05  # without accepting, when the system has no memory for a connection
+_READ: Final = 1  # event of the loop
 _close = get_original("os", "close")  # gevent's waits for the loop's next turn
-_NO_FILES = frozenset({errno.EMFILE, errno.ENFILE})
-_NO_MEMORY = frozenset({errno.ENOBUFS, errno.ENOMEM})
-_CLOSED = frozenset({errno.EBADF, errno.EINVAL, errno.ENOTSOCK})
+_NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
+_NO_MEMORY: Final = frozenset({errno.ENOBUFS, errno.ENOMEM})
+_CLOSED: Final = frozenset({errno.EBADF, errno.EINVAL, errno.ENOTSOCK})
 
 Admit = Callable[[Socket, tuple[Any, ...], float], None]
 """Takes an accepted socket, the client's address and the time on the monotonic clock."""
@@ -74,7 +74,7 @@ class Acceptor:
         self._is_ending = True
 
     def take_last(self) -> None:
-        """Take over what the kernel has accepted, then close the listening socket."""
+        """Take over the connections that the kernel has accepted, then close the listening socket."""
         self._stop()
         if not self.closed:
             self._accept(BACKLOG + 1)
@@ -125,7 +125,7 @@ class Acceptor:
             admit(Socket(family, socket.SOCK_STREAM, 0, descriptor), address, now)
 
     def _failed(self, error: OSError) -> bool:
-        """Count a failed accept and decide what to do; return False when there is nothing to accept for now."""
+        """Count a failed accept and react to it; return False when there is nothing to accept for now."""
         if error.errno in _CLOSED:
             return False
         self._report(os.strerror(error.errno) if error.errno else str(error))

@@ -1,4 +1,4 @@
-"""Who may ask for answers: methods, networks and tokens, judged from the header of a request.
+"""Access to answers: methods, networks and tokens, checked in the header of a request.
 
 Knows the order of these statuses (docs/http.md#order-of-statuses). Must not know what an answer is.
 """

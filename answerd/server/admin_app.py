@@ -17,13 +17,13 @@ import bottle
 from answerd.answers.assumed import assumed_gates
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.errors import StatesUnknown
-from answerd.server.admin.answers import Answers, CannotRender
-from answerd.server.admin.changes import Changes
-from answerd.server.admin.description import Description
-from answerd.server.admin.documents import Documents
-from answerd.server.admin.installs import Installs
-from answerd.server.admin.inventories import Inventories
-from answerd.server.admin.observation import Observation
+from answerd.server.admin.answers import AnswerHandlers, CannotRender
+from answerd.server.admin.changes import ChangeHandlers
+from answerd.server.admin.description import DescriptionHandlers
+from answerd.server.admin.documents import DocumentHandlers
+from answerd.server.admin.installs import InstallHandlers
+from answerd.server.admin.inventories import InventoryHandlers
+from answerd.server.admin.observation import ObservationHandlers
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
 from answerd.server.admin.routes import Handlers, Route
@@ -106,13 +106,13 @@ def make_admin_app(
     if installs is not None:  # what is tried here is given to no machine: every machine counts as armed
         sources = replace(sources, gates=assumed_gates(installs.shared.own_url, now=installs.now()))
     groups: tuple[Handlers, ...] = (
-        Description(readiness),
-        Documents(guard),
-        Inventories(guard),
-        Changes(guard),
-        Answers(guard, sources),
-        *(() if installs is None else (Installs(installs, guard.follower.current),)),
-        Observation(exposition, events),
+        DescriptionHandlers(readiness),
+        DocumentHandlers(guard),
+        InventoryHandlers(guard),
+        ChangeHandlers(guard),
+        AnswerHandlers(guard, sources),
+        *(() if installs is None else (InstallHandlers(installs, guard.follower.current),)),
+        ObservationHandlers(exposition, events),
     )
     for group in groups:
         for route in group.routes():
@@ -160,7 +160,7 @@ def json_error(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()
 
 @dataclass(frozen=True, slots=True)
 class _Gate:
-    """Decides who gets in, before path and method are judged (docs/http.md#order-of-statuses)."""
+    """Checks the client's token, before path and method are checked (docs/http.md#order-of-statuses)."""
 
     tokens: AdminTokens
     block: FailureBlock
@@ -202,7 +202,7 @@ class _Gate:
 def _route_on_the_raw_path() -> None:
     """Let Bottle's router see the path as it was sent: ``%2F`` is no slash, and no byte is lost on the way.
 
-    Bottle decodes the path as UTF-8 and drops what is none, so that ``/machines/a%FF`` would be the machine ``a``.
+    Bottle decodes the path as UTF-8 and drops other bytes, so that ``/machines/a%FF`` would be the machine ``a``.
     """
     environ = bottle.request.environ
     environ["PATH_INFO"] = _routed_path(exchange_of(environ).request.path)
@@ -248,7 +248,7 @@ def _forbidden(exchange: Exchange, route: Route) -> bottle.HTTPResponse:
 
 
 def _router_error(error: bottle.HTTPError) -> bytes:
-    """Return what the router found wrong with path or method, as JSON."""
+    """Return the router's error about path or method, as JSON."""
     error.__traceback__ = None  # or it and Bottle's frame would refer to each other
     environ = bottle.request.environ
     reason = f"there is nothing at {environ['PATH_INFO']}"

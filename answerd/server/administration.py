@@ -134,7 +134,8 @@ class Administration:
         )
 
     def _waiting(self) -> Waiting | None:
-        """Return what waits for a shared database; None where there is none, or that cannot be read."""
+        """Return the number and age of messages that wait for a shared database; None without one, or where it cannot
+        be read."""
         try:
             return in_thread(self._installs.store.waiting) if self._installs is not None else None
         except StoreError:

@@ -1,11 +1,11 @@
 """Return freed memory to the system.
 
-glibc keeps what is freed between two blocks that are still in use, and an arena for each thread. After thousands of
-bodies at a time, or documents of megabytes, that is most of the memory they took, and it is kept until the process
-ends. So large blocks are mapped separately, all threads share one arena (the interpreter's lock lets only one of them
-run anyway), and ``malloc_trim`` returns the rest from time to time.
+glibc keeps memory that is freed between two blocks in use, and an arena for each thread. After thousands of bodies at a
+time, or documents of megabytes, that is most of the memory they took, and it is kept until the process ends. So large
+blocks are mapped separately, all threads share one arena (the interpreter's lock lets only one of them run anyway), and
+``malloc_trim`` returns the rest from time to time.
 
-Knows how much memory this process has. Must not know what it is used for. Without glibc it does nothing.
+Knows how much memory this process has. Must not know its use. Without glibc it does nothing.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ MOVED_BYTES = 16_777_216
 """A trim is worth its time once memory has changed by this much since the last trim."""
 
 STEADY_BYTES = 1_048_576
-"""Memory that has changed by no more than this since the last look is steady: it is not needed again immediately."""
+"""Memory that has changed by no more than this since the last poll is steady: it is not needed again immediately."""
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 
 _SETTINGS = {
     -8: 1,  # M_ARENA_MAX
@@ -56,14 +56,14 @@ def _call_all(name: str, calls: Iterable[tuple[int, ...]]) -> None:
 
 
 class Trimmer:
-    """Decides when to trim. To be called about once in `LOOK_SECONDS`."""
+    """Decides when to trim. To be called about once in `POLL_SECONDS`."""
 
     def __init__(self, trim: Callable[[], None] = trim, resident: Callable[[], int] = resident_bytes) -> None:
         self._trim = trim
         self._resident = resident
         self._trimmed_at = self._last = resident()
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Trim where memory has changed much since the last trim and is steady now; return whether it did."""
         now, last = self._resident(), self._last
         self._last = now

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from time import monotonic
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from gevent.threadpool import ThreadPool
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import Gates
 from answerd.answers.near_misses import with_hints
-from answerd.answers.resolve import Answer, resolve
+from answerd.answers.resolve import Answer, composition_of, resolve
 from answerd.answers.select import question_of, select
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.errors import AnswerError, GateClosed, NotClaimed, NothingLoaded
@@ -194,7 +195,10 @@ def _resolved(
         body = _refuse(exchange, OF_ERRORS[GateClosed], error.reason)
         exchange.outcome = reason_line(reason)  # the log names the identity that asked; the sentence has the machine
         return body
-    exchange.outcome = found.composition if found.selection.machine else f"{found.composition}{_for_whom(found, facts)}"
+    if found.selection.machine:
+        exchange.describe = partial(composition_of, found.format, found.selection, found.side_file, found.refusal)
+    else:
+        exchange.outcome = f"{found.composition}{_for_whom(found, facts)}"
     exchange.extension, exchange.kind = found.format.extension, _kind(found)
     bottle.response.set_header("Content-Type", found.format.content_type)
     return found.body
@@ -237,7 +241,7 @@ def _record(exchange: Exchange, recorder: Recorder) -> None:
         f"{request.method} {shown} HTTP/1.{request.minor_version}",
         headers,
         body,
-        f"{status} {exchange.outcome}",
+        f"{status} {exchange.words}",
     )
 
 

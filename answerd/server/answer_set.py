@@ -1,6 +1,6 @@
 """The answer set of one process, kept up to date with its store while requests are answered.
 
-Knows when to look at the store and what to say about it. Must not know requests, sockets or other processes.
+Knows when to poll the store and which log lines to write about it. Must not know requests, sockets or other processes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from answerd.answers.warming import warm_up
 from answerd.errors import NothingLoaded
 from answerd.server import gc_tuning
 from answerd.server.counters import Counters
-from answerd.server.live_set import LiveAnswerSet, WriteCounter, in_thread, let_go
+from answerd.server.live_set import LiveAnswerSet, WriteCounter, in_thread, release_gradually
 from answerd.server.request_log import RequestLog
 from answerd.server.wsgi import reason_line
 from answerd.store import NoSetYet, StoreError
@@ -45,10 +45,10 @@ class AnswerSet:
         prepares: bool = True,
         counters: Counters | None = None,
     ) -> None:
-        """``digest`` is what has been done with the loader's set already. ``reports``: of several workers, one logs
-        problems, and that the store cannot be read. ``inherited``: the loader's set is the parent's, as old as the
-        service. ``prepares``: answers are prepared before they are asked for.
-        ``counters``: where what is reported is counted too.
+        """``digest`` is the background work that was done for the loader's set already. ``reports``: of several
+        workers, one logs problems, and that the store cannot be read. ``inherited``: the loader's set is the parent's,
+        as old as the service. ``prepares``: answers are prepared before they are asked for. ``counters``: where loads
+        and faults are counted.
 
         ``loaded`` is set once there is a set to answer from, ``warm`` once its answers are prepared.
         """
@@ -59,7 +59,7 @@ class AnswerSet:
         self.prepares = prepares
         self.loaded = Event()
         self.warm = Event()
-        self._look_now = Event()
+        self._poll_now = Event()
         self._to_prepare_event = Event()
         self.digest = digest
         self._counters = counters if reports else None
@@ -85,22 +85,22 @@ class AnswerSet:
         return catalogue
 
     def watch(self) -> None:
-        """Look at the store for ever; what changed is in force within a second."""
+        """Poll the store for ever; a change is in force within a second."""
         if self.prepares:
             gevent.spawn(self._prepare_forever)
         while True:
             try:
                 self.refresh()
-            except Exception as error:  # any fault: the set in force goes on answering and the next look comes
+            except Exception as error:  # any fault: the set in force goes on answering and the next poll comes
                 self._note_fault(f"{type(error).__name__}: {error}")
                 self.loaded.set()
-            self._look_now.wait(self.follower.loader.store.look_seconds)
-            self._look_now.clear()
+            self._poll_now.wait(self.follower.loader.store.poll_seconds)
+            self._poll_now.clear()
 
-    def look_at_everything(self) -> None:
+    def force_full_poll(self) -> None:
         """Look at everything in the store at once, whatever the kernel or the database reports as unchanged."""
-        self.follower.loader.store.look_at_everything()
-        self._look_now.set()
+        self.follower.loader.store.force_full_poll()
+        self._poll_now.set()
 
     def refresh(self) -> None:
         """Look at the store in a thread, and build the next set between requests. Where it cannot be read, nothing
@@ -128,14 +128,14 @@ class AnswerSet:
             self._to_prepare_event.set()
 
     def _count_change(self) -> None:
-        """Count a set that is new since the last look: a request or a write may have put it in force."""
+        """Count a set that is new since the last poll: a request or a write may have put it in force."""
         catalogue = self.follower.loader.catalogue
         if self._counters and catalogue is not self._counted:
             self._counters.add("answerd_loads_total", "changed")
         self._counted = catalogue
 
     def _absence(self) -> str:
-        """Return what keeps a directory from being there, which a look takes for an empty one; empty where nothing."""
+        """Return why the directory cannot be read, which a poll takes for an empty one; empty where it can."""
         store = self.follower.loader.store
         return (store.fault() or "") if isinstance(store, FileStore) else ""
 
@@ -158,7 +158,9 @@ class AnswerSet:
             self._to_prepare_event.wait()
             self._to_prepare_event.clear()
             try:
-                self.digest.take(self.follower.loader.catalogue, CooperativeYield(), self.log if self.reports else None)
+                self.digest.update(
+                    self.follower.loader.catalogue, CooperativeYield(), self.log if self.reports else None
+                )
             except Exception as error:  # answers are made on request, and the next change is prepared again
                 self.log.service(f"preparing answers failed: {type(error).__name__}: {error}")
             self._prepared()
@@ -180,7 +182,7 @@ class Preparation:
     catalogue: Catalogue | None = None
     problems: ProblemIndex = field(default_factory=lambda: ProblemIndex.of(Catalogue()))
 
-    def take(self, catalogue: Catalogue, pause: Callable[[], None], log: RequestLog | None) -> None:
+    def update(self, catalogue: Catalogue, pause: Callable[[], None], log: RequestLog | None) -> None:
         """Bring this up to date with a catalogue; the cost grows with what is new. Problems are checked where there is
         a ``log``, which gets new problems and those that are gone."""
         warm_up(catalogue, pause, self.catalogue)
@@ -195,7 +197,7 @@ class Preparation:
         if before is not None and before is not catalogue:
             gone = [before.documents[raw] for raw in before.documents.keys_not_in(catalogue.documents, pause)]
             del before
-            let_go(gone, pause)
+            release_gradually(gone, pause)
 
 
 class CooperativeYield:

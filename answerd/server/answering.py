@@ -5,21 +5,21 @@ system call evicts the interpreter from the processor's caches, and 30 answers i
 by one. Greenlets are used again: a new one maps and unmaps 16 KB for its Python frames, and a request that needs that
 costs half as much again (64 against 42 µs).
 
-Must not know what an app does, nor how a response is sent.
+Must not know apps, nor how a response is sent.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from time import monotonic
-from typing import Protocol
+from typing import Final, Protocol
 
 from gevent import getcurrent
 from gevent.hub import Hub
 from greenlet import greenlet
 
-ANSWERING_SECONDS = 0.003  # that answers are made before those that are there are sent
-IDLE_RUNNERS = 64  # greenlets kept for the next request
+ANSWERING_SECONDS: Final = 0.003  # that answers are made before those that are there are sent
+IDLE_RUNNERS: Final = 64  # greenlets kept for the next request
 
 
 class Answerable(Protocol):
@@ -57,7 +57,7 @@ class Answering:
             self._outbox.append(connection)
 
     def answer_ready(self) -> None:
-        """Answer what is ready, and then send."""
+        """Answer the connections that are ready, and then send the responses."""
         while self._ready:
             self._until = monotonic() + ANSWERING_SECONDS
             answered: list[Answerable] = []
@@ -73,7 +73,8 @@ class Answering:
                     self._loop.run_callback(self.answer_ready)
 
     def _run(self) -> None:
-        """Let a greenlet answer what is ready; return (to the loop) when that is done or one waits for something."""
+        """Let a greenlet answer the connections that are ready; return (to the loop) when that is done or the greenlet
+        waits."""
         runner = self._idle_runners.pop() if self._idle_runners else greenlet(self._run_forever, self._hub)
         runner.switch(self)
 

@@ -162,7 +162,7 @@ class FailureBlock:
 
 
 def _client(address: str) -> str:
-    """Return what an address is counted as: itself, or the /64 network of an IPv6 address."""
+    """Return the key under which an address is counted: itself, or the /64 network of an IPv6 address."""
     if ":" not in address:
         return address
     try:

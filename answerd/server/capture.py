@@ -37,10 +37,10 @@ class Recorder:
         self._count = count
         self.problems_only = problems_only
         self.log = log
-        self.shelf = captures.Shelf(Path(directory))
+        self.shelf = captures.CaptureDirectory(Path(directory))
         self._waiting: deque[Capture] = deque()
         self._is_writing = False
-        self._bytes_taken = 0  # changed by the loop only, and what is written by the writer only
+        self._bytes_taken = 0  # changed by the loop only; the counts of written captures by the writer only
         self._bytes_written = 0
         self._lost = 0
         self._fault: str | None = None
@@ -91,7 +91,7 @@ class Recorder:
             self._bytes_written += len(capture.body)
 
     def _note(self, fault: str) -> None:
-        """Log what keeps captures from being written, once until it changes."""
+        """Log the fault that keeps captures from being written, once until it changes."""
         if fault != self._fault:
             self._fault = fault
             self.log.service(f"capture: {fault}")

@@ -25,7 +25,7 @@ _WORDS = {
     "EE_KEY_TOO_SMALL": "the certificate's key is too short to be safe",
     "CA_MD_TOO_WEAK": "the certificate is signed with a digest that is too weak",
 }
-"""OpenSSL's codes for what is wrong with a pair, in words for an operator."""
+"""OpenSSL's codes for a wrong pair, in words for an operator."""
 
 
 class CertificateError(Exception):
@@ -103,7 +103,7 @@ def _read(setting: str, path: str) -> str:
 
 def _no_password() -> str:
     # OpenSSL would ask for it on the terminal, and the service would hang at its start.
-    raise ssl.SSLError(0, "the key is encrypted, and a service has nobody to ask for its password")
+    raise ssl.SSLError(0, "the key is encrypted, and a service cannot ask for its password")
 
 
 def _reason(error: OSError | ValueError) -> str:

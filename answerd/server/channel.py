@@ -1,7 +1,7 @@
 """The bytes of one connection: non-blocking reading and writing in callbacks of the event loop, plain or under TLS.
 
-Knows the socket, its watcher, and what is still to be sent. Must not know HTTP, the listener, or when a connection
-ends.
+Knows the socket, its watcher, and the bytes that are still to be sent. Must not know HTTP, the listener, or when a
+connection ends.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _discarded: Final = bytearray(DISCARD_SIZE)  # where the bytes go that are throw
 
 
 class Channel:
-    """A socket and what is to be sent on it. The base of `answerd.server.connection.Connection`.
+    """A socket and the bytes that are to be sent on it. The base of `answerd.server.connection.Connection`.
 
     A base class and not an attribute: an object for each connection costs 0.4 µs and 100 bytes.
     """
@@ -55,7 +55,7 @@ class Channel:
             self._send_at_once(b"")  # of the handshake, or the alert
 
     def _start_sending(self, head: bytes, body: bytes) -> bool:
-        """Send what the socket takes of a response; return whether that was all. `_push` sends the rest. Raises
+        """Send as much of a response as the socket takes; return whether that was all. `_push` sends the rest. Raises
         OSError."""
         if self._tls is not None:
             first, rest = head + body[:TLS_PIECE], memoryview(body)[TLS_PIECE:]
@@ -81,7 +81,7 @@ class Channel:
         return False
 
     def _push(self) -> bool:
-        """Send what the socket takes; return whether that was all. Raises OSError."""
+        """Send as much as the socket takes; return whether that was all. Raises OSError."""
         while True:
             if self._unsent is not None:
                 try:
@@ -99,7 +99,8 @@ class Channel:
             self._plaintext = rest or None
 
     def _send_more(self, data: bytes) -> bool:
-        """Send what the socket takes of what is unsent and of this; whether that was all. Raises OSError."""
+        """Send as much as the socket takes of the unsent bytes and of ``data``; return whether that was all. Raises
+        OSError."""
         if self._tls is not None:
             data = self._encrypted(data, is_last=False)
         self._unsent = memoryview(data if self._unsent is None else bytes(self._unsent) + data)
@@ -146,7 +147,7 @@ class Channel:
             return True
 
     def _discard(self) -> int:
-        """Throw away what the client sends; return how many bytes that was, 0 at the end. Raises BlockingIOError."""
+        """Discard the bytes that the client sends; return how many, 0 at the end. Raises BlockingIOError."""
         try:
             return self._socket.recv_into(_discarded, DISCARD_SIZE, MSG_DONTWAIT)
         except BlockingIOError:
@@ -155,7 +156,7 @@ class Channel:
             return 0
 
     def _reset_on_close(self) -> None:
-        """Have the kernel drop what it still holds for a client that does not read."""
+        """Have the kernel drop the bytes that it still holds for a client that does not read."""
         self._socket.setsockopt(SOL_SOCKET, SO_LINGER, _RESET_ON_CLOSE)
 
     def _close_channel(self) -> None:

@@ -20,7 +20,7 @@ CHUNK_OVERHEAD_PER_BYTE = 5
 CHUNK_OVERHEAD_ALLOWED = 65_536
 CHUNK_OVERHEAD_CHECKED_EVERY = 16_384
 
-# The header that llhttp is shown before a chunked body: what comes after such a body is then never parsed.
+# The header that llhttp is shown before a chunked body: bytes after such a body are then never parsed.
 _CHUNKED_HEAD = PLACEHOLDER_LINE + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 # chunk-size = 1*HEXDIG, then an extension or the line end (RFC 9112, 7.1).

@@ -1,4 +1,5 @@
-"""The client that waits for a response: what an app may know of its connection (``answerd.client`` in an environ)."""
+"""The client that waits for a response: the part of its connection that an app sees (``answerd.client`` in an
+environ)."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ class Sink(Protocol):
     closed: bool
 
     def push(self, data: bytes, /) -> bool:
-        """Send more, and return at once; False where the connection has ended. A client that does not read is cut."""
+        """Send more, and return at once; False where the connection has ended. A client that does not read is cut
+        off."""
 
     def close(self) -> None:
         """End the connection."""

@@ -25,7 +25,7 @@ from answerd.server.client import Sink
 from answerd.server.exchange import Exchange
 from answerd.server.header_block import BadRequest
 from answerd.server.http_parser import COMPLETE, HttpRequest, Progress, RequestReader
-from answerd.server.memory import Memory
+from answerd.server.memory import ConnectionMemory
 from answerd.server.peer import forwarded_for, peer_address, with_port
 from answerd.server.request_log import describe_error, without_token
 from answerd.server.serving import Serving
@@ -43,7 +43,7 @@ class Host(Protocol):
     """What a connection needs of its listener."""
 
     loop: Any
-    memory: Memory
+    memory: ConnectionMemory
     tls: ssl.SSLContext | None
 
     def ready(self, connection: Connection, /) -> None:
@@ -98,7 +98,7 @@ class Connection(Channel):
         self._answering = self._is_late = False  # the app runs; the deadline came while it ran
         self._shedding = False  # it only gets a 503
         self._takeover: Callable[[Sink], object] | None = None
-        self._outcome = ""
+        self._outcome: str | Callable[[], str] = ""
         self._body_size = self._discarded = 0
 
     @property
@@ -245,7 +245,7 @@ class Connection(Channel):
         exchange = Exchange(request, self._peer(request), self)
         try:
             response = respond(serving.application, environ_of(exchange, serving.environ, self._address[1]))
-            outcome = exchange.outcome
+            outcome = exchange.describe or exchange.outcome
         except Exception as error:
             failed = f"{request.method} {without_token(request.target)}"
             serving.log.service(f"an app failed on {failed}: {describe_error(error)}")
@@ -318,6 +318,7 @@ class Connection(Channel):
         response = self._response
         if response is not None and not self._shedding:
             self._log(response.status, self._outcome, len(response.body))
+            self._outcome = ""
         if self._takeover is not None and not self._shedding:
             self._begin_stream(self._takeover)
             return
@@ -326,7 +327,7 @@ class Connection(Channel):
         is_read = reader is not None and not reader.sent_more and self._tls is None and not self._has_unread()
         (self.close if is_read else self._linger)()
 
-    def _log(self, status: int | None, outcome: str, sent: int) -> None:
+    def _log(self, status: int | None, outcome: str | Callable[[], str], sent: int) -> None:
         log, feed = self._serving.log, self._serving.feed
         if feed is None and not log.keeps(status):
             return
@@ -334,6 +335,8 @@ class Connection(Channel):
         request = reader.request if reader is not None else None
         method, target = reader.line if reader is not None else ("-", "-")
         body = 0 if request is None else self._body_size or len(request.body)
+        if not isinstance(outcome, str):
+            outcome = outcome()
         if not outcome and self._response is not None:
             outcome = self._response.reason
         peer = with_port(self._peer(request), self._address[1])
@@ -427,8 +430,8 @@ class Connection(Channel):
             self.cut("deadline")
             return
         self._is_late = True
-        self._outcome = "the service had no answer before the deadline"
-        self._send(self._serving.error(INTERNAL_ERROR, self._outcome))
+        self._outcome = reason = "the service had no answer before the deadline"
+        self._send(self._serving.error(INTERNAL_ERROR, reason))
 
     def cut(self, reason: str) -> None:
         """Close the connection without a response, or in the middle of one, and log that."""

@@ -1,4 +1,4 @@
-"""What the process of the admin API passes to the console, and what it gets back.
+"""The interface between the process of the admin API and the console.
 
 The console is a layer above: the caller that starts the service passes the function that makes it.
 """

@@ -1,16 +1,16 @@
 """Counters in memory that all processes of the service share: each adds in a slot of its own, a reader sums them up.
 
-No lock is needed, and adding costs 0.1 µs. A slot belongs to a place (a worker, the admin API), not to a process:
-what a process counted before it died stays. Must not know what is counted; that is the table in
-`answerd.server.metrics`.
+No lock is needed, and adding costs 0.1 µs. A slot belongs to a place (a worker, the admin API), not to a process: what
+a process counted before it died stays. Must not know the metrics; their table is in `answerd.server.metrics`.
 """
 
 from __future__ import annotations
 
 import mmap
 from collections.abc import Mapping, Sequence
+from typing import Final
 
-_CELL_BYTES = 8
+_CELL_BYTES: Final = 8
 
 Cell = tuple[str, ...]
 """The name of a metric and the values of its labels."""

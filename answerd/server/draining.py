@@ -1,6 +1,5 @@
-"""Draining: the end of a listener. Nothing new is accepted, and what is in flight is finished.
-
-Knows the order of that. Must not know why the service ends.
+"""Draining: the end of a listener. Nothing new is accepted, and connections in flight are finished. Knows the order of
+these steps. Must not know why the service ends.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Entity tags and the conditions that name them: ``If-Match`` and ``If-None-Match`` (RFC 9110, 13.1).
 
-Knows how tags are written and compared. Must not know what they are tags of.
+Knows how tags are written and compared. Must not know the documents that they belong to.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Event streams: what happens, told at once to those who listen (docs/admin-api.md#events).
+"""Event streams: changes of states and answered requests, sent at once to the clients that listen
+(docs/admin-api.md#events).
 
 In the process of the admin API. States come from `answerd.server.installs.LiveInstalls`, requests from the ring that
-the workers write (`answerd.server.request_feed`); neither ever waits for a listener. What was told last is kept, for a
+the workers write (`answerd.server.request_feed`); neither ever waits for a listener. The last events are kept, for a
 client that comes back.
 """
 
@@ -27,17 +28,17 @@ MOST_STREAMS: Final = 32
 KEPT: Final = 2_000
 """Events that are kept for clients that come back."""
 
-LOOK_SECONDS: Final = 0.1
-"""How often the requests of the workers are looked at."""
+POLL_SECONDS: Final = 0.1
+"""How often the requests of the workers are read."""
 
 MOST_AT_ONCE: Final = 500
-"""Requests of one worker that are told in one look; the others are counted as lost."""
+"""Requests of one worker that are sent at a time; the others are counted as lost."""
 
 HEARTBEAT_SECONDS: Final = 15.0
-"""How often a quiet stream says that it lives."""
+"""How often a quiet stream sends a heartbeat."""
 
 STREAM_SECONDS: Final = 3_600.0
-"""After which a stream ends. Its client comes back by itself and shows its token or session again."""
+"""Seconds after which a stream ends. Its client connects again by itself and presents its token or session again."""
 
 _BEGIN: Final = b"retry: 2000\n: answerd\n\n"
 _HEARTBEAT: Final = b": answerd\n\n"
@@ -55,9 +56,9 @@ class EventStreams:
         self._number = 0
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT)
         self._streams: dict[Sink, float] = {}  # and when each ends
-        self._told: list[bytes] = []  # not sent yet
+        self._pending: list[bytes] = []  # not sent yet
         self._overflowed = 0
-        self._is_telling = False
+        self._is_sending = False
         self._last_sent = 0.0
         if installs is not None:
             installs.on_change.append(self._state_changed)
@@ -68,17 +69,17 @@ class EventStreams:
         return len(self._streams) >= MOST_STREAMS
 
     def begin(self, sink: Sink, last_identifier: str) -> None:
-        """Tell a client what happens from now on, and first what it missed. ``last_identifier``: that of the last event
-        that it has, empty for a client that comes for the first time."""
+        """Send a client the events that it missed, and all events from now on. ``last_identifier``: that of the last
+        event that it has, empty for a client that connects for the first time."""
         if self.is_full:
             sink.close()
             return
-        self._tell()
+        self._send_new()
         if sink.push(_BEGIN + self._missed(last_identifier)):
             self._streams[sink] = time.monotonic() + STREAM_SECONDS
-        if not self._is_telling:
-            self._is_telling = True
-            gevent.spawn(self._tell_while_heard)
+        if not self._is_sending:
+            self._is_sending = True
+            gevent.spawn(self._send_while_connected)
 
     def _missed(self, last_identifier: str) -> bytes:
         if not last_identifier:
@@ -88,31 +89,31 @@ class EventStreams:
         if run != self._run or not (number.isascii() and number.isdigit() and len(number) < 20):  # noqa: PLR2004
             return _event("lost", None, {"events": None})
         lost = max(0, oldest - 1 - int(number))
-        told = _event("lost", None, {"events": lost}) if lost else b""
-        return told + b"".join(event for one, event in self._kept if one > int(number))
+        missed = _event("lost", None, {"events": lost}) if lost else b""
+        return missed + b"".join(event for kept_number, event in self._kept if kept_number > int(number))
 
-    def _tell_while_heard(self) -> None:
+    def _send_while_connected(self) -> None:
         try:
             while self._streams:
-                self._tell()
-                gevent.sleep(LOOK_SECONDS)
+                self._send_new()
+                gevent.sleep(POLL_SECONDS)
         finally:
-            self._is_telling = False
+            self._is_sending = False
 
-    def _tell(self) -> None:
-        """Send what happened since the last time."""
+    def _send_new(self) -> None:
+        """Send the events since the last time."""
         self._look_at_requests()
         now = time.monotonic()
         if self._overflowed:
-            self._told.append(_event("lost", None, {"events": self._overflowed}))
+            self._pending.append(_event("lost", None, {"events": self._overflowed}))
             self._overflowed = 0
-        told, self._told = b"".join(self._told), []
-        if not told and now - self._last_sent >= HEARTBEAT_SECONDS:
-            told = _HEARTBEAT
-        if told:
+        text, self._pending = b"".join(self._pending), []
+        if not text and now - self._last_sent >= HEARTBEAT_SECONDS:
+            text = _HEARTBEAT
+        if text:
             self._last_sent = now
         for sink, until in list(self._streams.items()):
-            if sink.closed or (told and not sink.push(told)):
+            if sink.closed or (text and not sink.push(text)):
                 del self._streams[sink]
             elif now >= until:
                 del self._streams[sink]
@@ -124,11 +125,11 @@ class EventStreams:
         lines, self._seen, lost = self._feed.since(self._seen, MOST_AT_ONCE)
         if lost:
             self._add("lost", {"requests": lost})
-        second, told = -1, ""
+        second, time_text = -1, ""
         for line in lines:  # in order of time: many share a second, and writing its time takes longer than the rest
             if int(line.at) != second:
-                second, told = int(line.at), timestamp(line.at)
-            self._add("request", _request_as_json(line, told))
+                second, time_text = int(line.at), timestamp(line.at)
+            self._add("request", _request_as_json(line, time_text))
 
     def _state_changed(self, remembered: Remembered) -> None:
         if self._installs is not None:
@@ -140,8 +141,8 @@ class EventStreams:
         self._kept.append((self._number, event))
         if not self._streams:  # it is kept for those who come back
             return
-        if len(self._told) < KEPT:
-            self._told.append(event)
+        if len(self._pending) < KEPT:
+            self._pending.append(event)
         else:
             self._overflowed += 1
 

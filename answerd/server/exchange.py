@@ -1,6 +1,6 @@
-"""One request as an app sees it: what was sent, who waits for the response, and what the log says about it.
+"""One request as an app sees it: the request, the client that waits for the response, and the words for the log.
 
-An app finds it in its environ (`exchange_of`). Must not know WSGI's own keys, sockets, or what an app does.
+An app finds it in its environ (`exchange_of`). Must not know WSGI's own keys, sockets or apps.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ class Exchange:
 
     ``request`` holds the request as it was sent: its headers include those that no ``HTTP_`` key can hold; its body is
     empty where the app's gate did not want it. ``peer`` is the address the request came from
-    (docs/http.md#behind-a-proxy), without port. ``outcome``: the words for the log line; ``extension``
-    and ``kind``: the format of the answer and what answered, for the metrics (`answerd.server.metrics.OUTCOMES`).
+    (docs/http.md#behind-a-proxy), without port. ``outcome``: the words for the log line, ``describe``
+    makes them where the line is written, in place of ``outcome``; it must not keep the request. ``extension`` and
+    ``kind``: the format of the answer and what answered, for the metrics (`answerd.server.metrics.OUTCOMES`).
     ``token_name``: the name of the token that it presented, where it has one, ``role`` what it may do
     (`answerd.server.roles.Role`). ``is_session``: it presented no token, but comes with a session of the console.
     ``takeover``: what an app sets that goes on sending after its response: it is called with the connection once the
@@ -29,7 +30,8 @@ class Exchange:
     """
 
     __slots__ = (
-        "client", "extension", "is_session", "kind", "outcome", "peer", "request", "role", "takeover", "token_name",
+        "client", "describe", "extension", "is_session", "kind", "outcome", "peer", "request", "role", "takeover",
+        "token_name",
     )  # fmt: skip
 
     def __init__(self, request: HttpRequest, peer: str, client: Client) -> None:
@@ -37,6 +39,7 @@ class Exchange:
         self.peer = peer
         self.client = client
         self.outcome = ""
+        self.describe: Callable[[], str] | None = None
         self.extension = ""
         self.kind = ""
         self.token_name: str | None = None
@@ -44,8 +47,13 @@ class Exchange:
         self.is_session = False
         self.takeover: Callable[[Sink], object] | None = None
 
+    @property
+    def words(self) -> str:
+        """The words for the log line."""
+        return self.outcome if self.describe is None else self.describe()
+
 
 def exchange_of(environ: Mapping[str, Any]) -> Exchange:
-    """Return what an app is asked to answer."""
+    """Return the exchange in an environ, which an app answers."""
     exchange: Exchange = environ[KEY]
     return exchange

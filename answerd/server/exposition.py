@@ -1,4 +1,4 @@
-"""What a scrape gets: the metrics of all processes in Prometheus' text format, written by prometheus_client.
+"""The response to a scrape: the metrics of all processes in Prometheus' text format, written by prometheus_client.
 
 Knows where each number of the table in `answerd.server.metrics` comes from. Must not know who may ask.
 """
@@ -153,4 +153,4 @@ _GAUGES: dict[str, Callable[[Exposition], Iterator[Value]]] = {
     "answerd_certificate_expiry_timestamp_seconds": Exposition._expiry,
     "answerd_info": lambda _: iter([((__version__,), 1.0)]),
 }
-"""Where the numbers come from that are not counted."""
+"""The functions that return the numbers that are not counted."""

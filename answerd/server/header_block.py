@@ -1,7 +1,7 @@
-"""A header block: its lines validated, and what they say of the body.
+"""A header block: its validated lines, and the framing of the body that they announce.
 
-Knows the rules for header lines (docs/http.md#malformed-requests): llhttp (through httptools) parses them, and what it
-lets through is refused here. Must not know where a block begins or ends, the body itself, or WSGI.
+Knows the rules for header lines (docs/http.md#malformed-requests): llhttp (through httptools) parses them, and
+malformed lines that it accepts are refused here. Must not know where a block begins or ends, the body itself, or WSGI.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from answerd.server.statuses import BAD_REQUEST
 # another protocol (CONNECT, PRI) or another rule.
 PLACEHOLDER_LINE: Final = b"POST / HTTP/1.1\r\n"
 
-# What can be in no host and no port (RFC 9110, 7.2, and RFC 3986, 3.2.2). An empty Host is allowed.
+# Characters that no host and no port can have (RFC 9110, 7.2, and RFC 3986, 3.2.2). An empty Host is allowed.
 _NOT_IN_HOST: Final = re.compile(r'[\s/\\?#@"<>]')
 
 # A Content-Length (RFC 9110, 8.6: 1*DIGIT) that may exceed the 64 bits that llhttp counts with.
@@ -43,7 +43,7 @@ Headers = Sequence[tuple[str, str]]
 class HeaderBlock:
     """A validated header block. Immutable, and compared by identity: many requests share it.
 
-    ``length`` is the size in bytes that it claims for its body, 0 where it claims none. ``is_kept`` tells whether later
+    ``length`` is the size in bytes that it claims for its body, 0 where it claims none. ``is_kept``: whether later
     requests with the same bytes get this object.
     """
 
@@ -72,7 +72,7 @@ def known_block(minor_version: int, block: bytes) -> HeaderBlock | None:
 def validated_block(minor_version: int, block: bytes) -> HeaderBlock:
     """Return the header block of these bytes, which end with the empty line.
 
-    Raises `BadRequest` for what llhttp refuses, and for what it lets through.
+    Raises `BadRequest` for a malformed block, including those that llhttp accepts.
     """
     lines = tuple(_header_lines(block))
     hosts = length = 0
@@ -148,6 +148,6 @@ def _name(name: bytes) -> str:
 
 
 def parser_reason(error: HttpParserError) -> str:
-    """Return llhttp's words for what is wrong, fit for a plain-text line."""
+    """Return llhttp's words for an error, fit for a plain-text line."""
     reason = str(error)
     return reason[:1].lower() + reason[1:].replace("`", "") if reason else "it cannot be parsed"

@@ -1,4 +1,4 @@
-"""Old changes are forgotten while the service runs (docs/admin-api.md#history)."""
+"""Prune the history while the service runs (docs/admin-api.md#history)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from answerd.server.live_set import in_thread
 from answerd.store import StoreError, WritableStore
 
 EVERY_SECONDS = 3_600.0
-"""Between two prunings: a history that is kept for days need not be exact to the minute."""
+"""Seconds between two prunings: a history that is kept for days need not be exact to the minute."""
 
 
 def prune_for_ever(store: WritableStore, days: int, log: Callable[[str], None]) -> None:
-    """Forget what is older than so many days, now and every hour. ``log`` takes a line about the service."""
+    """Forget changes that are older than so many days, now and every hour. ``log`` takes a line about the service."""
     while True:
         try:
             forgotten = in_thread(store.prune_history, cutoff(datetime.now(UTC), days))

@@ -14,30 +14,31 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import gevent
-import orjson
 from gevent.event import AsyncResult, Event
 from gevent.lock import RLock
 from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
 from answerd.answers.gates import Asking, collected_identities, url_of_host
+from answerd.answers.unclaimed import facts_as_json
 from answerd.errors import StatesUnknown
-from answerd.facts import LARGE, Facts
+from answerd.facts import Facts
 from answerd.identity import identity_of
-from answerd.installs.memory import Applied, Memory, Remembered, apply
+from answerd.installs.memory import AppliedEvent, InstallMemory, Remembered, apply
+from answerd.installs.sentences import shown_name
 from answerd.installs.states import UNDER_WAY, Asked
 from answerd.server import gc_tuning
 from answerd.server.live_set import in_pool, in_thread
 from answerd.server.request_log import RequestLog
 from answerd.server.shared_installs import MOST_AT_ONCE, SharedInstalls
 from answerd.store import StoreAway, StoreError
-from answerd.store.install_batch import Entry, Sighting
-from answerd.store.installs import Changes
+from answerd.store.install_batch import PendingEvent, Sighting
+from answerd.store.installs import InstallChanges
 
-_thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # the other one tells greenlets apart
+_thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
 
-LOOK_SECONDS = 0.1
-"""How often the states are looked at, for what another program wrote."""
+POLL_SECONDS = 0.1
+"""How often the states are polled for writes of another program."""
 
 LINGER_SECONDS = 0.05
 """How long a given answer waits for others before it is written; a report does not wait."""
@@ -47,7 +48,7 @@ LINGER_SECONDS_OF_MANY = 0.25
 (`answerd.store.given_notes`) keep what waits."""
 
 LINGER_SECONDS_OF_HEARD = 1.0
-"""The same for a document that the machine has in this start: that it was heard again is all there is to write."""
+"""The same for a document that the machine has in this start: only the time of its last request changes."""
 
 _SEVERAL = 8
 
@@ -67,12 +68,12 @@ FACTS_AGAIN_SECONDS = 60.0
 class _Waiting(NamedTuple):
     """An event on its way to the disk, and what waits for it."""
 
-    entry: Entry
-    done: AsyncResult[Applied] | None = None
+    entry: PendingEvent
+    done: AsyncResult[AppliedEvent] | None = None
 
 
 class LiveInstalls:
-    """What one process knows of installs: an `answerd.answers.gates.InstallSource`."""
+    """The states of installs in one process: an `answerd.answers.gates.InstallSource`."""
 
     def __init__(self, shared: SharedInstalls, log: RequestLog) -> None:
         """Make it after forking."""
@@ -84,7 +85,7 @@ class LiveInstalls:
         self._commits = shared.commits
         self._notes = shared.notes
         self._log = log
-        self._memory = Memory()
+        self._memory = InstallMemory()
         self._revision = -1
         self._is_known = False  # read in this process: what was loaded before forking may be old
         self._seen = bytearray()
@@ -105,7 +106,7 @@ class LiveInstalls:
         self._dropped = 0
 
     def attach(self, process: int) -> None:
-        """Take the place of this process among those of the service, and what the process before it has left."""
+        """Take this process's slot, and the notes that the process before it has left there."""
         self._commits.attach(process)
         for entry in self._notes.attach(process):
             self._queue.append(_Waiting(entry))
@@ -118,10 +119,10 @@ class LiveInstalls:
 
     # --- for requests ----------------------------------------------------------------------------------------------
 
-    def current(self) -> Memory:
-        """Return all records, with everything that was acknowledged before. Raises `StatesUnknown`."""
+    def current(self) -> InstallMemory:
+        """Return all records, including every change that was acknowledged before. Raises `StatesUnknown`."""
         if self._seen != self._commits.all() and _thread_now() == self._loop_thread:
-            self.refresh()  # in another thread, the loop has done it for this request
+            self._catch_up()  # in another thread, the loop has done it for this request
         if not self._is_known:
             raise StatesUnknown("whether this machine may install cannot be said: the states cannot be read")
         return self._memory
@@ -140,7 +141,9 @@ class LiveInstalls:
         visitor = asking.visitor
         for name in asking.names:
             identities = {} if was_refused else visitor.identities
-            entry = Entry(name, asking.asked, identities, visitor.group, asking.document, asking.peer, b"", was_refused)
+            entry = PendingEvent(
+                name, asking.asked, identities, visitor.group, asking.document, asking.peer, b"", was_refused
+            )
             self._notes.note(entry)
             self._remember(entry)
             self._enqueue(_Waiting(entry))
@@ -151,12 +154,12 @@ class LiveInstalls:
             self._wake.set()
 
     def _wake_soon(self) -> None:
-        """Have what waits written a while later, unless something that matters more comes before."""
+        """Have the queued events written a while later, unless an event that is waited for comes before."""
         if self._alarm is None:
             self._alarm = gevent.spawn_later(LINGER_SECONDS_OF_HEARD, self._wake.set)
 
     def unclaimed(self, facts: Facts) -> None:
-        """Note a machine that nothing claims, where it says which it is. Returns at once."""
+        """Note a machine that nothing claims, where the request identifies it. Returns at once."""
         if len(self._sightings) >= MOST_SIGHTINGS:
             return
         found = collected_identities(facts)
@@ -165,35 +168,39 @@ class LiveInstalls:
         identity, machine = next(iter(found.items()))
         now = self.now()
         before = self._sightings.get(identity)
-        told = ""
+        facts_text = ""
         if now - self._sighted.get(identity, 0) > FACTS_AGAIN_SECONDS:
             if len(self._sighted) >= MOST_SIGHTINGS:
                 self._sighted.clear()
             self._sighted[identity] = now
-            told = _told(facts)
+            facts_text = facts_as_json(facts)
         asked = before.asked + 1 if before else 1
-        self._sightings[identity] = Sighting(machine, now, told or (before.facts if before else ""), asked)
+        self._sightings[identity] = Sighting(machine, now, facts_text or (before.facts if before else ""), asked)
         self._wake.set()
 
-    def write(self, entries: Sequence[Entry]) -> list[Applied]:
+    def write(self, entries: Sequence[PendingEvent]) -> list[AppliedEvent]:
         """Write events and wait until they are on the disk. Raises `answerd.store.StoreError`; then none of them is."""
-        results: list[AsyncResult[Applied]] = [AsyncResult() for _ in entries]
+        results: list[AsyncResult[AppliedEvent]] = [AsyncResult() for _ in entries]
         for entry, done in zip(entries, results, strict=True):
             self._queue.append(_Waiting(entry, done))
         self._wake.set()
         self._urgent.set()
         return [done.get() for done in results]  # type: ignore[misc]
 
-    def _remember(self, entry: Entry) -> None:
+    def _remember(self, entry: PendingEvent) -> None:
         """Apply an event in memory before it is written."""
         name = identity_of(entry.name)
         before = self._memory.by_name.get(name)
         applied = apply(before, self._memory.forgotten.get(name, 0), entry.happened, self.rules)
         if applied.after is not None and applied.after is not before:
+            self._memory.newly_shared.clear()
             self._put(applied.after)
+            for one in self._memory.newly_shared:
+                text = shown_name(applied.after.identities[one])
+                self._log.service(f"states of installs: {text} tells no machine from others any more: too many have it")
 
     def _put(self, remembered: Remembered) -> None:
-        """Have a record count, and tell those who want to know that its state has changed."""
+        """Put a record in force, and notify the listeners of a change of its state."""
         before = self._memory.by_name.get(identity_of(remembered.record.name)) if self.on_change else None
         self._memory.put(remembered)
         if self.on_change and (before is None or before.record.state is not remembered.record.state):
@@ -201,7 +208,7 @@ class LiveInstalls:
                 listen(remembered)
 
     def _forget(self, name: str, attempt: int) -> None:
-        """Have a record count no more; its machine is new."""
+        """Remove a record; its machine is new."""
         before = self._memory.by_name.get(name)
         self._memory.forget(name, attempt)
         if before is not None:
@@ -210,7 +217,7 @@ class LiveInstalls:
 
     def _enqueue(self, waiting: _Waiting) -> None:
         if len(self._queue) >= MOST_WAITING:
-            dropped = next((one for one in self._queue if one.done is None), None)
+            dropped = next((queued for queued in self._queue if queued.done is None), None)
             if dropped is not None:
                 self._queue.remove(dropped)
                 self._dropped += 1
@@ -219,14 +226,14 @@ class LiveInstalls:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Read what was written since. Where it cannot be read, nothing changes."""
+        """Read the changes since the last call. Where they cannot be read, nothing changes."""
         with self._lock:
             seen = self._commits.all()
             try:
                 with gc_tuning.gc_paused():
-                    changes = in_thread(self.store.look, self._revision)
+                    changes = in_thread(self.store.changes_since, self._revision)
                     if changes is not None and changes.whole:
-                        memory = in_thread(Memory, changes.remembered, changes.forgotten)
+                        memory = in_thread(InstallMemory, changes.remembered, changes.forgotten)
                         self._memory = memory
                         self._replay(None)
                 self._note_fault(None)
@@ -238,7 +245,13 @@ class LiveInstalls:
                 self._take(changes)
             self._seen = seen
 
-    def _take(self, changes: Changes) -> None:
+    def _catch_up(self) -> None:
+        """Read what was committed. Of many requests that wait for one change, the first reads it."""
+        with self._lock:
+            if self._seen != self._commits.all():
+                self.refresh()
+
+    def _take(self, changes: InstallChanges) -> None:
         if not changes.whole:
             for name, attempt in changes.forgotten.items():
                 self._forget(name, attempt)
@@ -251,7 +264,7 @@ class LiveInstalls:
         self._revision = changes.revision
 
     def _drop_given(self, forgotten: Collection[str]) -> None:
-        """Drop what was given before a machine was forgotten, and is not written: it would begin a new record."""
+        """Drop events from before a machine was forgotten that are not written yet: they would begin a new record."""
         kept = [
             waiting
             for waiting in self._queue
@@ -265,16 +278,16 @@ class LiveInstalls:
             self._notes.written()
 
     def _replay(self, names: set[str] | None) -> None:
-        """Apply again what is not written yet, for records that were read."""
+        """Apply the events that are not written yet again, for records that were read."""
         for waiting in (*self._in_flight, *self._queue):
             if waiting.done is None and (names is None or identity_of(waiting.entry.name) in names):
                 self._remember(waiting.entry)
 
     def watch(self) -> None:
-        """Look at the states for ever; what another program wrote is in force within a second."""
+        """Poll the states for ever; a change by another program is in force within a second."""
         while True:
             self.refresh()
-            gevent.sleep(LOOK_SECONDS)
+            gevent.sleep(POLL_SECONDS)
 
     def _note_fault(self, fault: str | None) -> None:
         if fault == self._fault:
@@ -306,13 +319,12 @@ class LiveInstalls:
                     self._urgent.set()
 
     def flush(self) -> None:
-        """Write what waits, once. For the end of the process."""
+        """Write the queued events, once. For the end of the process."""
         while (self._queue or self._sightings) and self._write_batch():
             pass
 
     def _write_batch(self) -> bool:
-        """Write one batch; return whether that worked. On a failure its reports fail and the other events stay
-        queued."""
+        """Write one batch; return whether that worked. Else its reports fail and the other events stay queued."""
         if self._queue and self._seen != self._commits.all():
             self.refresh()  # a machine that was forgotten meanwhile
         batch = [self._queue.popleft() for _ in range(min(MOST_AT_ONCE, len(self._queue)))]
@@ -324,9 +336,9 @@ class LiveInstalls:
         is_whole = not self._queue
         if is_whole:
             self._notes.taken()
-        # Sorted by time: what was given before a report counts before it. Reports come after what is as old.
-        told = sorted([*enumerate(waiting.entry for waiting in batch), *self._copies(batch)], key=_time_of)
-        entries = [entry for _, entry in told]
+        # Sorted by time: a document that was given before a report counts before it. At equal times, reports come last.
+        numbered = sorted([*enumerate(waiting.entry for waiting in batch), *self._copies(batch)], key=_time_of)
+        entries = [entry for _, entry in numbered]
         try:
             written = in_pool(self._pool, self.store.write, entries, self.rules, list(sightings.values()))
         except Exception as fault:  # an unforeseen one too: without this loop no report would ever be answered
@@ -345,19 +357,18 @@ class LiveInstalls:
         if is_whole:
             self._notes.written()
         self._note_write_fault(None)
-        self._commits.announce(written.changes.revision)
-        if written.changes.revision == self._revision + 1:  # else another process has written too: the next look reads
+        self._commits.announce(max(written.changes.revision, self._commits.own + 1))  # an order may have none yet
+        if written.changes.revision == self._revision + 1:  # else another process has written too: the next poll reads
             self._take(written.changes)
             self._commits.copy_own(self._seen)
-        for (number, _), applied in zip(told, written.applied, strict=True):
+        for (number, _), applied in zip(numbered, written.applied, strict=True):
             done = batch[number].done if number != _COPY else None
             if done is not None:
                 done.set(applied)
         return True
 
-    def _copies(self, batch: Sequence[_Waiting]) -> Iterator[tuple[int, Entry]]:
-        """Yield what other processes gave, and have not written, before something of this batch that is waited for:
-        whether it was given before decides what a report means."""
+    def _copies(self, batch: Sequence[_Waiting]) -> Iterator[tuple[int, PendingEvent]]:
+        """Yield earlier events of other processes, on which the effect of this batch's reports depends."""
         latest = {
             identity_of(waiting.entry.name): waiting.entry.event.at for waiting in batch if waiting.done is not None
         }
@@ -385,16 +396,5 @@ def _is_given_again(remembered: Remembered, asked: Asked) -> bool:
     return remembered.record.state in UNDER_WAY and asked.document in remembered.record.given
 
 
-def _time_of(told: tuple[int, Entry]) -> float:
-    return told[1].event.at
-
-
-def _told(facts: Facts) -> str:
-    """Return the facts of a machine as JSON; empty for a large body."""
-    if len(facts.request.body) > LARGE:
-        return "{}"
-    labels = {label: [value for value in values if value.isprintable()] for label, values in facts.labels.items()}
-    try:
-        return orjson.dumps(labels).decode()
-    except (TypeError, ValueError):
-        return "{}"
+def _time_of(numbered: tuple[int, PendingEvent]) -> float:
+    return numbered[1].event.at

@@ -1,8 +1,8 @@
 """The listener: serves one listening socket with one application.
 
 Admits or sheds the connections that its acceptor takes from the kernel, and puts the parts together: accepting
-(`accepting.py`), answering (`answering.py`), deadlines (`deadlines.py`) and draining (`draining.py`). What happens on
-one connection is `connection.py`. Must not know what a request asks for: an application is a plain WSGI callable.
+(`accepting.py`), answering (`answering.py`), deadlines (`deadlines.py`) and draining (`draining.py`). One connection is
+`connection.py`. Must not know the meaning of a request: an application is a plain WSGI callable.
 
 Connections are accepted until none is left; each waits as a watcher and a buffer; above the limit a ready-made 503 is
 written at once.
@@ -17,7 +17,7 @@ from _socket import socket as Socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from ssl import SSLContext
-from typing import Any
+from typing import Any, Final
 from wsgiref.types import WSGIApplication
 
 from gevent import get_hub
@@ -30,7 +30,7 @@ from answerd.server.connection import Connection
 from answerd.server.deadlines import Deadlines
 from answerd.server.draining import Draining
 from answerd.server.http_parser import HttpRequest
-from answerd.server.memory import Memory
+from answerd.server.memory import ConnectionMemory
 from answerd.server.overload import Overload
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
@@ -38,8 +38,8 @@ from answerd.server.serving import Counts, ErrorForm, Gate, Limits, NoCounts, Se
 from answerd.server.sockets import refuse_new
 from answerd.server.wsgi import base_environ, plain_text
 
-SERVE_AT_ONCE = 32  # fresh connections read before others get a turn
-SHED_UNDER_TLS = 256  # handshakes at a time whose only purpose is to say 503
+SERVE_AT_ONCE: Final = 32  # fresh connections read before others get a turn
+SHED_UNDER_TLS: Final = 256  # handshakes at a time whose only purpose is to say 503
 
 
 def _always(_request: HttpRequest, _peer: str) -> bool:
@@ -86,7 +86,7 @@ class Listener:
             feed,
         )
         self.admission = admission
-        self.memory = Memory(admission)
+        self.memory = ConnectionMemory(admission)
         self.tls = tls
         self.relatives: Sequence[Listener] = ()
         hub = get_hub()

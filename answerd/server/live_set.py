@@ -3,7 +3,7 @@
 Rules: docs/admin-api.md#what-a-write-guarantees.
 
 Knows one number in memory that forked processes share, and the loader of its own process. Must not know requests, nor
-what was written.
+the content of a write.
 
 With polling alone, a worker could answer for a quarter of a second from the state before an acknowledged write. So the
 process that commits a write raises the `WriteCounter`, and every request compares it (80 ns) with the number that its
@@ -47,8 +47,7 @@ class WriteCounter:
 
 
 def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:
-    """Run what waits for a disk in a native thread of gevent's pool, so that the hub goes on answering.
-
+    """Run a function that waits for a disk in a native thread of gevent's pool, so that the hub goes on answering.
     Raises what ``function`` raises.
     """
     return in_pool(get_hub().threadpool, function, *arguments)
@@ -76,7 +75,7 @@ def in_pool(pool: ThreadPool, function: Callable[..., _T], *arguments: Any) -> _
     return cast(_T, result)
 
 
-def let_go(objects: list[Any], pause: Callable[[], None]) -> None:
+def release_gradually(objects: list[Any], pause: Callable[[], None]) -> None:
     """Empty a list, object by object: where it has the last references, that takes milliseconds for 10,000
     documents."""
     while objects:
@@ -98,7 +97,7 @@ class LiveAnswerSet:
         run: Callable[..., Any] = in_thread,
     ) -> None:
         """``pause`` is called between slices of a longer load, so that requests are answered in between; ``run`` runs
-        what waits for the store."""
+        functions that wait for the store."""
         self.loader = loader
         self._run = run
         self.lock = RLock()
@@ -125,9 +124,9 @@ class LiveAnswerSet:
         with self.lock:
             seen = self._generation.value
             with gc_tuning.gc_paused():
-                changes: Changes | None = self._run(self.loader.look)
+                changes: Changes | None = self._run(self.loader.poll)
             if changes is not None:
-                self.loader.take(changes, self._pause)
+                self.loader.apply(changes, self._pause)
             self._seen = seen
             return changes is not None
 

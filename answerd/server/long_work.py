@@ -23,7 +23,7 @@ waiting_client: ContextVar[Client | None] = ContextVar("waiting_client", default
 """The client that waits for the work of the current greenlet. None: the work is never dropped."""
 
 _T = TypeVar("_T")
-_thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # the other one tells greenlets
+_thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
 
 
 class TooLate(Exception):
@@ -33,7 +33,7 @@ class TooLate(Exception):
 class LongWork:
     """Runs work in a thread of its own while the caller's greenlet waits, once `begin` was called in this process.
 
-    Before, and for a caller that is in another thread than the loop, work is simply done.
+    Before that, and for a caller in another thread than the loop, the work is done in the caller's thread.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """The memory that a listener's connections hold: bodies that arrive, and answers that wait to be read.
 
 Knows the limits over all workers (`answerd.server.admission`) and which connections are refused where they are
-exceeded. Must not know sockets, nor what a refused client gets.
+exceeded. Must not know sockets, nor the response to a refused client.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class Holder(Protocol):
     """Its answer, where that is counted."""
 
     def refuse_body(self) -> None:
-        """Drop its incomplete body, call `Memory.release_body`, and tell the client to come back later."""
+        """Drop its incomplete body, call `ConnectionMemory.release_body`, and tell the client to come back later."""
 
 
-class Memory:
-    """What the connections of one listener hold, counted in its `Admission`."""
+class ConnectionMemory:
+    """The memory of one listener's connections, counted in its `Admission`."""
 
     def __init__(self, admission: Admission) -> None:
         self._bodies = admission.bodies

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from answerd.formats import FORMATS
 from answerd.identity import Kind
-from answerd.installs.states import State, Word
+from answerd.installs.states import ReportKind, State
 from answerd.server.counters import Cell, Counters
 from answerd.server.statuses import (
     ADMIN_STATUSES,
@@ -36,7 +36,7 @@ class Metric:
 
 
 ANSWERED: Final[tuple[str, ...]] = ("machine", "group", "default", "side_file")
-"""What answered: the top layer of the answer, or a made-up file of NoCloud."""
+"""The source of an answer: its top layer, or a file that the service makes up for NoCloud."""
 
 PROBE: Final = "probe"
 REPORT: Final = "report"
@@ -44,10 +44,10 @@ OUTCOMES: Final[tuple[str, ...]] = (*ANSWERED, PROBE, REPORT, "unclaimed", "refu
 BUCKETS: Final[tuple[float, ...]] = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds in seconds of the histogram."""
 
-_FORMATS = ("format", ("", *FORMATS))
-_STATUSES = ("status", tuple(str(status) for status in sorted(ANSWER_STATUSES)))
-_ADMIN_STATUSES = ("status", tuple(str(status) for status in sorted(ADMIN_STATUSES)))
-_KINDS = ("kind", tuple(kind.value for kind in Kind))
+_FORMATS: Final = ("format", ("", *FORMATS))
+_STATUSES: Final = ("status", tuple(str(status) for status in sorted(ANSWER_STATUSES)))
+_ADMIN_STATUSES: Final = ("status", tuple(str(status) for status in sorted(ADMIN_STATUSES)))
+_KINDS: Final = ("kind", tuple(kind.value for kind in Kind))
 
 METRICS: Final[tuple[Metric, ...]] = (
     Metric(
@@ -104,7 +104,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "answerd_reports_total",
         "counter",
         "reports of machines that were taken",
-        (("report", tuple(word.value for word in Word)),),
+        (("report", tuple(word.value for word in ReportKind)),),
     ),
     Metric(
         "answerd_outbox_messages",
@@ -170,7 +170,7 @@ def make_counters(slots: int = 1) -> Counters:
 
 
 class RequestCounts:
-    """What the answer endpoint of one process counts: 0.6 µs a request."""
+    """The counts of the answer endpoint in one process: 0.6 µs a request."""
 
     __slots__ = ("_cells", "_counters", "_first_bucket", "_own", "_sum")
 
@@ -206,7 +206,7 @@ class RequestCounts:
 
 
 class AdminCounts:
-    """What the admin API counts."""
+    """The counts of the admin API."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters

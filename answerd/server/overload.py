@@ -1,4 +1,5 @@
-"""What a listener could not serve, summed up: a storm of refused clients is one line of the log in a second.
+"""Connections that a listener could not serve, summed up: thousands of refused clients make one line of the log in a
+second.
 
 Knows counts and the log. Must not know why a client was refused.
 """

@@ -1,4 +1,5 @@
-"""The address a request came from: the connection's, or what a trusted proxy says it is (docs/http.md#behind-a-proxy).
+"""The address a request came from: the connection's, or the one that a trusted proxy forwards
+(docs/http.md#behind-a-proxy).
 
 Knows IP addresses and ``X-Forwarded-For``. Must not know sockets.
 """

@@ -21,7 +21,7 @@ Readiness = Callable[[], str]
 
 
 class Probe(NamedTuple):
-    """What a probe is answered: a status, a line of text, and the words for the log."""
+    """The response to a probe: a status, a line of text, and the words for the log."""
 
     status: int
     body: bytes

@@ -1,7 +1,7 @@
 """Several processes as one service: the parent forks them, replaces what dies, passes signals on, and ends them.
 
-Knows processes and signals. The parent answers nothing, and must not touch gevent's loop: what a child inherits of a
-loop in use would run in both.
+Knows processes and signals. The parent answers nothing, and must not touch gevent's loop: a child would inherit the
+watchers of a loop in use, which would then run in both.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _sleep = get_original("time", "sleep")
 def block_signals() -> None:
     """Block signals until a handler is installed: by a `Supervisor`, or by the one process that answers.
 
-    Call this before any thread is started: a thread that does not block them would receive what comes while the parent
-    is busy, and the default action there would end the service, or lose the news that a child has died.
+    Call this before any thread is started: a thread that does not block them would receive signals while the parent is
+    busy, and the default action there would end the service, or lose the news that a child has died.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _PARENTS_SIGNALS)
 
@@ -92,10 +92,10 @@ class InterimWorker:
         try:
             self.pid = _fork_child("the interim worker", live, log)
         except OSError:
-            pass  # the others will not be started either, and that is said
+            pass  # the others cannot be started either, which is logged
 
     def end(self, patience_seconds: float) -> None:
-        """Let it finish what it has in flight; it ends by itself after ``patience_seconds``."""
+        """Let it finish its requests in flight; it ends by itself after ``patience_seconds``."""
         if self.pid is not None:
             os.kill(self.pid, signal.SIGTERM)
         until = time.monotonic() + patience_seconds
@@ -131,7 +131,8 @@ def _fork_child(name: str, live: Callable[[], int], log: RequestLog) -> int:
 
 
 class Heartbeats:
-    """When each worker's loop last had a turn, in memory that the processes share. Made once, before forking."""
+    """The times at which each worker's loop last had a turn, in memory that the processes share. Made once, before
+    forking."""
 
     def __init__(self, workers: int) -> None:
         self._beats = memoryview(mmap.mmap(-1, workers * 8)).cast("d")
@@ -152,7 +153,7 @@ class Heartbeats:
 
 
 class Children(Protocol):
-    """What a supervisor keeps running, by index."""
+    """The children that a supervisor keeps running, by index."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -165,17 +166,16 @@ class Children(Protocol):
         """Clean up in the parent when a child has died unasked, before it is replaced."""
 
     def announce(self) -> None:
-        """Say that requests are accepted: the children run, and no interim worker answers in their place."""
+        """Announce that requests are accepted: the children run, and no interim worker answers in their place."""
 
     def reload(self) -> None:
-        """Do what the parent does itself at SIGHUP, for the children that it will fork later."""
+        """Reload in the parent at SIGHUP, for the children that it will fork later."""
 
     def stop_accepting(self) -> None:
-        """Close what the parent holds open for its children."""
+        """Close the sockets that the parent holds open for its children."""
 
     def look_after(self) -> float | None:
-        """Do what is due at regular intervals; return after how many seconds at most to call it again, None for
-        never."""
+        """Do the periodic work; return after how many seconds at most to call it again, None for never."""
 
 
 class Supervisor:
@@ -192,7 +192,7 @@ class Supervisor:
     def run(self, interim_worker: InterimWorker, stop_seconds: float) -> int:
         """Keep the children running until SIGTERM or SIGINT; return the exit status.
 
-        At the end they have ``stop_seconds`` to finish what is in flight.
+        At the end they have ``stop_seconds`` to finish the requests in flight.
         """
         children, log = self._children, self._log
         self._start_due()
@@ -259,7 +259,7 @@ class Supervisor:
             os.kill(pid, signal_number)
 
     def _wait_or_kill(self, until: float) -> None:
-        """Wait for all to end; kill what is left at ``until``, on the monotonic clock."""
+        """Wait for all children to end; kill those that are left at ``until``, on the monotonic clock."""
         while self._pids and time.monotonic() < until:
             signal.sigtimedwait([signal.SIGCHLD], max(0.0, until - time.monotonic()))
             self._reap()

@@ -1,6 +1,5 @@
-"""The replicator as a process of the service: its signals, its log lines, and what it announces to the workers.
-
-What it does is the store's (`answerd.store.replicator`).
+"""The replicator as a process of the service: its signals, its log lines, and its announcements to the workers. The
+replication itself is in the store (`answerd.store.replicator`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The endpoint of reports: what a machine says of its install, on the disk before it is acknowledged.
+"""The endpoint of reports: each report of a machine is on the disk before it is acknowledged.
 
-Rules: docs/install-once.md#reports. Knows the paths and statuses of reports; what a report means is
-`answerd.installs.reports`', what it changes `answerd.installs.states`'.
+Rules: docs/install-once.md#reports. Knows the paths and statuses of reports; their meaning is in
+`answerd.installs.reports`, their effect in `answerd.installs.states`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from urllib.parse import unquote_to_bytes
 
 from answerd.identity import printable
 from answerd.installs.reports import WORDS, read_report
-from answerd.installs.states import Reported, Word
-from answerd.installs.tokens import Speaker, fingerprint, speaker_of
+from answerd.installs.states import Reported, ReportKind
+from answerd.installs.tokens import TokenSubject, fingerprint, subject_of
 from answerd.server.http_parser import HttpRequest
 from answerd.server.installs import LiveInstalls
 from answerd.server.request_log import REPORT
 from answerd.server.statuses import CONTENT_TOO_LARGE, INTERNAL_ERROR, METHOD_NOT_ALLOWED, NOT_FOUND, OK
 from answerd.store import StoreError
-from answerd.store.install_batch import Entry
+from answerd.store.install_batch import PendingEvent
 
 METHODS = ("GET", "POST", "HEAD")
 """The methods of a report. ``GET`` is for clients that have no ``POST``; ``HEAD`` changes nothing."""
@@ -28,9 +28,9 @@ _DONE = "OK\n"
 _MOST_SEGMENTS = 3
 
 
-class Reply(NamedTuple):
-    """What a report gets: ``text`` is the whole body; ``outcome`` is for the log, the reason where it was refused.
-    ``word`` is what was reported, for the metrics."""
+class ReportReply(NamedTuple):
+    """The response to a report: ``text`` is the whole body; ``outcome`` is for the log, the reason where it was
+    refused. ``word`` is the kind of the report, for the metrics."""
 
     status: int
     text: str
@@ -39,10 +39,10 @@ class Reply(NamedTuple):
 
 
 class _Path(NamedTuple):
-    """What a report's path says. ``fault`` is what is wrong with it."""
+    """The parsed path of a report. ``fault`` is the error in it."""
 
-    speaker: Speaker | None
-    word: Word | None = None
+    subject: TokenSubject | None
+    word: ReportKind | None = None
     token: str = ""
     fault: str = ""
 
@@ -59,42 +59,42 @@ def refusal_of_report(request: HttpRequest) -> int | None:
     return METHOD_NOT_ALLOWED if request.method not in METHODS else None
 
 
-def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> Reply:
-    """Return what a report gets, once it is on the disk."""
+def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> ReportReply:
+    """Store a report and return the response, once it is on the disk."""
     if request.body_too_large:
         return _refused(CONTENT_TOO_LARGE, "the body is larger than 1048576 bytes")
     try:
         path = _read_path(request.path, installs.key)
     except StoreError as error:
         return _refused(INTERNAL_ERROR, f"the report could not be stored: {error}")
-    if path.speaker is None or path.fault:
+    if path.subject is None or path.fault:
         return _refused(NOT_FOUND, path.fault)
     if request.method == "HEAD":
-        return Reply(OK, _DONE, f"nothing reported for {printable(path.speaker.name)}")
+        return ReportReply(OK, _DONE, f"nothing reported for {printable(path.subject.name)}")
     secret = path.token.encode()
     shown = fingerprint(path.token).encode()
     report = read_report(path.word, request.query, request.headers, request.body.replace(secret, shown))
-    told = " ".join(part for part in (report.message, report.says if report.says != report.message else "") if part)
-    speaker = path.speaker
-    event = Reported(report.word, speaker.attempt, installs.now(), report.message, report.percent)
-    entry = Entry(speaker.name, event, detail=told, origin=peer, body=report.kept)
+    detail = " ".join(part for part in (report.message, report.says if report.says != report.message else "") if part)
+    subject = path.subject
+    event = Reported(report.word, subject.attempt, installs.now(), report.message, report.percent)
+    entry = PendingEvent(subject.name, event, detail=detail, origin=peer, body=report.kept)
     try:
         (applied,) = installs.write([entry])
     except StoreError as error:
         return _refused(INTERNAL_ERROR, f"the report could not be stored: {error}")
     noted = "" if applied.outcome.counts else ", which changes nothing"
-    return Reply(OK, _DONE, f"reported {report.word} for {printable(speaker.name)}{noted}", report.word.value)
+    return ReportReply(OK, _DONE, f"reported {report.word} for {printable(subject.name)}{noted}", report.word.value)
 
 
 def token_in(path: str) -> tuple[str, str]:
-    """Return the token of a report's path, and what is shown in its place."""
+    """Return the token of a report's path, and the text that is shown in its place."""
     segments = _segments(path)
     token = segments[1] if len(segments) > 1 else path
     return token, fingerprint(token)
 
 
-def _refused(status: int, reason: str) -> Reply:
-    return Reply(status, f"{reason}\n", reason)
+def _refused(status: int, reason: str) -> ReportReply:
+    return ReportReply(status, f"{reason}\n", reason)
 
 
 def _read_path(path: str, key: bytes) -> _Path:
@@ -102,15 +102,15 @@ def _read_path(path: str, key: bytes) -> _Path:
     if len(segments) == 1:
         return _Path(None, fault="a report needs the URL that {{ report }} wrote into the answer: the token is missing")
     token = segments[1]
-    speaker = speaker_of(token, key)
-    if speaker is None:
+    subject = subject_of(token, key)
+    if subject is None:
         return _Path(None, fault="this is no token of this service: report to the URL in the machine's own answer")
     if len(segments) == _MOST_SEGMENTS - 1:
-        return _Path(speaker, None, token)
+        return _Path(subject, None, token)
     word = WORDS.get(segments[2].lower()) if len(segments) == _MOST_SEGMENTS else None
     if word is None:
-        return _Path(speaker, fault=f"a report ends in {', '.join(list(WORDS)[:-1])} or {list(WORDS)[-1]}")
-    return _Path(speaker, word, token)
+        return _Path(subject, fault=f"a report ends in {', '.join(list(WORDS)[:-1])} or {list(WORDS)[-1]}")
+    return _Path(subject, word, token)
 
 
 def _segments(path: str) -> Sequence[str]:

@@ -1,12 +1,12 @@
 """The log: one line a request, service lines beside them (docs/running.md#the-log).
 
 Knows the shape of a line, how text from outside is escaped, and how lines reach stderr, stdout or a file without ever
-holding up an answer. Must not know what was asked or answered.
+holding up an answer. Must not know requests or answers.
 
-Logging a line only appends to a queue. A native thread, which gevent does not know, writes the queue out in batches:
-a pipe that nobody reads or a disk that stalls stops that thread and nothing else. Switching the descriptor to
-non-blocking instead would do so for every other program that shares it, and would not help with a disk. The queue is
-bounded; what does not fit is dropped, counted, and said when lines can be written again.
+Logging a line only appends to a queue. A native thread, which gevent does not know, writes the queue out in batches: a
+pipe without a reader or a disk that stalls stops that thread and nothing else. Switching the descriptor to non-blocking
+instead would do so for every other program that shares it, and would not help with a disk. The queue is bounded; lines
+that do not fit are dropped and counted, and the number is logged when lines can be written again.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _Reopened:
         self.descriptor = descriptor
 
 
-REPORT = "report"
+REPORT: Final = "report"
 """The first segment of the path of a report, in any letter case."""
 
 

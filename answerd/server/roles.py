@@ -1,7 +1,7 @@
 """Named tokens of the admin API, each with a role (docs/admin-api.md#tokens-with-names).
 
-A file holds a line for each: a name, a role and the SHA-256 of the token, so that whoever reads the file cannot use it.
-Knows the file's text. Must not know HTTP, nor what the token of a role may ask for.
+A file holds a line for each: a name, a role and the SHA-256 of the token, so that the file's content is of no use to a
+reader. Knows the file's text. Must not know HTTP, nor the requests that a role allows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TOKEN_BYTES = 32
 
 
 class Role(IntEnum):
-    """What a token may do. Each role may do what those before it may."""
+    """The permissions of a token. Each role includes those before it."""
 
     READ = 1
     OPERATE = 2
@@ -104,14 +104,14 @@ def read_tokens(path: str) -> tuple[NamedToken, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who presents a token: its name, None for the token of ``SERVICE_ADMIN_TOKEN``, and what it may do."""
+    """The bearer of a token: the token's name, None for that of ``SERVICE_ADMIN_TOKEN``, and its role."""
 
     name: str | None
     role: Role
 
 
 class AdminTokens:
-    """The tokens in force at the admin API: those without a name, which may do everything, and the named ones."""
+    """The tokens in force at the admin API: those without a name, which have every role, and the named ones."""
 
     def __init__(self, tokens: Iterable[str] = (), named: Iterable[NamedToken] = ()) -> None:
         self._unnamed = Tokens()
@@ -123,7 +123,7 @@ class AdminTokens:
         self._named = {token.sha256: token for token in named}
 
     def find(self, authorization: str | None) -> Caller | None:
-        """Return who presents a token in an ``Authorization`` header, None where it is none of these.
+        """Return the bearer of the token in an ``Authorization`` header, None where the token is none of these.
 
         A named token is looked up by its hash. How long that takes says nothing, because a client cannot choose a hash.
         """

@@ -1,4 +1,4 @@
-"""The running service: what can refuse to start is tried first, then one process or several answer.
+"""The running service: try everything that can prevent a start, then answer in one process or in several.
 
 Rules: docs/configuration.md, docs/running.md#the-log, docs/running.md#start-stop-reload.
 
@@ -62,17 +62,17 @@ def _run_alone(service: Service) -> int:
     worker = Worker(service, reports=True)
     worker.answer(0)
     worker.administer()
-    # What the start made stays: the first portion of new objects would be collected together with it, in 30 ms.
+    # Freeze the objects of the start, which stay: otherwise the first collection of new objects would include them, in
+    # 30 ms.
     gc.collect()
     gc.freeze()
     return worker.run(announce=service.announce)
 
 
 class _Several:
-    """Several processes: one for each worker, one for admin API and metrics. The `Children` of their supervisor.
-
-    The parent loads once, so that the children share what they only read, and then forks them. An interim worker
-    answers until then.
+    """Several processes: one for each worker, one for admin API and metrics. The `Children` of their supervisor. The
+    parent loads once, so that the children share read-only memory, and then forks them. An interim worker answers until
+    then.
     """
 
     def __init__(self, service: Service) -> None:
@@ -131,14 +131,14 @@ class _Several:
         return worker.run()
 
     def forget_child(self, index: int) -> None:
-        """Free what a dead worker held of the shared limits."""
+        """Release a dead worker's part of the shared limits."""
         self.service.counters.add("answerd_workers_replaced_total")
         if index < self.service.config.workers:
             self.service.admission.reset(index)
             self.service.heartbeats.forget(index)
 
     def announce(self) -> None:
-        """Say where requests are accepted; only once."""
+        """Log where requests are accepted; only once."""
         if not self._is_announced:
             self._is_announced = True
             self.service.announce()
@@ -151,7 +151,7 @@ class _Several:
         systemd.notify(systemd.READY)
 
     def look_after(self) -> float | None:
-        """Notify the service manager that the workers live, as long as all of them do."""
+        """Notify the service manager that the workers run, as long as all of them do."""
         seconds = self._watchdog.seconds
         if seconds is not None:
             self._watchdog.ping(lambda: self.service.heartbeats.are_younger_than(2 * seconds))
@@ -173,8 +173,8 @@ class _Several:
 
 
 def _load_for_all(service: Service, announce: Callable[[], None], watchdog: systemd.Watchdog) -> None:
-    """Load what the children share: the answer set, its answers, its problems. Each child does by itself what cannot be
-    done here.
+    """Load the data that the children share: the answer set, its answers, its problems. Each child does the rest by
+    itself.
 
     ``announce`` is called if it takes long. Raises `_Stopped`.
     """
@@ -191,10 +191,10 @@ def _load_for_all(service: Service, announce: Callable[[], None], watchdog: syst
 
     try:
         with gc_tuning.gc_paused():
-            changes = loader.look()
+            changes = loader.poll()
         if changes is not None:
-            loader.take(changes, pause)
-        service.digest.take(loader.catalogue, pause, service.log)
+            loader.apply(changes, pause)
+        service.digest.update(loader.catalogue, pause, service.log)
     except StoreError:
         pass
 

@@ -1,4 +1,4 @@
-"""What all connections of one listener have in common: the application, the limits, and how errors are written.
+"""The settings that all connections of one listener share: the application, the limits, and the form of errors.
 
 Values only. Must not know sockets or how many connections there are.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from wsgiref.types import WSGIApplication
 
 from answerd.addresses import Network
@@ -18,13 +18,15 @@ from answerd.server.request_log import RequestLog
 from answerd.server.statuses import SERVICE_UNAVAILABLE
 from answerd.server.wsgi import Response
 
-ACCEPT_AT_ONCE = 2_000  # connections accepted before others get a turn; with 500 the queue overflowed in a stampede
-_RETRY = (("Retry-After", "2"),)
+ACCEPT_AT_ONCE: Final = (
+    2_000  # connections accepted before others get a turn; with 500 the queue overflowed in a stampede
+)
+_RETRY: Final = (("Retry-After", "2"),)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one connection may take. Sizes in bytes, times in seconds.
+    """The limits of one connection. Sizes in bytes, times in seconds.
 
     ``timeout``: from accept to close. ``linger``, ``linger_bytes``: how long, and for how much, a client that still
     sends after its response is listened to; within ``timeout``. ``max_lingering``: connections that do so at a time.
@@ -48,14 +50,14 @@ Gate = Callable[[HttpRequest, str], bool]
 
 
 class ErrorForm(Protocol):
-    """How a listener writes its own errors."""
+    """The form of a listener's own errors."""
 
     def __call__(self, status: int, reason: str, headers: Iterable[tuple[str, str]] = ()) -> Response:
         """Return the response with this reason."""
 
 
 class Counts(Protocol):
-    """What counts the connections of a listener for the metrics."""
+    """Counts the connections of a listener for the metrics."""
 
     def answered(self, status: int, extension: str, outcome: str, seconds: float, /) -> None:
         """Count a response, and the time from the accept of its connection."""
@@ -82,11 +84,9 @@ class NoCounts:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """What each connection of a listener is given.
-
-    ``environ``: what is the same in the environ of every request. ``busy``, ``out_of_memory``: the responses of a
-    listener that is at its limit of connections, or of memory. ``feed``: where requests are noted for the console and
-    the events.
+    """The values that each connection of a listener gets. ``environ``: the keys that are the same in the environ of
+    every request. ``busy``, ``out_of_memory``: the responses of a listener that is at its limit of connections, or of
+    memory. ``feed``: where requests are noted for the console and the events.
     """
 
     application: WSGIApplication

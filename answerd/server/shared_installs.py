@@ -1,7 +1,6 @@
-"""What all processes of the service have in common of installs, made once, before forking.
-
-Rules: docs/install-once.md#where-states-are-kept. Knows the clock, the numbers by which processes tell each other what
-is committed, and what a service that was killed has left.
+"""The installs' data that all processes of the service share, made once, before forking. Rules:
+docs/install-once.md#where-states-are-kept. Knows the clock, the revisions by which processes announce their commits to
+each other, and the notes that a killed service has left.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Sequence
 from answerd.config import Config
 from answerd.store import StoreError
 from answerd.store.given_notes import GivenNotes
-from answerd.store.install_batch import Entry
+from answerd.store.install_batch import PendingEvent
 from answerd.store.installs import InstallStore
 from answerd.store.opening import install_rules
 
@@ -50,13 +49,13 @@ class Commits:
         return bytearray(self._cells)
 
     def copy_own(self, numbers: bytearray) -> None:
-        """Copy the number of this process into what `all` returned."""
+        """Copy the number of this process into the result of `all`."""
         at = 8 * self._own
         numbers[at : at + 8] = self._cells[at : at + 8]
 
 
 class SharedInstalls:
-    """What all processes of the service have in common of installs; made once, before forking."""
+    """The installs' data that all processes of the service share; made once, before forking."""
 
     def __init__(self, store: InstallStore, config: Config) -> None:
         self.store = store
@@ -78,13 +77,13 @@ class SharedInstalls:
         """Return the time, in seconds since 1970."""
         return self._clock_offset + _running()
 
-    def _write_left(self, left: Sequence[Entry]) -> None:
-        """Write what a service that was killed has given and not written."""
+    def _write_left(self, left: Sequence[PendingEvent]) -> None:
+        """Write the events that a killed service has noted and not written."""
         try:
             for start in range(0, len(left), MOST_AT_ONCE):
                 self.store.write(left[start : start + MOST_AT_ONCE], self.rules)
         except StoreError:
-            return  # each process takes up its own part
+            return  # each process takes over its own part
         self.notes.clear()
 
 

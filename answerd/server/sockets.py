@@ -1,6 +1,6 @@
 """Listening sockets: bind them, and let the kernel drop new connections.
 
-Knows socket options. Must not know what accepts connections.
+Knows socket options. Must not know how connections are accepted.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _SO_ATTACH_FILTER = 26  # of Linux's asm-generic/socket.h
 
 
 def refuse_new(listening: socket.socket) -> None:
-    """Let the kernel drop what would begin another connection; handshakes that have begun go on.
+    """Let the kernel drop segments that would begin another connection; handshakes that have begun go on.
 
     Closing a listening socket resets whatever has completed its handshake since the last accept. A client whose SYN is
     dropped tries again a second later, and is then refused, or served by the program that listens then. Where the

@@ -10,14 +10,15 @@ import tempfile
 from typing import IO
 
 SPOOL_ABOVE = 1_048_576
-"""Bytes of a body that are kept in memory; what is larger goes to a file, of which the kernel keeps what it likes."""
+"""Bytes of a body that are kept in memory; a larger body goes to a file, which the kernel may keep in its page
+cache."""
 
 Content = bytes | mmap.mmap
 """A whole body."""
 
 
 class Spool:
-    """A body as it arrives: add to it with `extend`, as to a bytearray. ``len`` is what it holds in memory."""
+    """A body as it arrives: add to it with `extend`, as to a bytearray. ``len`` is the number of bytes in memory."""
 
     __slots__ = ("_file", "_memory")
 
@@ -26,7 +27,7 @@ class Spool:
         self._file: IO[bytes] | None = None
 
     def extend(self, data: bytes) -> None:
-        """Add what has arrived."""
+        """Add bytes that have arrived."""
         if self._file is not None:
             self._file.write(data)
             return
@@ -40,7 +41,7 @@ class Spool:
         return len(self._memory)
 
     def clear(self) -> None:
-        """Forget what has arrived."""
+        """Drop all bytes that have arrived."""
         self._memory.clear()
         self._file = None
 

@@ -1,7 +1,7 @@
-"""Everything that can prevent a start, tried first, and what all processes then have in common.
+"""The preparation of a start: everything that can prevent it is tried here, and the result is shared by all processes.
 
 Rules: docs/configuration.md. Knows addresses, descriptors, the certificate and the store. Must not know how many
-processes there are, nor what they do.
+processes there are, nor their tasks.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class StartupError(Exception):
 
 @dataclass
 class Service:
-    """What all processes of the service have in common; made before any is forked."""
+    """The data that all processes of the service share; made before any is forked."""
 
     config: Config
     log: RequestLog
@@ -92,10 +92,8 @@ class Service:
         systemd.notify(systemd.READY, f"STATUS={self.announcement}")
 
     def reload(self, *, says: bool) -> None:
-        """Handle SIGHUP: open the log file, the tokens and the certificate again; what cannot be read leaves the old in
-        use.
-
-        ``says``: whether this process logs what changed and what is wrong; one of several does.
+        """Handle SIGHUP: open the log file, the tokens and the certificate again; a file that cannot be read leaves the
+        old content in use. ``says``: whether this process logs changes and faults; one of several does.
         """
         log_reopened(self.log)
         warnings = list(self._read_settings_again())
@@ -107,7 +105,7 @@ class Service:
             self.log.service(f"warning: {warning}")
 
     def _read_settings_again(self) -> Iterator[str]:
-        """Apply the settings that can change while the service runs; yield what an operator should know."""
+        """Apply the settings that can change while the service runs; yield warnings for the operator."""
         try:
             config = read_config(os.environ)
         except ConfigError as error:
@@ -213,7 +211,8 @@ def _exposure(config: Config, listening: socket.socket) -> Iterator[str]:
 
 
 def _catch_up(store: Store, log: RequestLog) -> None:
-    """Bring a replica up to date, so that the first answers are those of the database, where it can be reached."""
+    """Bring a replica up to date where the database can be reached, so that the first answers are those of the
+    database."""
     if isinstance(store, ReplicatingStore):
         try:
             store.catch_up(log.service)

@@ -17,7 +17,7 @@ from answerd.server.sockets import SEND_BUFFER
 
 FIRST_DESCRIPTOR = 3
 ANSWERS, ADMIN, CONSOLE, METRICS = "answers", "admin", "console", "metrics"
-"""What a socket is for, by its ``FileDescriptorName``; another name is the answer endpoint's."""
+"""The purpose of a socket by its ``FileDescriptorName``; a socket with any other name is the answer endpoint's."""
 
 READY, STOPPING, WATCHDOG = "READY=1", "STOPPING=1", "WATCHDOG=1"
 
@@ -66,7 +66,7 @@ def _watchdog_seconds() -> float | None:
 
 
 def take_sockets(environ: MutableMapping[str, str]) -> dict[str, list[socket.socket]]:
-    """Return the listening sockets that the manager handed over, by what they are for, and forget that it did.
+    """Return the listening sockets that the manager handed over, by purpose, and take them out of the environment.
 
     The variables are taken out of ``environ``, so that no child takes the descriptors for its own. Raises OSError for a
     descriptor that is no listening socket.

@@ -12,7 +12,7 @@ _PIECE = 65_536  # bytes read from the decrypted stream at a time
 
 
 class TlsLayer:
-    """The layer between a connection and its socket. What has to be sent is collected until `outgoing` takes it."""
+    """The layer between a connection and its socket. Bytes to be sent are collected until `outgoing` takes them."""
 
     __slots__ = ("_handshaken", "_incoming", "_outgoing", "_tls", "ended")
 
@@ -50,7 +50,7 @@ class TlsLayer:
         self._tls.write(plaintext)
 
     def close(self) -> None:
-        """Announce that nothing more will be sent."""
+        """Queue the close notification: nothing more will be sent."""
         try:
             self._tls.unwrap()
         except ssl.SSLError:  # it would wait for the client's close notification

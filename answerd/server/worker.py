@@ -1,7 +1,7 @@
 """One process that answers: its listeners, its answer set, its signals.
 
-Puts the parts of a process together and runs them until a signal ends it. Must not know the other processes; what they
-share is the `answerd.server.startup.Service`.
+Puts the parts of a process together and runs them until a signal ends it. Must not know the other processes; shared
+data is in `answerd.server.startup.Service`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from answerd.server.processes import when_parent_exits
 from answerd.server.serving import Limits
 from answerd.server.startup import Service
 from answerd.server.write_guard import WriteGuard
-from answerd.store.secret_files import LOOK_SECONDS
+from answerd.store.secret_files import POLL_SECONDS
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """Connections accepted at a time: a connection that has sent its request is not idle when the next connections
@@ -124,7 +124,7 @@ class Worker:
             listener.relatives = [other for other in self.listeners if other is not listener]
 
     def run(self, announce: Callable[[], None] | None = None) -> int:
-        """Serve until a signal ends it. Return the exit status. ``announce``: what to do once connections are
+        """Serve until a signal ends it. Return the exit status. ``announce`` is called once connections are
         accepted."""
         self._install_signal_handlers()
         self.service.long_work.begin()
@@ -157,7 +157,7 @@ class Worker:
         watch.kill(block=False)
         if self.installs is not None:
             gevent.spawn(self.installs.flush).join(LAST_WRITES_SECONDS)
-        # What threads still write: captures of the last requests.
+        # Wait for threads that still write: captures of the last requests.
         gevent.spawn(gevent.get_hub().threadpool.join).join(LAST_WRITES_SECONDS)
         if announce:
             self.service.log.service("stopped")
@@ -175,8 +175,8 @@ class Worker:
     def _trim_for_ever(self) -> None:
         trimmer = allocator.Trimmer()
         while True:
-            gevent.sleep(allocator.LOOK_SECONDS)
-            in_thread(trimmer.look)
+            gevent.sleep(allocator.POLL_SECONDS)
+            in_thread(trimmer.poll)
 
     def _watch_secrets(self) -> None:
         """Look at the secrets for ever, in a thread; a change is in force within a second."""
@@ -185,11 +185,11 @@ class Worker:
             return
         said = {*secrets.warnings(), *secrets.problems()}
         while True:
-            gevent.sleep(LOOK_SECONDS)
+            gevent.sleep(POLL_SECONDS)
             try:
-                if not in_thread(secrets.look) or not self.reports:
+                if not in_thread(secrets.poll) or not self.reports:
                     continue
-            except Exception as error:  # any fault: the secrets in force stay and the next look comes
+            except Exception as error:  # any fault: the secrets in force stay and the next poll comes
                 self.service.log.service(f"warning: the secrets cannot be looked at: {type(error).__name__}")
                 continue
             now = {f"warning: {warning}": warning for warning in secrets.warnings()}
@@ -225,7 +225,7 @@ class Worker:
         if self.parent_pipe is None:
             service.say_fingerprint()
             systemd.notify(systemd.READY)
-        self.answers.look_at_everything()
+        self.answers.force_full_poll()
 
 
 def _recorder(service: Service) -> Recorder | None:

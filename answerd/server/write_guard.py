@@ -30,7 +30,7 @@ from answerd.identity import Kind
 from answerd.server import gc_tuning
 from answerd.server.client import Client, PatientClient
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag, set_etag
-from answerd.server.live_set import LiveAnswerSet, in_thread, let_go
+from answerd.server.live_set import LiveAnswerSet, in_thread, release_gradually
 from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
@@ -41,7 +41,7 @@ from answerd.store import (
     Transaction,
     Version,
     WritableStore,
-    Written,
+    WriteResult,
 )
 
 BESIDE_THE_LOOP = 20
@@ -90,7 +90,7 @@ class ChangeSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class WrittenDocument:
     """A write of one document that is durable and in force. ``problems`` are all problems of the answer set after it,
     ``etag`` is that of the document."""
 
@@ -100,14 +100,14 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
-    """A change that is durable and in force, or with a dry run what it would be.
+class AppliedChange:
+    """A change that is durable and in force, or, with a dry run, would be.
 
     ``problems`` are all that the answer set has after it, ``problems_before`` those it had. ``etag`` is that of the set
     in force: with a dry run of the one before the change. ``before`` and ``after`` are the sets.
     """
 
-    written: Written
+    written: WriteResult
     etag: str
     problems: tuple[str, ...]
     problems_before: tuple[str, ...]
@@ -116,7 +116,7 @@ class Applied:
 
 
 Check = Callable[[Transaction], None]
-"""Checks what is stored before a change. Raises `WriteRefused`."""
+"""Checks the stored documents before a change. Raises `WriteRefused`."""
 
 
 class InThread(Protocol):
@@ -197,7 +197,7 @@ class WriteGuard:
         author: Author = NOBODY,
         conditions: Conditions = UNCONDITIONAL,
         client: Client = _PATIENT,
-    ) -> Stored:
+    ) -> WrittenDocument:
         """Store a document. Raises `WriteRefused`, and `answerd.store.StoreError` where it cannot be written: also
         where the write had to wait until ``client`` must have its response, or is gone. It is not made then."""
         raw = RawDocument(key, text)
@@ -211,11 +211,11 @@ class WriteGuard:
         applied = self._change(ChangeSet((raw,), rewrite=True), author, check, client)
         written = applied.written
         stored = (*written.new, *written.changed)[0]
-        return Stored(stored.key, etag(written.version.revision, written.version.token), applied.problems)
+        return WrittenDocument(stored.key, etag(written.version.revision, written.version.token), applied.problems)
 
     def delete(
         self, key: Key, author: Author = NOBODY, conditions: Conditions = UNCONDITIONAL, client: Client = _PATIENT
-    ) -> Stored:
+    ) -> WrittenDocument:
         """Remove a document. Raises as `put` does."""
 
         def check(transaction: Transaction) -> None:
@@ -227,7 +227,7 @@ class WriteGuard:
         applied = self._change(ChangeSet(deletes=(key,)), author, check, client)
         written = applied.written
         tag = etag(written.version.revision, written.version.token)
-        return Stored(written.removed[0], tag, applied.problems)
+        return WrittenDocument(written.removed[0], tag, applied.problems)
 
     def apply(
         self,
@@ -237,7 +237,7 @@ class WriteGuard:
         client: Client = _PATIENT,
         *,
         dry_run: bool = False,
-    ) -> Applied:
+    ) -> AppliedChange:
         """Make many writes at once, all or none. ``conditions`` are about the set. Raises as `put` does."""
         _refuse_repeated(changes, self.pause)
 
@@ -257,7 +257,7 @@ class WriteGuard:
 
     def _change(
         self, changes: ChangeSet, author: Author, check: Check, client: Client, *, dry_run: bool = False
-    ) -> Applied:
+    ) -> AppliedChange:
         turn = _Turn(client)
         with turn.of(self._one_writer, "the writes before it"):
             self._look_at(self.follower.loader.catalogue, self.pause)
@@ -275,7 +275,7 @@ class WriteGuard:
                     transaction.write, changes.puts, changes.deletes, prune=changes.prune, rewrite=changes.rewrite
                 )
                 with gc_tuning.gc_paused(makes_many=len(changes.puts) > BESIDE_THE_LOOP):
-                    written: Written = self.run(write)
+                    written: WriteResult = self.run(write)
                 difference = self.store.difference(written)
                 after = self._judged(before, catalogue, difference)
                 turn.check_deadline()
@@ -283,7 +283,7 @@ class WriteGuard:
                     self.run(transaction.commit)
                     self._put_in_force(difference, written.version, after)
                     version = written.version
-        return Applied(
+        return AppliedChange(
             written, set_etag(version), tuple(after.listed()), tuple(before.listed()), catalogue, after.catalogue
         )
 
@@ -305,7 +305,7 @@ class WriteGuard:
                 trial.append(document)
                 self.pause()
             del after
-            let_go(trial, self.pause)
+            release_gradually(trial, self.pause)
             try:
                 raise refusal
             finally:
@@ -330,7 +330,7 @@ class WriteGuard:
         return BreaksTheSet(reason, tuple(introduced))
 
     def _refuse_faulty(self, documents: Iterable[Document]) -> None:
-        """Raise `InvalidDocument` where documents are wrong by themselves."""
+        """Raise `InvalidDocument` where documents have problems by themselves."""
         found, count = [], 0
         for count, document in enumerate(documents, 1):  # noqa: B007 - used below
             self.pause()
@@ -355,7 +355,7 @@ class WriteGuard:
         return self._problems
 
     def _put_in_force(self, changes: Changes, version: Version, after: ProblemIndex) -> None:
-        """Put what is committed in force, at once and without yielding to another greenlet."""
+        """Put a committed change in force, at once and without yielding to another greenlet."""
         self.store.adopt(changes, version)
         self._problems = after
         self.follower.replace(after.catalogue)
@@ -363,7 +363,7 @@ class WriteGuard:
 
 def restore_document(
     guard: WriteGuard, entry: HistoryEntry, author: Author, conditions: Conditions, client: Client = _PATIENT
-) -> Stored:
+) -> WrittenDocument:
     """Restore a document to its state after a change: its text then, or that it did not exist. Raises as the guard
     does."""
     signed = replace(author, note=author.note or f"restore of revision {entry.revision}")

@@ -40,11 +40,10 @@ class NoSetYet(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What differs from what the store returned before.
-
-    A document that changed is in both: the former object in ``removed``, its successor in ``added``. ``unlisted`` are
-    sentences about parts of the store that were never listed, so that they may hold any group. ``faults`` are sentences
-    about parts that could be listed before and cannot be now: problems that do not affect a claim.
+    """The differences from the documents that the store returned before. A document that changed is in both: the former
+    object in ``removed``, its successor in ``added``. ``unlisted`` are sentences about parts of the store that were
+    never listed, so that they may hold any group. ``faults`` are sentences about parts that could be listed before and
+    cannot be now: problems that do not affect a claim.
     """
 
     added: tuple[RawDocument, ...] = ()
@@ -57,8 +56,8 @@ class Changes:
 class StoredDocument:
     """A document as a database holds it. ``body`` is its text in UTF-8, exactly as it was written.
 
-    ``revision`` is the number of the change that made it what it is, ``token`` a random text of that change: a database
-    that lost its last changes uses a number again, but not with the same token.
+    ``revision`` is the number of its last change, ``token`` a random text of that change: a database that lost its last
+    changes uses a number again, but not with the same token.
     """
 
     key: Key
@@ -77,9 +76,8 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who makes a change, as the history records it; None where that is not known.
-
-    ``peer`` is the client's address, ``name`` that of its token, ``note`` what it says about the change.
+    """The author of a change, as the history records it; None where a field is not known. ``peer`` is the client's
+    address, ``name`` that of its token, ``note`` its note about the change.
     """
 
     peer: str | None = None
@@ -92,8 +90,8 @@ NOBODY = Author()
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """What a `Transaction.write` did. All keys have the spelling that is stored.
+class WriteResult:
+    """The result of a `Transaction.write`. All keys have the spelling that is stored.
 
     ``new`` and ``changed`` are stored as they are here, ``unchanged`` had the same text before, ``removed`` are gone.
     """
@@ -106,7 +104,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DocumentEntry:
     """A stored document without its text: ``size`` in bytes, ``changed`` the time of its last change (UTC)."""
 
     key: Key
@@ -133,7 +131,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class HistoryFilter:
-    """Which changes are asked for; what is None does not matter.
+    """The filter of a scan-up in the history; a field that is None matches every change.
 
     ``identifier`` counts in any spelling. ``since`` is a time of UTC as in `HistoryEntry.at`, or the beginning of one;
     ``before`` a revision: only older changes, for the next page; ``revision`` that of a single change.
@@ -153,12 +151,11 @@ class HistoryFilter:
 class Store(Protocol):
     """The interface of a store.
 
-    It can be made without its database: what is missing then is a `StoreError` of `changes`, call by call, until the
-    database is back.
+    It can be made without its database: each call of `changes` then raises `StoreError` until the database is back.
     """
 
     @property
-    def look_seconds(self) -> float:
+    def poll_seconds(self) -> float:
         """How long to wait between two calls of `changes`."""
 
     @property
@@ -166,19 +163,19 @@ class Store(Protocol):
         """For the log: ``files:/srv/answers``."""
 
     def warnings(self) -> list[str]:
-        """Return what an operator should know about it at start; it works all the same."""
+        """Return warnings about the store for the operator, at the start; the store works all the same."""
 
-    def look_at_everything(self) -> None:
-        """Have the next call of `changes` compare everything, whatever says that nothing changed."""
+    def force_full_poll(self) -> None:
+        """Have the next call of `changes` compare everything, even where the kernel or the database reports no
+        change."""
 
     def changes(self) -> Changes | None:
-        """Return what changed since the last call, the whole set at first; None when nothing did.
-
-        Raises `StoreError`; what was handed out before then stays in force.
+        """Return the changes since the last call, the whole set at first; None when there are none. Raises
+        `StoreError`; the documents that were handed out before then stay in force.
         """
 
     def wake_up_descriptor(self) -> int | None:
-        """Return a file descriptor that can be read from when a call of `changes` is due before `look_seconds` are
+        """Return a file descriptor that can be read from when a call of `changes` is due before `poll_seconds` are
         over, None where the store has none."""
 
     def age_seconds(self) -> float:
@@ -203,7 +200,7 @@ class Transaction(Protocol):
         prune: bool = False,
         rewrite: bool = False,
         progress: Progress = no_progress,
-    ) -> Written:
+    ) -> WriteResult:
         """Store documents and remove others, each identity and format once. Called once in a transaction.
 
         What is stored under an identity and format is replaced and keeps its spelling, or is left alone where it has
@@ -217,7 +214,7 @@ class Transaction(Protocol):
         stored."""
 
     def close(self) -> None:
-        """Undo what was not committed, and release the lock."""
+        """Undo changes that were not committed, and release the lock."""
 
 
 @runtime_checkable
@@ -241,7 +238,7 @@ class WritableStore(Store, Protocol):
     """A store that the admin API, ``apply``, ``import`` and ``export`` work on. Every method raises `StoreError`."""
 
     def version(self) -> Version:
-        """Return the state of the database. What is read afterwards is of this state or of a newer one."""
+        """Return the state of the database. Documents that are read afterwards are of this state or of a newer one."""
 
     def find(self, key: Key) -> StoredDocument | None:
         """Return the document of exactly this identifier, else of this identity."""
@@ -249,7 +246,7 @@ class WritableStore(Store, Protocol):
     def keys(self, kind: Kind | None = None) -> list[Key]:
         """Return the keys of all documents, or of one kind, sorted."""
 
-    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[Entry]:
+    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[DocumentEntry]:
         """Return the documents of a kind without their texts, sorted by identifier and format.
 
         Only identifiers that come after ``after``, and of no more than ``limit`` documents, but never only some formats
@@ -265,8 +262,8 @@ class WritableStore(Store, Protocol):
     def writing(self, author: Author = NOBODY) -> AbstractContextManager[Transaction]:
         """`begin`, and `Transaction.close` at the end of the block."""
 
-    def difference(self, written: Written) -> Changes:
-        """Return what a write changes in what `changes` handed out last."""
+    def difference(self, written: WriteResult) -> Changes:
+        """Return the changes by a write, compared with the documents that `changes` handed out last."""
 
     def adopt(self, changes: Changes, version: Version) -> None:
         """Count a `difference` as handed out: the caller has put its own write in force itself. ``version`` is that of

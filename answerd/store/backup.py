@@ -79,7 +79,7 @@ def restore_database(path: str | Path, database: str | Path, *, force: bool = Fa
         shown = printable(str(error.filename or place))
         raise StoreError(f"{shown} cannot be created: {error.strerror or error}") from None
     with tempfile.TemporaryDirectory(prefix=".answerd-restore-", dir=place.absolute().parent) as scratch:
-        copy = checked_copy(path, scratch)  # first: what is no backup leaves no database behind
+        copy = checked_copy(path, scratch)  # first: a file that is not a backup leaves no database behind
         target = SqliteStore(place)
         if not force:
             _refuse_full(target)

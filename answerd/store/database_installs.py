@@ -1,8 +1,8 @@
-"""The states of installs in PostgreSQL, which all nodes share: reading them, taking reports, ordering orders.
+"""The states of installs in PostgreSQL, which all nodes share: reading them, taking reports, serialising orders.
 
 Rules: docs/many-nodes.md#states-of-installs. Every write locks the row of the revision first, so the writes of all
 nodes come one after the other and revisions have no gaps. A revision has a random token beside it: a node that knows a
-revision which a fail-over has lost notices. Decides nothing: what is merged how is `answerd.installs.merge`'s.
+revision which a fail-over has lost notices. Decides nothing: the rules of merging are in `answerd.installs.merge`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import NamedTuple
 import peewee
 
 from answerd.identity import identity_of
-from answerd.installs.memory import Applied, Remembered
+from answerd.installs.memory import AppliedEvent, Remembered
 from answerd.installs.merge import record_of
 from answerd.installs.shown import HistoryEvent, UnknownMachine
 from answerd.installs.states import Ordered, Rules
 from answerd.installs.tokens import KEY_LENGTH
 from answerd.store import StoreError
-from answerd.store.evidence_batch import EvidenceBatch, Slot, known_in
-from answerd.store.install_batch import Entry, Sighting, Told, write_sightings
+from answerd.store.evidence_batch import EvidenceBatch, MachineEvidence, evidence_in
+from answerd.store.install_batch import HistoryLine, PendingEvent, Sighting, write_sightings
 from answerd.store.install_tables import (
     ForgottenRow,
     InstallRow,
@@ -35,9 +35,9 @@ from answerd.store.install_tables import (
     setting,
     unknown_machines,
 )
-from answerd.store.installs import Changes, Written
+from answerd.store.installs import BatchResult, InstallChanges
 from answerd.store.outbox import Message, new_messages
-from answerd.store.postgres_connection import LOOK_SECONDS, WRITE_SECONDS, CommitUnknown, PostgresServer
+from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, CommitUnknown, PostgresServer
 from answerd.store.postgres_transaction import CHANNEL
 from answerd.store.state_messages import read_message
 from answerd.store.tables import execute
@@ -51,25 +51,25 @@ TOKENS_KEPT = 10_000
 _LOCK_SECONDS = 5
 
 
-class Position(NamedTuple):
+class InstallsPosition(NamedTuple):
     """A state of the database: the last revision and its random token."""
 
     revision: int = 0
     token: str = ""
 
 
-class Ordering(NamedTuple):
-    """What orders made: of each what became of the record, and all that is known of these machines now."""
+class OrderResult(NamedTuple):
+    """The result of orders: each record after its order, and the evidence of these machines now."""
 
-    applied: Sequence[Applied]
-    slots: Sequence[Slot]
-    told: Sequence[tuple[str, Told]]
+    applied: Sequence[AppliedEvent]
+    machines: Sequence[MachineEvidence]
+    lines: Sequence[tuple[str, HistoryLine]]
 
 
-def position(database: peewee.Database) -> Position:
+def position(database: peewee.Database) -> InstallsPosition:
     """Return the state of the database."""
     revision = int(setting(database, "revision") or 0)
-    return Position(revision, token_of(database, revision) or "")
+    return InstallsPosition(revision, token_of(database, revision) or "")
 
 
 def token_of(database: peewee.Database, revision: int) -> str | None:
@@ -78,7 +78,7 @@ def token_of(database: peewee.Database, revision: int) -> str | None:
     return row[0] if row else None
 
 
-def is_in_history(database: peewee.Database, known: Position) -> bool:
+def is_in_history(database: peewee.Database, known: InstallsPosition) -> bool:
     """Return whether a revision is one of the database's: a fail-over may have lost it, and used its number again."""
     return not known.revision or token_of(database, known.revision) == known.token
 
@@ -94,26 +94,26 @@ def shared_key(database: peewee.Database, own: bytes | None = None) -> bytes:
 
 
 def receive(database: peewee.Database, source: str, messages: Sequence[Message], rules: Rules) -> list[str]:
-    """Have messages of a node's outbox take effect, each once, in one transaction. Return what is wrong with those that
-    nobody can read, which are passed over: they would stop all that come after them."""
+    """Put the messages of a node's outbox in force, each once, in one transaction. Return the faults of messages that
+    cannot be read, which are skipped: they would stop all messages after them."""
     faults = []
     with database.atomic():
         revision = _locked_revision(database)
-        slots: list[tuple[Slot, Told | None]] = []
+        machines: list[tuple[MachineEvidence, HistoryLine | None]] = []
         sightings: list[Sighting] = []
         for message in new_messages(database, source, messages):
             try:
-                told = read_message(message.body)
+                content = read_message(message.body)
             except StoreError as error:
                 faults.append(f"message {message.number}: {error}")
                 continue
-            if isinstance(told, Sighting):
-                sightings.append(told)
+            if isinstance(content, Sighting):
+                sightings.append(content)
             else:
-                slots.append(told)
-        batch = EvidenceBatch(database, [slot.name for slot, _ in slots], rules)
-        for slot, line in slots:
-            batch.join(slot, line)
+                machines.append(content)
+        batch = EvidenceBatch(database, [machine.name for machine, _ in machines], rules)
+        for machine, line in machines:
+            batch.join(machine, line)
         write_sightings(database, sightings)
         if not batch.is_empty:
             batch.write(revision + 1)
@@ -121,31 +121,31 @@ def receive(database: peewee.Database, source: str, messages: Sequence[Message],
     return faults
 
 
-def parts_since(database: peewee.Database, revision: int) -> Iterator[list[Slot]]:
-    """Yield what is known of machines of which something changed after a revision, some at a time."""
+def parts_since(database: peewee.Database, revision: int) -> Iterator[list[MachineEvidence]]:
+    """Yield the evidence of machines that changed after a revision, some at a time."""
     query = ForgottenRow.select(ForgottenRow.name_identity, ForgottenRow.attempt).where(
         ForgottenRow.revision > revision
     )
-    yield [Slot(name, None, attempt) for name, attempt in fetched(query, database)]
+    yield [MachineEvidence(name, None, attempt) for name, attempt in fetched(query, database)]
     last = 0
     while True:
         condition = (InstallRow.revision > revision) & (InstallRow.id > last)
         part = list(installs(database, condition, InstallRow.id, ROWS_AT_ONCE))
         if part:
-            yield [slot_of(stored) for stored in part]
+            yield [machine_evidence_of(stored) for stored in part]
         if len(part) < ROWS_AT_ONCE:
             return
         last = part[-1].id or 0
 
 
-def slot_of(stored: StoredInstall) -> Slot:
-    """Return a record as what is known of its machine."""
+def machine_evidence_of(stored: StoredInstall) -> MachineEvidence:
+    """Return the evidence of a record's machine."""
     remembered = stored.remembered
-    return Slot(remembered.record.name, known_in(stored), 0, remembered.identities, remembered.group)
+    return MachineEvidence(remembered.record.name, evidence_in(stored), 0, remembered.identities, remembered.group)
 
 
 class DatabaseInstalls:
-    """The states in the database: what commands work on, from any machine. Each call makes a connection of its own."""
+    """The states in the database, for commands from any machine. Each call makes a connection of its own."""
 
     def __init__(self, server: PostgresServer, rules: Rules) -> None:
         """Open nothing. ``rules`` are the limits of installs."""
@@ -163,8 +163,8 @@ class DatabaseInstalls:
         with self.reading() as database:
             return newest_time(database)
 
-    def look(self, since: int) -> Changes | None:
-        """Return what changed since a revision, everything since -1; None when nothing did. Raises `StoreError`."""
+    def changes_since(self, since: int) -> InstallChanges | None:
+        """Return the changes since a revision, everything since -1; None when there are none. Raises `StoreError`."""
         with self.reading() as database:
             newest = position(database).revision
             if newest == since:
@@ -173,12 +173,12 @@ class DatabaseInstalls:
             forgotten: dict[str, int] = {}
             remembered: list[Remembered] = []
             for part in parts_since(database, -1 if is_whole else since):
-                for slot in part:
-                    if slot.known is None:
-                        forgotten[slot.name] = slot.forgotten
+                for machine in part:
+                    if machine.evidence is None:
+                        forgotten[machine.name] = machine.forgotten
                     else:
-                        remembered.append(self._remembered(slot))
-        return Changes(newest, remembered, forgotten, is_whole)
+                        remembered.append(self._remembered(machine))
+        return InstallChanges(newest, remembered, forgotten, is_whole)
 
     def history(self, name: str) -> list[HistoryEvent]:
         """Return the events of the record of this name, oldest first. Raises `StoreError`."""
@@ -190,42 +190,47 @@ class DatabaseInstalls:
         with self.reading() as database:
             return unknown_machines(database)
 
-    def write(self, entries: Sequence[Entry], rules: Rules, sightings: Sequence[Sighting] = ()) -> Written:  # noqa: ARG002
+    def write(self, entries: Sequence[PendingEvent], rules: Rules, sightings: Sequence[Sighting] = ()) -> BatchResult:  # noqa: ARG002
         """Write orders of an operator. Raises `StoreError`; then nothing is written, unless it is `CommitUnknown`."""
         ordering = self.order(entries, rules)
-        return Written(ordering.applied, Changes(-1))
+        return BatchResult(ordering.applied, InstallChanges(-1))
 
-    def order(self, entries: Sequence[Entry], rules: Rules, known: Sequence[Slot] = ()) -> Ordering:
-        """Work in an operator's orders, on top of all that the database and a node know of these machines: ``known``
-        is the node's. Raises `StoreError`."""
+    def order(
+        self, entries: Sequence[PendingEvent], rules: Rules, known: Sequence[MachineEvidence] = ()
+    ) -> OrderResult:
+        """Apply an operator's orders to the evidence that the database and a node have of these machines: ``known`` is
+        the node's. Raises `StoreError`."""
         if not all(isinstance(entry.event, Ordered) for entry in entries):
             raise TypeError("only orders are written into the database; what machines say goes through an outbox")
         names = [entry.name for entry in entries]
         with self._writing() as database:
             revision = _locked_revision(database)
             batch = EvidenceBatch(database, names, rules)
-            for slot in known:
-                batch.join(slot)
+            for machine in known:
+                batch.join(machine)
             batch.apply(entries)
             if not batch.is_empty:
                 batch.write(revision + 1)
                 _raise(database, revision + 1)
             spelled = {identity_of(name): name for name in names}
-            return Ordering(batch.applied, [batch.slot(name) for name in spelled.values()], list(batch.noted()))
+            return OrderResult(batch.applied, [batch.machine(name) for name in spelled.values()], list(batch.noted()))
 
-    def merge(self, told: Sequence[tuple[Slot, Sequence[Told]]], sightings: Sequence[Sighting] = ()) -> None:
-        """Merge what a backup knows of machines, each with lines of its history, and machines that nothing claims.
+    def merge(
+        self, machines: Sequence[tuple[MachineEvidence, Sequence[HistoryLine]]], sightings: Sequence[Sighting] = ()
+    ) -> None:
+        """Merge the evidence of machines from a backup, each with lines of its history, and machines that nothing
+        claims.
 
         Only a machine that has no record gets the lines: of another the history goes on. Raises `StoreError`.
         """
         with self._writing() as database:
             revision = _locked_revision(database)
-            batch = EvidenceBatch(database, [slot.name for slot, _ in told], self._rules)
-            for slot, lines in told:
-                is_new = batch.slot(slot.name).known is None
-                batch.join(slot)
+            batch = EvidenceBatch(database, [machine.name for machine, _ in machines], self._rules)
+            for machine, lines in machines:
+                is_new = batch.machine(machine.name).evidence is None
+                batch.join(machine)
                 for line in lines if is_new else ():
-                    batch.join(slot, line)
+                    batch.join(machine, line)
             if not batch.is_empty:
                 batch.write(revision + 1)
                 _raise(database, revision + 1)
@@ -245,7 +250,7 @@ class DatabaseInstalls:
     def reading(self) -> Iterator[peewee.Database]:
         """A snapshot for the time of a block. Raises `StoreError`."""
         with (
-            self._server.connected(LOOK_SECONDS) as database,
+            self._server.connected(READ_SECONDS) as database,
             self._server.faults("read"),
             database.atomic("REPEATABLE READ"),
         ):
@@ -261,13 +266,13 @@ class DatabaseInstalls:
             except (peewee.PeeweeException, OSError):
                 raise CommitUnknown(
                     f"the connection to the database {self._server.described} was lost while the order was committed: "
-                    "it may have been stored; the machine's state tells"
+                    "it may have been stored; the machine's state shows whether it was"
                 ) from None
 
-    def _remembered(self, slot: Slot) -> Remembered:
-        if slot.known is None:
+    def _remembered(self, machine: MachineEvidence) -> Remembered:
+        if machine.evidence is None:
             raise ValueError("the machine has no record")
-        return Remembered(record_of(slot.known, self._rules), slot.identities, slot.group)
+        return Remembered(record_of(machine.evidence, self._rules), machine.identities, machine.group)
 
 
 def _locked_revision(database: peewee.Database) -> int:

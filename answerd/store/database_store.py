@@ -1,6 +1,5 @@
-"""What the stores in a database have in common: the questions about their tables, whatever the engine.
-
-An engine's store says how a connection is made and how its faults are reported; the rest is here, once.
+"""The common base of the stores in a database: the queries on their tables, for every engine. An engine's store makes
+connections and reports faults; the rest is here, once.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
     Author,
-    Entry,
+    DocumentEntry,
     HistoryEntry,
     HistoryFilter,
     StoredDocument,
@@ -32,7 +31,7 @@ from answerd.store.tables import DocumentRow, entries_of, fetched, find_document
 
 
 class DatabaseStore(ABC):
-    """The part of an `answerd.store.WritableStore` that asks the database."""
+    """The part of an `answerd.store.WritableStore` that queries the database."""
 
     @property
     @abstractmethod
@@ -45,7 +44,7 @@ class DatabaseStore(ABC):
 
     @abstractmethod
     def faults(self, done: str) -> AbstractContextManager[None]:
-        """Turn what the engine reports in a block into a `StoreError` that says what could not be ``done``."""
+        """Turn errors of the engine in a block into a `StoreError` that says what could not be ``done``."""
 
     @abstractmethod
     def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> RowTransaction:
@@ -77,7 +76,7 @@ class DatabaseStore(ABC):
             found = list(rows(database, None))
         return sorted((StoredDocument(row.key, row.body, row.revision) for row in found), key=lambda stored: stored.key)
 
-    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[Entry]:
+    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[DocumentEntry]:
         """Return the documents of a kind without their texts, sorted by identifier and format. Raises `StoreError`."""
         with self._reading() as database:
             return entries_of(database, kind, after, limit)

@@ -1,7 +1,7 @@
 """The file store: a directory tree of documents, in the layout of docs/formats.md, checked for changes regularly.
 
 Knows names, sizes, times and bytes. No path is ever built from what a request contains: only what a listing found is
-opened. Where the kernel reports changes (`notification`), a look is at those files only, and at everything once a
+opened. Where the kernel reports changes (`notification`), a scan is at those files only, and at everything once a
 minute and on request. Not safe for use by two greenlets at a time; its loader is its only user.
 """
 
@@ -22,14 +22,14 @@ from answerd.store.scan import Attached, Before, DirectoryState, KnownFile, Scan
 from answerd.store.writing import sync_directory, write_atomically
 
 FULL_LOOK_SECONDS = 60.0
-"""The most time between two looks at everything, whatever the kernel reports: it does not report all there is."""
+"""The most time between two scans at everything, whatever the kernel reports: it does not report all there is."""
 
 
 class FileStore:
-    """Documents in a directory. `changes` takes one look at the directory and reads what has settled."""
+    """Documents in a directory. `changes` takes one scan at the directory and reads what has settled."""
 
-    look_seconds = 0.25
-    """A change is in force after two looks, within a second."""
+    poll_seconds = 0.25
+    """A change is in force after two scans, within a second."""
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
@@ -55,12 +55,12 @@ class FileStore:
         return f"files:{printable(str(self.directory))}"
 
     def warnings(self) -> list[str]:
-        """Return what keeps the directory from being read, if anything, and what that means for the service."""
+        """Return why the directory cannot be read, where that is so, and the effect on the service."""
         fault = self.fault()
         return [f"{fault}: every request gets 404 until that changes"] if fault else []
 
     def fault(self) -> str | None:
-        """Return what keeps the directory from being read; None where nothing does."""
+        """Return why the directory cannot be read; None where it can."""
         directory = f"the answers directory {printable(str(self.directory))}"
         try:
             os.listdir(self.directory)
@@ -72,28 +72,28 @@ class FileStore:
             return f"{directory} cannot be read ({error.strerror})"
         return None
 
-    def look_at_everything(self) -> None:
-        """Have the next look be at everything, whatever the kernel reports. May be called from any thread."""
+    def force_full_poll(self) -> None:
+        """Have the next scan be at everything, whatever the kernel reports. May be called from any thread."""
         self._is_asked_for_everything = True
 
     def changes(self) -> Changes | None:
-        """Look for changes. A changed or removed file takes effect when two looks in a row agree about it.
+        """Look for changes. A changed or removed file takes effect when two scans in a row agree about it.
 
         Costs microseconds where the kernel says that nothing happened. Raises `StoreError` when the directory itself
         cannot be listed, is no longer there, or is another directory and empty.
         """
-        look = self._scan()
-        if look is None:
+        scan = self._scan()
+        if scan is None:
             return None
         added: list[RawDocument] = []
         removed: list[RawDocument] = []
-        while look.seen:
+        while scan.seen:
             # Taken out one by one, because the interpreter frees 100,000 at once without giving way to a request.
-            source, (key, signature) = look.seen.popitem()
-            file = self._files.setdefault(source, KnownFile(key, look.number))
+            source, (key, signature) = scan.seen.popitem()
+            file = self._files.setdefault(source, KnownFile(key, scan.number))
             before = file.document
             self._update(source, file, signature)
-            # Where the kernel reports changes, what was read too soon is read again at the next full look.
+            # Where the kernel reports changes, what was read too soon is read again at the next full scan.
             if file.pending is None and not (file.read_too_soon and self._watch is None):
                 self._unsettled.discard(source)
             else:
@@ -101,17 +101,17 @@ class FileStore:
             if file.document is not before:
                 removed += [before] if before else []
                 added += [file.document] if file.document else []
-        removed += self._vanished(look)
+        removed += self._vanished(scan)
         unlisted, faults = self._unlisted, self._faults
-        if look.listed:  # directories were listed: a look at known files finds nothing amiss with any
-            unknown = look.unknown
+        if scan.listed:  # directories were listed: a scan at known files reads no directory
+            unknown = scan.unknown
             unlisted = tuple(
                 sorted(reason for name, reason in unknown.items() if is_groups(name) or is_inventories(name))
             )
-            faults = tuple(sorted(reason for name, reason in look.failed.items() if name not in unknown))
-            self._attached = look.attached
-            failing = dict.fromkeys(look.failed.keys() - unknown.keys())
-            self._listed_before = {**failing, **look.listed}
+            faults = tuple(sorted(reason for name, reason in scan.failed.items() if name not in unknown))
+            self._attached = scan.attached
+            failing = dict.fromkeys(scan.failed.keys() - unknown.keys())
+            self._listed_before = {**failing, **scan.listed}
         is_same = (unlisted, faults) == (self._unlisted, self._faults)
         if self._looked_before and is_same and not (added or removed):
             return None
@@ -119,96 +119,95 @@ class FileStore:
         return Changes(tuple(added), tuple(removed), unlisted, faults)
 
     def _scan(self) -> Scan | None:
-        """Look at what may have changed; at everything where nobody can tell. None when nothing did."""
+        """Look at the files that may have changed; at everything where that is not known. None when nothing changed."""
         watch = self._watch
         hints = watch.hints(self.directory) if watch else Hints(everything=True)
         for name in hints.names & self._files.keys():
             self._files[name].signature = None  # it changed, even where neither its size nor its times show it
         if hints.everything or self._is_asked_for_everything or watch is None:
-            return self._full_look(None if hints.everything else watch)
+            return self._full_scan(None if hints.everything else watch)
         if time.monotonic() >= self._full_look_due:
-            return self._periodic_look(watch)
+            return self._periodic_scan(watch)
         names = hints.names | self._unsettled | self._missing_once
         if not names:
             return None
-        look = self._begin_look(watch)
-        look.take_only(names)
-        self._rely_on(watch, look)
-        if look.has_new_links:  # a file that was known before may have got its second name without a report
+        scan = self._begin_scan(watch)
+        scan.run_only(names)
+        self._rely_on(watch, scan)
+        if scan.has_new_links:  # a file that was known before may have got its second name without a report
             self._is_asked_for_everything = True
-        return look
+        return scan
 
-    def _full_look(self, watch: Watch | None) -> Scan | None:
-        """Look at everything, with ``watch`` or a new one. None when the directory was replaced meanwhile.
-
-        Raises `StoreError`: what was there is gone.
+    def _full_scan(self, watch: Watch | None) -> Scan | None:
+        """Look at everything, with ``watch`` or a new one. None when the directory was replaced meanwhile. Raises
+        `StoreError` where the former content is gone.
         """
         now = time.monotonic()
         if self._is_asked_for_everything:
             self._is_asked_for_everything, self._watch_due = False, 0.0
         if self._watch and self._watch is not watch:
             self._watch.close()
-        self._watch = None  # until this look has gone well
+        self._watch = None  # until this scan has gone well
         if watch is None and now >= self._watch_due:
             watch = Watch.begin(self.directory)
         mounts = Mounts.of(read_table())
         self._boundary = Boundary.of(self.directory, mounts)
         root = device_and_inode(self.directory)
-        look = self._begin_look(watch, mounts)
+        scan = self._begin_scan(watch, mounts)
         try:
-            look.take()
-            self._refuse_vanished(root, look)
+            scan.run()
+            self._refuse_vanished(root, scan)
         except BaseException:
             if watch:
                 watch.close()
             raise
-        self._rely_on(watch, look)
+        self._rely_on(watch, scan)
         if self._looked_before and device_and_inode(self.directory) != root:
             self._drop_watch()
             return None
         self._root = root
         self._full_look_due = now + FULL_LOOK_SECONDS
         self._watch_due = now if self._watch else now + FULL_LOOK_SECONDS
-        return look
+        return scan
 
-    def _periodic_look(self, watch: Watch) -> Scan | None:
+    def _periodic_scan(self, watch: Watch) -> Scan | None:
         """Look at the state of all that is known; list directories only if the kernel has missed a change of one."""
-        look = self._begin_look(watch)
-        if not look.take_known():
-            return self._full_look(watch)
-        self._rely_on(watch, look)
+        scan = self._begin_scan(watch)
+        if not scan.run_known():
+            return self._full_scan(watch)
+        self._rely_on(watch, scan)
         self._full_look_due = time.monotonic() + FULL_LOOK_SECONDS
-        return look
+        return scan
 
-    def _begin_look(self, watch: Watch | None, mounts: Mounts | None = None) -> Scan:
+    def _begin_scan(self, watch: Watch | None, mounts: Mounts | None = None) -> Scan:
         self._looks += 1
         before = Before(self._files, self._listed_before, self._attached)
         below = mounts.below(str(self.directory)) if mounts else ()
         return Scan(self._looks, self.directory, before, self._boundary, watch, below)
 
-    def _refuse_vanished(self, root: tuple[int, int] | None, look: Scan) -> None:
+    def _refuse_vanished(self, root: tuple[int, int] | None, scan: Scan) -> None:
         """Raise `StoreError` where the answers directory cannot be listed, is gone, or is the empty place of a mount.
 
         An unmounted disk must not turn a rack's answers into 404. A directory that was emptied is another matter: it is
         the same directory as before.
         """
         directory = f"the answers directory {printable(str(self.directory))}"
-        if "" in look.failed:
-            raise StoreError(look.failed[""])
-        if "" not in look.listed and "" in self._listed_before:
+        if "" in scan.failed:
+            raise StoreError(scan.failed[""])
+        if "" not in scan.listed and "" in self._listed_before:
             state = "is not a directory" if self.directory.exists() else "does not exist"
             raise StoreError(f"{directory} {state} any more: mount it, or put it back")
-        is_empty = not look.documents and not look.failed
+        is_empty = not scan.documents and not scan.failed
         if is_empty and self._files and root != self._root:
             raise StoreError(
                 f"{directory} is empty and is not the one that was there before: is its file system mounted? "
                 "(if it is to be empty, restart answerd)"
             )
 
-    def _rely_on(self, watch: Watch | None, look: Scan) -> None:
+    def _rely_on(self, watch: Watch | None, scan: Scan) -> None:
         """Keep a watch only if it would report everything: the target of a link changes without an event."""
         self._watch = watch
-        if watch and (look.failed or look.has_links or not watch.is_whole):
+        if watch and (scan.failed or scan.has_links or not watch.is_whole):
             self._drop_watch()
 
     def _drop_watch(self) -> None:
@@ -217,7 +216,7 @@ class FileStore:
         self._watch = None
 
     def _update(self, source: str, file: KnownFile, seen: Signature | str) -> None:
-        """Bring one file up to date with what a look saw of it: its signature, or why it cannot be opened."""
+        """Bring one file up to date with the result of a scan: its signature, or why it cannot be opened."""
         if seen == file.signature:
             file.pending = None
             if not file.read_too_soon or not is_settled(file.signature):
@@ -232,24 +231,24 @@ class FileStore:
             read, document = read_document(f"{self.directory}/{source}", source, file.key, self._boundary)
             if read is not None and read != seen and self._looked_before:
                 file.pending = None
-                return  # it changed while it was read: two more looks
-        # What cannot be opened stays pending, so that every look tries again.
+                return  # it changed while it was read: two more scans
+        # A file that cannot be opened stays pending, so that every scan tries again.
         file.signature, file.pending = read, seen if read is None else None
         file.read_too_soon = read is not None and not is_settled(read)
         if not file.document or (file.document.text, file.document.fault) != (document.text, document.fault):
             file.document = document
 
-    def _vanished(self, look: Scan) -> list[RawDocument]:
-        """Drop what two looks in a row did not find: an editor may move a file away and write it anew."""
-        looked_for = self._files if look.only is None else look.only & self._files.keys()
-        missing = {name for name in looked_for if self._files[name].looked_at != look.number}
+    def _vanished(self, scan: Scan) -> list[RawDocument]:
+        """Drop files that two scans in a row did not find: an editor may move a file away and write it anew."""
+        looked_for = self._files if scan.only is None else scan.only & self._files.keys()
+        missing = {name for name in looked_for if self._files[name].scanned_in != scan.number}
         gone = missing & self._missing_once
         self._missing_once = missing - gone
         self._unsettled -= gone
         return [document for source in gone if (document := self._files.pop(source).document)]
 
     def wake_up_descriptor(self) -> int | None:
-        """Return None: what a notice is about counts after two looks only, so a look that is early gains nothing."""
+        """Return None: a change counts after two scans only, so an early scan gains nothing."""
         return None
 
     def age_seconds(self) -> float:

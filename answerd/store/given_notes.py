@@ -1,10 +1,10 @@
 """Notes of documents that were given, in memory that outlives the process: a process that is killed loses none of them.
 
-Rules: docs/install-once.md#where-states-are-kept. That a document was given is written behind the answer, in batches.
-Until its batch is on the disk, a note of it is here: one part of a file for each process, mapped into memory, so that a
-note costs no call of the kernel and waits for no disk. Others read it: the process that takes the report of the same
-machine, the process that replaces one that died, and the service at its next start. Notes survive a killed process and
-a killed service; they are not meant to survive a machine that loses its power.
+Rules: docs/install-once.md#where-states-are-kept. The event that a document was given is written after the answer, in
+batches. Until its batch is on the disk, a note of it is here: one part of a file for each process, mapped into memory,
+so that a note costs no call of the kernel and waits for no disk. Others read it: the process that takes the report of
+the same machine, the process that replaces one that died, and the service at its next start. Notes survive a killed
+process and a killed service; they are not meant to survive a machine that loses its power.
 
 The blocks of the file are reserved when it is made, because a write to mapped memory for which the disk has no room
 would kill the process. Where a file system cannot reserve them, the notes are in memory that the processes share, and
@@ -28,7 +28,7 @@ import orjson
 from answerd.formats.once import Once
 from answerd.identity import identity_of
 from answerd.installs.states import Asked, Gate
-from answerd.store.install_batch import Entry
+from answerd.store.install_batch import PendingEvent
 from answerd.store.mounts import Mounts, read_table
 
 HALF: Final = 262_144
@@ -37,7 +37,7 @@ other. A note that has no room is not kept: it is written in its turn, as before
 
 RESERVING_FILE_SYSTEMS = frozenset({"ext4", "xfs", "tmpfs", "f2fs"})
 """Where a block that was reserved can be written to however full the disk is. On a file system that copies on write
-(btrfs, zfs) it cannot, and of overlay and network file systems nothing is known."""
+(btrfs, zfs) it cannot, and overlay and network file systems may not either."""
 
 MOST_SERVICES: Final = 8
 """Services that keep notes beside one file of states, each in a file of its own."""
@@ -66,19 +66,19 @@ class GivenNotes:
         self._own = self._active = 0
         self._sealed: set[int] = set()
 
-    def left(self) -> list[Entry]:
+    def left(self) -> list[PendingEvent]:
         """Return all notes, oldest first; at the start of the service they are those of a service that was killed."""
         found = (_unpacked(payload) for half in range(self._halves) for payload in self._payloads(half))
         return sorted((entry for entry in found if entry is not None), key=lambda entry: entry.event.at)
 
     def clear(self) -> None:
-        """Remove all notes. For the start of the service, once what was left is written."""
+        """Remove all notes. For the start of the service, once the notes that were left are written."""
         for half in range(self._halves):
             self._set_end(half, 0)
 
-    def attach(self, process: int) -> list[Entry]:
-        """Write the part of this process from now on. Return what the process before it has left there, which stays
-        until it is written."""
+    def attach(self, process: int) -> list[PendingEvent]:
+        """Write the part of this process from now on. Return the notes that the process before it has left there, which
+        stay until they are written."""
         self._own, self._active, self._sealed = process, 2 * process, set()
         halves = (2 * process, 2 * process + 1)
         found = [_unpacked(payload) for half in halves for payload in self._payloads(half)]
@@ -88,7 +88,7 @@ class GivenNotes:
                 break
         return sorted((entry for entry in found if entry is not None), key=lambda entry: entry.event.at)
 
-    def note(self, entry: Entry) -> None:
+    def note(self, entry: PendingEvent) -> None:
         """Keep a note of an event that waits to be written."""
         payload = _packed(entry)
         end = self._end_of(self._active)
@@ -112,7 +112,7 @@ class GivenNotes:
             self._set_end(half, 0)
         self._sealed.clear()
 
-    def of_others(self, names: Collection[str]) -> Iterator[Entry]:
+    def of_others(self, names: Collection[str]) -> Iterator[PendingEvent]:
         """Yield the notes of the other processes about the records of these names' identities."""
         wanted = {name.encode("utf-8", "replace") for name in names}
         for half in range(self._halves):
@@ -123,7 +123,7 @@ class GivenNotes:
                     yield entry
 
     def _payloads(self, half: int) -> Iterator[bytes]:
-        """Yield what is noted in a half. Its owner may write it meanwhile: what is no whole note ends it."""
+        """Yield the notes in a half. Its owner may write it meanwhile: the first incomplete note ends the iteration."""
         start = self._start_of(half)
         text = bytes(self._memory[start : start + min(self._end_of(half), HALF - _END.size)])
         at = 0
@@ -170,19 +170,19 @@ def _claimed(states: Path, size: int) -> tuple[mmap.mmap | None, int | None]:
     return None, None
 
 
-def _packed(entry: Entry) -> bytes:
-    """Return an event as a note; nothing for one that is no giving."""
+def _packed(entry: PendingEvent) -> bytes:
+    """Return an event as a note; empty for an event other than `Asked`."""
     asked = entry.event
     if not isinstance(asked, Asked):
         return b""
-    told = (entry.name, dict(entry.identities), entry.group, entry.detail, entry.origin, entry.was_refused)
+    fields = (entry.name, dict(entry.identities), entry.group, entry.detail, entry.origin, entry.was_refused)
     try:
-        return identity_of(entry.name).encode() + b"\0" + orjson.dumps((*asked, *told))
+        return identity_of(entry.name).encode() + b"\0" + orjson.dumps((*asked, *fields))
     except (TypeError, ValueError):  # a lone surrogate
         return b""
 
 
-def _unpacked(payload: bytes) -> Entry | None:
+def _unpacked(payload: bytes) -> PendingEvent | None:
     """Return the event of a note; None where it is of another version."""
     try:
         document, gate, once, at, only_looks, name, identities, group, detail, origin, refused = orjson.loads(
@@ -191,4 +191,4 @@ def _unpacked(payload: bytes) -> Entry | None:
         asked = Asked(document, Gate(gate), Once(once), at, only_looks)
     except (TypeError, ValueError):
         return None
-    return Entry(name, asked, identities, group, detail, origin, b"", refused)
+    return PendingEvent(name, asked, identities, group, detail, origin, b"", refused)

@@ -64,10 +64,9 @@ def _entries(database: peewee.Database, numbers: list[int]) -> list[HistoryEntry
 
 
 def forget_changes(database: peewee.Database, before: str) -> int:
-    """Delete the changes of before a time (UTC) that made no document what it is now. Return how many.
-
-    The last change of all stays, whatever it was: it is the version of the database. So do the last deletions of
-    documents that are gone, because that is the newest version of those.
+    """Delete the changes from before a time (UTC), except the last change of each document. Return how many were
+    deleted. The very last change stays too: it is the version of the database. So does the deletion of a document that
+    is gone, because that is its last change.
     """
     newest = ChangeRow.select(peewee.fn.MAX(ChangeRow.id))
     newest_of_each = ChangeRow.select(peewee.fn.MAX(ChangeRow.id)).group_by(

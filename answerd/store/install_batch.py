@@ -1,6 +1,6 @@
-"""A batch of events on its way into the tables: the records that it is about, and what becomes of them.
+"""A batch of events on its way into the tables: the records of the batch, and their new states.
 
-Rules: docs/install-once.md#history. Knows rows; what an event means is `answerd.installs.memory`'s.
+Rules: docs/install-once.md#history. Knows rows; the effect of an event is in `answerd.installs.memory`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import NamedTuple
 import peewee
 
 from answerd.identity import identity_of
-from answerd.installs.memory import Applied, Happened, Remembered, apply
-from answerd.installs.states import Asked, Event, Order, Ordered, Refusal, Rules, Word
+from answerd.installs.memory import AppliedEvent, RecordEvent, Remembered, apply
+from answerd.installs.states import Asked, Event, Order, Ordered, Refusal, ReportKind, Rules
 from answerd.store.install_tables import (
     MOST_EVENTS,
     StoredInstall,
@@ -29,12 +29,12 @@ MOST_UNKNOWN = 1_000
 """Machines that nothing claims which are kept."""
 
 
-class Entry(NamedTuple):
+class PendingEvent(NamedTuple):
     """One event to be written. ``name`` is the record's; ``identities`` are those that it collects, with their texts.
 
-    ``detail`` says for people what was given or reported, ``origin`` from where, ``body`` is what came with a report.
-    ``was_refused``: the document was not given, because it would have begun a start that is one too many.
-    ``is_copy``: another process writes this event too, and notes it in the history.
+    ``detail`` names the given document or the report's message, ``origin`` is the peer, ``body`` is that of a report.
+    ``was_refused``: the document was not given, because it would have begun a start that is one too many. ``is_copy``:
+    another process writes this event too, and notes it in the history.
     """
 
     name: str
@@ -48,12 +48,12 @@ class Entry(NamedTuple):
     is_copy: bool = False
 
     @property
-    def happened(self) -> Happened:
-        """The part of it that changes a record."""
-        return Happened(self.name, self.event, self.identities, self.group)
+    def happened(self) -> RecordEvent:
+        """The part of the event that changes a record."""
+        return RecordEvent(self.name, self.event, self.identities, self.group)
 
 
-class Told(NamedTuple):
+class HistoryLine(NamedTuple):
     """A line of a record's history. ``counts``: 1 where it changed something, else 0."""
 
     at: float
@@ -64,9 +64,9 @@ class Told(NamedTuple):
     body: bytes | None = None
 
 
-def told_of(entry: Entry, counts: bool) -> Told:
+def history_line_of(entry: PendingEvent, counts: bool) -> HistoryLine:
     """Return an event as a line of the history."""
-    return Told(entry.event.at, _what(entry), entry.detail, entry.origin, int(counts), entry.body or None)
+    return HistoryLine(entry.event.at, _what(entry), entry.detail, entry.origin, int(counts), entry.body or None)
 
 
 class Sighting(NamedTuple):
@@ -79,7 +79,7 @@ class Sighting(NamedTuple):
 
 
 class Batch:
-    """The records that a batch of entries is about, and what becomes of them."""
+    """The records of a batch of events, and their new states."""
 
     def __init__(self, database: peewee.Database, names: Iterable[str], rules: Rules) -> None:
         """``names`` are those of the records."""
@@ -90,21 +90,21 @@ class Batch:
         self._forgotten = forgotten_named(database, names)
         self._dirty: dict[str, None] = {}
         self._removed: list[int] = []
-        self._history: list[tuple[str, int, int, Told]] = []
-        self.applied: list[Applied] = []
+        self._history: list[tuple[str, int, int, HistoryLine]] = []
+        self.applied: list[AppliedEvent] = []
         self.forgotten_now: dict[str, int] = {}
 
-    def apply(self, entries: Iterable[Entry]) -> None:
-        """Work out what the entries make of their records, one after the other."""
+    def apply(self, entries: Iterable[PendingEvent]) -> None:
+        """Apply the events to their records, one after the other."""
         for entry in entries:
             self._work_in(entry, identity_of(entry.name))
 
-    def _work_in(self, entry: Entry, name: str) -> None:
+    def _work_in(self, entry: PendingEvent, name: str) -> None:
         stored = self._stored.get(name)
         before = stored.remembered if stored else None
         applied = apply(before, self._forgotten.get(name, 0), entry.happened, self._rules)
         if entry.was_refused and applied.outcome.refusal is not Refusal.EXHAUSTED:
-            applied = Applied(before, applied.outcome)
+            applied = AppliedEvent(before, applied.outcome)
         self.applied.append(applied)
         if applied.after is None:
             if stored is not None:
@@ -122,23 +122,25 @@ class Batch:
             self._removed.append(stored.id)
         self._history = [row for row in self._history if row[0] != name]
 
-    def _keep(self, name: str, stored: StoredInstall | None, entry: Entry, after: Remembered, *, counts: bool) -> None:
-        told = None if entry.is_copy else told_of(entry, counts)
-        self._note(name, StoredInstall(after, *stored[1:]) if stored else StoredInstall(after), told)
+    def _keep(
+        self, name: str, stored: StoredInstall | None, entry: PendingEvent, after: Remembered, *, counts: bool
+    ) -> None:
+        line = None if entry.is_copy else history_line_of(entry, counts)
+        self._note(name, StoredInstall(after, *stored[1:]) if stored else StoredInstall(after), line)
 
-    def _note(self, name: str, stored: StoredInstall, told: Told | None) -> None:
+    def _note(self, name: str, stored: StoredInstall, line: HistoryLine | None) -> None:
         """Keep a record as it is now, with a line of its history."""
-        if told is not None:
-            is_news = told.what == Word.PROGRESS
+        if line is not None:
+            is_news = line.what == ReportKind.PROGRESS
             events, news = stored.events, stored.news
             place = MOST_EVENTS + news % MOST_NEWS if is_news else events % MOST_EVENTS
-            self._history.append((name, place, events + news + 1, told))
+            self._history.append((name, place, events + news + 1, line))
             stored = stored._replace(events=events + (not is_news), news=news + is_news)
         self._stored[name] = stored
         self._dirty[name] = None
 
     def write(self, revision: int) -> None:
-        """Write what changed, and the history, as this revision."""
+        """Write the changed records, and the history, as this revision."""
         database = self._database
         write_many(database, "DELETE FROM install_events WHERE install = ?", [(row,) for row in self._removed])
         write_many(database, "DELETE FROM installs WHERE id = ?", [(row,) for row in self._removed])
@@ -150,8 +152,8 @@ class Batch:
             for name, row in installs_named(database, new).items():
                 self._stored[name] = row
         history = [
-            (self._stored[name].id, place, number, *told)
-            for name, place, number, told in self._history
+            (self._stored[name].id, place, number, *line)
+            for name, place, number, line in self._history
             if name in self._stored
         ]
         write_many(database, _NOTE, history)
@@ -184,7 +186,7 @@ _KEEP_LAST = """
 _ORDERED = {Order.ARM: "armed", Order.DISARM: "disarmed", Order.FORGET: "forgotten"}
 
 
-def _what(entry: Entry) -> str:
+def _what(entry: PendingEvent) -> str:
     """Return the word of an event in the history."""
     if isinstance(entry.event, Asked):
         return "refused" if entry.was_refused else "given"

@@ -25,9 +25,9 @@ NAMES_AT_ONCE = 500
 
 
 class InstallRow(peewee.Model):
-    """A record. ``name_identity`` is the identity of its name; ``revision`` is the number of the write that made it
-    what it is; ``events`` and ``news`` count what was ever noted, for the places of `EventRow`. ``known`` is the
-    evidence (`answerd.installs.evidence`) where several nodes share the states, else null."""
+    """A record. ``name_identity`` is the identity of its name; ``revision`` is the number of its last write; ``events``
+    and ``news`` count what was ever noted, for the places of `EventRow`. ``known`` is the evidence
+    (`answerd.installs.evidence`) where several nodes share the states, else null."""
 
     id = peewee.AutoField()
     name = peewee.TextField()
@@ -90,7 +90,7 @@ class ForgottenRow(peewee.Model):
 
 
 class UnknownRow(peewee.Model):
-    """A machine that asked and was claimed by nothing: when, how often, what it said."""
+    """A machine that asked and was claimed by nothing: when, how often, with which facts."""
 
     identity = peewee.TextField(primary_key=True)
     machine = peewee.TextField()
@@ -106,7 +106,7 @@ class UnknownRow(peewee.Model):
 
 
 class SettingRow(peewee.Model):
-    """What the tables of installs have one of: the key of tokens, the revision."""
+    """A single value of the tables of installs: the key of tokens, the revision."""
 
     name = peewee.TextField(primary_key=True)
     value = peewee.TextField()
@@ -192,7 +192,7 @@ def fetched(query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
 
 
 def setting(database: peewee.Database, name: str) -> str | None:
-    """Return what the tables have one of; None where it is not there yet."""
+    """Return a single value of the tables; None where it is not there yet."""
     value: str | None = SettingRow.select(SettingRow.value).where(SettingRow.name == name).bind(database).scalar()
     return value
 
@@ -205,8 +205,8 @@ def history_of(database: peewee.Database, name: str) -> list[HistoryEvent]:
     columns = EventRow.at, EventRow.what, EventRow.detail, EventRow.origin, EventRow.counts, EventRow.body
     query = EventRow.select(*columns).where(EventRow.install == stored.id).order_by(EventRow.number)
     return [
-        HistoryEvent(at, what, told, origin, bool(counts), bytes(body or b""))
-        for at, what, told, origin, counts, body in fetched(query, database)[-MOST_EVENTS:]
+        HistoryEvent(at, what, detail, origin, bool(counts), bytes(body or b""))
+        for at, what, detail, origin, counts, body in fetched(query, database)[-MOST_EVENTS:]
     ]
 
 

@@ -1,10 +1,11 @@
-"""The states of installs in a SQLite file: reading what changed, and writing batches of events.
+"""The states of installs in a SQLite file: reading changes, and writing batches of events.
 
-Rules: docs/install-once.md#where-states-are-kept. Decides nothing: what an event means is `answerd.installs.memory`'s.
+Rules: docs/install-once.md#where-states-are-kept. Decides nothing: the effect of an event is in
+`answerd.installs.memory`.
 
-Each transaction raises one revision and marks the rows that it changes with it, so what happened since a revision is
-one look-up by index. A file that vanishes or is replaced while the service runs is refused: another file's states would
-let machines install again.
+Each transaction raises one revision and marks the rows that it changes with it, so the changes since a revision are one
+look-up by index. A file that vanishes or is replaced while the service runs is refused: another file's states would let
+machines install again.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from typing import NamedTuple, Protocol
 
 import peewee
 
-from answerd.installs.memory import Applied, Remembered
+from answerd.installs.memory import AppliedEvent, Remembered
 from answerd.installs.shown import HistoryEvent, UnknownMachine
 from answerd.installs.states import Rules
 from answerd.installs.tokens import KEY_LENGTH
 from answerd.store import WRITER_WAIT_SECONDS, StoreError
-from answerd.store.install_batch import Batch, Entry, Sighting, write_sightings
+from answerd.store.install_batch import Batch, PendingEvent, Sighting, write_sightings
 from answerd.store.install_tables import (
     ForgottenRow,
     InstallRow,
@@ -46,8 +47,8 @@ _POLL_SECONDS = 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """What changed in the states. ``whole``: everything is here, and what is not is gone."""
+class InstallChanges:
+    """The changes of the states. ``whole``: the records are all that there are."""
 
     revision: int
     remembered: Sequence[Remembered] = ()
@@ -55,22 +56,22 @@ class Changes:
     whole: bool = False
 
 
-class Written(NamedTuple):
-    """What a batch of entries made: what each was, and all that changed."""
+class BatchResult(NamedTuple):
+    """The result of a batch: the result of each event, and all changes."""
 
-    applied: Sequence[Applied]
-    changes: Changes
+    applied: Sequence[AppliedEvent]
+    changes: InstallChanges
 
 
-class States(Protocol):
+class StateStore(Protocol):
     """The states as commands use them. Every method raises `StoreError`."""
 
     @property
     def newest(self) -> float:
         """The latest time in any record."""
 
-    def look(self, since: int) -> Changes | None:
-        """Return what changed since a revision, everything since -1; None when nothing did."""
+    def changes_since(self, since: int) -> InstallChanges | None:
+        """Return the changes since a revision, everything since -1; None when there are none."""
 
     def history(self, name: str) -> list[HistoryEvent]:
         """Return the events of the record of this name, oldest first."""
@@ -78,13 +79,13 @@ class States(Protocol):
     def unknown(self) -> list[UnknownMachine]:
         """Return the machines that nothing claimed, the last first."""
 
-    def write(self, entries: Sequence[Entry], rules: Rules, sightings: Sequence[Sighting] = ()) -> Written:
+    def write(self, entries: Sequence[PendingEvent], rules: Rules, sightings: Sequence[Sighting] = ()) -> BatchResult:
         """Write events in one transaction."""
 
 
 class InstallStore:
-    """The states in one file. `look` and `write` keep a connection each and have one user at a time, from any thread;
-    both are opened again after a fork."""
+    """The states in one file. `changes_since` and `write` keep a connection each and have one user at a time, from any
+    thread; both are opened again after a fork."""
 
     def __init__(self, file: SqliteFile) -> None:
         """Take a file whose tables are there. Raises `StoreError`."""
@@ -119,7 +120,7 @@ class InstallStore:
 
     @property
     def mark(self) -> bytes:
-        """What tells these states from others: of what is noted beside the file only what has it counts."""
+        """The mark of these states: only notes beside the file that have this mark are theirs."""
         return self.key
 
     def _first_key(self, database: peewee.SqliteDatabase) -> bytes | None:
@@ -127,8 +128,8 @@ class InstallStore:
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
-    def look(self, since: int) -> Changes | None:
-        """Return what changed since a revision, everything since -1; None when nothing did. Raises `StoreError`."""
+    def changes_since(self, since: int) -> InstallChanges | None:
+        """Return the changes since a revision, everything since -1; None when there are none. Raises `StoreError`."""
         with self._exclusively("reader"), self._file.faults("read"):
             database = self._connection("_reader", READER_WAIT_SECONDS)
             version = database.data_version
@@ -157,7 +158,8 @@ class InstallStore:
             return unknown_machines(database)
 
     def waiting(self) -> Waiting | None:
-        """Return what waits for a database that nodes share; None where there is none. Raises `StoreError`."""
+        """Return the number and age of messages that wait for a database that nodes share; None where there is none.
+        Raises `StoreError`."""
         return None
 
     @contextmanager
@@ -170,14 +172,14 @@ class InstallStore:
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
-    def write(self, entries: Sequence[Entry], rules: Rules, sightings: Sequence[Sighting] = ()) -> Written:
+    def write(self, entries: Sequence[PendingEvent], rules: Rules, sightings: Sequence[Sighting] = ()) -> BatchResult:
         """Write events in one transaction; on return they are on the disk. Raises `StoreError`; then nothing is."""
         with self.writing() as (database, revision):
             batch = Batch(database, [entry.name for entry in entries], rules)
             batch.apply(entries)
             batch.write(revision)
             write_sightings(database, sightings)
-        return Written(batch.applied, Changes(revision, batch.changed(), batch.forgotten_now))
+        return BatchResult(batch.applied, InstallChanges(revision, batch.changed(), batch.forgotten_now))
 
     @contextmanager
     def writing(self) -> Iterator[tuple[peewee.SqliteDatabase, int]]:
@@ -187,7 +189,7 @@ class InstallStore:
 
     @contextmanager
     def transaction(self) -> Iterator[peewee.SqliteDatabase]:
-        """A transaction without a revision: nothing changes that a look would find. Raises `StoreError`."""
+        """A transaction without a revision: readers of changes do not see it. Raises `StoreError`."""
         with self._exclusively("writer"), self._file.faults("written"):
             database = self._connection("_writer", WRITER_WAIT_SECONDS)
             with database.atomic("IMMEDIATE"):
@@ -267,7 +269,7 @@ def open_state_file(path: str) -> tuple[InstallStore, bool]:
     return InstallStore(file), was_made
 
 
-def _changes(database: peewee.SqliteDatabase, since: int, revision: int) -> Changes:
+def _changes(database: peewee.SqliteDatabase, since: int, revision: int) -> InstallChanges:
     whole = since < 0 or revision < since
     gone = ForgottenRow.select(ForgottenRow.name_identity, ForgottenRow.attempt)
     if whole:
@@ -275,7 +277,7 @@ def _changes(database: peewee.SqliteDatabase, since: int, revision: int) -> Chan
     else:
         gone = gone.where(ForgottenRow.revision > since)
         rows = installs(database, InstallRow.revision > since)
-    return Changes(revision, [row.remembered for row in rows], dict(fetched(gone, database)), whole)
+    return InstallChanges(revision, [row.remembered for row in rows], dict(fetched(gone, database)), whole)
 
 
 def _made_key(database: peewee.SqliteDatabase) -> bytes:

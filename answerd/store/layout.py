@@ -1,6 +1,6 @@
 """The file layout (docs/formats.md): which names below the answers directory are documents, and under which key.
 
-Names only. Opens nothing and knows nothing about what a directory holds.
+Names only. Opens nothing and does not know the content of a directory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The loader: makes the next catalogue from a store's changes, and keeps everything that did not change.
 
-Split in two so that a server can look at the store in a thread and build between two requests: `look` waits for files
-or the database and touches nothing else, `take` computes and waits for nothing.
+Split in two so that a server can poll the store in a thread and build between two requests: `poll` waits for files or
+the database and touches nothing else, `apply` computes and waits for nothing.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ class Loader:
     """The answer set in force. ``catalogue`` is replaced in one assignment, never edited."""
 
     def __init__(self, store: Store, elsewhere: Elsewhere = here, *, has_states: bool = False) -> None:
-        """``elsewhere`` runs what takes long for one document, or for one answer of the set. ``has_states``: the
-        service keeps states of installs."""
+        """``elsewhere`` runs long work on one document, or on one answer of the set. ``has_states``: the service keeps
+        states of installs."""
         self.store = store
         self.catalogue = Catalogue(elsewhere=elsewhere, has_states=has_states)
 
-    def look(self) -> Changes | None:
-        """Return what changed in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""
+    def poll(self) -> Changes | None:
+        """Return the changes in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""
         return self.store.changes()
 
-    def take(self, changes: Changes, pause: Callable[[], None] = no_pause) -> None:
+    def apply(self, changes: Changes, pause: Callable[[], None] = no_pause) -> None:
         """Put changes in force. ``pause`` is called between slices of a few milliseconds."""
         self.catalogue = self.catalogue.changed(
             changes.added, changes.removed, changes.unlisted, pause, faults=changes.faults
         )
 
     def refresh(self) -> bool:
-        """`look` and `take`; return whether anything changed. Raises `answerd.store.StoreError`."""
-        changes = self.look()
+        """`poll` and `apply`; return whether anything changed. Raises `answerd.store.StoreError`."""
+        changes = self.poll()
         if changes is not None:
-            self.take(changes)
+            self.apply(changes)
         return changes is not None
 
 
 def loaded(store: Store, *, has_states: bool = False) -> Catalogue:
-    """Return the catalogue of a store as it is now, for a command that looks once. Raises
+    """Return the catalogue of a store as it is now, for a command that reads it once. Raises
     `answerd.store.StoreError`."""
     loader = Loader(store, has_states=has_states)
     loader.refresh()

@@ -2,7 +2,7 @@
 
 Rules: docs/admin-api.md#the-database.
 
-Knows the statements of each engine and how they are run once. Must not know what a document means.
+Knows the statements of each engine and how they are run once. Must not know documents.
 
 A migration that was released is never edited: add another one. It only adds (a column, a table, an index, a value that
 a column may have), because services of two versions may run on one database. Statements are text, not made from the
@@ -226,8 +226,8 @@ _EVIDENCE = (
     "CREATE TABLE received_messages (source TEXT PRIMARY KEY, number BIGINT NOT NULL)",
     "CREATE TABLE install_revisions (revision BIGINT PRIMARY KEY, token TEXT NOT NULL)",
 )
-"""What nodes need that share states: the evidence of each record, the last message of each node, and a random token for
-each revision. Empty in a service on one machine."""
+"""The tables of nodes that share states: the evidence of each record, the last message of each node, and a random token
+for each revision. Empty in a service on one machine."""
 
 _SHARED_STATES = Migration("states of installs that several nodes share", {SQLITE: _EVIDENCE, POSTGRES: _EVIDENCE})
 

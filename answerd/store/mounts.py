@@ -1,4 +1,4 @@
-"""The kernel's table of mounts: the file system of a directory, and what is mounted below it."""
+"""The kernel's table of mounts: the file system of a directory, and the mount points below it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from typing import Self
 
 LOCAL_FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "ramfs"})
-"""Where every change passes through this kernel. On others (NFS, CIFS, 9p, FUSE, and overlay, whose lower layers can
-be written to directly) a file may change without an inotify event."""
+"""File systems on which every change passes through this kernel. On others (NFS, CIFS, 9p, FUSE, and overlay, whose
+lower layers can be written to directly) a file may change without an inotify event."""
 
 _KERNEL_FILE_SYSTEMS = frozenset(
     "proc sysfs devtmpfs devpts cgroup cgroup2 configfs debugfs tracefs securityfs selinuxfs binfmt_misc bpf efivarfs "  # noqa: SIM905
     "fusectl hugetlbfs mqueue nsfs pstore".split()
 )
 KERNEL_DIRECTORIES = ("/proc", "/sys", "/dev")
-"""Where processes, devices and the kernel itself show as files. No document is ever read from there."""
+"""The directories in which processes, devices and the kernel itself appear as files. No document is ever read from
+there."""
 
 _TABLE = "/proc/self/mountinfo"
 _OCTAL = re.compile(rb"\\([0-7]{3})")

@@ -1,10 +1,11 @@
-"""The states of installs on one node of many: a local file with all records, and an outbox for what the database lacks.
+"""The states of installs on one node of many: a local file with all records, and an outbox of messages that the
+database does not have yet.
 
 Rules: docs/many-nodes.md#states-of-installs.
 
-What a machine says is written into the file and the outbox in one transaction, so it counts here at once and is never
-lost. What other nodes know is merged in. An operator's order is made in the database first. Knows files and rows; when
-the database is asked is `answerd.store.state_replicator`'s.
+A machine's report is written into the file and the outbox in one transaction, so it counts here at once and is never
+lost. The evidence of other nodes is merged in. An operator's order is made in the database first. Knows files and rows;
+`answerd.store.state_replicator` decides when the database is queried.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from answerd.identity import identity_of
 from answerd.installs.shown import HistoryEvent, UnknownMachine
 from answerd.installs.states import Ordered, Rules
 from answerd.store import StoreError
-from answerd.store.database_installs import DatabaseInstalls, Ordering, Position
-from answerd.store.evidence_batch import EvidenceBatch, Slot
-from answerd.store.install_batch import Entry, Sighting, Told, write_sightings
+from answerd.store.database_installs import DatabaseInstalls, InstallsPosition, OrderResult
+from answerd.store.evidence_batch import EvidenceBatch, MachineEvidence
+from answerd.store.install_batch import HistoryLine, PendingEvent, Sighting, write_sightings
 from answerd.store.install_tables import SettingRow, setting
-from answerd.store.installs import Changes, InstallStore, Written, next_revision
+from answerd.store.installs import BatchResult, InstallChanges, InstallStore, next_revision
 from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.outbox import Outbox, Waiting, add
 from answerd.store.sqlite_file import SqliteFile
@@ -33,7 +34,7 @@ from answerd.store.state_messages import message_of, message_of_sighting
 from answerd.store.tables import execute
 
 SUFFIX = ".states"
-"""What the name of the file has after that of the replica."""
+"""The suffix of the file's name, after the name of the replica."""
 
 AGAIN_SECONDS = 5.0
 """How long the node's own file is read in place of a database that did not answer."""
@@ -80,7 +81,7 @@ class NodeInstallStore(InstallStore):
 
     @property
     def mark(self) -> bytes:
-        """What tells the states of this node from others: the name of its outbox, which is there from the start."""
+        """The mark of this node's states: the name of its outbox, which exists from the start."""
         return str(self.outbox.source).encode()
 
     @property
@@ -91,14 +92,14 @@ class NodeInstallStore(InstallStore):
         found = setting(database, "key")
         return bytes.fromhex(found) if found else None
 
-    def look(self, since: int) -> Changes | None:
-        """Return what changed (`InstallStore.look`). Raises `StoreError` also where the file was never filled: a
-        machine that another node knows as installed would be new here."""
+    def changes_since(self, since: int) -> InstallChanges | None:
+        """Return the changes (`InstallStore.changes_since`). Raises `StoreError` also where the file was never filled:
+        a machine that another node knows as installed would be new here."""
         if not self._is_filled:
             if self.position() is None:
                 raise StoreError(self._never_read)
             self._is_filled = True
-        return super().look(since)
+        return super().changes_since(since)
 
     def history(self, name: str) -> list[HistoryEvent]:
         """Return the events of a record at all nodes; while the database is away those of this node."""
@@ -109,7 +110,7 @@ class NodeInstallStore(InstallStore):
         return self._from_all(self._shared.unknown, super().unknown)
 
     def waiting(self) -> Waiting | None:
-        """Return what the database has not got yet. Raises `StoreError`."""
+        """Return the number and age of messages that the database does not have yet. Raises `StoreError`."""
         return self.outbox.waiting()
 
     def _from_all(self, ask: Callable[[], _T], ask_here: Callable[[], _T]) -> _T:
@@ -122,7 +123,7 @@ class NodeInstallStore(InstallStore):
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
-    def write(self, entries: Sequence[Entry], rules: Rules, sightings: Sequence[Sighting] = ()) -> Written:
+    def write(self, entries: Sequence[PendingEvent], rules: Rules, sightings: Sequence[Sighting] = ()) -> BatchResult:
         """Write events; on return they are on the disk, and in the outbox. Orders are in the database.
 
         Raises `StoreError`; then nothing is written. Orders need the database (`answerd.store.StoreAway`).
@@ -134,50 +135,50 @@ class NodeInstallStore(InstallStore):
         if not rest and not sightings:
             return self._order(orders, rules)
         # Copies count before the orders, and another process writes them: twice is as good as once.
-        here = self._write_here(rest, rules, sightings) if all(one.is_copy for one in rest) else None
+        here = self._write_here(rest, rules, sightings) if all(entry.is_copy for entry in rest) else None
         ordered = self._order(orders, rules)
         here = here or self._write_here(rest, rules, sightings)
         first, second = iter(ordered.applied), iter(here.applied)
         applied = [next(first if isinstance(entry.event, Ordered) else second) for entry in entries]
-        return Written(applied, ordered.changes)
+        return BatchResult(applied, ordered.changes)
 
-    def _write_here(self, entries: Sequence[Entry], rules: Rules, sightings: Sequence[Sighting]) -> Written:
+    def _write_here(self, entries: Sequence[PendingEvent], rules: Rules, sightings: Sequence[Sighting]) -> BatchResult:
         with self.writing() as (database, revision):
             batch = EvidenceBatch(database, [entry.name for entry in entries], rules)
             batch.apply(entries)
             batch.write(revision)
             write_sightings(database, sightings)
-            add(database, [message_of(batch.slot(name), told) for name, told in batch.noted()])
-            add(database, [message_of_sighting(one) for one in sightings])
+            add(database, [message_of(batch.machine(name), line) for name, line in batch.noted()])
+            add(database, [message_of_sighting(sighting) for sighting in sightings])
         self._wake_up()
-        return Written(batch.applied, Changes(revision, batch.changed(), batch.forgotten_now))
+        return BatchResult(batch.applied, InstallChanges(revision, batch.changed(), batch.forgotten_now))
 
-    def _order(self, orders: Sequence[Entry], rules: Rules) -> Written:
+    def _order(self, orders: Sequence[PendingEvent], rules: Rules) -> BatchResult:
         names = [entry.name for entry in orders]
         with self.reading() as database:
             batch = EvidenceBatch(database, names, rules)
-            own = [batch.slot(name) for name in names]
+            own = [batch.machine(name) for name in names]
         ordering = self._shared.order(orders, rules, own)
         try:
-            # Told again by the outbox: a fail-over may lose the order before the replicator has seen it.
-            changes = self.merge(_lines(ordering), rules, tells=True)
+            # The outbox sends the order again: a fail-over may lose it before the replicator has seen it.
+            changes = self.merge(_lines(ordering), rules, send_all=True)
         except StoreError:
-            changes = Changes(-1)  # the database has the orders: the replicator brings them
-        return Written(ordering.applied, changes)
+            changes = InstallChanges(-1)  # the database has the orders: the replicator brings them
+        return BatchResult(ordering.applied, changes)
 
     def _wake_up(self) -> None:
         try:
             os.write(self._waker, b"x")
         except BlockingIOError:
-            pass  # the replicator has not heard the last ones yet
+            pass  # the replicator has not read the last wake-ups yet
 
     # --- what the replicator does ----------------------------------------------------------------------------------
 
-    def position(self) -> Position | None:
+    def position(self) -> InstallsPosition | None:
         """Return the state of the database up to which this file has everything; None where it was never filled."""
         with self.reading() as database:
             revision, token = (setting(database, name) for name in (_REVISION, _TOKEN))
-        return None if revision is None else Position(int(revision), token or "")
+        return None if revision is None else InstallsPosition(int(revision), token or "")
 
     def known_key(self) -> bytes | None:
         """Return the key of tokens; None where it was never read. Raises `StoreError`."""
@@ -190,40 +191,41 @@ class NodeInstallStore(InstallStore):
             _note(database, {"key": key.hex()})
 
     def forget_position(self) -> None:
-        """Have the next look at the database compare everything. Raises `StoreError`."""
+        """Have the next poll of the database compare everything. Raises `StoreError`."""
         with self.transaction() as database:
             _note(database, {_TOKEN: ""})
 
     def merge(
         self,
-        told: Sequence[tuple[Slot, Told | None]],
+        machines: Sequence[tuple[MachineEvidence, HistoryLine | None]],
         rules: Rules,
         *,
-        returns: bool = False,
-        tells: bool = False,
-        to: Position | None = None,
-    ) -> Changes:
-        """Merge what the database knows, each with a line of the history. Raises `StoreError`.
+        send_back: bool = False,
+        send_all: bool = False,
+        to: InstallsPosition | None = None,
+    ) -> InstallChanges:
+        """Merge the database's evidence, each with a line of the history. Raises `StoreError`.
 
-        ``returns``: where more is known here, tell the database, by the outbox; ``tells``: in any case. ``to`` is the
-        `position` that is reached.
+        ``send_back``: where this node knows more, put that into the outbox for the database; ``send_all``: in any case.
+        ``to`` is the `position` that is reached.
         """
         with self.transaction() as database:
-            batch = EvidenceBatch(database, [slot.name for slot, _ in told], rules)
-            more = [slot.name for slot, line in told if batch.join(slot, line)]
+            batch = EvidenceBatch(database, [machine.name for machine, _ in machines], rules)
+            more = [machine.name for machine, line in machines if batch.join(machine, line)]
             revision = -1
             if not batch.is_empty:
                 revision = next_revision(database)
                 batch.write(revision)
-            if tells or returns:
-                names = [slot.name for slot, _ in told] if tells else more
-                add(database, [message_of(batch.slot(name)) for name in names])
+            if send_all or send_back:
+                names = [machine.name for machine, _ in machines] if send_all else more
+                add(database, [message_of(batch.machine(name)) for name in names])
             if to is not None:
                 _note(database, {_REVISION: str(to.revision), _TOKEN: to.token})
-        return Changes(revision, batch.changed(), batch.forgotten_now)
+        return InstallChanges(revision, batch.changed(), batch.forgotten_now)
 
     def names(self) -> set[str]:
-        """Return the identities of the names that anything is known of. Raises `StoreError`."""
+        """Return the identities of the names of all machines that have a record or were forgotten. Raises
+        `StoreError`."""
         with self.reading() as database:
             found = execute(
                 database,
@@ -231,21 +233,21 @@ class NodeInstallStore(InstallStore):
             ).fetchall()
         return {name for (name,) in found}
 
-    def tell_all(self, names: Sequence[str], rules: Rules) -> None:
-        """Put all that is known of some machines into the outbox. Raises `StoreError`."""
+    def enqueue_all(self, names: Sequence[str], rules: Rules) -> None:
+        """Put the evidence of some machines into the outbox. Raises `StoreError`."""
         with self.writing() as (database, _):
             batch = EvidenceBatch(database, names, rules)
-            add(database, [message_of(batch.slot(name)) for name in names])
+            add(database, [message_of(batch.machine(name)) for name in names])
 
 
-def _lines(ordering: Ordering) -> list[tuple[Slot, Told | None]]:
-    """Return what orders made of the machines, each with the last line of its history."""
-    told = dict(ordering.told)
-    return [(slot, told.get(identity_of(slot.name))) for slot in ordering.slots]
+def _lines(ordering: OrderResult) -> list[tuple[MachineEvidence, HistoryLine | None]]:
+    """Return the evidence of the ordered machines, each with the last line of its history."""
+    lines = dict(ordering.lines)
+    return [(machine, lines.get(identity_of(machine.name))) for machine in ordering.machines]
 
 
 def drained(descriptor: int) -> None:
-    """Read what is in a pipe."""
+    """Empty a pipe."""
     try:
         while os.read(descriptor, 4_096):
             pass

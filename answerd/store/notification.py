@@ -1,6 +1,6 @@
-"""Which files of a directory tree may have changed, according to the kernel (inotify).
+"""Find the files of a directory tree that may have changed, according to the kernel (inotify).
 
-A hint that avoids looking at 100,000 files four times a second; its user finds out what a file holds, and whether it
+A hint that avoids looking at 100,000 files four times a second; its user reads the files, and decides whether a change
 has settled. Where the kernel cannot be relied on (a network file system, a mount below the root, symbolic links, no
 watches left) there is no `Watch`, and the user looks at everything.
 """
@@ -42,7 +42,7 @@ _STRUCTURE = flags.ISDIR | flags.DELETE_SELF | flags.MOVE_SELF | flags.Q_OVERFLO
 
 @dataclass(slots=True)
 class Hints:
-    """What may have changed: the files in ``names``, relative to the root, or ``everything``."""
+    """The files that may have changed: those in ``names``, relative to the root, or ``everything``."""
 
     names: set[str] = field(default_factory=set)
     everything: bool = False
@@ -77,7 +77,7 @@ class Notifier:
         return is_new
 
     def hints(self) -> Hints:
-        """Return what may have changed since the last call; waits for nothing."""
+        """Return the files that may have changed since the last call; waits for nothing."""
         hints = Hints()
         for event in self._events():
             files = self._files.get(event.wd)
@@ -151,10 +151,8 @@ class Watch:
             return False
 
     def hints(self, directory: Path) -> Hints:
-        """Return what may have changed.
-
-        Everything: where another directory has taken the root's place, where something was mounted below it, and after
-        a fork, when the parent would get half of the events.
+        """Return the files that may have changed. Everything: where another directory has taken the root's place, where
+        something was mounted below it, and after a fork, when the parent would get half of the events.
         """
         if self.process != os.getpid() or device_and_inode(directory) != self.root or self._is_mounted_on(directory):
             return Hints(everything=True)
@@ -174,7 +172,7 @@ class Watch:
 
 
 def device_and_inode(directory: Path) -> tuple[int, int] | None:
-    """Return what identifies a directory, links followed; None where it cannot be reached."""
+    """Return the device and inode of a directory, links followed; None where it cannot be reached."""
     try:
         status = directory.stat()
     except OSError:

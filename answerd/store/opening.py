@@ -1,4 +1,4 @@
-"""The stores by name: what each value of ``SERVICE_STORE`` opens, for a command and for a node that answers."""
+"""The stores by the values of ``SERVICE_STORE``: opening one for a command, or for a node that answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from answerd.identity import printable
 from answerd.installs.states import Rules
 from answerd.store import Store, StoreError, WritableStore
 from answerd.store.files import FileStore
-from answerd.store.installs import InstallStore, States, open_state_file
+from answerd.store.installs import InstallStore, StateStore, open_state_file
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import SqliteFile
 
@@ -50,10 +50,10 @@ STORES: dict[str, Callable[[Config], Store]] = {
     "sqlite": lambda config: SqliteStore(config.db_path),
     "postgres": _postgres,
 }
-"""What each value of ``SERVICE_STORE`` opens for a command."""
+"""The function that opens the store of each value of ``SERVICE_STORE`` for a command."""
 
 SERVED = STORES | {"postgres": _replicated}
-"""What it opens for a node: with a database that nodes share, the store that follows this node's replica."""
+"""The same for a node that answers: with a database that nodes share, the store that follows this node's replica."""
 
 
 def open_store(config: Config, *, to_serve: bool = False) -> Store:
@@ -75,8 +75,7 @@ def install_rules(config: Config) -> Rules:
 
 
 def open_states(config: Config, store: Store) -> tuple[InstallStore | None, list[str]]:
-    """Open the states of installs for the service, beside its store, and return what an operator should know about
-    them.
+    """Open the states of installs for the service, beside its store, and return warnings about them.
 
     None where there is no place for them. Raises `answerd.store.StoreError`.
     """
@@ -94,7 +93,7 @@ def open_states(config: Config, store: Store) -> tuple[InstallStore | None, list
     return (store.states if isinstance(store, ReplicatedStore) else None), unused
 
 
-def open_existing_states(config: Config) -> States | None:
+def open_existing_states(config: Config) -> StateStore | None:
     """Open the states of installs for a command, which makes no file. None where there is no place for them.
 
     Raises `answerd.store.StoreError` where they are not there or cannot be read.

@@ -1,11 +1,11 @@
-"""The outbox: what a node must not lose while the database is away, in order, on the node's own disk.
+"""The outbox: messages that a node must not lose while the database is away, in order, on the node's own disk.
 
 Rules: docs/many-nodes.md#reports-while-the-database-is-away.
 
 A message is on the disk when the transaction that adds it is. It is handed over in order, perhaps twice; the receiver
 remembers the last number of each outbox in the transaction in which a message takes effect (`new_messages`), so it
 takes effect once. The last messages are kept after that: a receiver that has lost its newest changes gets them again.
-Knows files and tables. Must not know what a message means.
+Knows files and tables. Must not know the meaning of a message.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_AT_ONCE = 500
 """Messages that are handed over together: 44 MB of reports with the largest bodies."""
 
 KEPT = 1_000
-"""Messages that are kept after the receiver has them: what an asynchronous standby may not have had."""
+"""Messages that are kept after the receiver has them: an asynchronous standby may not have received them."""
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS outbox (number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, "
@@ -58,7 +58,7 @@ class Message(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """How many messages wait for the receiver, and for how many seconds the oldest does."""
+    """The number of messages that wait for the receiver, and the age of the oldest in seconds."""
 
     messages: int = 0
     seconds: float = 0.0
@@ -97,7 +97,7 @@ class Outbox:
         return [Message(number, bytes(body)) for number, body in found]
 
     def waiting(self) -> Waiting:
-        """Return how much waits. Raises `StoreError`."""
+        """Return the number and age of the messages that wait. Raises `StoreError`."""
         query = "SELECT COUNT(*), MIN(at) FROM outbox WHERE number > (SELECT delivered FROM outbox_source)"
         with self.file.faults("read"), self.file.connected() as database:
             count, oldest = execute(database, query).fetchone()
@@ -141,7 +141,7 @@ Receive = Callable[[str, Sequence[Message]], None]
 
 
 def deliver(outbox: Outbox, receive: Receive) -> int:
-    """Hand over all that waits, the oldest first. Return how many messages; raises what ``receive`` raises."""
+    """Hand over all messages that wait, the oldest first. Return how many; raises what ``receive`` raises."""
     delivered = 0
     while part := outbox.first():
         receive(outbox.source, part)

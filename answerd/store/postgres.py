@@ -2,8 +2,8 @@
 
 Rules: docs/many-nodes.md.
 
-`PostgresStore` reads and writes the database itself: what commands work on. `ReplicatedStore` is a node's: it writes
-the database and follows the node's replica. Decides nothing: what may be written is the write guard's.
+`PostgresStore` reads and writes the database itself, for commands. `ReplicatedStore` is a node's: it writes the
+database and follows the node's replica. Decides nothing: the write guard decides which writes are allowed.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from answerd.store import (
     StoredDocument,
     StoreError,
     Version,
-    Written,
+    WriteResult,
 )
 from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.database_store import DatabaseStore, unknown_formats
 from answerd.store.migrations import migrate_postgres, require_postgres
 from answerd.store.node_installs import NodeInstallStore, states_path
 from answerd.store.postgres_backup import copy_to_file
-from answerd.store.postgres_connection import LOOK_SECONDS, WRITE_SECONDS, PostgresServer
+from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import PostgresTransaction
 from answerd.store.replica import ROWS_AT_ONCE, Replica
 from answerd.store.replicator import Replicator
 from answerd.store.sqlite_changes import ChangeReader, difference_from
 from answerd.store.state_replicator import StateReplicator
-from answerd.store.tables import DocumentRow, Row, rows
+from answerd.store.tables import BEFORE_ALL, StoredRow, rows_in_parts
 
 
 class PostgresStore(DatabaseStore):
     """Documents in PostgreSQL: an `answerd.store.WritableStore`. Opening it opens no connection."""
 
-    look_seconds = 0.5
+    poll_seconds = 0.5
 
     def __init__(self, url: str) -> None:
         self.server = PostgresServer(url)
@@ -59,12 +59,12 @@ class PostgresStore(DatabaseStore):
         """For the log: without user and password."""
         return self.server.described
 
-    def connected(self, wait: float = LOOK_SECONDS) -> AbstractContextManager[Any]:
+    def connected(self, wait: float = READ_SECONDS) -> AbstractContextManager[Any]:
         """Return a connection for the time of a block, whose every wait ends after ``wait`` seconds."""
         return self.server.connected(wait)
 
     def faults(self, done: str) -> AbstractContextManager[None]:
-        """Turn what the driver reports in a block into a `StoreError`."""
+        """Turn errors of the driver in a block into a `StoreError`."""
         return self.server.faults(done)
 
     def warnings(self) -> list[str]:
@@ -81,13 +81,13 @@ class PostgresStore(DatabaseStore):
         with self.server.connected() as database, self.server.faults("read"):
             require_postgres(database, self.described)
 
-    def look_at_everything(self) -> None:
-        """Do nothing: every look compares all."""
+    def force_full_poll(self) -> None:
+        """Do nothing: every poll compares all documents."""
 
     def changes(self) -> Changes | None:
         """Return the whole set at first, later what differs from it. Raises `StoreError`.
 
-        For a command that looks once; a service follows its replica.
+        For a command that reads once; a service follows its replica.
         """
         found = {row.key: row.raw() for row in self._every_row()}
         self._asked = time.monotonic()
@@ -95,7 +95,7 @@ class PostgresStore(DatabaseStore):
         added = tuple(raw for key, raw in found.items() if key not in before or before[key].text != raw.text)
         removed = tuple(raw for key, raw in before.items() if key not in found or found[key].text != raw.text)
         is_first = self._documents is None
-        # What did not change stays the same object: the catalogue knows documents by it.
+        # Documents that did not change stay the same objects: the catalogue compares documents by identity.
         self._documents = found | {
             key: raw for key, raw in before.items() if key in found and found[key].text == raw.text
         }
@@ -106,13 +106,11 @@ class PostgresStore(DatabaseStore):
         found = [StoredDocument(row.key, row.body, row.revision) for row in self._every_row()]
         return sorted(found, key=lambda stored: stored.key)
 
-    def _every_row(self) -> Iterator[Row]:
+    def _every_row(self) -> Iterator[StoredRow]:
         """Yield all documents of one snapshot, some at a time: each statement has its own bound of time."""
         with self.server.connected() as database, self.server.faults("read"), database.atomic("REPEATABLE READ"):
-            last = 0
-            while part := list(rows(database, DocumentRow.id > last, DocumentRow.id, ROWS_AT_ONCE)):
+            for part in rows_in_parts(database, BEFORE_ALL, ROWS_AT_ONCE):
                 yield from part
-                last = part[-1].id
 
     def backup(self, path: str) -> None:
         """Write documents, inventories and their history, of one snapshot, to a new SQLite database. Raises
@@ -132,12 +130,12 @@ class PostgresStore(DatabaseStore):
         """Lock the counter, after up to ``wait`` seconds. Raises `StoreError`."""
         return PostgresTransaction(self.server, author, wait)
 
-    def difference(self, written: Written) -> Changes:
-        """Return what a write changes in what was handed out last."""
+    def difference(self, written: WriteResult) -> Changes:
+        """Return the changes by a write, compared with the documents that were handed out last."""
         return difference_from(self._documents or {}, written)
 
     def adopt(self, changes: Changes, version: Version) -> None:  # noqa: ARG002 - the protocol's
-        """Count a `difference` as handed out. The version does not matter: a look compares everything."""
+        """Count a `difference` as handed out. The version does not matter: a poll compares everything."""
         documents = self._documents = {} if self._documents is None else self._documents
         for raw in changes.removed:
             documents.pop(raw.key, None)
@@ -152,8 +150,8 @@ class _ReplicatedTransaction(PostgresTransaction):
     def __init__(self, replica: Replica, server: PostgresServer, author: Author, wait: float) -> None:
         """Take the lock, then bring the replica up to date. Raises `StoreError`.
 
-        What another node has committed may not be in the replica yet. Judged by the replica as it is, two nodes could
-        store together what each alone would have been refused.
+        A commit of another node may not be in the replica yet. If writes were judged by that replica, two nodes could
+        together store changes that would be refused to each alone.
         """
         super().__init__(server, author, wait)
         self._replica = replica
@@ -184,7 +182,7 @@ class _ReplicatedTransaction(PostgresTransaction):
 
     @contextmanager
     def _own_faults(self) -> Iterator[None]:
-        """Turn what either engine reports in the block into a `StoreError` that names the right one."""
+        """Turn errors of either engine in the block into a `StoreError` that names the right one."""
         try:
             yield
         except (peewee.PeeweeException, OSError) as error:
@@ -194,10 +192,10 @@ class _ReplicatedTransaction(PostgresTransaction):
 
 
 class ReplicatedStore(PostgresStore):
-    """The store of a node: writes go to the database, what changed is read from the replica."""
+    """The store of a node: writes go to the database, changes are read from the replica."""
 
-    look_seconds = 0.1
-    """A look at the replica costs microseconds; the replicator brings it up to date within milliseconds."""
+    poll_seconds = 0.1
+    """A poll of the replica costs microseconds; the replicator brings it up to date within milliseconds."""
 
     def __init__(self, url: str, replica_path: Path, rules: Rules | None = None) -> None:
         """``rules`` are the limits of installs. Raises `StoreError` where a file of this node cannot be opened; the
@@ -213,12 +211,12 @@ class ReplicatedStore(PostgresStore):
         with self.replica.file.faults("read"), self.replica.file.connected() as local:
             return [f"{unknown} in {self.described}" for unknown in unknown_formats(local)]
 
-    def look_at_everything(self) -> None:
-        """Have the next look compare every document with the replica."""
-        self._feed.look_at_everything()
+    def force_full_poll(self) -> None:
+        """Have the next poll compare every document with the replica."""
+        self._feed.force_full_poll()
 
     def changes(self) -> Changes | None:
-        """Return what changed in the replica since the last call. Raises `NoSetYet` where it was never filled."""
+        """Return the changes in the replica since the last call. Raises `NoSetYet` where it was never filled."""
         with self.replica.file.faults("read"):
             if self.replica.position().revision is None:
                 raise NoSetYet(f"there is no set yet: the database {self.described} was never read")
@@ -231,8 +229,8 @@ class ReplicatedStore(PostgresStore):
         except StoreError:
             return float("inf")
 
-    def difference(self, written: Written) -> Changes:
-        """Return what a write changes in what was handed out last."""
+    def difference(self, written: WriteResult) -> Changes:
+        """Return the changes by a write, compared with the documents that were handed out last."""
         return self._feed.difference(written)
 
     def adopt(self, changes: Changes, version: Version) -> None:

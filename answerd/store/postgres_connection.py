@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 2
 """How long one address may take to accept a connection."""
 
-LOOK_SECONDS = 3.0
-"""How long one statement of a look may take."""
+READ_SECONDS = 3.0
+"""How long one statement of a read may take."""
 
 WRITE_SECONDS = 6.0
 """How long one statement of a write may take. Longer than the wait for the lock, shorter than a client's 10 s."""
@@ -69,7 +69,7 @@ class PostgresServer:
         return database
 
     @contextmanager
-    def connected(self, seconds: float = LOOK_SECONDS) -> Iterator[peewee.PostgresqlDatabase]:
+    def connected(self, seconds: float = READ_SECONDS) -> Iterator[peewee.PostgresqlDatabase]:
         """`connect`, for the time of the block."""
         database = self.connect(seconds)
         try:
@@ -79,7 +79,7 @@ class PostgresServer:
 
     @contextmanager
     def faults(self, done: str) -> Iterator[None]:
-        """Turn what the driver reports in the block into a `StoreError` that says what could not be ``done``."""
+        """Turn errors of the driver in the block into a `StoreError` that says what could not be ``done``."""
         try:
             yield
         except (peewee.OperationalError, peewee.InterfaceError) as error:
@@ -98,7 +98,7 @@ def described(url: str) -> str:
 
 
 def url_fault(url: str) -> str | None:
-    """Return what is wrong with a value of ``SERVICE_DB_URL``, without quoting it; None when nothing is."""
+    """Return the fault of a value of ``SERVICE_DB_URL``, without quoting it; None where there is none."""
     try:
         scheme = urlsplit(url).scheme
     except ValueError:
@@ -150,6 +150,6 @@ def _database_class() -> type[peewee.PostgresqlDatabase]:
 
 
 def _reason(error: Exception) -> str:
-    """Return what the driver says, on one line; libpq repeats the whole for each address."""
+    """Return the driver's message, on one line; libpq repeats it for each address."""
     text = " ".join(str(error).split())
     return text[:300] or type(error).__name__

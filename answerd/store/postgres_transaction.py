@@ -23,7 +23,7 @@ from answerd.store.row_transaction import Found, RowTransaction, columns_of
 from answerd.store.tables import ChangeRow, DocumentRow, execute
 
 CHANNEL = "answerd"
-"""The channel of NOTIFY. A notice has no content: who hears it looks at the counter."""
+"""The channel of NOTIFY. A notice has no content: its receiver reads the counter."""
 
 _LONGEST_SILENCE_SECONDS = 600
 """After which the server ends a transaction whose client says nothing: its lock would stop every writer."""
@@ -58,7 +58,7 @@ class PostgresTransaction(RowTransaction):
         self._revision = self._before
 
     def faults(self, done: str) -> AbstractContextManager[None]:
-        """Turn what the driver reports in a block into a `StoreError`."""
+        """Turn errors of the driver in a block into a `StoreError`."""
         return self._server.faults(done)
 
     def commit(self) -> None:
@@ -80,7 +80,7 @@ class PostgresTransaction(RowTransaction):
         except (peewee.PeeweeException, OSError):
             raise CommitUnknown(
                 f"the connection to the database {self._server.described} was lost while the change was committed: it "
-                "may have been stored; the document's ETag tells"
+                "may have been stored; the document's ETag shows whether it was"
             ) from None
 
     def change(self, found: Found, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The documents of a set in memory, asked like a database: what the console's API reads where documents are files."""
+"""A read-only store over the set in memory, from which the console's API reads where documents are files."""
 
 # ruff: noqa: ARG002 - the arguments are the protocol's
 
@@ -16,7 +16,7 @@ from answerd.store import (
     WRITER_WAIT_SECONDS,
     Author,
     Changes,
-    Entry,
+    DocumentEntry,
     HistoryEntry,
     HistoryFilter,
     Store,
@@ -24,7 +24,7 @@ from answerd.store import (
     StoreError,
     Transaction,
     Version,
-    Written,
+    WriteResult,
 )
 
 _NOT_WRITTEN = "documents of this service are files: change them in the answers directory"
@@ -37,16 +37,16 @@ class ReadOnlyStore:
         """``store`` is the one that the set came from."""
         self._store = store
         self._catalogue = catalogue
-        self.look_seconds = store.look_seconds
+        self.poll_seconds = store.poll_seconds
         self.described = store.described
 
     def warnings(self) -> list[str]:
         """Return those of the store."""
         return self._store.warnings()
 
-    def look_at_everything(self) -> None:
-        """Have the store compare everything at its next look."""
-        self._store.look_at_everything()
+    def force_full_poll(self) -> None:
+        """Have the store compare everything at its next poll."""
+        self._store.force_full_poll()
 
     def changes(self) -> Changes | None:
         """Return nothing: the set is followed through the store itself."""
@@ -61,7 +61,7 @@ class ReadOnlyStore:
         return 0.0
 
     def version(self) -> Version:
-        """Return a hash of all texts in place of a revision. Costs a look at every document."""
+        """Return a hash of all texts in place of a revision. Reads every document."""
         together = hashlib.sha256()
         for raw in sorted(self._raw(), key=lambda raw: raw.key):
             together.update(f"{raw.key}\0{raw.text}\0".encode("utf-8", "surrogatepass"))
@@ -77,7 +77,7 @@ class ReadOnlyStore:
         """Return the keys of all documents, or of one kind, sorted."""
         return sorted(raw.key for raw in self._raw() if kind in (None, raw.key.kind))
 
-    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[Entry]:
+    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[DocumentEntry]:
         """Return the documents of a kind without their texts; when they changed is not known."""
         wanted = sorted(
             (raw for raw in self._raw() if raw.key.kind is kind and raw.key.identifier > after), key=lambda raw: raw.key
@@ -87,7 +87,7 @@ class ReadOnlyStore:
             wanted = [raw for raw in wanted if raw.key.identifier < last] or [
                 raw for raw in wanted if raw.key.identifier == last
             ]
-        return [Entry(raw.key, len(raw.text.encode()), "", 0, _hash(raw)) for raw in wanted]
+        return [DocumentEntry(raw.key, len(raw.text.encode()), "", 0, _hash(raw)) for raw in wanted]
 
     def all(self) -> list[StoredDocument]:
         """Return every document, sorted by key."""
@@ -114,7 +114,7 @@ class ReadOnlyStore:
         """Raise `StoreError`: nothing can be written."""
         yield self.begin(author)
 
-    def difference(self, written: Written) -> Changes:
+    def difference(self, written: WriteResult) -> Changes:
         """Return nothing."""
         return Changes()
 

@@ -1,4 +1,4 @@
-"""Read one file: its signature, how much of it is read, and what is never opened."""
+"""Read one file: its signature, the limit of its size, and the files that are never opened."""
 
 from __future__ import annotations
 
@@ -29,10 +29,8 @@ _READ_AT_ONCE = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """Where no document is read from: ``/proc``, ``/sys`` and ``/dev``, by path and by device number.
-
-    What is below the answers directory itself is never refused by its path: an operator may have named
-    ``/dev/shm/answers``.
+    """The places from which no document is read: ``/proc``, ``/sys`` and ``/dev``, by path and by device number. A file
+    below the answers directory itself is never refused by its path: an operator may have named ``/dev/shm/answers``.
     """
 
     root: str
@@ -110,7 +108,8 @@ def unopened(key: Key, source: str, reason: str) -> RawDocument:
 
 
 def _bounded(file: int, size: int) -> bytes | None:
-    """Return what is in a file of about ``size`` bytes; None when it is more than `LARGEST_FILE`, then or by now."""
+    """Return the content of a file of about ``size`` bytes; None when that is more than `LARGEST_FILE`, then or by
+    now."""
     if size > LARGEST_FILE:
         return None
     pieces = [os.read(file, size + 1)]

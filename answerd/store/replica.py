@@ -21,7 +21,16 @@ from answerd.identity import identity_of
 from answerd.store import WRITER_WAIT_SECONDS
 from answerd.store.migrations import migrate
 from answerd.store.sqlite_file import SqliteFile
-from answerd.store.tables import ChangeRow, DocumentRow, Row, deleted_since, execute, rows, token_of
+from answerd.store.tables import (
+    BEFORE_ALL,
+    ChangeRow,
+    DocumentRow,
+    StoredRow,
+    deleted_since,
+    execute,
+    rows_in_parts,
+    token_of,
+)
 
 ROWS_AT_ONCE = 200
 """Documents read from the database at a time: 0.5 MB of them at most of 2 KB each."""
@@ -40,9 +49,9 @@ Snapshot = Callable[[], peewee.Database]
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """How far a replica is: the last change it has, the random token of that change, and when the database was last
-    asked (seconds since 1970). ``revision`` is None for a replica that was never filled."""
+class ReplicaPosition:
+    """The state of a replica: the last change it has, the random token of that change, and when the database was last
+    queried (seconds since 1970). ``revision`` is None for a replica that was never filled."""
 
     revision: int | None = None
     token: str = ""
@@ -63,13 +72,13 @@ class Replica:
                     for statement in _WITHOUT_TRIGGERS:
                         execute(local, statement)
 
-    def position(self) -> Position:
-        """Return how far the replica is. Raises `StoreError`."""
+    def position(self) -> ReplicaPosition:
+        """Return the position of the replica. Raises `StoreError`."""
         with self.file.faults("read"), self.file.connected() as local:
             return _position(local)
 
     def bring_up_to_date(self, database: peewee.Database, *, has_lock: bool = False) -> bool:
-        """Copy what changed in the database since the replica's position; return whether anything did.
+        """Copy the changes in the database since the replica's position; return whether there were any.
 
         Reads in one snapshot, and puts all of it in force in one transaction. ``has_lock``: the connection is in a
         transaction that holds the lock of the counter, so nothing can change meanwhile; it is to be called before that
@@ -80,8 +89,8 @@ class Replica:
 
     @contextmanager
     def ahead_of(self, database: peewee.Database) -> Iterator[None]:
-        """Copy what a transaction has written, whose connection this is, and put it in force at the end of the block,
-        in which the transaction is committed. Where the block raises, the replica stays as it was."""
+        """Copy the writes of the transaction of this connection, and put them in force at the end of the block, in
+        which the transaction is committed. Where the block raises, the replica stays as it was."""
         with self._exclusively() as local:
             _copy(database, local)
             yield
@@ -93,7 +102,7 @@ class Replica:
 
 
 def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
-    """Copy what changed since the position of the replica; return whether anything did."""
+    """Copy the changes since the position of the replica; return whether there were any."""
     known = _position(local)
     newest: int = execute(database, "SELECT revision FROM counter").fetchone()[0]
     token = (token_of(database, newest) or "") if newest else ""
@@ -111,9 +120,9 @@ def _is_in_history(database: peewee.Database, revision: int, token: str, newest:
     return revision == 0 or (revision <= newest and token_of(database, revision) == token)
 
 
-def _position(local: peewee.SqliteDatabase) -> Position:
+def _position(local: peewee.SqliteDatabase) -> ReplicaPosition:
     row = execute(local, "SELECT revision, token, asked FROM replica WHERE id = 1").fetchone()
-    return Position(*row) if row else Position()
+    return ReplicaPosition(*row) if row else ReplicaPosition()
 
 
 def _note(local: peewee.SqliteDatabase, revision: int, token: str) -> None:
@@ -129,7 +138,7 @@ def _copy_since(database: peewee.Database, local: peewee.SqliteDatabase, revisio
     """Copy the changes after ``revision``."""
     for kind, name, extension in [(key.kind, key.identifier, key.format) for key in deleted_since(database, revision)]:
         _delete(local, Key(kind, name, extension))
-    for part in _in_parts(database, revision):
+    for part in rows_in_parts(database, revision, ROWS_AT_ONCE):
         for row in part:
             _delete(local, row.key)
         _insert(local, part)
@@ -140,23 +149,10 @@ def _copy_all(database: peewee.Database, local: peewee.SqliteDatabase, newest: i
     """Copy every document: the replica is empty, or its last change is not one of the database's history."""
     DocumentRow.delete().bind(local).execute()
     ChangeRow.delete().bind(local).execute()
-    for part in _in_parts(database, -1):
+    for part in rows_in_parts(database, BEFORE_ALL, ROWS_AT_ONCE):
         _insert(local, part)
     if newest:
         _log(local, [(newest, token, "default", "", "toml", "")])
-
-
-def _in_parts(database: peewee.Database, after: int) -> Iterator[list[Row]]:
-    """Yield the documents whose revision is higher, some at a time."""
-    last = 0
-    while True:
-        condition = (DocumentRow.revision > after) & (DocumentRow.id > last)
-        part = list(rows(database, condition, DocumentRow.id, ROWS_AT_ONCE))
-        if part:
-            yield part
-        if len(part) < ROWS_AT_ONCE:
-            return
-        last = part[-1].id
 
 
 def _copy_log(database: peewee.Database, local: peewee.SqliteDatabase, revision: int) -> None:
@@ -186,7 +182,7 @@ def _delete(local: peewee.SqliteDatabase, key: Key) -> None:
     DocumentRow.delete().where(named & same).bind(local).execute()
 
 
-def _insert(local: peewee.SqliteDatabase, part: Sequence[Row]) -> None:
+def _insert(local: peewee.SqliteDatabase, part: Sequence[StoredRow]) -> None:
     columns = [
         {
             "kind": row.key.kind.value,

@@ -2,7 +2,7 @@
 
 Rules: docs/many-nodes.md#the-replica.
 
-A notice (``LISTEN``) wakes it; the counter is looked at every half second all the same, because a pooler, a standby and
+A notice (``LISTEN``) wakes it; the counter is polled every half second all the same, because a pooler, a standby and
 CockroachDB send no notices, and because only a query shows that a silent connection is dead. A connection that is lost
 is made again at once, then after 0.1 s, doubling to 1 s. Knows nothing of documents and requests.
 """
@@ -20,14 +20,14 @@ import peewee
 
 from answerd.store import StoreError
 from answerd.store.migrations import migrate_postgres
-from answerd.store.postgres_connection import LOOK_SECONDS, PostgresServer
+from answerd.store.postgres_connection import READ_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import CHANNEL
 from answerd.store.replica import Replica
 from answerd.store.state_replicator import StateReplicator
 from answerd.store.tables import execute
 
 POLL_SECONDS = 0.5
-"""Between two looks at the counter without a notice."""
+"""Seconds between two polls of the counter without a notice."""
 
 FIRST_RETRY_SECONDS = 0.1
 LONGEST_RETRY_SECONDS = 1.0
@@ -60,7 +60,7 @@ class Replicator:
         self._is_prepared = False
 
     def run(self) -> None:
-        """Follow the database until it is told to stop."""
+        """Follow the database until ``stop`` can be read from."""
         pause = 0.0
         while not self._waits_to_stop(pause):
             try:
@@ -74,8 +74,8 @@ class Replicator:
         return
 
     def _follow(self) -> None:
-        """Bring the replica up to date for as long as the connection holds. Returns when told to stop."""
-        database = self._server.connect(LOOK_SECONDS)
+        """Bring the replica up to date for as long as the connection holds. Returns when ``stop`` can be read from."""
+        database = self._server.connect(READ_SECONDS)
         try:
             if not self._is_prepared:
                 # Once in a process: during an upgrade a newer node may have added to the schema meanwhile.
@@ -117,7 +117,7 @@ class Replicator:
         if self._states is not None and own in readable:
             self._states.take_wake_ups()
         if database is not None and listening in readable:
-            # Notices pile up in the driver until they are taken; what they say is that there is something to read.
+            # Notices collect in the driver until they are taken; each means that there are changes to read.
             with self._server.faults("read"):
                 for _notice in _raw(database).notifies(timeout=0):
                     pass

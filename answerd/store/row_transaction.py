@@ -1,7 +1,7 @@
 """A change of a database as one transaction: all of it is durable, or nothing of it has happened.
 
-What every engine's transaction does alike: which documents a write is about, and in what order they are written. What
-may be written is the write guard's to say.
+The common part of every engine's transaction: which documents a write affects, and in what order they are written. The
+write guard decides which writes are allowed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import peewee
 
 from answerd.documents import DocumentName, Key, RawDocument
 from answerd.identity import identity_of
-from answerd.store import Progress, StoredDocument, StoreError, Version, Written, no_progress
+from answerd.store import Progress, StoredDocument, StoreError, Version, WriteResult, no_progress
 from answerd.store.tables import (
-    Row,
+    StoredRow,
     find_document,
     find_row,
     key_fault,
@@ -61,7 +61,7 @@ class RowTransaction(ABC):
 
     @abstractmethod
     def faults(self, done: str) -> AbstractContextManager[None]:
-        """Turn what the engine reports in a block into a `StoreError` that says what could not be ``done``."""
+        """Turn errors of the engine in a block into a `StoreError` that says what could not be ``done``."""
 
     @abstractmethod
     def change(self, found: Found, text: str) -> None:
@@ -96,7 +96,7 @@ class RowTransaction(ABC):
         prune: bool = False,
         rewrite: bool = False,
         progress: Progress = no_progress,
-    ) -> Written:
+    ) -> WriteResult:
         """Store documents and remove others (`answerd.store.Transaction.write`)."""
         wanted = {raw.key.name: raw for raw in puts}
         with self.faults("written"):
@@ -119,7 +119,7 @@ class RowTransaction(ABC):
                 progress(min(len(wanted), done + start + ROWS_AT_ONCE), len(wanted))
             self.sign(before)
             version = version_of(self._database)
-        return Written(
+        return WriteResult(
             tuple(new),
             tuple(raw if raw.key == stored.key else RawDocument(stored.key, raw.text) for stored, raw in changed),
             tuple(stored.key for stored, _ in known if stored.is_same and not rewrite),
@@ -140,7 +140,7 @@ class RowTransaction(ABC):
             raise KeyError(key)
 
     def close(self) -> None:
-        """Undo what was not committed, and release the lock."""
+        """Undo changes that were not committed, and release the lock."""
         try:
             self._database.rollback()
         except (peewee.PeeweeException, sqlite3.Error, OSError):
@@ -151,7 +151,7 @@ class RowTransaction(ABC):
     def _find(self, wanted: Mapping[DocumentName, RawDocument], deletes: Sequence[Key], prune: bool) -> Iterator[Found]:
         """Yield the stored documents that the write replaces or removes. To be read to the end."""
 
-        def found(row: Row) -> Found:
+        def found(row: StoredRow) -> Found:
             raw = wanted.get(row.key.name)
             return Found(row.id, row.key, raw is not None and raw.text.encode() == row.body)
 

@@ -1,6 +1,7 @@
-"""One look at the answers directory: which files count as documents, their signatures, and what could not be listed.
+"""One scan at the answers directory: the files that count as documents, their signatures, and the directories that
+could not be listed.
 
-Lists directories and asks for the state of files; opens no file. `answerd.store.files` decides what a look means.
+Lists directories and asks for the state of files; opens no file. `answerd.store.files` acts on the result.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ from answerd.store.reading import Boundary, Signature, signature_of
 class KnownFile:
     """A file as it was last looked at, and the document that was read from it.
 
-    ``looked_at`` is the number of the last look that found it. ``signature`` is None while the file cannot be opened,
-    and once the kernel has reported a change. ``pending`` is what was seen once and differs from what is in force: it
-    takes effect when it is seen twice. ``read_too_soon``: it was read so soon after its last change that another
-    change may not show.
+    ``scanned_in`` is the number of the last scan that found it. ``signature`` is None while the file cannot be opened,
+    and once the kernel has reported a change. ``pending`` is a signature that was seen once and differs from the one in
+    force: it takes effect when it is seen twice. ``read_too_soon``: it was read so soon after its last change that
+    another change may not show.
     """
 
     key: Key
-    looked_at: int
+    scanned_in: int
     document: RawDocument | None = None
     signature: Signature | None = None
     pending: Signature | str | None = None
     read_too_soon: bool = False
 
     def rests(self, seen: Signature | str) -> bool:
-        """Return whether there is nothing to do about what a look saw of it."""
+        """Return whether the result of a scan at it needs no action."""
         return seen == self.signature and self.pending is None and not self.read_too_soon
 
 
@@ -58,11 +59,9 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What earlier looks found.
-
-    ``files``: the known files by their names below the root; each that is found gets the number of this look.
-    ``listed``: the directories that could be listed, and their states then. One that never could may hold anything.
-    ``attached``: by name below the root.
+    """The results of earlier scans. ``files``: the known files by their names below the root; each that is found gets
+    the number of this scan. ``listed``: the directories that could be listed, and their states then. A directory that
+    never could be listed may hold anything. ``attached``: by name below the root.
     """
 
     files: Mapping[str, KnownFile]
@@ -72,17 +71,17 @@ class Before:
 
 @dataclass(slots=True)
 class Scan:
-    """One look at all files, or at some of them.
+    """One scan at all files, or at some of them.
 
     ``watch`` is given every directory before it is listed, so that no change falls between the two. ``mounts`` are the
     mount points below the root, by their names below it.
 
-    Filled by `take` and its kin: ``seen`` maps a file's name below the root to its key and its signature, or why it
-    has none; known files that rest are not in it. ``only`` are the names that were looked for, None for all.
-    ``documents`` counts the files that are documents. ``has_links``: a symbolic link is among the entries;
-    ``has_new_links``: a file of several names that was not watched before. ``listed`` are the directories that could be
-    listed, ``failed`` those that could not, and why, ``kept`` those of them whose documents are in force as they were
-    last read. All are names below the root.
+    Filled by `run`, `run_known` and `run_only`: ``seen`` maps a file's name below the root to its key and its
+    signature, or why it has none; known files that rest are not in it. ``only`` are the names that were looked for,
+    None for all. ``documents`` counts the files that are documents. ``has_links``: a symbolic link is among the
+    entries; ``has_new_links``: a file of several names that was not watched before. ``listed`` are the directories that
+    could be listed, ``failed`` those that could not, and why, ``kept`` those of them whose documents are in force as
+    they were last read. All are names below the root.
     """
 
     number: int
@@ -103,7 +102,7 @@ class Scan:
     _refused: dict[str, str] = field(default_factory=dict)
     _lost: set[str] = field(default_factory=set)
 
-    def take(self) -> None:
+    def run(self) -> None:
         """Look at everything."""
         for entry in self._entries(str(self.root), ""):
             self._take_entry(entry, entry.name, self._take_groups if is_groups(entry.name) else self._take_owner)
@@ -111,10 +110,10 @@ class Scan:
         if self.failed:
             self._look_into_failed()
 
-    def take_known(self) -> bool:
-        """Look at every known file without listing a directory; False where one has changed, so that `take` is due.
+    def run_known(self) -> bool:
+        """Look at every known file without listing a directory; False where one has changed, so that `run` is due.
 
-        For a quiet tree whose changes the kernel reports. A third of the cost of `take`, a tenth where each machine has
+        For a quiet tree whose changes the kernel reports. A third of the cost of `run`, a tenth where each machine has
         a directory of its own.
         """
         root, number, device = str(self.root), self.number, self.boundary.root_device
@@ -129,13 +128,13 @@ class Scan:
             if status.st_nlink > 1 or status.st_dev != device:
                 self._see(self.root / name, name)
                 continue
-            file.looked_at = number
+            file.scanned_in = number
             seen = signature_of(status)
             if not file.rests(seen):
                 self.seen[name] = file.key, seen
         return True
 
-    def take_only(self, names: Set[str]) -> None:
+    def run_only(self, names: Set[str]) -> None:
         """Look at these files alone."""
         self.only = names
         for name in sorted(names):
@@ -150,8 +149,8 @@ class Scan:
         before = self.before.listed.keys() - self._lost
         return {name: reason for name, reason in self.failed.items() if name not in before}
 
-    def _take_entry(self, entry: os.DirEntry[str], name: str, take: Callable[[str, str], None]) -> None:
-        """Look at a file, or ``take`` a directory by its path and name."""
+    def _take_entry(self, entry: os.DirEntry[str], name: str, enter: Callable[[str, str], None]) -> None:
+        """Look at a file, or ``enter`` a directory by its path and name."""
         is_attached = entry.is_symlink() or name in self.mounts
         if not _is_directory(entry):
             if is_attached and self._was_directory(entry, name):
@@ -170,7 +169,7 @@ class Scan:
             self._refused[name] = refusal
             self._fail(name, refusal)
         else:
-            take(entry.path, name)
+            enter(entry.path, name)
         if self.failed and name in self.failed and not (is_groups(name) or is_inventories(name)):
             self._assume_every_format(name)
         if is_attached or name in self.before.attached:
@@ -216,13 +215,13 @@ class Scan:
         Whether one can still be opened is a question to the file; nothing is taken to be gone because it is not listed.
         """
         for name, file in self.before.files.items():
-            if file.looked_at == self.number:
+            if file.scanned_in == self.number:
                 continue
             directory = next((folder for folder in self.failed if name.startswith(f"{folder}/")), None)
             if directory is None:
                 continue
             if directory in self.kept:
-                file.looked_at = self.number
+                file.scanned_in = self.number
             elif directory in self._refused:
                 self._note(name, file.key, self._refused[directory])
             else:
@@ -264,7 +263,7 @@ class Scan:
             status = entry.stat()
             if status.st_nlink > 1 and self.watch:
                 self.has_new_links = self.watch.add_file(name) or self.has_new_links
-                status = os.stat(entry)  # a write between the two looks would not be reported
+                status = os.stat(entry)  # a write between the two scans would not be reported
         except OSError as error:
             is_gone = isinstance(error, FileNotFoundError | NotADirectoryError) and not os.path.lexists(entry)
             return None if is_gone else error.strerror or str(error)
@@ -278,12 +277,13 @@ class Scan:
         self.documents += 1
         known = self.before.files.get(name)
         if known:
-            known.looked_at = self.number
+            known.scanned_in = self.number
         if not (known and known.rests(seen)):
             self.seen[name] = key, seen
 
     def _entries(self, directory: str, name: str) -> Iterator[os.DirEntry[str]]:
-        """Yield what may count in a directory, in the order in which its file system lists; nothing depends on it."""
+        """Yield the entries of a directory that may count, in the order of its file system; nothing depends on the
+        order."""
         is_watched = self.watch is None or self.watch.add(name)
         state = _directory_state(directory) if self.watch else None
         try:

@@ -1,9 +1,9 @@
 """The secrets of the service: files of one directory, read ahead and kept in memory (docs/secrets.md).
 
-Knows names, sizes, times and bytes. What fills an answer asks `SecretFiles.secret`, which opens nothing; `look` finds
-out what changed, in a thread. A value is never part of a message.
+Knows names, sizes, times and bytes. Filling an answer calls `SecretFiles.secret`, which opens nothing; `poll` finds
+changes, in a thread. A value is never part of a message.
 
-More than 400 lines, because a look and what it puts in force check the same links, modes and limits.
+More than 400 lines, because a scan and the reading of secrets check the same links, modes and limits.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from answerd.store.reading import Boundary, Signature, is_settled, signature_of
 LARGEST_SECRET = 65_536
 """Bytes of a secret."""
 
-LOOK_SECONDS = 0.25
-"""The time between two looks. A change is in force after two looks, within a second."""
+POLL_SECONDS = 0.25
+"""The time between two scans. A change is in force after two scans, within a second."""
 
 FULL_LOOK_SECONDS = 60.0
-"""The most time between two looks at everything, whatever the kernel reports."""
+"""The most time between two scans at everything, whatever the kernel reports."""
 
 MOST_NAMED = 5
 """Files that a warning names."""
@@ -46,18 +46,18 @@ _LEADS_NOWHERE = "it is a link that leads nowhere"
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A file as a look found it: its signature, or why it is not read; ``is_open`` to every user of the machine."""
+    """A file as a scan found it: its signature, or why it is not read; ``is_open`` to every user of the machine."""
 
     state: Signature | str
     is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """What one look found: files by their place below the directory (``NAME`` or ``folder/NAME``), and its folders.
+class _SecretScan:
+    """The result of one scan: files by their place below the directory (``NAME`` or ``folder/NAME``), and its folders.
 
     ``faults``: why a folder could not be listed. ``open_folders`` every user of the machine can list. ``is_watched``:
-    the kernel reports whatever changes of it.
+    the kernel reports every change.
     """
 
     files: dict[str, _Found] = field(default_factory=dict)
@@ -68,36 +68,38 @@ class _Look:
 
 
 class _Quiet:
-    """Whether the kernel reports that nothing changed, so that a look at thousands of files four times a second can be
-    spared. Links, which lead to what is not watched, and what the kernel does not report are looked at each time.
+    """Whether the kernel reports that nothing changed, so that a scan at thousands of files four times a second can be
+    spared. Links, which lead to files that are not watched, and files whose changes the kernel does not report are
+    looked at each time.
     """
 
     def __init__(self) -> None:
         self._watch: Watch | None = None
         self._at_rest = False
-        self._look_due = 0.0
+        self._full_scan_due = 0.0
         self._watch_due = 0.0
 
     def lasts(self, root: Path) -> bool:
-        """Return whether nothing changed since the last look, in which nothing had changed either."""
+        """Return whether nothing changed since the last scan, in which nothing had changed either."""
         if self._watch is None:
             return False
         hints = self._watch.hints(root)
         if hints.everything:
             self._end()
             self._watch_due = 0.0
-        return self._at_rest and not (hints.names or hints.everything) and time.monotonic() < self._look_due
+        return self._at_rest and not (hints.names or hints.everything) and time.monotonic() < self._full_scan_due
 
     def begin(self, root: Path) -> Watch | None:
-        """Return the watch that a look has to give each directory before it lists it; None where there is none."""
-        self._look_due = time.monotonic() + FULL_LOOK_SECONDS
+        """Return the watch that a scan has to give each directory before it lists it; None where there is none."""
+        self._full_scan_due = time.monotonic() + FULL_LOOK_SECONDS
         if self._watch is None and time.monotonic() >= self._watch_due:
             self._watch = Watch.begin(root)
-            self._watch_due = self._look_due  # not again at the next look, where there is none
+            self._watch_due = self._full_scan_due  # not again at the next scan, where there is none
         return self._watch
 
     def settle(self, *, is_watched: bool, at_rest: bool) -> None:
-        """Take what a look found: whether all of it is watched, and whether it is as it was at the look before."""
+        """Record the result of a scan: whether all files are watched, and whether nothing changed since the scan
+        before."""
         self._at_rest = at_rest
         if not is_watched:
             self._end()
@@ -110,7 +112,8 @@ class _Quiet:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What is in force of one file: ``text``, or ``fault`` why there is none. ``read_too_soon``: see `is_settled`."""
+    """The content in force of one file: ``text``, or ``fault`` why there is none. ``read_too_soon``: see
+    `is_settled`."""
 
     state: Signature | str
     text: str = ""
@@ -131,20 +134,20 @@ class _InForce:
 class SecretFiles:
     """The secrets of one directory, or none where no directory is set.
 
-    `look` is for one thread at a time; everything else is for any, and sees what the last look put in force.
+    `poll` is for one thread at a time; everything else is for any thread, and sees the result of the last scan.
     """
 
     def __init__(self, directory: str | None) -> None:
         self.directory = directory
         self.version = 0
         self._in_force = _InForce()
-        self._before: _Look | None = None
+        self._before: _SecretScan | None = None
         self._fault = ""
         self._has_been_read = False
         self._root: tuple[int, int] | None = None  # device and inode of the directory that was read
         self._quiet = _Quiet()
         if directory is not None:
-            self.look()
+            self.poll()
 
     def secret(self, name: str, identifiers: Sequence[str]) -> str:
         """Return the text of a secret for the machine with these identifiers, of which the first that has it counts.
@@ -172,22 +175,22 @@ class SecretFiles:
         raise _cannot(name, f"is missing: the secrets directory has no {' and no '.join([*looked, name])}")
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the directory, whoever asks for what."""
+        """Return the problems of the directory that affect every secret."""
         folders = self._in_force.folders.values()
         return sorted(f"secrets: {_same_identity(alike)}" for alike in folders if len(alike) > 1)
 
     def warnings(self) -> list[str]:
-        """Return what an operator should know: the directory cannot be read, others can read what is in it."""
+        """Return warnings for the operator: the directory cannot be read, or other users can read its files."""
         if not self._fault:
             return list(self._in_force.warnings)
         what = "the secrets in force stay" if self._has_been_read else "every secret is missing until that changes"
         return [f"{self._fault}: {what}", *self._in_force.warnings]
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Look at the directory; return whether anything is in force that was not before.
 
-        A file that changed or vanished counts once two looks in a row agree about it; the first look believes what it
-        sees. A directory that cannot be listed leaves everything as it is.
+        A file that changed or vanished counts once two scans in a row agree about it; the first scan takes effect at
+        once. A directory that cannot be listed leaves everything as it is.
         """
         if self.directory is None:
             return False
@@ -221,8 +224,8 @@ class SecretFiles:
             self.version += 1
         return is_new
 
-    def _files(self, root: Path, seen: _Look, before: _Look) -> dict[str, _Kept]:
-        """Return what is to be in force of each file."""
+    def _files(self, root: Path, seen: _SecretScan, before: _SecretScan) -> dict[str, _Kept]:
+        """Return the content of each file that is to be in force."""
         boundary: Boundary | None = None
         known = self._in_force.files
         files: dict[str, _Kept] = {}
@@ -236,7 +239,7 @@ class SecretFiles:
                 files[place] = _read(root / place, found.state, boundary)
         for place, kept in known.items():
             if place not in seen.files and place in before.files:
-                files[place] = kept  # gone for one look only
+                files[place] = kept  # missing in one scan only
         return files
 
 
@@ -264,8 +267,8 @@ def _same_identity(folders: Sequence[str]) -> str:
     return f"{len(folders)} directories for one identity: {first_of(names, MOST_NAMED, ' and ')}"
 
 
-def _folders(seen: _Look, before: _Look) -> list[str]:
-    """Return the folders that count: one that is gone counts for one more look, unless another has its identity.
+def _folders(seen: _SecretScan, before: _SecretScan) -> list[str]:
+    """Return the folders that count: one that is gone counts for one more scan, unless another has its identity.
 
     Else a machine whose folder is being replaced would get the secrets of all.
     """
@@ -282,9 +285,10 @@ def _by_identity(folders: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _seen(root: Path, watch: Watch | None) -> _Look:
-    """Return what is below the directory now, having ``watch`` watch it. Raises OSError where it cannot be listed."""
-    look = _Look()
+def _seen(root: Path, watch: Watch | None) -> _SecretScan:
+    """Return the files and folders below the directory now, and add them to ``watch``. Raises OSError where it cannot
+    be listed."""
+    scan = _SecretScan()
     is_watched = watch is not None and watch.add("")
     folders = []
     open_folders = [""] if _is_open(os.stat(root)) else []
@@ -302,16 +306,16 @@ def _seen(root: Path, watch: Watch | None) -> _Look:
                     if _NAME.match(below.name):
                         found = _status(below)
                         is_watched = is_watched and not _leads_elsewhere(below, found)
-                        _take(look, f"{entry.name}/{below.name}", found)
+                        _take(scan, f"{entry.name}/{below.name}", found)
             except OSError as error:
-                look.faults[entry.name] = error.strerror or type(error).__name__
+                scan.faults[entry.name] = error.strerror or type(error).__name__
             continue
         if status == _LEADS_NOWHERE:  # a machine's directory, perhaps: it must not get the secrets of all instead
             folders.append(entry.name)
-            look.faults[entry.name] = _LEADS_NOWHERE
+            scan.faults[entry.name] = _LEADS_NOWHERE
         if _NAME.match(entry.name):
-            _take(look, entry.name, status)
-    return _Look(look.files, tuple(folders), look.faults, tuple(open_folders), is_watched)
+            _take(scan, entry.name, status)
+    return _SecretScan(scan.files, tuple(folders), scan.faults, tuple(open_folders), is_watched)
 
 
 def _leads_elsewhere(entry: os.DirEntry[str], status: os.stat_result | str | None) -> bool:
@@ -337,18 +341,18 @@ def _status(entry: os.DirEntry[str]) -> os.stat_result | str | None:
         return error.strerror or type(error).__name__
 
 
-def _take(look: _Look, place: str, status: os.stat_result | str | None) -> None:
+def _take(scan: _SecretScan, place: str, status: os.stat_result | str | None) -> None:
     if isinstance(status, str):
-        look.files[place] = _Found(status)
+        scan.files[place] = _Found(status)
     elif status is not None and not stat.S_ISDIR(status.st_mode):
-        look.files[place] = _Found(signature_of(status), _is_open(status))
+        scan.files[place] = _Found(signature_of(status), _is_open(status))
 
 
 def _is_open(status: os.stat_result) -> bool:
     return bool(status.st_mode & _READABLE_BY_OTHERS)
 
 
-def _warnings(root: Path, seen: _Look) -> Iterator[str]:
+def _warnings(root: Path, seen: _SecretScan) -> Iterator[str]:
     """Yield a sentence about the directories, and one about the files, that every user of the machine can read."""
     folders = [f"{root}/{folder}".rstrip("/") for folder in seen.open_folders]
     files = [f"{root}/{place}" for place, found in seen.files.items() if found.is_open]
@@ -366,7 +370,7 @@ def _read(path: Path, state: Signature | str, boundary: Boundary) -> _Kept:
     if fault:
         return _Kept(state, fault=fault)
     try:
-        # Non-blocking, so that a file which has just been replaced by a pipe cannot hold up the look.
+        # Non-blocking, so that a file which has just been replaced by a pipe cannot hold up the scan.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             status = os.fstat(file)

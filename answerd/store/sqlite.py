@@ -2,8 +2,8 @@
 
 Rules: docs/admin-api.md#the-database.
 
-Decides nothing: what may be written is the write guard's, what a document means the catalogue's. The schema is in
-`answerd.store.migrations`, reading what changed in `answerd.store.sqlite_changes`, writing in
+Decides nothing: the write guard decides which writes are allowed, the catalogue knows the meaning of documents. The
+schema is in `answerd.store.migrations`, reading changes in `answerd.store.sqlite_changes`, writing in
 `answerd.store.sqlite_transaction`. WAL lets readers go on beside a writer; ``synchronous=FULL`` makes a commit wait
 until it is on the disk.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import peewee
 
-from answerd.store import NOBODY, WRITER_WAIT_SECONDS, Author, Changes, Version, Written
+from answerd.store import NOBODY, WRITER_WAIT_SECONDS, Author, Changes, Version, WriteResult
 from answerd.store.database_store import DatabaseStore
 from answerd.store.migrations import MIGRATIONS, Migration, migrate
 from answerd.store.sqlite_changes import ChangeReader
@@ -32,8 +32,8 @@ class SqliteStore(DatabaseStore):
     `changes` keeps a connection of its own and has one user, the loader; everything may be called from any thread.
     """
 
-    look_seconds = 0.1
-    """A look costs microseconds where nothing was written, and what another program wrote is in force after one."""
+    poll_seconds = 0.1
+    """A poll costs microseconds where nothing was written, and a write of another program is in force after one."""
 
     def __init__(self, path: str | Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
         """Open the file, create it and its directory where missing, and bring its schema up to date.
@@ -63,22 +63,22 @@ class SqliteStore(DatabaseStore):
         return self._file.connected(wait)
 
     def faults(self, done: str) -> AbstractContextManager[None]:
-        """Turn what SQLite reports in a block into a `StoreError`."""
+        """Turn errors of SQLite in a block into a `StoreError`."""
         return self._file.faults(done)
 
     # --- what the loader follows -----------------------------------------------------------------------------------
 
-    def look_at_everything(self) -> None:
-        """Have the next look compare every document, whatever SQLite and the revisions say. From any thread."""
-        self._feed.look_at_everything()
+    def force_full_poll(self) -> None:
+        """Have the next poll compare every document, whatever SQLite and the revisions say. From any thread."""
+        self._feed.force_full_poll()
 
     def changes(self) -> Changes | None:
-        """Return what changed since the last call, the whole set at first. Raises `StoreError`."""
+        """Return the changes since the last call, the whole set at first. Raises `StoreError`."""
         with self._file.faults("read"):
             return self._feed.changes()
 
-    def difference(self, written: Written) -> Changes:
-        """Return what a write changes in what was handed out last."""
+    def difference(self, written: WriteResult) -> Changes:
+        """Return the changes by a write, compared with the documents that were handed out last."""
         return self._feed.difference(written)
 
     def adopt(self, changes: Changes, version: Version) -> None:
@@ -86,7 +86,7 @@ class SqliteStore(DatabaseStore):
         self._feed.adopt(changes, version)
 
     def wake_up_descriptor(self) -> int | None:
-        """Return None: SQLite has no notices, and a look is cheap."""
+        """Return None: SQLite has no notices, and a poll is cheap."""
         return None
 
     def age_seconds(self) -> float:

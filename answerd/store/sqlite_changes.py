@@ -1,10 +1,9 @@
-"""What changed in a database since a reader last looked.
+"""Read the changes of a database since a reader's last call.
 
 Every write, by whatever program, is recorded by the database itself: triggers add a row to ``changes`` and give the
-document that row's number as its revision. So a revision is never used twice, a deletion has one too, and what happened
-since a revision is two look-ups by index.
-
-Knows what was handed out, and when all of it must be compared. Must not know how a write is made.
+document that row's number as its revision. So a revision is never used twice, a deletion has one too, and the changes
+since a revision are two look-ups by index. Knows the documents that were handed out, and when all of them must be
+compared. Must not know how a write is made.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from dataclasses import dataclass
 import peewee
 
 from answerd.documents import Key, RawDocument
-from answerd.store import Changes, Version, Written
+from answerd.store import Changes, Version, WriteResult
 from answerd.store.sqlite_file import READER_WAIT_SECONDS, SqliteFile
 from answerd.store.tables import DocumentRow, deleted_since, rows, token_of, version_of
 
@@ -28,7 +27,7 @@ _POLL_SECONDS = 0.001
 class _Reader:
     """A connection, and the state of the file it has seen.
 
-    ``compares_all``: what was handed out so far came from another file, or is to be compared with all that is there.
+    ``compares_all``: the documents handed out so far came from another file, or are to be compared with all documents.
     """
 
     database: peewee.SqliteDatabase
@@ -37,7 +36,7 @@ class _Reader:
 
 
 class ChangeReader:
-    """What has been returned from one file, with a connection of its own. One user, the loader, from any thread.
+    """A reader of the changes of one file, with a connection of its own. One user, the loader, from any thread.
 
     A process that forks needs to do nothing: the connection is closed before, and opened again on the next use.
     """
@@ -53,18 +52,17 @@ class ChangeReader:
         self._inode: tuple[int, int] | None = None  # device and inode of the file that the documents came from
         self._idle = [True]
 
-    def look_at_everything(self) -> None:
-        """Have the next look compare every document, whatever SQLite and the revisions say."""
+    def force_full_poll(self) -> None:
+        """Have the next poll compare every document, whatever SQLite and the revisions say."""
         self._is_asked_for_everything = True
 
     def changes(self) -> Changes | None:
-        """Return what changed since the last call, the whole set at first; None when nothing did.
-
-        Costs microseconds where nothing was written, else what was written. Never waits for a writer.
+        """Return the changes since the last call, the whole set at first; None when there are none. Takes microseconds
+        where nothing was written, else time in proportion to the changes. Never waits for a writer.
         """
         with self._exclusively():
             reader = self._current_reader()
-            version = reader.database.data_version  # read first: what is committed from now on shows next time
+            version = reader.database.data_version  # read first: later commits show in the next call
             if self._is_asked_for_everything:
                 self._is_asked_for_everything, reader.compares_all = False, True
             if version == reader.seen_version and not reader.compares_all:
@@ -78,8 +76,8 @@ class ChangeReader:
             first, self._looked_before = not self._looked_before, True
             return Changes(tuple(added), tuple(removed)) if added or removed or first else None
 
-    def difference(self, written: Written) -> Changes:
-        """Return what a write changes in what was handed out last."""
+    def difference(self, written: WriteResult) -> Changes:
+        """Return the changes by a write, compared with the documents that were handed out last."""
         return difference_from(self._documents, written)
 
     def adopt(self, changes: Changes, version: Version) -> None:
@@ -121,7 +119,7 @@ class ChangeReader:
         return self._reader
 
     def _difference(self, reader: _Reader, newest: int) -> tuple[list[RawDocument], list[RawDocument]]:
-        """Return what was added and removed since the last call.
+        """Return the documents added and removed since the last call.
 
         Row by row, in a thread beside requests: no step holds the interpreter for long, however many rows there are.
         """
@@ -170,8 +168,8 @@ class ChangeReader:
             self._idle.append(True)
 
 
-def difference_from(documents: Mapping[Key, RawDocument], written: Written) -> Changes:
-    """Return what a write changes in documents that were handed out."""
+def difference_from(documents: Mapping[Key, RawDocument], written: WriteResult) -> Changes:
+    """Return the changes by a write, compared with documents that were handed out."""
     touched = [*(raw.key for raw in written.changed), *written.removed, *(raw.key for raw in written.new)]
     removed = tuple(before for key in touched if (before := documents.get(key)))
     return Changes((*written.new, *written.changed), removed)

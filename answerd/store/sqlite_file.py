@@ -1,4 +1,4 @@
-"""The database file: how it is made, how a connection to it is opened, what its errors are called.
+"""The database file: making it, opening connections to it, and translating its errors.
 
 Knows SQLite and the file system. Must not know tables.
 """
@@ -93,8 +93,8 @@ class SqliteFile:
 
     @contextmanager
     def faults(self, done: str) -> Iterator[None]:
-        """Turn what SQLite and the system report in the block into a `StoreError` that says what could not be
-        ``done``: "opened", "read", "written"."""
+        """Turn errors of SQLite and the system in the block into a `StoreError` that says what could not be ``done``:
+        "opened", "read", "written"."""
         try:
             yield
         except (peewee.PeeweeException, sqlite3.Error) as error:

@@ -29,7 +29,7 @@ class SqliteTransaction(RowTransaction):
         super().__init__(database)
 
     def faults(self, done: str) -> AbstractContextManager[None]:
-        """Turn what SQLite reports in a block into a `StoreError`."""
+        """Turn errors of SQLite in a block into a `StoreError`."""
         return self._file.faults(done)
 
     def commit(self) -> None:

@@ -1,9 +1,8 @@
-"""What nodes tell the database about installs: messages of an outbox.
+"""Messages about installs from a node's outbox to the database.
 
 Rules: docs/many-nodes.md#reports-while-the-database-is-away.
 
-A message has all that is known of one machine, and the line of its history that made it known; or a machine that
-nothing claims.
+A message has the evidence of one machine, and the line of its history for the event; or a machine that nothing claims.
 """
 
 from __future__ import annotations
@@ -12,26 +11,26 @@ from base64 import b64decode, b64encode
 
 import orjson
 
-from answerd.installs.evidence import known_as_json, known_from_json
+from answerd.installs.evidence import evidence_as_json, evidence_from_json
 from answerd.store import StoreError
-from answerd.store.evidence_batch import Slot
-from answerd.store.install_batch import Sighting, Told
+from answerd.store.evidence_batch import MachineEvidence
+from answerd.store.install_batch import HistoryLine, Sighting
 
 
-def message_of(slot: Slot, told: Told | None = None) -> bytes:
-    """Return what is known of a machine as a message."""
-    line = None
-    if told is not None:
-        body = b64encode(told.body).decode("ascii") if told.body else None
-        line = [told.at, told.what, _storable(told.detail), _storable(told.origin), told.counts, body]
+def message_of(machine: MachineEvidence, line: HistoryLine | None = None) -> bytes:
+    """Return a message with the evidence of a machine, and the line of its history for the event."""
+    fields = None
+    if line is not None:
+        body = b64encode(line.body).decode("ascii") if line.body else None
+        fields = [line.at, line.what, _storable(line.detail), _storable(line.origin), line.counts, body]
     return orjson.dumps(
         {
-            "name": slot.name,
-            "known": known_as_json(slot.known).decode() if slot.known is not None else None,
-            "forgotten": slot.forgotten,
-            "identities": dict(slot.identities),
-            "group": slot.group,
-            "told": line,
+            "name": machine.name,
+            "known": evidence_as_json(machine.evidence).decode() if machine.evidence is not None else None,
+            "forgotten": machine.forgotten,
+            "identities": dict(machine.identities),
+            "group": machine.group,
+            "told": fields,
         }
     )
 
@@ -41,16 +40,18 @@ def message_of_sighting(sighting: Sighting) -> bytes:
     return orjson.dumps({"unknown": list(sighting)})
 
 
-def read_message(body: bytes) -> tuple[Slot, Told | None] | Sighting:
-    """Return what a message says. Raises `StoreError` where it is none."""
+def read_message(body: bytes) -> tuple[MachineEvidence, HistoryLine | None] | Sighting:
+    """Return the content of a message. Raises `StoreError` where it cannot be read."""
     try:
-        told = orjson.loads(body)
-        if "unknown" in told:
-            machine, at, facts, asked = told["unknown"]
-            return Sighting(str(machine), float(at), str(facts), int(asked))
-        known = known_from_json(told["known"]) if told["known"] is not None else None
-        slot = Slot(told["name"], known, int(told["forgotten"]), told["identities"], told["group"])
-        return slot, _line(told["told"])
+        message = orjson.loads(body)
+        if "unknown" in message:
+            name, at, facts, asked = message["unknown"]
+            return Sighting(str(name), float(at), str(facts), int(asked))
+        evidence = evidence_from_json(message["known"]) if message["known"] is not None else None
+        machine = MachineEvidence(
+            message["name"], evidence, int(message["forgotten"]), message["identities"], message["group"]
+        )
+        return machine, _line(message["told"])
     except (ValueError, KeyError, TypeError):
         raise StoreError("a message of the outbox cannot be read: it is of another version, or damaged") from None
 
@@ -60,9 +61,9 @@ def _storable(text: str) -> str:
     return text.replace("\0", "")
 
 
-def _line(line: list[object] | None) -> Told | None:
-    if line is None:
+def _line(fields: list[object] | None) -> HistoryLine | None:
+    if fields is None:
         return None
-    at, what, detail, origin, counts, body = line
+    at, what, detail, origin, counts, body = fields
     kept = b64decode(str(body)) if body is not None else None
-    return Told(float(str(at)), str(what), str(detail), str(origin), 1 if counts else 0, kept)
+    return HistoryLine(float(str(at)), str(what), str(detail), str(origin), 1 if counts else 0, kept)

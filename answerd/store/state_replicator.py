@@ -1,4 +1,5 @@
-"""Keeps a node's states of installs and the database's equal: delivers the outbox, and merges what others know.
+"""Keeps a node's states of installs and the database's equal: delivers the outbox, and merges the evidence of other
+nodes.
 
 Rules: docs/many-nodes.md#states-of-installs. Plain blocking code, for the replicator's process. Knows in what order
 things happen; must not know connections.
@@ -13,8 +14,8 @@ import peewee
 from answerd.identity import identity_of
 from answerd.installs.states import Rules
 from answerd.store import StoreError
-from answerd.store.database_installs import Position, is_in_history, parts_since, position, receive, shared_key
-from answerd.store.evidence_batch import Slot
+from answerd.store.database_installs import InstallsPosition, is_in_history, parts_since, position, receive, shared_key
+from answerd.store.evidence_batch import MachineEvidence
 from answerd.store.node_installs import NodeInstallStore, drained
 from answerd.store.outbox import Message, deliver, last_received
 
@@ -40,9 +41,8 @@ class StateReplicator:
         self._has_key = False
 
     def bring_up_to_date(self, database: peewee.Database) -> bool:
-        """Deliver what waits, then merge what is new; return whether anything changed here.
-
-        Raises what the database's engine raises; what was delivered and merged before stays. A fault of the node's own
+        """Deliver the waiting messages, then merge the new evidence; return whether anything changed here. Raises what
+        the database's engine raises; messages delivered and evidence merged before stay so. A fault of the node's own
         file is logged, and the next call tries again.
         """
         try:
@@ -52,7 +52,7 @@ class StateReplicator:
             has_changed = self._merge(database)
             if has_changed:
                 self._changed()
-                self._deliver(database)  # what was known here only
+                self._deliver(database)  # evidence that only this node had
         except StoreError as error:
             self._say_once(f"warning: the states of installs are not kept equal to the database's: {error}")
             return False
@@ -65,7 +65,7 @@ class StateReplicator:
         return self._node.wake_up
 
     def take_wake_ups(self) -> None:
-        """Read what can be read from it."""
+        """Empty the pipe of wake-ups."""
         drained(self._node.wake_up)
 
     def _take_key(self, database: peewee.Database) -> bool:
@@ -96,8 +96,8 @@ class StateReplicator:
         deliver(outbox, hand_over)
 
     def _merge(self, database: peewee.Database) -> bool:
-        """Merge what the database has that this node has not seen; all of it where its last change is not one of the
-        database's history. Return whether there was anything."""
+        """Merge the evidence that this node has not seen; all evidence where the node's last revision is not in the
+        database's history. Return whether there was any."""
         known = self._node.position()
         with database.atomic("REPEATABLE READ"):
             newest = position(database)
@@ -105,20 +105,20 @@ class StateReplicator:
                 return False
             is_whole = known is None or known.revision > newest.revision or not is_in_history(database, known)
             missing = self._node.names() if is_whole else set()
-            has_changed, waiting = is_whole, list[Slot]()
+            has_changed, waiting = is_whole, list[MachineEvidence]()
             for part in parts_since(database, -1 if is_whole or known is None else known.revision):
-                missing.difference_update(identity_of(slot.name) for slot in part)
+                missing.difference_update(identity_of(machine.name) for machine in part)
                 has_changed |= self._take(waiting, is_whole)
                 waiting = part
         names = sorted(missing)
         for at in range(0, len(names), NAMES_AT_ONCE):
-            self._node.tell_all(names[at : at + NAMES_AT_ONCE], self._rules)
+            self._node.enqueue_all(names[at : at + NAMES_AT_ONCE], self._rules)
         return self._take(waiting, is_whole, newest) or has_changed
 
-    def _take(self, part: Sequence[Slot], is_whole: bool, to: Position | None = None) -> bool:
-        """Merge a part of what the database has, the last one with the position that is reached then."""
-        told = [(slot, None) for slot in part]
-        return self._node.merge(told, self._rules, returns=is_whole, to=to).revision >= 0
+    def _take(self, part: Sequence[MachineEvidence], is_whole: bool, to: InstallsPosition | None = None) -> bool:
+        """Merge a part of the database's evidence, the last part with the position that is reached then."""
+        machines = [(machine, None) for machine in part]
+        return self._node.merge(machines, self._rules, send_back=is_whole, to=to).revision >= 0
 
     def _say_once(self, line: str) -> None:
         if line != self._fault:

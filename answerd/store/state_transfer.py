@@ -1,6 +1,6 @@
 """States of installs from a backup into the database that nodes share, and out of it into a backup.
 
-Rules: docs/many-nodes.md#commands. Knows rows; what is merged how is `answerd.installs.merge`'s.
+Rules: docs/many-nodes.md#commands. Knows rows; the rules of merging are in `answerd.installs.merge`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 import peewee
 
-from answerd.store.database_installs import DatabaseInstalls, slot_of
-from answerd.store.evidence_batch import Slot
-from answerd.store.install_batch import Sighting, Told
+from answerd.store.database_installs import DatabaseInstalls, machine_evidence_of
+from answerd.store.evidence_batch import MachineEvidence
+from answerd.store.install_batch import HistoryLine, Sighting
 from answerd.store.install_tables import (
     EventRow,
     ForgottenRow,
@@ -70,24 +70,24 @@ def restore_states(backup: Path, shared: DatabaseInstalls) -> int:
         shared.take_key(bytes.fromhex(key) if key else None)
         for part in _records(source):
             shared.merge(part)
-            count += sum(slot.known is not None for slot, _ in part)
+            count += sum(machine.evidence is not None for machine, _ in part)
         shared.merge([], [Sighting(*row) for row in _sightings(source)])
     return count
 
 
-def _records(source: peewee.Database) -> Iterator[list[tuple[Slot, list[Told]]]]:
+def _records(source: peewee.Database) -> Iterator[list[tuple[MachineEvidence, list[HistoryLine]]]]:
     forgotten = ForgottenRow.select(ForgottenRow.name_identity, ForgottenRow.attempt)
-    yield [(Slot(name, None, attempt), []) for name, attempt in fetched(forgotten, source)]
+    yield [(MachineEvidence(name, None, attempt), []) for name, attempt in fetched(forgotten, source)]
     last = 0
     while part := list(installs(source, InstallRow.id > last, InstallRow.id, RECORDS_AT_ONCE)):
-        yield [(slot_of(stored), _lines(source, stored.id)) for stored in part]
+        yield [(machine_evidence_of(stored), _lines(source, stored.id)) for stored in part]
         last = part[-1].id or 0
 
 
-def _lines(source: peewee.Database, install: int | None) -> list[Told]:
+def _lines(source: peewee.Database, install: int | None) -> list[HistoryLine]:
     columns = EventRow.at, EventRow.what, EventRow.detail, EventRow.origin, EventRow.counts, EventRow.body
     query = EventRow.select(*columns).where(EventRow.install == install).order_by(EventRow.number)
-    return [Told(*row) for row in fetched(query, source)]
+    return [HistoryLine(*row) for row in fetched(query, source)]
 
 
 def _sightings(source: peewee.Database) -> list[tuple[Any, ...]]:

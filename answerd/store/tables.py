@@ -17,11 +17,11 @@ from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
-from answerd.store import Entry, StoredDocument, Version
+from answerd.store import DocumentEntry, StoredDocument, Version
 
 
 class DocumentRow(peewee.Model):
-    """A document. ``revision`` is the number of the change that made it what it is."""
+    """A document. ``revision`` is the number of its last change."""
 
     id = peewee.AutoField()
     kind = peewee.TextField()
@@ -40,8 +40,8 @@ class DocumentRow(peewee.Model):
 class ChangeRow(peewee.Model):
     """An accepted write: when (UTC), which document, its text before (null: it was new) and after (null: deleted).
 
-    ``peer`` is the address of the client, ``author`` the name of its token, ``note`` what the author said about it;
-    null where there is none. ``token`` is random.
+    ``peer`` is the address of the client, ``author`` the name of its token, ``note`` the author's note; null where
+    there is none. ``token`` is random.
     """
 
     id = peewee.AutoField()
@@ -63,7 +63,7 @@ class ChangeRow(peewee.Model):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StoredRow:
     """A row of ``documents``, its text as bytes: another program may have written what is not UTF-8."""
 
     id: int
@@ -108,7 +108,7 @@ def version_of(database: peewee.Database) -> Version:
     return Version(newest, token_of(database, newest) or "")
 
 
-def entries_of(database: peewee.Database, kind: Kind, after: str, limit: int | None) -> list[Entry]:
+def entries_of(database: peewee.Database, kind: Kind, after: str, limit: int | None) -> list[DocumentEntry]:
     """Return documents of a kind without their texts (`answerd.store.WritableStore.entries`)."""
     query = (
         DocumentRow.select(
@@ -126,7 +126,7 @@ def entries_of(database: peewee.Database, kind: Kind, after: str, limit: int | N
     found = fetched(query if limit is None else query.limit(limit + len(FORMATS)), database)
     last = found[limit - 1][0] if limit is not None and len(found) >= limit else None
     return [
-        Entry(key_of(kind.value, name, extension), int(size), at, revision, token)
+        DocumentEntry(key_of(kind.value, name, extension), int(size), at, revision, token)
         for number, (name, extension, size, revision, token, at) in enumerate(found)
         if limit is None or number < limit or name == last
     ]
@@ -140,24 +140,58 @@ def deleted_since(database: peewee.Database, revision: int) -> set[Key]:
     return {key_of(*columns) for columns in fetched(deleted, database)}
 
 
-def rows(database: peewee.Database, condition: Any, order: Any = None, limit: int | None = None) -> Iterator[Row]:
+def rows(database: peewee.Database, condition: Any, order: Any = None, limit: int | None = None) -> Iterator[StoredRow]:
     """Yield documents of known formats that meet a condition. To be read to the end: a cursor left open would keep the
     log of the database from being emptied."""
-    query = DocumentRow.select(
-        DocumentRow.id,
-        DocumentRow.kind,
-        DocumentRow.identifier,
-        DocumentRow.format,
-        as_bytes(database, DocumentRow.text),
-        DocumentRow.revision,
-    ).where(is_known())
+    query = _documents(database).where(is_known())
     if condition is not None:
         query = query.where(condition)
     if order is not None:
         query = query.order_by(order).limit(limit)
     # Peewee's own wrapper of a cursor takes as long for a row as all the rest together.
     for number, kind, name, extension, body, revision in database.execute(query):  # type: ignore[no-untyped-call]
-        yield Row(number, key_of(kind, name, extension), bytes(body), revision)
+        yield StoredRow(number, key_of(kind, name, extension), bytes(body), revision)
+
+
+BEFORE_ALL = -1
+"""A revision that is lower than all."""
+
+_AFTER_EVERY_ID = 2**62
+
+
+def rows_in_parts(database: peewee.Database, after: int, size: int) -> Iterator[list[StoredRow]]:
+    """Yield the documents of known formats whose revision is higher than ``after``, in the order of their revisions, up
+    to ``size`` in each list.
+
+    What is known is decided here, not by the database: PostgreSQL without statistics expects that few rows meet several
+    conditions, and sorts the whole table for each part.
+    """
+    place = peewee.Tuple(DocumentRow.revision, DocumentRow.id)
+    last = (after, _AFTER_EVERY_ID)
+    while True:
+        query = _documents(database).where(place > last).order_by(DocumentRow.revision, DocumentRow.id).limit(size)
+        found = fetched(query, database)
+        part = [
+            StoredRow(number, key_of(kind, name, extension), bytes(body), revision)
+            for number, kind, name, extension, body, revision in found
+            if _is_known_name(kind, extension)
+        ]
+        if part:
+            yield part
+        if len(found) < size:
+            return
+        last = (found[-1][-1], found[-1][0])
+
+
+def _documents(database: peewee.Database) -> Any:
+    return DocumentRow.select(
+        DocumentRow.id,
+        DocumentRow.kind,
+        DocumentRow.identifier,
+        DocumentRow.format,
+        as_bytes(database, DocumentRow.text),
+        DocumentRow.revision,
+    )
 
 
 def as_bytes(database: peewee.Database, text: peewee.TextField) -> Any:
@@ -179,12 +213,19 @@ def is_known(table: type[DocumentRow] | type[ChangeRow] = DocumentRow) -> Any:
     return is_document | (is_inventory & (table.format == INVENTORY_FORMAT))
 
 
+def _is_known_name(kind: str, extension: str) -> bool:
+    """Return whether `is_known` holds for the kind and format of a row."""
+    if kind == Kind.INVENTORY.value:
+        return extension == INVENTORY_FORMAT
+    return kind in _KINDS and extension in FORMATS
+
+
 def key_of(kind: str, identifier: str, extension: str) -> Key:
     """Return the key in a row's columns. Documents share the name of their format: there may be a million of them."""
     return Key(_KINDS[kind], identifier, intern(extension))
 
 
-def find_row(database: peewee.Database, key: Key) -> Row | None:
+def find_row(database: peewee.Database, key: Key) -> StoredRow | None:
     """Return the document of exactly this identifier, else of this identity."""
     exactly = DocumentRow.identifier == key.identifier
     named = exactly | (DocumentRow.identity == identity_of(key.identifier))

@@ -2,8 +2,8 @@
 
 Rules: docs/admin-api.md#import-and-export; the layout: docs/formats.md#the-files.
 
-Knows what must hold for all documents together before any is taken, and what is skipped and why. Must not know what a
-document means: a broken document is taken as it is.
+Knows the conditions on all documents together before any is taken, and which files are skipped and why. Must not know
+the meaning of a document: a broken document is taken as it is.
 """
 
 from __future__ import annotations
@@ -31,13 +31,12 @@ _DEEPEST = 2
 
 @dataclass(frozen=True, slots=True)
 class ImportSummary:
-    """What an import did.
-
-    ``taken`` documents of the directory are stored: ``new``, ``changed`` or ``unchanged`` compared with what was
-    stored under their identity and format. ``removed`` counts those that the directory does not have, and that were
-    removed because pruning was asked for. ``skipped`` are files that are no documents, ``unreadable`` documents whose
-    text cannot be stored; both with their name below the directory and why. ``problems`` are those of the answer set
-    as it is now. ``installs`` is how many states of installs the source has: those are not copied.
+    """The result of an import. ``taken`` documents of the directory are stored: ``new``, ``changed`` or ``unchanged``
+    compared with what was stored under their identity and format. ``removed`` counts those that the directory does not
+    have, and that were removed because pruning was asked for. ``skipped`` are files that are no documents,
+    ``unreadable`` documents whose text cannot be stored; both with their name below the directory and why. ``problems``
+    are those of the answer set as it is now. ``installs`` is how many states of installs the source has: those are not
+    copied.
     """
 
     new: int
@@ -57,7 +56,8 @@ class ImportSummary:
 
 @dataclass(frozen=True, slots=True)
 class ExportSummary:
-    """What an export did: documents ``written``, and those that cannot stand in a directory, with why."""
+    """The result of an export: the number of documents ``written``, and those that cannot be a file, with the
+    reason."""
 
     written: int
     skipped: tuple[tuple[str, str], ...]
@@ -65,7 +65,7 @@ class ExportSummary:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The documents of a directory: those that can be stored, and what else is there.
+    """The documents of a directory: those that can be stored, and the other files.
 
     ``documents`` have different identities or formats. ``skipped`` are files that are no documents, ``unreadable``
     documents whose text cannot be stored; both with their name below the directory and why. ``named`` are kind,
@@ -84,7 +84,7 @@ def read_directory(directory: str | Path) -> Directory:
     root = Path(directory)
     found = _documents_below(root)
     faults = {raw.source: raw.key.fault for raw in found}
-    named = sorted((raw for raw in found if not faults[raw.source]), key=lambda one: one.source)
+    named = sorted((raw for raw in found if not faults[raw.source]), key=lambda raw: raw.source)
     _refuse_duplicates(named)
     skipped = [
         *_no_documents(root, Boundary.of(root, Mounts.of(read_table()))),
@@ -131,7 +131,7 @@ def import_found(
             f"nothing was imported: {printable(source)} has no document, so pruning would remove all those of "
             "the database; is its file system mounted?"
         )
-    with store.writing(author) as transaction:  # it has the lock: what is listed here stays as it is until the commit
+    with store.writing(author) as transaction:  # its lock keeps the documents as they are
         removed = [key for key in store.keys(None) if key.name not in found.named] if prune else []
         written = transaction.write(found.documents, removed, progress=progress)
         transaction.commit()
@@ -234,7 +234,8 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
 
 
 def _depth_of_documents(name: str) -> int:
-    """Return how deep directories with documents may be: a group's own directory is a level deeper than a machine's."""
+    """Return the depth that directories with documents may have: a group's own directory is a level deeper than a
+    machine's."""
     return _DEEPEST if is_groups(name.partition("/")[0]) else _DEEPEST - 1
 
 

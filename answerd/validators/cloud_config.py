@@ -216,7 +216,7 @@ def _judge_autoinstall(node: Node, remarks: Remarks) -> None:
         remarks.refuse(f"{where}.version: must be the number 1", f"{where}.version", _line(version))
     for key, value in items.items():
         if key not in AUTOINSTALL_KEYS and key != "<<":
-            known = remarks.hint(key, AUTOINSTALL_KEYS)
+            known = remarks.did_you_mean(key, AUTOINSTALL_KEYS)
             remarks.refuse(f"{where}.{key}: not an autoinstall key{known}", f"{where}.{key}", _line(value))
         elif key not in ("version", "<<"):
             _judge_section(key, value, f"{where}.{key}", remarks)
@@ -242,7 +242,7 @@ def _judge_section_keys(node: yaml.MappingNode, keys: Mapping[str, bool], where:
     items = dict(_items(node))
     for name, value in items.items():
         if name not in keys and name != "<<":
-            message = f"{where}.{name}: not a key of this section{remarks.hint(name, keys)}"
+            message = f"{where}.{name}: not a key of this section{remarks.did_you_mean(name, keys)}"
             remarks.refuse(message, f"{where}.{name}", _line(value))
     for name, required in keys.items():
         if required and name not in items and "<<" not in items:

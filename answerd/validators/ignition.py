@@ -155,7 +155,7 @@ def _unknown(table: Mapping[str, Any], path: str, known: Iterable[str], remarks:
     for key in table:
         if key not in names:
             where = f"{path}.{key}" if path else key
-            remarks.warn(f"{where}: not a key of the specification{remarks.hint(key, names)}", where)
+            remarks.warn(f"{where}: not a key of the specification{remarks.did_you_mean(key, names)}", where)
 
 
 def _entries(document: Mapping[str, Any], path: str) -> Any:

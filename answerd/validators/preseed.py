@@ -66,7 +66,7 @@ def _judge_selection(line: int, selection: str, goes_on: bool, remarks: Remarks)
         return
     if type_ not in TYPES:
         # Where a word is missing, what looks like the question may be its value, so the message does not name it.
-        known = remarks.hint(type_, TYPES)
+        known = remarks.did_you_mean(type_, TYPES)
         types = "" if known else f"; the types are {', '.join(sorted(TYPES))}"
         remarks.warn(f"the third word is no debconf type, the line is skipped{known}{types}", question, line)
         return

@@ -17,7 +17,7 @@ from typing import Any
 from answerd.formats.control import CONTROL_KEYS
 from answerd.validators.proxmox_keys import TABLES, KeyRule
 from answerd.validators.proxmox_release import KEBAB_SINCE, OLD_ENOUGH, PRODUCTS, Release, read_release
-from answerd.validators.proxmox_rules import RULES, ProxmoxAnswer, Table
+from answerd.validators.proxmox_rules import RULES, AnswerTable, ProxmoxAnswer
 from answerd.validators.verdict import Remarks
 
 
@@ -30,7 +30,7 @@ def judge(document: Mapping[str, Any], release: str | None, product: str | None,
         remarks.note(f"product {product!r} is not known ({', '.join(PRODUCTS)}): rules of a product were not judged")
         product = None
     reader = read_release(release, product, remarks)
-    tables: dict[str, Table] = {}
+    tables: dict[str, AnswerTable] = {}
     for path in TABLES:
         tables[path] = _read_table(_raw(document, path), path, reader, remarks)
     answer = ProxmoxAnswer(tables, reader, product)
@@ -50,9 +50,9 @@ def _raw(document: Mapping[str, Any], path: str) -> Mapping[str, Any] | None:
     return found
 
 
-def _read_table(raw: Mapping[str, Any] | None, path: str, release: Release, remarks: Remarks) -> Table:
+def _read_table(raw: Mapping[str, Any] | None, path: str, release: Release, remarks: Remarks) -> AnswerTable:
     if raw is None:
-        return Table(path)
+        return AnswerTable(path)
     keys = {key.name: key for key in TABLES[path]}
     spellings = keys | {key.snake_name: key for key in keys.values() if key.snake or key.alias}
     present: set[str] = set()
@@ -76,14 +76,14 @@ def _read_table(raw: Mapping[str, Any] | None, path: str, release: Release, rema
         if key.required and key.name not in present:
             where = f"{path}.{key.name}" if path else key.name
             remarks.refuse(f"{where} is missing: {'every answer' if not path else f'[{path}]'} must have it", where)
-    return Table(path, frozenset(present), good)
+    return AnswerTable(path, frozenset(present), good)
 
 
 def _refuse_unknown(name: str, where: str, keys: Iterable[str], remarks: Remarks) -> None:
     if "." not in where and name in CONTROL_KEYS:  # only in a document that was not rendered first
         remarks.refuse(f"{where}: a control key of answerd, not of the installer: validate the rendered answer", where)
         return
-    known = remarks.hint(name, keys)
+    known = remarks.did_you_mean(name, keys)
     remarks.refuse(f"{where}: the installer knows no such key and refuses the whole answer{known}", where)
 
 

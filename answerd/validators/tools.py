@@ -58,8 +58,8 @@ class ToolRequest:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a program did: its exit status, and both outputs, without the path of the copy that it was given."""
+class ToolOutcome:
+    """The outcome of a program: its exit status, and both outputs, without the path of the copy that it was given."""
 
     status: int
     stdout: str
@@ -123,7 +123,8 @@ class Tools:
     search_path: str = os.defpath
     timeout: float = TIMEOUT_SECONDS
     isolation: tuple[str, ...] = ()
-    """How a program's command line begins, so that it has no network; empty where the system does not allow it."""
+    """The beginning of a program's command line that takes its network away; empty where the system does not allow
+    it."""
     wanted: bool = True
     """False when no tool was looked for, so that a missing one is not worth a note."""
 
@@ -158,14 +159,14 @@ class Tools:
             if READERS[name](name, outcome, _MaskedRemarks(remarks, masking(request.text, {*request.known, *words}))):
                 remarks.judged_by(name)
 
-    def _run(self, program: str, request: ToolRequest) -> Outcome:
+    def _run(self, program: str, request: ToolRequest) -> ToolOutcome:
         folder = Path(tempfile.mkdtemp(prefix="answerd-"))  # 0700
         try:
             return self._run_in(folder, program, request)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _run_in(self, folder: Path, program: str, request: ToolRequest) -> Outcome:
+    def _run_in(self, folder: Path, program: str, request: ToolRequest) -> ToolOutcome:
         """Run the program in ``folder``. Outputs go to files: a pipe stays open while any grandchild holds it."""
         copy = folder / f"answer.{request.format}"
         _write_private(copy, request.text)
@@ -181,7 +182,7 @@ class Tools:
                 start_new_session=True,
             )
             status = self._wait(process)
-        outcome = Outcome(status, _said(folder / "stdout"), _said(folder / "stderr"))
+        outcome = ToolOutcome(status, _said(folder / "stdout"), _said(folder / "stderr"))
         if self.isolation and status in _NOT_EXECUTED and outcome.stderr.startswith("unshare: "):
             raise OSError(errno.ENOEXEC, os.strerror(errno.ENOEXEC))
         return replace(
@@ -244,11 +245,11 @@ def _line_number(line: str) -> int | None:
     return int(place[1] or place[2]) if place else None
 
 
-def _silent(outcome: Outcome) -> list[str]:
+def _silent(outcome: ToolOutcome) -> list[str]:
     return outcome.lines or [f"refused the answer (exit status {outcome.status}) and did not say why"]
 
 
-def _read_proxmox(name: str, outcome: Outcome, remarks: Remarks) -> bool:
+def _read_proxmox(name: str, outcome: ToolOutcome, remarks: Remarks) -> bool:
     """Read the assistant. Version 9 exits with 0 even for errors, so only its sentence counts."""
     rest = [line for line in outcome.lines if PROXMOX_CONSENT not in line]
     if PROXMOX_CONSENT not in outcome.stdout:
@@ -264,7 +265,7 @@ _KSVALIDATOR_TALK = re.compile(r"Checking kickstart file")
 _KSVALIDATOR_ERROR = re.compile(r"problem occurred on line|^Unknown |^General |^Error\b|has been removed|^Section ")
 
 
-def _read_ksvalidator(name: str, outcome: Outcome, remarks: Remarks) -> bool:
+def _read_ksvalidator(name: str, outcome: ToolOutcome, remarks: Remarks) -> bool:
     """Read ksvalidator. Its exit status is the number of errors modulo 256, so 0 may mean 256 errors."""
     lines = [line for line in outcome.lines if not _KSVALIDATOR_TALK.search(line)]
     deprecated = any("deprecated" in line for line in lines)
@@ -287,7 +288,7 @@ def _joined(lines: list[str]) -> list[str]:
     return joined
 
 
-def _read_cloud_init(name: str, outcome: Outcome, remarks: Remarks) -> bool:
+def _read_cloud_init(name: str, outcome: ToolOutcome, remarks: Remarks) -> bool:
     """Read cloud-init. It reports deprecations with exit status 0."""
     if outcome.status:
         _refuse_lines(name, [line for line in outcome.lines if line != "Error:"] or _silent(outcome), remarks)
@@ -296,7 +297,7 @@ def _read_cloud_init(name: str, outcome: Outcome, remarks: Remarks) -> bool:
     return True
 
 
-def _read_debconf(name: str, outcome: Outcome, remarks: Remarks) -> bool:
+def _read_debconf(name: str, outcome: ToolOutcome, remarks: Remarks) -> bool:
     """Read debconf-set-selections. Unknown types are warnings with exit status 0; a locked database says nothing."""
     errors = [line for line in outcome.lines if line.startswith("error:")]
     if not errors and any("locked by another process" in line for line in outcome.lines):
@@ -308,7 +309,7 @@ def _read_debconf(name: str, outcome: Outcome, remarks: Remarks) -> bool:
     return True
 
 
-def _read_by_status(name: str, outcome: Outcome, remarks: Remarks) -> bool:
+def _read_by_status(name: str, outcome: ToolOutcome, remarks: Remarks) -> bool:
     """Read a program whose exit status decides; with status 0 its output is a warning."""
     if outcome.status:
         _refuse_lines(name, _silent(outcome), remarks)
@@ -317,7 +318,7 @@ def _read_by_status(name: str, outcome: Outcome, remarks: Remarks) -> bool:
     return True
 
 
-def _read_ignition_validate(name: str, outcome: Outcome, remarks: Remarks) -> bool:
+def _read_ignition_validate(name: str, outcome: ToolOutcome, remarks: Remarks) -> bool:
     """Read ignition-validate. Older than the version that a config states, it refuses every config."""
     if any("unsupported config version" in line.lower() for line in outcome.lines):
         remarks.note(f"{name} is too old for the version that the config states: not judged by it")
@@ -325,13 +326,13 @@ def _read_ignition_validate(name: str, outcome: Outcome, remarks: Remarks) -> bo
     return _read_by_status(name, outcome, remarks)
 
 
-def _read_xmllint(name: str, outcome: Outcome, remarks: Remarks) -> bool:
+def _read_xmllint(name: str, outcome: ToolOutcome, remarks: Remarks) -> bool:
     """Read xmllint. Lines that quote the text, and carets, are left out."""
-    told = [line for line in outcome.lines if line.startswith("answer.")]
-    return _read_by_status(name, replace(outcome, stdout="", stderr="\n".join(told or outcome.lines)), remarks)
+    reports = [line for line in outcome.lines if line.startswith("answer.")]
+    return _read_by_status(name, replace(outcome, stdout="", stderr="\n".join(reports or outcome.lines)), remarks)
 
 
-READERS: Mapping[str, Callable[[str, Outcome, Remarks], bool]] = MappingProxyType(
+READERS: Mapping[str, Callable[[str, ToolOutcome, Remarks], bool]] = MappingProxyType(
     {
         "proxmox-auto-install-assistant": _read_proxmox,
         "ksvalidator": _read_ksvalidator,

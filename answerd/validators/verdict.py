@@ -110,12 +110,16 @@ class Remarks:
         if self._unlisted[what]:
             yield Finding(f"and {self._unlisted[what]:,} more {what}")
 
-    def hint(self, name: str, known: Iterable[str]) -> str:
-        """Return `hint`, or nothing where a further remark would not be listed."""
-        return "" if len(self._findings) == MOST_REMARKS or len(self._warnings) == MOST_REMARKS else hint(name, known)
+    def did_you_mean(self, name: str, known: Iterable[str]) -> str:
+        """Return `did_you_mean`, or nothing where a further remark would not be listed."""
+        return (
+            ""
+            if len(self._findings) == MOST_REMARKS or len(self._warnings) == MOST_REMARKS
+            else did_you_mean(name, known)
+        )
 
 
-def hint(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``; did you mean 'keyboard'?`` with the nearest of the known names, or an empty text."""
     nearest = difflib.get_close_matches(name, list(known), n=1) if len(name) <= LONGEST_HINT else []
     return f"; did you mean {nearest[0]!r}?" if nearest else ""

@@ -1,4 +1,4 @@
-"""This checkout beside another one, in one run: what a change costs each kind of answer.
+"""Compare this checkout with another one, in one run: the cost of a change for each kind of answer.
 
 Two runs of `requests` cannot be compared on a machine whose speed drifts; alternating rounds of both can.
 """
@@ -25,7 +25,7 @@ LEAST_RATIO = Bar(at_least=0.97)
 """A change may cost each kind of answer at most 3 % of its throughput."""
 
 LEAST_RATIO_OF_A_RELEASE = Bar(at_least=0.95)
-"""Of all changes since the release before: more than what two runs of the same code differ in."""
+"""All changes since the last release: more than the difference between two runs of the same code."""
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -36,12 +36,13 @@ _SHAPES: tuple[tuple[str, str, Shape], ...] = (
     ("templated, 3 KB POST", "templated", shapes.TEMPLATED_POST),
     ("templated, 0.5 KB POST", "templated", shapes.NARROW_POST),
 )
-"""What is asked, and of which set."""
+"""The requests, and the answer set of each."""
 
 
 @contextmanager
 def checked_out(revision: str) -> Iterator[Path]:
-    """A revision of this repository in a directory of its own. Raises `CannotStart` where git has none of that name."""
+    """Check out a revision of this repository into a directory of its own, for the time of a block. Raises
+    `CannotStart` where git has none of that name."""
     git = ["git", "-C", str(CHECKOUT)]
     with tempfile.TemporaryDirectory(prefix="answerd-bench-") as name:
         where = str(Path(name) / "checkout")
@@ -60,7 +61,8 @@ def checked_out(revision: str) -> Iterator[Path]:
 
 
 def against(checkout: Path, bar: Bar) -> Callable[[Effort], list[Figure]]:
-    """The group that compares this checkout with ``checkout``. Raises `CannotStart` where that holds no answerd."""
+    """Return the group that compares this checkout with ``checkout``. Raises `CannotStart` where that holds no
+    answerd."""
     if not (checkout / "answerd" / "__main__.py").is_file():
         raise CannotStart(f"{checkout} is no checkout of answerd")
 
@@ -82,7 +84,7 @@ def against(checkout: Path, bar: Bar) -> Callable[[Effort], list[Figure]]:
 
 
 def _servers(running: ExitStack, checkouts: dict[str, Path | None]) -> dict[tuple[str, str], Server]:
-    """A server for each set and checkout, by the names of both."""
+    """Start a server for each set and checkout, and return them by the names of both."""
     machines = [Machine(number) for number in range(FLEET)]
     racks = [rack_document(machine.rack) for machine in machines[::RACK]]
     sets = {

@@ -1,4 +1,5 @@
-"""What answerd is compared with: a hello on gevent's own server, bare and through Bottle. Run as a program of its own.
+"""The baseline of the comparison: a constant answer from gevent's own server, bare and through Bottle. Run as a program
+of its own.
 
 Usage:
   baseline (bare | bottle)
@@ -29,13 +30,13 @@ HEADERS = [
 
 
 def bare(_environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """The least a WSGI application can do."""
+    """Answer with a constant, as the smallest WSGI application."""
     start_response("200 OK", HEADERS)
     return [HELLO]
 
 
 def bottle_app() -> Callable[..., Any]:
-    """The same through Bottle."""
+    """Return an application that does the same through Bottle."""
     import bottle  # noqa: PLC0415 - only one of the two is to carry it
 
     app = bottle.Bottle()

@@ -1,6 +1,5 @@
-"""Figures: what was measured, how far the rounds lay apart, and the bar it has to clear.
-
-Knows no server and no clock.
+"""Figures: the median of the rounds, their spread, and the bar that the median has to meet. Knows no server and no
+clock.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Spread:
-    """A median and how far the rounds lay apart: the lowest and the highest."""
+    """A median with the lowest and the highest round."""
 
     median: float
     low: float
@@ -21,23 +20,23 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """The spread of one value a round."""
+        """Return the spread of some values, one for each round."""
         return cls(statistics.median(values), min(values), max(values))
 
 
 @dataclass(frozen=True)
 class Bar:
-    """What a figure's median must reach, or stay under."""
+    """The bound that a figure's median must reach, or stay below."""
 
     at_least: float | None = None
     at_most: float | None = None
 
     def is_cleared_by(self, value: float) -> bool:
-        """Whether a median is good enough."""
+        """Return whether a median meets the bar."""
         return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)
 
     def __str__(self) -> str:
-        """As the table shows it."""
+        """Return the bar as the table shows it."""
         return f"≥ {self.at_least:g}" if self.at_least is not None else f"≤ {self.at_most:g}"
 
 
@@ -45,8 +44,8 @@ class Bar:
 class Figure:
     """One line of the table. ``unit`` is ``x`` for a ratio.
 
-    ``size`` is the fleet's, where the figure is about that. A ``detail`` tells whether a round can be believed: it is
-    kept in the JSON file and not shown.
+    ``size`` is that of the fleet, where the figure depends on it. A ``detail`` shows whether a round is reliable: it is
+    kept in the JSON file and not in the table.
     """
 
     what: str
@@ -64,7 +63,7 @@ class Figure:
         return "met" if self.bar.is_cleared_by(self.value.median) else "MISSED"
 
     def as_json(self) -> dict[str, Any]:
-        """For the JSON file."""
+        """Return the figure as an object of the JSON file."""
         bar = {name: value for name, value in (vars(self.bar) if self.bar else {}).items() if value is not None}
         return {
             "what": self.what,
@@ -80,7 +79,7 @@ class Figure:
 
     @classmethod
     def from_json(cls, read: dict[str, Any]) -> Figure:
-        """What `as_json` made."""
+        """Return the figure of an object that `as_json` made."""
         value = Spread(read["median"], read["low"], read["high"])
         bar = Bar(**read["bar"]) if read["bar"] else None
         return cls(read["what"], value, read["unit"], bar, read["size"], read["detail"])

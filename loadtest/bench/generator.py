@@ -5,8 +5,8 @@ Usage:
 
 Reads one `Order` as JSON on standard input and writes one `Outcome` as JSON on standard output. It is used where every
 machine is to ask exactly once, where each answer must be the machine's own, where single delays count, and for
-throughput where wrk is not installed. One process, one thread, epoll and nothing between: what it can send at most is
-what it takes of its own core, and that is in its outcome.
+throughput where wrk is not installed. One process, one thread and epoll: its limit is its own core, and its share of
+that core is in its outcome.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class Order:
 
 @dataclass
 class Outcome:
-    """What came back. ``wrong`` counts statuses other than 200, answers that are not the machine's own, and failed
-    connections; ``sample`` shows one. ``delays``, where ordered, are pairs of when a request was sent on the monotonic
-    clock and how long its answer took, in seconds."""
+    """The result of an order. ``wrong`` counts statuses other than 200, answers that are not the machine's own, and
+    failed connections; ``sample`` shows one. ``delays``, where ordered, are pairs of when a request was sent on the
+    monotonic clock and how long its answer took, in seconds."""
 
     requests: int = 0
     seconds: float = 0.0
@@ -146,11 +146,11 @@ class Generator:
         self._poll.register(descriptor, exchange.send())
 
     def wait_for(self, exchange: _Exchange, events: int) -> None:
-        """Go on with an exchange when its socket is ready for that."""
+        """Continue with an exchange when its socket is ready for these events."""
         self._poll.modify(exchange.descriptor, events)
 
     def finished(self, exchange: _Exchange, fault: str = "") -> None:
-        """An exchange is over. ``fault``: why there was no whole answer."""
+        """Record the end of an exchange. ``fault``: why there was no whole answer."""
         outcome = self.outcome
         outcome.requests += 1
         answer = b"".join(exchange.received)
@@ -172,8 +172,8 @@ class Generator:
 class _Exchange:
     """One connection: its request is sent, then its answer read until the server closes.
 
-    The end is waited for even where the length tells it: who closes first keeps the port, and a client that closes
-    first runs out of them, which looks like a slow server.
+    It waits for the server to close, even where the length is known: the side that closes first keeps the port in
+    TIME_WAIT, and a client that closes first runs out of ports, which looks like a slow server.
     """
 
     __slots__ = ("began", "connection", "descriptor", "proof", "received", "unsent")
@@ -187,7 +187,7 @@ class _Exchange:
         self.began = time.monotonic()
 
     def send(self) -> int:
-        """Send what is left; the event to wait for next."""
+        """Send the rest of the request; return the event to wait for next."""
         try:
             sent = self.connection.send(self.unsent, _FLAGS)
         except OSError:  # not connected yet; a fault shows again when it is waited for
@@ -196,7 +196,7 @@ class _Exchange:
         return select.EPOLLOUT if self.unsent else select.EPOLLIN
 
     def proceed(self, generator: Generator) -> None:
-        """The socket is ready."""
+        """Continue now that the socket is ready."""
         try:
             if self.unsent:
                 sent = self.connection.send(self.unsent, _FLAGS)
@@ -220,7 +220,7 @@ class _Exchange:
 
 
 def _is_whole(answer: bytes) -> bool:
-    """Whether a response is as long as its Content-Length says."""
+    """Return whether a response is as long as its Content-Length says."""
     end = answer.find(b"\r\n\r\n")
     at = answer[: end + 2].lower().find(b"\r\ncontent-length:")
     return end >= 0 and at >= 0 and len(answer) - end - 4 == int(answer[at + 17 : answer.find(b"\r\n", at + 17)])

@@ -1,4 +1,5 @@
-"""Figures of installs: what ``once`` costs an answer, how fast reports are on the disk, what many records cost."""
+"""Figures of installs: the cost of ``once`` for an answer, the time until reports are on the disk, the cost of many
+records."""
 
 from __future__ import annotations
 
@@ -6,18 +7,19 @@ import re
 import selectors
 import socket
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 
 from answerd.formats.once import Once
 from answerd.identity import identity_of
 from answerd.installs.states import Asked, Gate, Rules
-from answerd.store.install_batch import Entry
+from answerd.store.install_batch import PendingEvent
 from answerd.store.installs import InstallStore
 from answerd.store.sqlite_file import SqliteFile
 from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
-from loadtest.bench.load import Contestant, Round, WrongAnswers, alternate, ask, carry_out
+from loadtest.bench.load import Contestant, Round, WrongAnswers, alternate, ask, carry_out, explained
 from loadtest.bench.loading import settle
 from loadtest.bench.servers import Server, answerd
 from loadtest.bench.stores import stored
@@ -44,12 +46,13 @@ _REPORT = re.compile(rb"http://[^/]+(/report/[^/\s]+)/installed")
 
 
 def installs(effort: Effort) -> list[Figure]:
-    """Answers with ``once`` beside the same without, given again and given for the first time; reports; records."""
+    """Measure answers with ``once`` against the same without, given again and given for the first time; reports;
+    records."""
     return [*_answers(effort), *_first_givings(effort), *_reports(effort), *_a_lab(effort)]
 
 
 def _answers(effort: Effort) -> list[Figure]:
-    """The same machines ask again and again, as installers do while they install."""
+    """Measure machines that ask again and again, as installers do while they install."""
     most = max(effort.load, *effort.sizes)
     with ExitStack() as running:
         plain = Contestant("templated, without once", _started(running, _fleet()), shapes.TEMPLATED_POST, FLEET)
@@ -60,7 +63,7 @@ def _answers(effort: Effort) -> list[Figure]:
             contestants.append(Contestant(label, server, shapes.TEMPLATED_POST, FLEET))
         turns = alternate(contestants, effort.rounds, effort.seconds)
     rounds = list(turns.values())
-    figures = [figure for label, one in turns.items() for figure in contest(label, one)]
+    figures = [figure for label, rounds in turns.items() for figure in contest(label, rounds)]
     for at in (1, 2):
         figures += ratio(contestants[at].label, rounds[at], plain.label, rounds[0], WITH_ONCE)
     figures += ratio(contestants[2].label, rounds[2], f"{FLEET:,} records", rounds[1], WITH_RECORDS)
@@ -68,7 +71,7 @@ def _answers(effort: Effort) -> list[Figure]:
 
 
 def _first_givings(effort: Effort) -> list[Figure]:
-    """Every machine asks for the first time: each giving is a start, and is written."""
+    """Measure machines that ask for the first time: each answer begins a start, and is written."""
     size = max(effort.storms)
     passes: dict[bool, list[Round]] = {False: [], True: []}
     for _ in range(max(2, effort.rounds // 2)):
@@ -77,7 +80,8 @@ def _first_givings(effort: Effort) -> list[Figure]:
                 server = _started(running, _fleet(size, once=with_once))
                 contestant = Contestant("", server, shapes.TEMPLATED_POST, size)
                 before = server.process.cpu_seconds()
-                outcome = carry_out(contestant.order())
+                with explained(contestant):
+                    outcome = carry_out(contestant.order())
                 took = server.process.cpu_seconds() - before
                 rounds.append(Round(outcome.requests, outcome.seconds, took, outcome.cpu_seconds))
     label = f"first givings, {size:,} machines once each"
@@ -85,7 +89,7 @@ def _first_givings(effort: Effort) -> list[Figure]:
 
 
 def _reports(effort: Effort) -> list[Figure]:
-    """Reports one after the other, and many at once: from the first byte sent until all are acknowledged."""
+    """Measure reports one after the other, and many at once: from the first byte sent until all are acknowledged."""
     figures = []
     for records in (0, max(effort.load, *effort.sizes)):
         named = f"{records + FEW_RECORDS:,} records"
@@ -93,17 +97,18 @@ def _reports(effort: Effort) -> list[Figure]:
             server = _started(running, once_fleet(REPORTS), records)
             urls = [_url_of(server, Machine(number)) for number in range(REPORTS)]
             alone = [_timed(server, f"{url}/progress") for url in urls[:: max(1, len(urls) // 100)]]
-            figures.append(Figure(f"a report alone, {named}", Spread.of([1_000 * one for one in alone]), "ms"))
+            figures.append(Figure(f"a report alone, {named}", Spread.of([1_000 * seconds for seconds in alone]), "ms"))
             took = [_all_at_once(server, [f"{url}/{word}" for url in urls]) for word in ("copied", "installed")]
             label = f"{REPORTS:,} reports at once, {named}: all on the disk"
             figures.append(Figure(label, Spread.of(took), "s", ON_THE_DISK))
-            rates = [REPORTS / one for one in took]
+            rates = [REPORTS / seconds for seconds in took]
             figures.append(Figure(f"reports, {named}", Spread.of(rates), "reports/s"))
     return figures
 
 
 def _a_lab(effort: Effort) -> list[Figure]:
-    """A lab is switched on: all machines boot and ask at once, then all report at once, then all boot again."""
+    """Measure a lab that is switched on: all machines boot and ask at once, then all report at once, then all boot
+    again."""
     figures: dict[str, list[float]] = {"scripts and answers": [], "reports": [], "boots from the disk": []}
     for _ in range(effort.rounds):
         with ExitStack() as running:
@@ -121,7 +126,7 @@ def _a_lab(effort: Effort) -> list[Figure]:
 
 
 def _fleet(machines: int = FLEET, *, once: bool = False) -> Documents:
-    """Machines' documents over their racks', with ``once`` in the racks' or without."""
+    """Return the documents of machines over those of their racks, which have ``once`` or not."""
     for name, text in (rack_document(Machine(number).rack) for number in range(0, machines, RACK)):
         yield name, f"once = true\n{text}" if once else text
     yield from (templated_document(Machine(number)) for number in range(machines))
@@ -142,10 +147,10 @@ def _started(running: ExitStack, documents: Documents, records: int = 0) -> Serv
     return server
 
 
-def _given(machine: Machine, at: float) -> Entry:
+def _given(machine: Machine, at: float) -> PendingEvent:
     asked = Asked("group (toml)", Gate.ANSWERS, Once.ON, at)
     known = {identity_of(text): text for text in (machine.identifier, machine.serial)}
-    return Entry(machine.identifier, asked, known, machine.rack, "group (toml)", "127.0.0.1")
+    return PendingEvent(machine.identifier, asked, known, machine.rack, "group (toml)", "127.0.0.1")
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------
@@ -192,9 +197,14 @@ def _all_at_once(server: Server, targets: Sequence[str], proof: bytes = b"") -> 
                 if not piece:
                     waiting.unregister(client)
         took = time.perf_counter() - began
-    for answer in received.values():
-        if not answer.startswith(b"HTTP/1.1 200 ") or wanted not in answer:
-            raise WrongAnswers(f"{method}: {answer[:200]!r}")
+    wrong = [one for one in received.values() if not one.startswith(b"HTTP/1.1 200 ") or wanted not in one]
+    if wrong:
+        statuses = Counter(one[9:12].decode("latin-1") or "no reply" for one in wrong)
+        counted = ", ".join(f"{count} times {status}" for status, count in sorted(statuses.items()))
+        reason = wrong[0].partition(b"\r\n\r\n")[2][:200]
+        raise WrongAnswers(
+            f"{len(wrong)} of {len(targets)} to {method} were wrong ({counted}), one of them: {reason!r}"
+        )
     return took
 
 

@@ -1,4 +1,4 @@
-"""Figures of inventories: rows and one document against a document for each machine, and what a million rows cost."""
+"""Figures of inventories: rows and one document against a document for each machine, and the cost of a million rows."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ _MB = 1_048_576
 
 
 def inventory(effort: Effort) -> list[Figure]:
-    """Rows of an inventory: answers, loading, one changed row, memory."""
+    """Measure rows of an inventory: answers, loading, one changed row, memory."""
     return [*_answering(effort), *(figure for store in STORES for figure in _keeping(effort, store))]
 
 
 def _answering(effort: Effort) -> list[Figure]:
-    """The templated answer of a row against that of a machine's document, and from many rows against from ten."""
+    """Measure the templated answer of a row against that of a machine's document, and from many rows against from
+    ten."""
     with ExitStack() as running:
         documents = running.enter_context(stored(templated_fleet(effort.load)))
         server = running.enter_context(answerd({**documents.settings, "SERVICE_TIMEOUT_SECS": 600}))
@@ -64,7 +65,7 @@ def _answering(effort: Effort) -> list[Figure]:
 
 
 def _keeping(effort: Effort, store: str) -> list[Figure]:
-    """The largest inventory: how long it takes to load, one changed row in it, and its memory."""
+    """Measure the largest inventory: loading it, changing a row in it, and its memory."""
     rows = max(effort.load, *effort.sizes)
     named = f"{rows:,} rows in {store}"
     with stored(inventory_fleet(10), store) as few, answerd(few.settings) as server:

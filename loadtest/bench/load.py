@@ -1,4 +1,4 @@
-"""Load on one server, and what it took: requests a second, CPU time on both sides, faults.
+"""Load on one server, and its cost: requests a second, CPU time on both sides, faults.
 
 Knows wrk and the bundled generator, and that both run on the generator's core. Must not know which figures matter.
 """
@@ -30,7 +30,19 @@ CONNECTIONS = 64
 SAMPLE = 10_000
 """Distinct machines that a throughput round goes through, spread over the whole fleet."""
 
-_RESULT = re.compile(r"^RESULT (\d+) (\d+) (\d+)$", re.MULTILINE)
+LATE_SECONDS = 30
+"""When wrk counts an answer as a fault. By default that is 2: a machine that stands still for so long in a round makes
+one fault of each connection."""
+
+_RESULT = re.compile(r"^RESULT (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+)$", re.MULTILINE)
+_FAULTS = (
+    "with another status",
+    f"later than {LATE_SECONDS} s",
+    "not connected",
+    "broken off while they were read",
+    "broken off while the request was sent",
+)
+"""What wrk counts, in the order of `_RESULT`."""
 
 
 class WrongAnswers(Exception):
@@ -56,14 +68,14 @@ class Contestant:
         return max(self.every, self.machines // SAMPLE)
 
     def order(self) -> Order:
-        """What the bundled generator is to send, without a number or a time yet."""
+        """Return the order for the bundled generator, without a number or a time yet."""
         shape = self.shape
         return Order(self.server.port, shape.parts, shape.proof, self.machines, self.step, connections=CONNECTIONS)
 
 
 @dataclass(frozen=True)
 class Round:
-    """One contestant's turn."""
+    """One round of a contestant."""
 
     requests: int
     seconds: float
@@ -97,12 +109,12 @@ class Round:
 
 
 def generator_name() -> str:
-    """What makes the load in throughput rounds."""
+    """Return the name of the program that makes the load in throughput rounds."""
     return "wrk" if shutil.which("wrk") else "the bundled generator"
 
 
 def ask(port: int, request: bytes, timeout: float = 30.0) -> bytes:
-    """One request over a connection of its own, to its end; the whole response."""
+    """Send one request over a connection of its own, and return the whole response."""
     with socket.create_connection(("127.0.0.1", port), timeout=timeout) as connection:
         connection.sendall(request)
         return b"".join(iter(lambda: connection.recv(65_536), b""))
@@ -119,7 +131,7 @@ def carry_out(order: Order) -> Outcome:
 
 @contextmanager
 def generating(order: Order) -> Iterator[Callable[[], Outcome]]:
-    """The bundled generator while it runs; what is yielded waits for its outcome."""
+    """Run the bundled generator during a block; the function that is yielded waits for its outcome."""
     with tempfile.TemporaryFile("w+") as written:
         json.dump(asdict(order), written)
         written.seek(0)
@@ -137,20 +149,32 @@ def generating(order: Order) -> Iterator[Callable[[], Outcome]]:
 
 def make_warm(contestant: Contestant) -> None:
     """Ask once for every machine of the sample, each answer checked. Raises `WrongAnswers`."""
-    carry_out(contestant.order())
+    with explained(contestant):
+        carry_out(contestant.order())
+
+
+@contextmanager
+def explained(contestant: Contestant) -> Iterator[None]:
+    """Add to `WrongAnswers` whose they were, and what the server's log says of them."""
+    try:
+        yield
+    except WrongAnswers as error:
+        told = "; ".join(contestant.server.refusals())
+        raise WrongAnswers(f"{contestant.label}: {error}; its log: {told or 'nothing'}") from None
 
 
 def turn(contestant: Contestant, seconds: float) -> Round:
-    """Full load for some seconds. Raises `WrongAnswers`."""
+    """Put full load on a contestant for some seconds. Raises `WrongAnswers`."""
     process = contestant.server.process
     before = process.cpu_seconds()
     generate = _with_wrk if shutil.which("wrk") else _bundled
-    requests, took, generator_cpu = generate(contestant, seconds)
+    with explained(contestant):
+        requests, took, generator_cpu = generate(contestant, seconds)
     return Round(requests, took, process.cpu_seconds() - before, generator_cpu)
 
 
 def alternate(contestants: Sequence[Contestant], rounds: int, seconds: float) -> dict[str, list[Round]]:
-    """Rounds of all contestants in turn, A B C A B C, after each has been asked for everything once."""
+    """Run rounds of all contestants in turn, A B C A B C, after each has been asked for everything once."""
     for contestant in contestants:
         make_warm(contestant)
     turns: dict[str, list[Round]] = {contestant.label: [] for contestant in contestants}
@@ -166,25 +190,36 @@ def _bundled(contestant: Contestant, seconds: float) -> tuple[int, float, float]
 
 
 def _with_wrk(contestant: Contestant, seconds: float) -> tuple[int, float, float]:
-    """wrk, which counts statuses and runs for whole seconds."""
+    """Make the load with wrk, which counts statuses and runs for whole seconds."""
     with tempfile.TemporaryDirectory(prefix="answerd-bench-") as name:
         script = Path(name) / "requests.lua"
         script.write_text(contestant.shape.lua(contestant.machines, contestant.step))
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "-s", str(script)]
+        duration = f"-d{max(1, round(seconds))}s"
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", duration, f"--timeout={LATE_SECONDS}s", "-s", str(script)]
         children = os.times()
         with Process([*command, f"http://127.0.0.1:{contestant.server.port}"], GENERATOR_CORE, stdout=PIPE) as process:
             text, _ = process.child.communicate()
         ended = os.times()
-    found = _RESULT.search(text)
-    if found is None:
-        raise WrongAnswers(f"{contestant.label}: wrk said {text[-300:]!r}")
-    requests, microseconds, faults = map(int, found.groups())
-    if faults:
-        raise WrongAnswers(f"{contestant.label}: {faults} of {requests} answers were no 200, or none at all")
+    requests, microseconds = counted(text)
     cpu = ended.children_user + ended.children_system - children.children_user - children.children_system
     return requests, microseconds / 1e6, cpu
 
 
+def counted(text: str) -> tuple[int, int]:
+    """Return how many answers wrk counted, and in how many microseconds. Raises `WrongAnswers` where it counted a
+    fault, or nothing."""
+    found = _RESULT.search(text)
+    if found is None:
+        raise WrongAnswers(f"wrk said {text[-300:]!r}")
+    requests, microseconds, *faults = map(int, found.groups())
+    if any(faults):
+        told = ", ".join(f"{count} {what}" for count, what in zip(faults, _FAULTS, strict=True) if count)
+        raise WrongAnswers(f"of {requests} answers {told}")
+    if not requests:
+        raise WrongAnswers("no answer in a whole round")
+    return requests, microseconds
+
+
 def paired(upper: Sequence[Round], lower: Sequence[Round], what: Callable[[Round], float]) -> Spread:
-    """The ratio of two contestants round by round: what slows the machine down for a while slows both."""
-    return Spread.of([what(one) / what(other) for one, other in zip(upper, lower, strict=True)])
+    """Return the ratio of two contestants round by round: a pause of the machine slows both."""
+    return Spread.of([what(above) / what(below) for above, below in zip(upper, lower, strict=True)])

@@ -1,4 +1,5 @@
-"""Figures of large answer sets: how long a load takes, when a change is in force, what it costs others, and memory."""
+"""Figures of large answer sets: the time of a load, the time until a change is in force, the delay of other requests,
+and memory."""
 
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ _HEALTH_PAUSE = 0.005
 _QUIET_SECONDS = 2.0
 _AFTER_CHANGE_SECONDS = 0.5
 _PACE = 500
-"""Requests a second of those who must not notice a change."""
+"""Requests a second of the clients that must not notice a change."""
 
 _IDLE_SECONDS = 5.0
 _SETTLED_SHARE = 0.05
 _HEALTH_SHARE = 0.25
-"""Of a core: what ``/health`` every few milliseconds takes, and more."""
+"""Share of a core: more than ``/health`` every few milliseconds takes."""
 _SETTLE_AT_MOST = 300.0
 
 
@@ -67,7 +68,8 @@ def _one_store(effort: Effort, store: str, answers: AnswerSet) -> list[Figure]:
 
 
 def starting(server: Server, named: str) -> list[Figure]:
-    """From the start of the process until nothing goes on in the background, ``/health`` being asked all the while."""
+    """Measure from the start of the process until background work has ended, while ``/health`` is requested all the
+    time."""
     loaded: list[float] = []
     settled: list[float] = []
 
@@ -104,15 +106,14 @@ def starting(server: Server, named: str) -> list[Figure]:
 
 
 def _waited(server: Server) -> float:
-    """How long the service and this process were ready to run without a core, seconds: neither's doing."""
+    """Return for how many seconds the service and this process were ready to run and had no core."""
     own = Path("/proc/self/schedstat").read_text().split()[1]
     return server.process.waited_seconds() + int(own) / 1e9
 
 
 def settle(server: Server, share: float = _SETTLED_SHARE) -> float:
-    """Wait until what the service does in the background is done; when that was, on the monotonic clock.
-
-    ``share``: of a core, for what it is asked meanwhile.
+    """Wait until the background work of the service is done; return when that was, on the monotonic clock. ``share``:
+    of a core, for the requests meanwhile.
     """
     until = time.monotonic() + _SETTLE_AT_MOST
     while True:
@@ -124,7 +125,7 @@ def settle(server: Server, share: float = _SETTLED_SHARE) -> float:
 
 
 def marks(effort: Effort) -> list[str]:
-    """What each version of a changed document has in its machine's name."""
+    """Return the marks in the machine's name, one for each version of the changed document."""
     return [f"-changed-{number}" for number in range(effort.changes)]
 
 
@@ -135,9 +136,8 @@ def changing(
     machine: Machine,
     in_force_bar: Bar,
 ) -> list[Figure]:
-    """One document is changed, again and again, while others go on asking at a steady pace.
-
-    ``versions``: the name and text of each version, and what only its answer to ``machine`` holds.
+    """Measure changes of one document, while other machines ask at a steady pace. ``versions``: the name and text of
+    each version, and a text that only its answer to ``machine`` holds.
     """
     request, port = contestant.shape.request(machine), contestant.server.port
     seconds = _QUIET_SECONDS + len(versions) * (1.0 + _AFTER_CHANGE_SECONDS) + 1.0
@@ -175,11 +175,11 @@ def changing(
 
 
 def memory(server: Server, named: str, bar: Bar | None) -> Figure:
-    """All processes together, each shared page counted once (PSS)."""
+    """Measure the memory of all processes, each shared page counted once (PSS)."""
     _, proportional = server.process.memory()
     return Figure(f"{named}: memory of all processes", once(proportional), "MB", bar)
 
 
 def once(value: float) -> Spread:
-    """A figure that is measured once in a run."""
+    """Return the spread of a value that is measured once in a run."""
     return Spread(value, value, value)

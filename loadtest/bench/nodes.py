@@ -38,7 +38,7 @@ _WRITTEN_AT_ONCE = 10_000
 
 
 def nodes(effort: Effort) -> list[Figure]:
-    """A node's answers, one change, an empty replica, and a replica that has missed changes."""
+    """Measure a node's answers, one change, an empty replica, and a replica that has missed changes."""
     if binaries() is None:
         print(f"bench: nodes: {MISSING}", file=sys.stderr)
         return []
@@ -49,7 +49,7 @@ def nodes(effort: Effort) -> list[Figure]:
         url = cluster.database()
         store = PostgresStore(url)
         store.prepare()
-        _write(store, [_document(*one) for one in templated_fleet(effort.load)])
+        _write(store, [_document(*parts) for parts in templated_fleet(effort.load)])
         replica = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="answerd-bench-"))) / "replica.db"
         return [
             *_loading(effort, url, replica),
@@ -77,7 +77,7 @@ def _loading(effort: Effort, url: str, replica: Path) -> list[Figure]:
 
 
 def _changes(effort: Effort, url: str, replica: Path, store: PostgresStore) -> list[Figure]:
-    """One document is changed by another program: how long until this node answers from it."""
+    """Measure the time from a change by another program until this node answers from it."""
     times = []
     with _node(url, replica) as server:
         settle(server)
@@ -91,7 +91,7 @@ def _changes(effort: Effort, url: str, replica: Path, store: PostgresStore) -> l
 
 
 def _reports(effort: Effort, url: str, replica: Path, store: PostgresStore) -> list[Figure]:
-    """A machine reports to one node: how long until another node refuses it."""
+    """Measure the time from a report to one node until another node refuses the machine."""
     machines = [f"5254ff{number:06x}" for number in range(effort.changes)]
     members = "".join(f"# answer: member {machine}\n" for machine in machines)
     script = f"#!ipxe\n{members}# answer: once\nkernel vmlinuz {{{{ report }}}}\n"
@@ -117,9 +117,9 @@ def _reports(effort: Effort, url: str, replica: Path, store: PostgresStore) -> l
 
 
 def _catching_up(effort: Effort, url: str, replica: Path, store: PostgresStore) -> list[Figure]:
-    """Changes are made while the node is down: from its start until it answers from the last of them."""
+    """Measure a start after changes that the node missed: until it answers from the last of them."""
     missed = min(MISSED, effort.load)
-    _write(store, [_document(*templated_document(Machine(one), "-missed")) for one in range(missed)])
+    _write(store, [_document(*templated_document(Machine(number), "-missed")) for number in range(missed)])
     last = Machine(missed - 1)
     with _node(url, replica, wait=False) as server:
         ask_once_up(server, shapes.HEALTH_GET.request(last))
@@ -155,7 +155,7 @@ def _until(server: Server, machine: Machine, proof: str) -> float:
 
 
 def _document(name: str, text: str) -> RawDocument:
-    """A document by its flat name."""
+    """Return the document of a flat name."""
     folder, _, file = name.rpartition("/")
     identifier, _, extension = file.rpartition(".")
     return RawDocument(Key(Kind.GROUP if folder == "groups" else Kind.MACHINE, identifier, extension), text)

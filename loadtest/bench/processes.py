@@ -1,6 +1,6 @@
-"""Processes of the benchmark: on which core each runs, what CPU time and memory it took, and that none is left behind.
+"""Processes of the benchmark: their cores, their CPU time and memory, and their end with the benchmark.
 
-Knows Linux: affinity, CPU clocks, /proc. Must not know what the processes serve or ask.
+Knows Linux: affinity, CPU clocks, /proc. Must not know the purpose of the processes.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Process:
         return sum(time.clock_gettime(_cpu_clock(pid)) for pid in self.pids)
 
     def waited_seconds(self) -> float:
-        """How long its threads were ready to run and something else had their core: none of the service's doing."""
+        """Return for how many seconds its threads were ready to run while another process had their core."""
         tasks = [task for pid in self.pids for task in Path(f"/proc/{pid}/task").glob("*/schedstat")]
         return sum(int(task.read_text().split()[1]) for task in tasks) / 1e9
 
@@ -108,7 +108,7 @@ class Process:
         return resident / 1024, proportional / 1024
 
     def stop(self) -> None:
-        """End it, and kill it where it does not end."""
+        """End the process, and kill it where it does not end."""
         if self.child.poll() is None:
             self.child.terminate()
         try:
@@ -125,5 +125,6 @@ class Process:
 
 
 def _cpu_clock(pid: int) -> int:
-    """The clock of a process's CPU time in nanoseconds (clock_getcpuclockid(3)); /proc/PID/stat counts in 10 ms."""
+    """Return the clock of a process's CPU time in nanoseconds (clock_getcpuclockid(3)); /proc/PID/stat counts in 10
+    ms."""
     return ~pid << 3 | 2

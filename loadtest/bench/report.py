@@ -1,4 +1,4 @@
-"""What a run leaves: a table on standard output, a JSON file, the page ``docs/performance.md`` and its plot.
+"""The output of a run: a table on standard output, a JSON file, the page ``docs/performance.md`` and its plot.
 
 Knows figures and how people read them; measures nothing.
 """
@@ -36,19 +36,19 @@ class Group:
     figures: Sequence[Figure]
 
     def as_json(self) -> dict[str, Any]:
-        """For the JSON file."""
+        """Return the group as an object of the JSON file."""
         return {"at": self.at, "machine": dict(self.machine), "figures": [figure.as_json() for figure in self.figures]}
 
 
 def measured(name: str, figures: Sequence[Figure]) -> Group:
-    """Figures of this machine and this moment."""
+    """Return a group of figures of this machine and this moment."""
     return Group(name, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), machine(), figures)
 
 
 def machine() -> dict[str, str]:
-    """What the figures depend on, beside the code."""
+    """Return the properties of the machine on which the figures depend."""
     found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    releases = [f"{one} {version(one)}" for one in _MEASURED_WITH]
+    releases = [f"{package} {version(package)}" for package in _MEASURED_WITH]
     cores = f"service on core {SERVICE_CORE}, generator on core {GENERATOR_CORE}"
     return {
         "processor": f"{found[1] if found else platform.machine()}, {os.cpu_count()} cores",
@@ -74,9 +74,9 @@ def keep(group: Group, path: Path) -> None:
 
 
 def kept(path: Path) -> list[Group]:
-    """The groups in the file."""
+    """Return the groups in the file."""
     return [
-        Group(name, read["at"], read["machine"], [Figure.from_json(one) for one in read["figures"]])
+        Group(name, read["at"], read["machine"], [Figure.from_json(figure) for figure in read["figures"]])
         for name, read in json.loads(path.read_text()).items()
     ]
 
@@ -92,7 +92,7 @@ def number(value: float) -> str:
 
 
 def rows(figures: Sequence[Figure]) -> list[tuple[str, ...]]:
-    """What, median, lowest to highest, unit, bar, verdict."""
+    """Return the rows of the table: name, median, lowest to highest, unit, bar, verdict."""
     return [
         (
             figure.what,
@@ -115,12 +115,12 @@ _HEADINGS = ("what", "median", "rounds", "unit", "bar", "")
 
 
 def shown(group: Group) -> list[Figure]:
-    """What is not a detail."""
+    """Return the figures that are not details."""
     return [figure for figure in group.figures if not figure.detail]
 
 
 def plain_table(group: Group) -> str:
-    """One group for a terminal."""
+    """Return a group as a table for a terminal."""
     table = [_HEADINGS, *rows(shown(group))]
     widths = [max(len(row[column]) for row in table) for column in range(len(_HEADINGS))]
     lines = [f"== {group.name}, {group.at}"]
@@ -132,7 +132,7 @@ def plain_table(group: Group) -> str:
 
 
 def markdown_table(group: Group) -> str:
-    """One group for the page."""
+    """Return a group as a table for the page."""
     busy = group.machine.get("load average", "")
     lines = [f"### {group.name}", "", f"Measured {group.at}{f', load average {busy}' if busy else ''}.", ""]
     lines += ["| what | median | rounds | unit | bar | |", "|---|---:|---:|---|---|---|"]
@@ -162,7 +162,7 @@ def publish(groups: Sequence[Group], page: Path) -> None:
 
 
 def plot(groups: Sequence[Group], path: Path) -> bool:
-    """Cost against fleet size; whether there was anything to draw."""
+    """Plot the cost against the fleet size; return whether there was anything to draw."""
     points = sorted(
         (figure.size, figure)
         for group in groups

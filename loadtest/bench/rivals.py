@@ -1,4 +1,4 @@
-"""answerd beside what people use or write in its place (loadtest/rivals/), on the same requests.
+"""answerd compared with the programs that people use or write in its place (loadtest/rivals/), on the same requests.
 
 Knows how each rival is started. One that is not installed is named and left out.
 """
@@ -50,7 +50,7 @@ _TEMPLATING = {
 
 
 def rivals(effort: Effort) -> list[Figure]:
-    """Every rival that is there, under a Proxmox installer's post of 3 KB or an Anaconda's GET."""
+    """Measure every installed rival, under a Proxmox installer's POST of 3 KB or an Anaconda's GET."""
     with ExitStack() as running:
         contestants, missing = _contestants(running)
         for name in missing:
@@ -66,7 +66,7 @@ def rivals(effort: Effort) -> list[Figure]:
 
 
 def _contestants(running: ExitStack) -> tuple[list[Contestant], list[str]]:
-    """Every contestant, its server running, and the names of those that are missing."""
+    """Start every contestant's server. Return the contestants, and the names of those that are missing."""
     machines = [Machine(number) for number in range(FLEET)]
     racks = [rack_document(machine.rack) for machine in machines[::RACK]]
     templated = running.enter_context(stored(chain(racks, map(templated_document, machines))))
@@ -99,25 +99,28 @@ def _contestants(running: ExitStack) -> tuple[list[Contestant], list[str]]:
 
 
 def is_installed(module: str) -> bool:
-    """Whether the rivals' environment is there and has a module."""
+    """Return whether the rivals' environment exists and has a module."""
     if not PYTHON.exists():
         return False
     return subprocess.run([PYTHON, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
 
 
 def write_table(data: Path, machines: Sequence[Machine]) -> None:
-    """Write what `loadtest.rivals.machines` reads: a table of machines, and a template as large as a merged answer."""
+    """Write the data for `loadtest.rivals.machines`: a table of machines, and a template as large as a merged
+    answer."""
     text = rack_document(machines[0].rack)[1] + merged_document(machines[0])[1]
     for value, name in ((machines[0].host, "host"), (machines[0].network, "network"), (machines[0].rack, "rack")):
         text = text.replace(value, f"{{{{ {name} }}}}")
     (data / "answer.j2").write_text(text, "utf-8")
-    table = {one.mac: {"host": one.host, "network": one.network, "rack": one.rack} for one in machines}
+    table = {
+        machine.mac: {"host": machine.host, "network": machine.network, "rack": machine.rack} for machine in machines
+    }
     (data / "machines.json").write_text(json.dumps(table), "utf-8")
 
 
 @contextmanager
 def _templating(module: str, arguments: list[str], data: Path) -> Iterator[Server]:
-    """A service of `loadtest.rivals` under the server that its users run it with."""
+    """Run a service of `loadtest.rivals` under the usual server of its framework."""
     port = free_port()
     bound = f"127.0.0.1:{port}" if arguments[-1] == "--bind" else str(port)
     environment = os.environ | {"RIVAL_DATA": str(data), "PYTHONPATH": str(CHECKOUT)}

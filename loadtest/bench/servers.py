@@ -1,6 +1,5 @@
-"""The servers that are measured: answerd and what it is compared with, each started on a free port of 127.0.0.1.
-
-Knows how each is started and how it tells that it listens. Must not know what is asked of it.
+"""The measured servers: answerd and those that it is compared with, each on a free port of 127.0.0.1. Knows how each is
+started and how it announces that it listens. Must not know the requests.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +25,7 @@ START_SECONDS = 600.0
 
 _POLL_SECONDS = 0.005
 _LISTENING = re.compile(r"- answerd \S+ listening on \S+?:(\d+)")
+_STATUS = re.compile(r" body=\d+ (-|\d{3}) ")
 _ADMIN_LISTENING = re.compile(r"admin API listening on \S+?:(\d+)")
 _NGINX_PLACES = ("/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/local/nginx/sbin/nginx")
 CODE: list[Path] = []
@@ -42,6 +43,17 @@ class Server:
     started: float
     """When it was started, on the monotonic clock."""
     admin_port: int | None = None
+    log: Path | None = None
+    """What it said, where that is kept: of requests only those that it refused."""
+
+    def refusals(self, most: int = 3) -> list[str]:
+        """Return how many requests its log has refused by status, then the last lines of it."""
+        if self.log is None:
+            return []
+        lines = self.log.read_text("utf-8", "replace").splitlines()
+        statuses = Counter(found[1] for line in lines if (found := _STATUS.search(line)))
+        counted = [f"{count} times {status}" for status, count in sorted(statuses.items())]
+        return [*counted, *lines[-most:]]
 
 
 class CannotStart(Exception):
@@ -50,7 +62,7 @@ class CannotStart(Exception):
 
 @contextmanager
 def hello(kind: str) -> Iterator[Server]:
-    """gevent's pywsgi with a hello, ``bare`` or through ``bottle``, without a log."""
+    """Run gevent's pywsgi with a constant answer, ``bare`` or through ``bottle``, without a log."""
     started = time.monotonic()
     command = [sys.executable, "-m", "loadtest.bench.baseline", kind]
     with Process(command, SERVICE_CORE, stdout=subprocess.PIPE, stderr=None) as process:
@@ -62,13 +74,13 @@ def hello(kind: str) -> Iterator[Server]:
 
 
 def nginx_program() -> str | None:
-    """Where nginx is installed, None where it is not."""
+    """Return the path of nginx, None where it is not installed."""
     return shutil.which("nginx") or next((place for place in _NGINX_PLACES if os.access(place, os.X_OK)), None)
 
 
 @contextmanager
 def nginx(content: bytes) -> Iterator[Server]:
-    """nginx, one worker, serving ``content`` as the file ``answer.ks``, without a log."""
+    """Run nginx with one worker that serves ``content`` as the file ``answer.ks``, without a log."""
     program = nginx_program()
     if program is None:
         raise CannotStart("nginx is not installed")
@@ -94,7 +106,7 @@ def nginx(content: bytes) -> Iterator[Server]:
 
 @contextmanager
 def answerd(settings: dict[str, object], *, wait: bool = True, checkout: Path | None = None) -> Iterator[Server]:
-    """The real program with these settings, its log in a file, all its workers on the service's core.
+    """Run the real program with these settings, its log in a file, all its workers on the service's core.
 
     ``wait``: until its log says that it listens, which it does when answers are prepared; else it may not even accept
     connections yet. ``checkout``: run the code of that directory, with this environment's packages.
@@ -104,7 +116,9 @@ def answerd(settings: dict[str, object], *, wait: bool = True, checkout: Path | 
         log.touch()
         clean = {key: value for key, value in os.environ.items() if not key.startswith("SERVICE_")}
         port = 0 if wait else free_port()
-        given = {"SERVICE_LISTEN_ADDR": f"127.0.0.1:{port}", "SERVICE_LOG": "off", "SERVICE_LOG_FILE": log, **settings}
+        # Of the requests only those that are refused, which costs an answer nothing.
+        logged = {"SERVICE_LOG": "problems", "SERVICE_LOG_FILE": log}
+        given = {"SERVICE_LISTEN_ADDR": f"127.0.0.1:{port}", **logged, **settings}
         started = time.monotonic()
         environment = clean | {key: str(value) for key, value in given.items()}
         command = [sys.executable, "-m", "answerd", "serve"]
@@ -114,11 +128,11 @@ def answerd(settings: dict[str, object], *, wait: bool = True, checkout: Path | 
             command.insert(1, "-P")  # or the current directory would come before PYTHONPATH
         with log.open("a") as errors, Process(command, SERVICE_CORE, environment=environment, stderr=errors) as process:
             port, admin_port = _listening(process, log) if wait else (port, None)
-            yield Server(process, port, started, admin_port)
+            yield Server(process, port, started, admin_port, log)
 
 
 def _listening(process: Process, log: Path) -> tuple[int, int | None]:
-    """The ports in the log's first lines."""
+    """Return the ports in the log's first lines."""
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:
         text = log.read_text("utf-8", "replace")
@@ -134,9 +148,9 @@ def _listening(process: Process, log: Path) -> tuple[int, int | None]:
 
 def free_port() -> int:
     """Return a port that nothing listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
         return port
 
 

@@ -26,26 +26,27 @@ _GAPS = {
 class Shape:
     """One request for any machine.
 
-    ``parts`` are texts and, at every second place, what stands between them: ``mac``, ``MAC`` (upper case), ``bare``,
-    ``serial`` or ``rack``. ``proof`` is what a machine's own answer holds, with ``{host}`` for its host name and
-    ``{rack}`` for its group; empty where all answers are alike.
+    ``parts`` are texts and, at every second place, the name of the gap between them: ``mac``, ``MAC`` (upper case),
+    ``bare``, ``serial`` or ``rack``. ``proof`` is what a machine's own answer holds, with ``{host}`` for its host name
+    and ``{rack}`` for its group; empty where all answers are alike.
     """
 
     parts: tuple[str, ...]
     proof: str = ""
 
     def request(self, machine: Machine) -> bytes:
-        """The bytes that this machine sends."""
+        """Return the bytes that a machine sends."""
         values = {"mac": machine.mac, "MAC": machine.mac.upper(), "serial": machine.serial, "rack": machine.rack}
         values["bare"] = machine.mac.replace(":", "")
         return "".join(values[part] if at % 2 else part for at, part in enumerate(self.parts)).encode("latin-1")
 
     def proof_of(self, machine: Machine) -> bytes:
-        """What only this machine's answer holds."""
+        """Return a text that only this machine's answer holds."""
         return self.proof.format(host=machine.host, rack=machine.rack).encode()
 
     def lua(self, machines: int, step: int) -> str:
-        """The same for wrk: every ``step``-th machine of ``machines``, in turn and for ever."""
+        """Return a script for wrk that sends the requests of every ``step``-th machine of ``machines``, in turn and for
+        ever."""
         bare = OUI.replace(":", "")
         expressions = {
             "mac": f'string.format("{OUI}:%02x:%02x:%02x", a, b, c)',
@@ -64,8 +65,8 @@ function request()
 end
 function done(summary, latency, requests)
   local e = summary.errors
-  io.write(string.format("RESULT %d %d %d\\n", summary.requests, summary.duration,
-    e.connect + e.read + e.write + e.status + e.timeout))
+  io.write(string.format("RESULT %d %d %d %d %d %d %d\\n", summary.requests, summary.duration,
+    e.status, e.timeout, e.connect, e.read, e.write))
 end
 """
 
@@ -73,7 +74,7 @@ end
 def shape_of(
     method: str, target: str, headers: Mapping[str, str] | None = None, body: bytes = b"", proof: str = ""
 ) -> Shape:
-    """The shape of the request that the machine 0x123456 would send."""
+    """Return the shape of the request that the machine 0x123456 would send."""
     lines = [f"{method} {target} HTTP/1.1", "host: 127.0.0.1"]
     lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
     if method == "POST":

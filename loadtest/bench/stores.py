@@ -82,7 +82,7 @@ AnswerSet = FilesSet | SqliteSet
 
 @contextmanager
 def stored(documents: Documents, store: str = "sqlite") -> Iterator[AnswerSet]:
-    """An answer set in a directory of its own, which is removed afterwards."""
+    """Make an answer set in a directory of its own, which is removed at the end of the block."""
     with tempfile.TemporaryDirectory(prefix="answerd-bench-") as name:
         answers = STORES[store](Path(name))
         answers.fill(documents)
@@ -90,7 +90,7 @@ def stored(documents: Documents, store: str = "sqlite") -> Iterator[AnswerSet]:
 
 
 def _columns(name: str) -> tuple[str, str, str, str]:
-    """Kind, identifier, identity and format of a document by its flat name."""
+    """Return kind, identifier, identity and format of a document by its flat name."""
     folder, _, file = name.rpartition("/")
     identifier, _, extension = file.rpartition(".")
     return _KINDS[folder], identifier, identity_of(identifier), extension

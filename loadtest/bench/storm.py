@@ -19,7 +19,7 @@ _POLL_SECONDS = 0.005
 
 
 def cold(effort: Effort) -> list[Figure]:
-    """A storm on a service just started, and the same machines once more. Every answer is checked."""
+    """Measure a storm on a service just started, and the same machines once more. Every answer is checked."""
     figures = []
     for size in effort.storms:
         passes: list[tuple[Pass, Pass]] = []
@@ -42,14 +42,14 @@ def cold(effort: Effort) -> list[Figure]:
 
 
 def wait_until_loaded(server: Server) -> None:
-    """Until the answer set is in force: only then can the service say that nothing claims a request."""
+    """Wait until the answer set is in force: only then can the service answer that nothing claims a request."""
     response = ask_once_up(server, shapes.UNCLAIMED_GET.request(Machine(0)))
     if not response.startswith(b"HTTP/1.1 404 "):
         raise RuntimeError(f"an unclaimed request was answered with {response[:100]!r}")
 
 
 def ask_once_up(server: Server, request: bytes) -> bytes:
-    """The response to one request, made as soon as the server accepts connections."""
+    """Return the response to one request, sent as soon as the server accepts connections."""
     until = time.monotonic() + START_SECONDS
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Figures of full load: what a request costs, beside bare servers, and whether that grows with the answer set."""
+"""Figures of full load: the cost of a request, compared with bare servers, and its growth with the answer set."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FLEET = 1_000
 
 
 def requests(effort: Effort) -> list[Figure]:
-    """Every kind of answer, beside bare servers that answer nothing."""
+    """Measure every kind of answer against bare servers with a constant answer."""
     with ExitStack() as running:
         machines = [Machine(number) for number in range(FLEET)]
         racks = [rack_document(machine.rack) for machine in machines[::RACK]]
@@ -74,39 +74,41 @@ _REQUEST_BARS = {
 
 
 def contest(label: str, rounds: Sequence[Round], size: int | None = None) -> Iterator[Figure]:
-    """What one contestant did: rate, cost, and how far the generator was from its own limit."""
-    yield Figure(label, Spread.of([one.rate for one in rounds]), "requests/s", size=size)
-    yield Figure(label, Spread.of([one.cost for one in rounds]), "µs of CPU a request", size=size)
+    """Yield the figures of one contestant: rate, cost, and the load of the generator."""
+    yield Figure(label, Spread.of([turn.rate for turn in rounds]), "requests/s", size=size)
+    yield Figure(label, Spread.of([turn.cost for turn in rounds]), "µs of CPU a request", size=size)
     details = (
-        ("core of the service", [100 * one.service_busy for one in rounds], "% busy"),
-        ("core of the generator", [100 * one.generator_busy for one in rounds], "% busy"),
-        ("the generator's own ceiling", [one.generator_ceiling for one in rounds], "requests/s"),
+        ("core of the service", [100 * turn.service_busy for turn in rounds], "% busy"),
+        ("core of the generator", [100 * turn.generator_busy for turn in rounds], "% busy"),
+        ("the generator's own ceiling", [turn.generator_ceiling for turn in rounds], "requests/s"),
     )
     for name, values, unit in details:
         yield Figure(f"{label}: {name}", Spread.of(values), unit, detail=True)
 
 
 def generating(turns: Mapping[str, Sequence[Round]]) -> list[Figure]:
-    """How near the generator came to its own limit: where its core is full, it and not the service was measured."""
-    busiest = max(turns, key=lambda label: median(one.generator_busy for one in turns[label]))
+    """Return the load of the generator: where its core is full, it was measured and not the service."""
+    busiest = max(turns, key=lambda label: median(turn.generator_busy for turn in turns[label]))
     rounds = turns[busiest]
-    busy = Spread.of([100 * one.generator_busy for one in rounds])
+    busy = Spread.of([100 * turn.generator_busy for turn in rounds])
     return [
         Figure(f"the generator's core at its busiest ({busiest})", busy, "% busy"),
-        Figure("the generator's own ceiling there", Spread.of([one.generator_ceiling for one in rounds]), "requests/s"),
+        Figure(
+            "the generator's own ceiling there", Spread.of([turn.generator_ceiling for turn in rounds]), "requests/s"
+        ),
     ]
 
 
 def ratio(
     label: str, upper: Sequence[Round], to: str, lower: Sequence[Round], bar: Bar | None = None
 ) -> Iterator[Figure]:
-    """One contestant against another, by throughput (which the bars are about) and by CPU time."""
-    yield Figure(f"{label} / {to}", paired(upper, lower, lambda one: one.rate), "x", bar)
-    yield Figure(f"{label} / {to}, by CPU time", paired(upper, lower, lambda one: 1 / one.cost), "x")
+    """Yield the ratios of one contestant to another, by throughput (which has the bars) and by CPU time."""
+    yield Figure(f"{label} / {to}", paired(upper, lower, lambda turn: turn.rate), "x", bar)
+    yield Figure(f"{label} / {to}, by CPU time", paired(upper, lower, lambda turn: 1 / turn.cost), "x")
 
 
 def scale(effort: Effort) -> list[Figure]:
-    """The templated answer from fleets of different sizes."""
+    """Measure the templated answer from fleets of different sizes."""
     with ExitStack() as running:
         contestants = []
         for size in effort.sizes:
@@ -129,7 +131,7 @@ _PATTERNS = {"exact": "{rack}-u07", "prefix*": "{rack}-*", "*inner*": "*{rack}-u
 
 
 def selectors(effort: Effort) -> list[Figure]:
-    """Groups that claim by ``match`` alone, few and many: one holds for each request."""
+    """Measure groups that claim by ``match`` alone, few and many: one holds for each request."""
     figures: list[Figure] = []
     for name, pattern in _PATTERNS.items():
         with ExitStack() as running:
@@ -148,7 +150,7 @@ def selectors(effort: Effort) -> list[Figure]:
 
 
 def workers(effort: Effort) -> list[Figure]:
-    """Two workers against one, all on the service's one core: what sharing costs in CPU time."""
+    """Measure two workers against one, all on one core: the cost of sharing in CPU time."""
     with ExitStack() as running:
         answers = running.enter_context(stored(templated_fleet(FLEET)))
         contestants = []
@@ -157,6 +159,6 @@ def workers(effort: Effort) -> list[Figure]:
             label = f"templated, {count} workers on one core"
             contestants.append(Contestant(label, server, shapes.TEMPLATED_POST, FLEET))
         turns = alternate(contestants, effort.rounds, effort.seconds)
-    one, two = (turns[contestant.label] for contestant in contestants)
+    first, second = (turns[contestant.label] for contestant in contestants)
     figures = [figure for contestant in contestants for figure in contest(contestant.label, turns[contestant.label])]
-    return figures + list(ratio("two workers", two, "one", one))
+    return figures + list(ratio("two workers", second, "one", first))

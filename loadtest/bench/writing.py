@@ -1,4 +1,4 @@
-"""Writes through the admin API: what a PUT costs in a small and in a large set."""
+"""Writes through the admin API: the cost of a PUT in a small and in a large set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from loadtest.fleet import Machine, templated_document, templated_fleet
 
 
 def write(effort: Effort) -> list[Figure]:
-    """PUTs of one machine's document into either set in turn, one at a time, a fresh connection each."""
+    """Measure PUTs of one machine's document into either set in turn, one at a time, a fresh connection each."""
     times: dict[int, list[float]] = {size: [] for size in effort.written_sets}
     costs: dict[int, list[float]] = {size: [] for size in effort.written_sets}
     with ExitStack() as running:
@@ -27,22 +27,22 @@ def write(effort: Effort) -> list[Figure]:
         for number in range(effort.rounds):
             for size, server in servers.items():
                 before = server.process.cpu_seconds()
-                for one in range(effort.writes):
-                    times[size].append(_put(server, Machine(one % size), f"-{number}-{one}"))
+                for turn in range(effort.writes):
+                    times[size].append(_put(server, Machine(turn % size), f"-{number}-{turn}"))
                 costs[size].append((server.process.cpu_seconds() - before) / effort.writes * 1e3)
     small, large = effort.written_sets
     figures = []
     for size in effort.written_sets:
         figures.append(Figure(f"PUT into {size:,} machines", Spread.of(times[size]), "ms"))
         figures.append(Figure(f"PUT into {size:,} machines", Spread.of(costs[size]), "ms of CPU a write"))
-    # One by one: what slows the machine down for a while slows both.
+    # One by one: a pause of the machine slows both.
     slower = [late / early for late, early in zip(times[large], times[small], strict=True)]
     figures.append(Figure(f"PUT into {large:,} / into {small:,}", Spread.of(slower), "x as long"))
     return figures
 
 
 def _put(server: Server, machine: Machine, mark: str) -> float:
-    """One write; milliseconds."""
+    """Make one write; return its milliseconds."""
     name, text = templated_document(machine, mark)
     body = text.encode()
     head = (

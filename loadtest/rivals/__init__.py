@@ -1,1 +1,1 @@
-"""What answerd is compared with by ``scripts/bench rivals``: a page and, where it takes one, a program each."""
+"""The programs that ``scripts/bench rivals`` compares answerd with: a page and, where it takes one, a program each."""

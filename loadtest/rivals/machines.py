@@ -1,7 +1,6 @@
-"""What the small services that people write themselves have in common: a table of machines and one Jinja2 template.
-
-They find the machine by the first MAC address that they know, in the query or in a Proxmox installer's body. The table
-and the template are files in the directory that RIVAL_DATA names.
+"""The common part of the small services that people write themselves: a table of machines and one Jinja2 template. They
+find the machine by the first known MAC address in the query or in a Proxmox installer's body. The table and the
+template are files in the directory that RIVAL_DATA names.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ TEMPLATE = Environment(loader=FileSystemLoader(DATA), autoescape=False).get_temp
 
 
 def answer(mac: str | None, body: bytes) -> str | None:
-    """Return the answer of a machine; None for one that is not in the table."""
+    """Return the answer of a machine; None for a machine that is not in the table."""
     macs = [mac] if mac else []
     if body:
         said: dict[str, Any] = json.loads(body)
         macs += [interface["mac"] for interface in said.get("network_interfaces", ())]
-    for one in macs:
-        machine = MACHINES.get(one.lower())
+    for address in macs:
+        machine = MACHINES.get(address.lower())
         if machine:
-            return TEMPLATE.render(machine, mac=one)
+            return TEMPLATE.render(machine, mac=address)
     return None

@@ -131,7 +131,7 @@ XML_CASES: dict[str, tuple[str, str, str]] = {
         '<r><answer-meta extends="base"/><l type="list"><i>2</i></l></r>',
         "r/l=2",
     ),
-    "deeper, and told by an attribute": (
+    "deeper, and distinguished by an attribute": (
         '<r><a name="x"><l type="list"><i>1</i></l></a><a name="y"><l type="list"><i>8</i></l></a></r>',
         '<r><answer-meta extends="base"><append>a[@name="y"]/l</append></answer-meta>'
         '<a name="y"><l type="list"><i>2</i></l></a><a name="x"><l type="list"><i>9</i></l></a></r>',
@@ -179,7 +179,7 @@ def test_lists_are_added_to_the_list_below_in_xml(fleet: Fleet, lower: str, uppe
 def _lists(element: ElementTree.Element, path: str) -> list[str]:
     """The lists of an XML answer, each with the texts of its entries."""
     own = [f"{path}={''.join(entry.text or '' for entry in element)}"] if element.tag == "l" else []
-    return own + [one for child in element for one in _lists(child, f"{path}/{child.tag}")]
+    return own + [found for child in element for found in _lists(child, f"{path}/{child.tag}")]
 
 
 WRONG: dict[str, tuple[str, str, str]] = {
@@ -268,9 +268,9 @@ def paths_of_arrays(tree: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ..
     if isinstance(tree, list):
         return [path]
     return [
-        one
+        inner
         for key, below in (tree.items() if isinstance(tree, dict) else ())
-        for one in paths_of_arrays(below, (*path, key))
+        for inner in paths_of_arrays(below, (*path, key))
     ]
 
 

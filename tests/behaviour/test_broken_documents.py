@@ -286,7 +286,7 @@ def move(fleet: Fleet, old: str, new: str, text: str) -> None:
     (root / new).parent.mkdir(exist_ok=True)
     (root / old).unlink()
     (root / new).write_text(text)
-    fleet.look()
+    fleet.poll()
 
 
 MOVES = [("groups/a.toml", "groups/a/new.toml"), ("groups/a.toml", "groups/A.toml"), ("groups/a.toml", "Groups/a.toml")]
@@ -306,9 +306,9 @@ def test_a_group_that_moves_and_breaks_at_once_keeps_its_claims(fleet: Fleet, ol
         assert fleet.text("/pve?h=other") == "d = 1\n"
         assert fleet.text("/pve?h=b") == "y = 1\n"
         (fleet.store.directory / new).write_text("still = = broken\n")
-        fleet.look()
+        fleet.poll()
     (fleet.store.directory / new).write_text('members = ["now"]\nx = 2\n')
-    fleet.look()
+    fleet.poll()
     assert fleet.text("/pve?h=old") == "d = 1\n"
     assert fleet.text("/pve?h=now") == "x = 2\n"
 

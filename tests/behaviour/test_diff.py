@@ -24,7 +24,7 @@ def differences(before: Files, after: Files) -> Comparison:
 
 def only(before: Files, after: Files) -> Difference:
     found = differences(before, after).differences
-    assert len(found) == 1, [one.name for one in found]
+    assert len(found) == 1, [difference.name for difference in found]
     return found[0]
 
 
@@ -35,7 +35,7 @@ def test_a_group_changes_the_answers_of_the_machines_that_stand_on_it() -> None:
     before = {"groups/g.toml": GROUP, "m1.toml": 'extends = "g"\na = 1\n', "m2.toml": "a = 1\n"}
     after = before | {"groups/g.toml": GROUP.replace("dhcp", "static")}
     found = differences(before, after)
-    assert [(one.name, one.change) for one in found.differences] == [("m1 (toml)", "changed")]
+    assert [(difference.name, difference.change) for difference in found.differences] == [("m1 (toml)", "changed")]
     assert found.compared == 2
     assert [line for line in found.differences[0].unified() if line[0] in "+-"] == [
         '-source = "dhcp"',
@@ -109,7 +109,7 @@ def test_groups_that_select_are_noted_where_they_differ() -> None:
     before = {"groups/g.toml": GROUP, "groups/same.toml": GROUP}
     after = before | {"groups/g.toml": GROUP.replace("dhcp", "static"), "groups/odd.toml": "a = \n"}
     assert differences(before, after).notes == (
-        'group "g" (toml) differs and selects by match: only a request can tell for whom',
+        'group "g" (toml) differs and selects by match: for whom depends on requests',
         'group "odd" (toml) cannot be read: does not parse: line 1, column 5: Invalid value',
     )
 
@@ -212,8 +212,8 @@ def test_a_difference_shows_secrets_only_when_asked() -> None:
 
 
 def test_secrets_that_change_places_are_a_difference() -> None:
-    one, two = "a --password=one!\na --password=two!\n", "a --password=two!\na --password=one!\n"
-    assert only({"m1.ks": one}, {"m1.ks": two}).unified() == [
+    before, after = "a --password=one!\na --password=two!\n", "a --password=two!\na --password=one!\n"
+    assert only({"m1.ks": before}, {"m1.ks": after}).unified() == [
         "(secrets have changed places, or white space at the end)"
     ]
 
@@ -232,7 +232,7 @@ def test_a_group_that_names_the_state_is_compared_as_for_an_armed_machine() -> N
     files = {"groups/g.ks": "# answer: match state=armed rack=r1\na\n", "inventory.csv": "id,rack\nweb-01,r1\n"}
     after = files | {"groups/g.ks": "# answer: match state=armed rack=r1\nb\n"}
     first, second = (
-        Catalogue(has_states=True).changed([RawDocument(key_of(name), text, name) for name, text in one.items()])
-        for one in (files, after)
+        Catalogue(has_states=True).changed([RawDocument(key_of(name), text, name) for name, text in texts.items()])
+        for texts in (files, after)
     )
-    assert [one.name for one in compare(first, second).differences] == ["web-01 (ks)"]
+    assert [difference.name for difference in compare(first, second).differences] == ["web-01 (ks)"]

@@ -272,7 +272,7 @@ def test_windows_gets_three_passes_and_four_components(catalogue: Catalogue) -> 
     answer = read_xml(BY_NAME["Windows"].ask(catalogue))
     ms = "{urn:schemas-microsoft-com:unattend}"
     passes = answer.iter(f"{ms}settings")
-    assert {one.get("pass"): [component.get("name") for component in one] for one in passes} == {
+    assert {settings.get("pass"): [component.get("name") for component in settings] for settings in passes} == {
         "windowsPE": ["Microsoft-Windows-International-Core-WinPE", "Microsoft-Windows-Setup"],
         "specialize": ["Microsoft-Windows-Shell-Setup"],
         "oobeSystem": ["Microsoft-Windows-Shell-Setup"],

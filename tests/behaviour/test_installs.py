@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from answerd.errors import AnswerError, BrokenDocument, CannotFill, GateClosed
-from answerd.installs.states import Order, Rules, Word
+from answerd.installs.states import Order, ReportKind, Rules
 from tests.support.fleet import Fleet
 from tests.support.installs import RememberedInstalls
 
@@ -108,7 +108,7 @@ def test_a_higher_layer_decides(lab: Lab) -> None:
 def test_the_two_gates_of_copied(lab: Lab) -> None:
     lab.write({"node1.ipxe": IPXE, "node1.unattend": '<r><answer-meta once="true"/><x>1</x></r>'})
     lab.write({"node1.cfg": "# answer: once loader\nlinux\n"})
-    lab.installs.report(lab.url("/ipxe/node1"), Word.COPIED)
+    lab.installs.report(lab.url("/ipxe/node1"), ReportKind.COPIED)
     assert "node1 is copied" in lab.text("/ipxe/node1")
     assert "goes on from its disk" in lab.refusal("/cfg/node1")
     assert "<x>1</x>" in lab.text("/windows/node1")
@@ -129,7 +129,7 @@ def test_where_a_gate_is_closed_only_a_document_that_names_the_state_may_answer(
         }
     )
     lab.installs.report(lab.url("/ipxe/node1?mac=98fa9b50d810"))
-    lab.installs.report(lab.url("/ipxe/node2?mac=98fa9b50d811"), Word.COPIED)
+    lab.installs.report(lab.url("/ipxe/node2?mac=98fa9b50d811"), ReportKind.COPIED)
     assert lab.text("/ipxe/node1?mac=98fa9b50d810") == "#!ipxe\nsanboot\n"
     assert lab.text("/ipxe/node2?mac=98fa9b50d811").endswith("exit 1\n")
     lab.installs.order("node3", Order.DISARM)
@@ -166,7 +166,7 @@ def test_what_a_record_is_called(lab: Lab, target: str, name: str) -> None:
         }
     )
     lab.text(target)
-    assert [one.record.name for one in lab.installs.memory.by_name.values()] == [name]
+    assert [remembered.record.name for remembered in lab.installs.memory.by_name.values()] == [name]
 
 
 def test_a_machine_that_nothing_names_never_has_a_state(lab: Lab) -> None:

@@ -22,7 +22,7 @@ from answerd.commands.common import configured_sources
 from answerd.errors import GateClosed, NotClaimed
 from answerd.facts import Facts, Request
 from answerd.installs.reports import read_report
-from answerd.installs.states import Word
+from answerd.installs.states import ReportKind
 from answerd.inventory.rows import Row
 from answerd.store.files import FileStore
 from answerd.store.loader import loaded
@@ -116,7 +116,7 @@ class Done(NamedTuple):
     name: str
     path: str
     written: str
-    word: Word | None
+    word: ReportKind | None
     body: bytes
 
 
@@ -124,7 +124,7 @@ class Done(NamedTuple):
     "done",
     [
         Done("web-007", "/ubuntu/web-007/user-data", 'endpoint: "{}"', None, SHUTDOWN),
-        Done("db-01", "/ks", "-X POST {}/installed\n", Word.INSTALLED, b""),
+        Done("db-01", "/ks", "-X POST {}/installed\n", ReportKind.INSTALLED, b""),
         Done("pve-01", "/proxmox", 'url = "{}"', None, PRODUCT),
     ],
 )
@@ -139,7 +139,7 @@ def test_each_kind_installs_once_and_reports_at_its_end(catalogue: Catalogue, so
     assert done.written.format(found[0]) in text
     report = read_report(done.word, "", (), done.body)
     installs.report(found[0], report.word)
-    assert report.word is Word.INSTALLED
+    assert report.word is ReportKind.INSTALLED
     script = answer(catalogue, remembering, row, "/ipxe")
     assert f"{done.name} is installed and goes on from its disk\n" in script
     assert "kernel" not in script

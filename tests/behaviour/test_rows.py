@@ -209,7 +209,7 @@ def test_a_changed_row_of_many_is_the_only_one_that_is_indexed_again(fleet: Flee
     after = fleet.loader.catalogue.inventory
     assert before is not None
     assert after is not None
-    assert [one for one in before.index if after.index[one] is not before.index[one]] == ["web1234"]
+    assert [identity for identity in before.index if after.index[identity] is not before.index[identity]] == ["web1234"]
     assert fleet.text("/ks/web-1234") == "web-1234 db\n"
 
 
@@ -235,7 +235,7 @@ def test_one_row_and_one_document_answer_as_a_document_of_the_machine_does(fleet
     single = {name: fleet.ask(f"/pve/{name}").body for name in machines}
     for name in machines:
         fleet.store.delete(Key(Kind.MACHINE, name, "toml"))
-    fleet.look()
+    fleet.poll()
     rows = "".join(f"{name},{mac},lab\n" for name, mac in machines.items())
     group = body % ("{{ id }}", "{{ mac }}") + '[match]\nrole = "lab"\n'
     fleet.write({"inventory.csv": f"id,mac,role\n{rows}", "groups/lab.toml": group})
@@ -258,12 +258,12 @@ def test_a_large_body_finds_its_row_too(fleet: Fleet) -> None:
 
 def test_the_reasoning_names_the_row(fleet: Fleet) -> None:
     fleet.write({"inventory.csv": ROWS, "default.ks": SAYS_ID})
-    told = "\n".join(reasoning(fleet.loader.catalogue, facts_of(["7abc123"])).lines())
-    assert "inventory.csv:2 is the row of this machine" in told
-    assert "role = web" in told
-    assert "98fa9b50d820" in told
-    told = "\n".join(reasoning(fleet.loader.catalogue, facts_of(["7abc999"])).lines())
-    assert "no row of the inventory" in told
+    lines = "\n".join(reasoning(fleet.loader.catalogue, facts_of(["7abc123"])).lines())
+    assert "inventory.csv:2 is the row of this machine" in lines
+    assert "role = web" in lines
+    assert "98fa9b50d820" in lines
+    lines = "\n".join(reasoning(fleet.loader.catalogue, facts_of(["7abc999"])).lines())
+    assert "no row of the inventory" in lines
     both = "\n".join(reasoning(fleet.loader.catalogue, facts_of(["web-01", "db-01"])).lines())
     assert "inventory.csv:2 and inventory.csv:3" in both
 

@@ -55,7 +55,7 @@ def test_braces_that_are_text_have_no_row(fleet: Fleet) -> None:
 
 def differences(before: Catalogue, after: Catalogue) -> list[tuple[str, str]]:
     """Whose answers differ, and how."""
-    return [(one.name, one.change) for one in compare(before, after).differences]
+    return [(difference.name, difference.change) for difference in compare(before, after).differences]
 
 
 def test_a_changed_row_is_a_changed_answer(fleet: Fleet) -> None:

@@ -134,7 +134,7 @@ class Asked:
 def holds(doc: Doc, asked: Asked) -> bool:
     for label, patterns in doc.match:
         regular = [re.sub(r"[*]", ".*", plain_pattern(pattern)).replace("?", ".") for pattern in patterns]
-        if not any(re.fullmatch(one, plain(value)) for one in regular for value in asked.values(label)):
+        if not any(re.fullmatch(pattern, plain(value)) for pattern in regular for value in asked.values(label)):
             return False
     return True
 
@@ -220,7 +220,7 @@ class Oracle:
                 raise Refused
             if not layers[0].extends:
                 return layers
-            found = [one for one in self.of("group", [doc.format]) if plain(one.name) == plain(layers[0].extends)]
+            found = [group for group in self.of("group", [doc.format]) if plain(group.name) == plain(layers[0].extends)]
             if not found or found[0] in layers:
                 raise Refused
             layers = [found[0], *layers]
@@ -230,23 +230,23 @@ def expected(docs: Sequence[Doc], asked: Asked) -> str:
     """What the rules say to a request, in one line."""
     try:
         if not asked.side_file:
-            return told(Oracle(docs, asked).selected())
+            return composition(Oracle(docs, asked).selected())
         try:
-            return told(Oracle(docs, asked, only_file=True).selected())
+            return composition(Oracle(docs, asked, only_file=True).selected())
         except Unclaimed:
             path = [*asked.path[:-1], "user-data"] if asked.path[-1:] and asked.path[-1] in SIDE_FILES else asked.path
             query = {
                 label: "user-data" if label == "file" and value in SIDE_FILES else value
                 for label, value in asked.query.items()
             }
-            return f"{told(Oracle(docs, Asked(path, query)).selected())}; made up {asked.side_file}"
+            return f"{composition(Oracle(docs, Asked(path, query)).selected())}; made up {asked.side_file}"
     except Refused:
         return "500"
     except Unclaimed:
         return "404"
 
 
-def told(layers: Sequence[Doc]) -> str:
+def composition(layers: Sequence[Doc]) -> str:
     return " < ".join(doc.shown for doc in layers)
 
 

@@ -1,10 +1,11 @@
-"""Debian's Chromium, driven by Playwright: started once, a window of its own for each test."""
+"""Debian's Chromium, driven by Playwright: started once, with windows that tests use in turn."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tests.console.lab import Lab
@@ -16,6 +17,9 @@ Scheme = Literal["light", "dark"]
 
 SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb"]
 """Root cannot have Chromium's sandbox; only pages of this service are opened."""
+
+NOTHING = "/console/static/icon.svg"
+"""A page without a script. For one of another site Chromium would start a process, and for the console another."""
 
 REPORT = """
 window.violations = [];
@@ -53,39 +57,84 @@ class Faults:
             self.found.append(f"request: {request.url} {request.failure}")
 
 
-@contextmanager
-def window(
-    browser: Browser,
-    lab: Lab,
-    *,
-    width: int = 1024,
-    height: int = 900,
-    scheme: Scheme = "light",
-    session: str = "",
-    scripts: bool = True,
-    scale: float = 1,
-) -> Iterator[Page]:
-    """Open a window; fail when anything went wrong on its pages."""
+@dataclass(frozen=True)
+class Look:
+    """What a window is: its size in pixels, its colour scheme, whether scripts run, pixels of the screen for one."""
+
+    width: int = 1024
+    height: int = 900
+    scheme: Scheme = "light"
+    scripts: bool = True
+    scale: float = 1
+
+
+def open_page(browser: Browser, lab: Lab, look: Look) -> Page:
+    """Open a window with nothing in it, not even a cookie."""
     context = browser.new_context(
         base_url=lab.url,
-        viewport={"width": width, "height": height},
-        color_scheme=scheme,
-        java_script_enabled=scripts,
-        device_scale_factor=scale,
+        viewport={"width": look.width, "height": look.height},
+        color_scheme=look.scheme,
+        java_script_enabled=look.scripts,
+        device_scale_factor=look.scale,
         reduced_motion="reduce",
     )
     context.set_default_timeout(10_000)
-    if session:
-        context.add_cookies([{"name": "answerd_session", "value": session, "url": lab.url}])
-    if scripts:
+    if look.scripts:
         context.add_init_script(REPORT)
-    page = context.new_page()
+    return context.new_page()
+
+
+def log_in(page: Page, lab: Lab, session: str) -> None:
+    """Give the window a session; none where it is empty."""
+    if session:
+        page.context.add_cookies([{"name": "answerd_session", "value": session, "url": lab.url}])
+
+
+def judge(page: Page, faults: Faults, look: Look) -> None:
+    """Fail when anything went wrong on the pages of a window."""
+    if look.scripts:
+        faults.found += [f"policy: {violation}" for violation in page.evaluate("window.violations ?? []")]
+    if faults.found:
+        raise AssertionError(f"{page.url}: {faults.found}")
+
+
+@contextmanager
+def window(browser: Browser, lab: Lab, *, session: str = "", look: Look = Look()) -> Iterator[Page]:
+    """Open a window; fail when anything went wrong on its pages."""
+    page = open_page(browser, lab, look)
     faults = Faults(page)
+    log_in(page, lab, session)
     try:
         yield page
-        if scripts:
-            faults.found += [f"policy: {one}" for one in page.evaluate("window.violations ?? []")]
-        if faults.found:
-            raise AssertionError(f"{page.url}: {faults.found}")
+        judge(page, faults, look)
     finally:
-        context.close()
+        page.context.close()
+
+
+class Windows:
+    """Windows that tests use in turn: Chromium needs a second of a processor for each that it opens."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._kept: dict[tuple[str, Look], tuple[Page, Faults]] = {}
+
+    @contextmanager
+    def lend(self, lab: Lab, *, session: str = "", look: Look = Look()) -> Iterator[Page]:
+        """Lend a window that holds nothing of an earlier test but files of the console; fail as `window` does."""
+        key = lab.url, look
+        if key not in self._kept:
+            page = open_page(self._browser, lab, look)
+            self._kept[key] = page, Faults(page)
+        page, faults = self._kept.pop(key)
+        log_in(page, lab, session)
+        try:
+            yield page
+            judge(page, faults, look)
+            page.goto(NOTHING)
+            page.context.clear_cookies()
+            assert page.context.pages == [page]
+            faults.found.clear()
+        except BaseException:
+            page.context.close()
+            raise
+        self._kept[key] = page, faults

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.console.browsing import chromium, start, window
+from tests.console.browsing import Look, Windows, chromium, start
 from tests.console.lab import Lab
 
 if TYPE_CHECKING:
@@ -34,6 +34,12 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
+def windows(browser: Browser) -> Windows:
+    """Windows that tests use in turn."""
+    return Windows(browser)
+
+
+@pytest.fixture(scope="session")
 def lab(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A lab in a database that tests only read."""
     with Lab(tmp_path_factory.mktemp("lab")) as lab:
@@ -47,11 +53,12 @@ def session(lab: Lab) -> str:
 
 
 @pytest.fixture
-def opened(browser: Browser, lab: Lab, session: str) -> Open:
-    """Opens a window with the session."""
+def opened(windows: Windows, lab: Lab, session: str) -> Open:
+    """Opens a window with the session, or another; what else it is given is a `Look`."""
+    own = session
 
-    def open_window(**given: Any) -> AbstractContextManager[Page]:
-        return window(browser, lab, **{"session": session, **given})
+    def open_window(session: str = own, **look: Any) -> AbstractContextManager[Page]:
+        return windows.lend(lab, session=session, look=Look(**look))
 
     return open_window
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.console.browsing import Scheme, start, window
+from tests.console.browsing import Look, Scheme, start, window
 from tests.console.lab import CHECKOUT, NODES, Lab
 
 if TYPE_CHECKING:
@@ -85,9 +85,7 @@ def main(directory: Path) -> None:
                 browser,
                 lab,
                 session=lab.session(),
-                width=picture.width,
-                height=picture.height,
-                scheme=picture.scheme,
+                look=Look(picture.width, picture.height, picture.scheme),
             ) as page:
                 page.goto(picture.path)
                 picture.prepare(page)

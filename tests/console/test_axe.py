@@ -44,11 +44,11 @@ def test_axe_finds_nothing_serious(opened: Open, width: int, scheme: Scheme) -> 
         for name, path in PAGES.items():
             page.goto(path)
             page.evaluate(axe)  # by the debugger, which the page's policy does not bind
-            findings[name] = [one for one in page.evaluate(RUN) if one[0] in ("serious", "critical")]
+            findings[name] = [finding for finding in page.evaluate(RUN) if finding[0] in ("serious", "critical")]
         page.context.clear_cookies()
         page.goto("/console/login")
         page.evaluate(axe)
-        findings["log in"] = [one for one in page.evaluate(RUN) if one[0] in ("serious", "critical")]
+        findings["log in"] = [finding for finding in page.evaluate(RUN) if finding[0] in ("serious", "critical")]
     assert {name: found for name, found in findings.items() if found} == {}
 
 
@@ -56,5 +56,5 @@ def test_axe_is_the_file_that_was_made() -> None:
     (entry,) = json.loads((VENDOR / "vendor.json").read_text("utf-8"))["files"]
     content = (VENDOR / entry["file"]).read_bytes()
     assert hashlib.sha256(content).hexdigest() == entry["sha256"]
-    assert [one["license"] for one in entry["packages"]] == ["MPL-2.0"]
+    assert [package["license"] for package in entry["packages"]] == ["MPL-2.0"]
     assert "== axe-core\n" in (VENDOR / "LICENSES.txt").read_text("utf-8")

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.console.browsing import window
+from tests.console.browsing import Look, Windows, window
 from tests.console.lab import RACK, Lab
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ def written(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture
-def writer(browser: Browser, written: Lab) -> Iterator[Page]:
-    with window(browser, written, session=written.session()) as page:
+def writer(windows: Windows, written: Lab) -> Iterator[Page]:
+    with windows.lend(written, session=written.session()) as page:
         yield page
 
 
@@ -135,7 +135,7 @@ def test_of_two_people_the_second_sees_the_text_of_the_first(browser: Browser, w
 
 
 def test_without_scripts_a_document_is_written_as_well(browser: Browser, written: Lab) -> None:
-    with window(browser, written, session=written.session(), scripts=False) as page:
+    with window(browser, written, session=written.session(), look=Look(scripts=False)) as page:
         page.goto("/console/document/new")
         page.get_by_label("Name").fill("five")
         page.get_by_label("Format").select_option("ks")

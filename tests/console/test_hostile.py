@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from tests.console.browsing import window
+from tests.console.browsing import Windows
 from tests.console.lab import DOCUMENTS, Lab
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ def hostile(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture
-def watched(browser: Browser, hostile: Lab) -> Iterator[Page]:
+def watched(windows: Windows, hostile: Lab) -> Iterator[Page]:
     """A window that fails its test when a script of the text runs."""
-    with window(browser, hostile, session=hostile.session()) as page:
+    with windows.lend(hostile, session=hostile.session()) as page:
         said: list[str] = []
 
         def note(dialog: Dialog) -> None:
@@ -71,6 +71,7 @@ def watched(browser: Browser, hostile: Lab) -> Iterator[Page]:
 
         page.on("dialog", note)
         yield page
+        page.remove_listener("dialog", note)
         assert said == []
 
 

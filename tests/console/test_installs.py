@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.console.browsing import window
+from tests.console.browsing import Windows
 from tests.console.lab import NODES, Lab
 from tests.support.thorough import is_thorough
 
@@ -30,8 +30,8 @@ def installing(
 
 
 @pytest.fixture
-def operator(browser: Browser, installing: Lab) -> Iterator[Page]:
-    with window(browser, installing, session=installing.session()) as page:
+def operator(windows: Windows, installing: Lab) -> Iterator[Page]:
+    with windows.lend(installing, session=installing.session()) as page:
         yield page
 
 

@@ -73,11 +73,11 @@ def forget() -> None:
 @functools.cache
 def caches() -> list[functools._lru_cache_wrapper[Any]]:
     return [
-        one
+        cache
         for name, module in list(sys.modules.items())
         if name.startswith("answerd.")
         for kept in vars(module).values()
-        if isinstance(one := getattr(kept, "cache", kept), functools._lru_cache_wrapper)
+        if isinstance(cache := getattr(kept, "cache", kept), functools._lru_cache_wrapper)
     ]
 
 
@@ -98,7 +98,7 @@ def measured(case: Case) -> Times:
 def measure(case: Case, watch: Watch) -> None:
     raws = [written.raw for written in case.documents]
     documents = [Document(raw) for raw in raws]
-    watch("parse", lambda: [read_content(one.key.kind, one.family, one.text) for one in documents])
+    watch("parse", lambda: [read_content(document.key.kind, document.family, document.text) for document in documents])
     catalogue = watch("file", lambda: Catalogue().changed(raws))
     index = watch("problems", lambda: ProblemIndex.of(catalogue))
     watch("list problems", index.listed)

@@ -252,7 +252,7 @@ def test_one_line_per_request(service: Service, method: str, target: str, body: 
     found = service.wait_for_log(rf"{number[0]}(?!\d)| body=0 400 ")
     assert re.search(LINE, found)
     assert re.search(line, found)
-    assert not [one for one in service.log if "secret-password" in one or re.match(r"2026-01-01", one)]
+    assert not [line for line in service.log if "secret-password" in line or re.match(r"2026-01-01", line)]
 
 
 def test_a_value_that_a_client_sends_never_makes_a_header_or_a_second_line(service: Service) -> None:

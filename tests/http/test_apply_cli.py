@@ -45,16 +45,18 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def texts(database: Path) -> dict[str, str]:
-    return {f"{one.key.identifier}.{one.key.format}": one.body.decode() for one in SqliteStore(database).all()}
+    return {
+        f"{stored.key.identifier}.{stored.key.format}": stored.body.decode() for stored in SqliteStore(database).all()
+    }
 
 
 def test_a_directory_is_applied_as_one_change(
     directory: Path, database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["apply", "--note", "first", str(directory)]) == 0
-    told = capsys.readouterr()
-    assert told.out == "applied: 2 new, 0 changed, 0 unchanged, 0 removed; 0 problems\n"
-    assert "README.md" in told.err
+    output = capsys.readouterr()
+    assert output.out == "applied: 2 new, 0 changed, 0 unchanged, 0 removed; 0 problems\n"
+    assert "README.md" in output.err
     assert texts(database) == {"n1.toml": 'extends = "base"\n', "base.toml": "x = 1\n"}
 
     assert main(["apply", str(directory)]) == 0
@@ -80,7 +82,7 @@ def test_a_command_names_the_store_that_it_reads_first(
     main(["apply", str(directory)])
     capsys.readouterr()
 
-    assert main([one.replace("{directory}", str(directory)) for one in line]) in (0, 1)
+    assert main([word.replace("{directory}", str(directory)) for word in line]) in (0, 1)
 
     assert capsys.readouterr().err.splitlines()[0] == f"# store: sqlite:{database}, {count} documents"
 
@@ -118,12 +120,12 @@ def test_a_dry_run_shows_whose_answers_would_change_and_changes_nothing(
     capsys.readouterr()
 
     assert main(["apply", "--dry-run", "--prune", str(directory)]) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
 
-    assert told.splitlines()[0] == "dry run: 1 new, 1 changed, 0 unchanged, 1 removed; 0 problems"
-    assert 'removed  machine "n1" (toml)' in told
-    assert "gone: n1 (toml)" in told
-    assert "+y = 1" in told
+    assert output.splitlines()[0] == "dry run: 1 new, 1 changed, 0 unchanged, 1 removed; 0 problems"
+    assert 'removed  machine "n1" (toml)' in output
+    assert "gone: n1 (toml)" in output
+    assert "+y = 1" in output
     assert texts(database)["base.toml"] == "x = 1\n"
 
     assert main(["apply", "--dry-run", "--json", str(directory)]) == 0
@@ -136,9 +138,9 @@ def test_a_change_that_breaks_the_set_is_refused_with_the_problems(
     (directory / "groups" / "base.toml").unlink()
 
     assert main(["apply", str(directory)]) == 1
-    told = capsys.readouterr().err
+    output = capsys.readouterr().err
 
-    assert 'problem: machine "n1" (toml): extends unknown group "base"' in told
+    assert 'problem: machine "n1" (toml): extends unknown group "base"' in output
     assert texts(database) == {}
     assert main(["apply", str(directory / "nowhere")]) == 2
     assert main(["apply", "--ca", "x.pem", str(directory)]) == 2
@@ -225,15 +227,15 @@ def test_the_history_is_shown_and_a_document_put_back(
     capsys.readouterr()
 
     assert main(["history", "--no-pager", "groups/BASE.toml"]) == 0
-    told = capsys.readouterr().out
-    assert "revision 3" in told
-    assert "+x = 2" in told
-    assert "first" in told
-    assert "hunter2" not in told
+    output = capsys.readouterr().out
+    assert "revision 3" in output
+    assert "+x = 2" in output
+    assert "first" in output
+    assert "hunter2" not in output
     assert main(["history", "--json", "--limit", "1"]) == 0
-    assert [one["name"] for one in json.loads(capsys.readouterr().out)["history"]] == ["groups/base.toml"]
+    assert [entry["name"] for entry in json.loads(capsys.readouterr().out)["history"]] == ["groups/base.toml"]
 
-    revision = next(line.split()[1] for line in told.splitlines() if "new" in line)
+    revision = next(line.split()[1] for line in output.splitlines() if "new" in line)
     assert main(["restore-document", "groups/base.toml", "--revision", revision]) == 0
     assert texts(database)["base.toml"] == "x = 1\n"
     assert main(["restore-document", "n1.toml", "--revision", revision]) == 1
@@ -328,7 +330,7 @@ def test_a_file_that_is_no_backup_is_refused_and_nothing_is_changed(tmp_path: Pa
 
     assert answerd(environ, "restore", "--force", str(tmp_path / "backup.db")) == 1
     assert answerd(environ, "backup", "--force", str(tmp_path / "answers.db")) == 1, "the database itself"
-    assert [one.body for one in store.all()] == [b"kept"]
+    assert [stored.body for stored in store.all()] == [b"kept"]
 
 
 def answerd(environ: Mapping[str, str], *arguments: str) -> int:

@@ -72,7 +72,7 @@ class Deployment(NamedTuple):
         return f"https://{host}:{self.front.server_address[1]}"
 
     def stored(self) -> list[str]:
-        return [one.key.identifier for one in SqliteStore(self.database).all()]
+        return [stored.key.identifier for stored in SqliteStore(self.database).all()]
 
 
 @pytest.fixture(scope="module")

@@ -125,9 +125,9 @@ def captured(directory: Path, count: int = 1) -> list[Path]:
 
 def replayed(meta: Path, service_answers: Path) -> tuple[int, bytes, str]:
     done = run("render", "--replay", str(meta), SERVICE_ANSWERS_DIR=service_answers)
-    store, _, told = done.stderr.decode().partition("\n")
+    store, _, printed = done.stderr.decode().partition("\n")
     assert store.startswith("# store: files:")
-    return done.returncode, done.stdout, told
+    return done.returncode, done.stdout, printed
 
 
 @dataclass(frozen=True)
@@ -163,22 +163,22 @@ def test_a_replay_answers_byte_for_byte_what_was_sent(
     monkeypatch: pytest.MonkeyPatch,
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> None:
-    one = recorded[name]
+    capture = recorded[name]
     for setting in os.environ.keys() - environment().keys():
         monkeypatch.delenv(setting)
-    monkeypatch.setenv("SERVICE_ANSWERS_DIR", str(one.answers))
-    status = main(["render", "--replay", str(one.meta)])
+    monkeypatch.setenv("SERVICE_ANSWERS_DIR", str(capture.answers))
+    status = main(["render", "--replay", str(capture.meta)])
     sys.stdout.flush()
     out, err = capfdbinary.readouterr()
-    store, _, told = err.decode().partition("\n")
-    assert store == f"# store: files:{one.answers}, {len(FILES)} documents"
-    if one.reply.status == 200:
-        assert (status, out) == (0, one.reply.body)
-        assert told == f"# {captures.read(one.meta).outcome.partition(' ')[2]}\n"
+    store, _, printed = err.decode().partition("\n")
+    assert store == f"# store: files:{capture.answers}, {len(FILES)} documents"
+    if capture.reply.status == 200:
+        assert (status, out) == (0, capture.reply.body)
+        assert printed == f"# {captures.read(capture.meta).outcome.partition(' ')[2]}\n"
     else:
         # A header that is no valid Unicode cannot fill a placeholder.
-        assert (status, one.reply.status) == (1, 500 if name == "header in latin-1" else 404)
-        assert told == f"answerd: {one.reply.text}"
+        assert (status, capture.reply.status) == (1, 500 if name == "header in latin-1" else 404)
+        assert printed == f"answerd: {capture.reply.text}"
 
 
 @pytest.mark.parametrize("name", CLIENTS)
@@ -225,7 +225,7 @@ def test_tokens_are_redacted_and_a_replay_needs_none(serving: Serving, directory
 def test_a_header_that_holds_a_secret_is_redacted_however_it_is_spelled(tmp_path: Path, header: str) -> None:
     line = "GET http://user:hidden@answers.example/ks?mac=1@2 HTTP/1.1"
     capture = captures.Capture("2026-08-24T08:43:37Z", "", line, [(header, "Bearer hidden"), ("Host", "a")], b"", "200")
-    meta = captures.Shelf(tmp_path).write(capture)
+    meta = captures.CaptureDirectory(tmp_path).write(capture)
     assert "hidden" not in meta.read_text()
     assert captures.read(meta).request_line == "GET http://(redacted)@answers.example/ks?mac=1@2 HTTP/1.1"
     assert captures.read(meta).headers == [("Host", "a")]
@@ -257,7 +257,9 @@ def test_of_a_full_directory_the_oldest_goes(serving: Serving, directory: Path) 
         assert service.get(f"/toml?asked={asked}").status == 200
         service.wait_for_log(rf"asked={asked} ")
     service.stop()
-    requests = [one.request_line for _, one in captures.newest_first(directory) if isinstance(one, captures.Capture)]
+    requests = [
+        capture.request_line for _, capture in captures.newest_first(directory) if isinstance(capture, captures.Capture)
+    ]
     assert len(requests) == 3
     old = {int(file.stem.rpartition("-")[2]) for file in directory.glob("2020-*")}
     assert old == set(range(3, captures.MOST_CAPTURES))
@@ -336,9 +338,9 @@ def test_captures_are_listed_newest_first_with_identity_and_outcome(serving: Ser
     assert " 404 " in listed[0]
     assert "mac=52:54:00:ab:cd:ef" in listed[1]
     assert " 200 format=toml machine=525400abcdef " in listed[1]
-    told = json.loads(run("captures", "--json", SERVICE_CAPTURE_DIR=directory).stdout)["captures"]
-    assert [one["outcome"][:3] for one in told] == ["404", "200"]
-    assert set(told[0]) == {"file", "time", "peer", "identity", "request", "outcome"}
+    printed = json.loads(run("captures", "--json", SERVICE_CAPTURE_DIR=directory).stdout)["captures"]
+    assert [capture["outcome"][:3] for capture in printed] == ["404", "200"]
+    assert set(printed[0]) == {"file", "time", "peer", "identity", "request", "outcome"}
 
 
 def meta_of(**keys: Any) -> str:

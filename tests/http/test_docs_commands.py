@@ -22,8 +22,8 @@ import pytest
 from answerd.documents import Key
 from answerd.formats.once import Once
 from answerd.identity import Kind
-from answerd.installs.states import Asked, Gate, Reported, Rules, Word
-from answerd.store.install_batch import Entry
+from answerd.installs.states import Asked, Gate, Reported, ReportKind, Rules
+from answerd.store.install_batch import PendingEvent
 from answerd.store.installs import open_state_file
 from answerd.store.sqlite import SqliteStore
 from tests.support.commands import run_forked
@@ -111,7 +111,7 @@ def reason_of(command: str) -> str | None:
     return next((reason for start, reason in ELSEWHERE.items() if command.startswith(start)), None)
 
 
-TO_RUN = {page: [one for one in found if reason_of(one) is None] for page, found in PAGES.items()}
+TO_RUN = {page: [line for line in found if reason_of(line) is None] for page, found in PAGES.items()}
 
 
 class Home:
@@ -152,8 +152,8 @@ class Home:
 
     def run(self, command: str) -> tuple[int, str]:
         """Run one command; its exit status and all that it prints."""
-        parts = [shlex.split(one) for one in command.split(" | ")]
-        settings = [dict(one.split("=", 1) for one in words if re.match(r"SERVICE_\w+=", one)) for words in parts]
+        parts = [shlex.split(part) for part in command.split(" | ")]
+        settings = [dict(word.split("=", 1) for word in words if re.match(r"SERVICE_\w+=", word)) for words in parts]
         plain = [words[len(given) :] for words, given in zip(parts, settings, strict=True)]
         unquoted = re.sub(r"'[^']*'", "", command)
         if all(words[:1] == ["answerd"] for words in plain) and not re.search(r"[<>&;$*~]", unquoted):
@@ -236,8 +236,8 @@ def tutorial(home: Home) -> None:
     states = home.place("/var/lib/answerd/installs.db")
     store, _ = open_state_file(str(states))
     names = [f"node-{number:02}" for number in range(1, 11)]
-    given = [Entry(name, Asked("debian", Gate.LOADER, Once.ON, 1.0), {name: name}) for name in names]
-    store.write([*given, *(Entry(name, Reported(Word.INSTALLED, 1, 2.0)) for name in names)], Rules())
+    given = [PendingEvent(name, Asked("debian", Gate.LOADER, Once.ON, 1.0), {name: name}) for name in names]
+    store.write([*given, *(PendingEvent(name, Reported(ReportKind.INSTALLED, 1, 2.0)) for name in names)], Rules())
     home.place("/etc/dnsmasq.d/answerd.conf")
     settings = {
         "SERVICE_ANSWERS_DIR": home.place("/srv/answers"),
@@ -299,7 +299,7 @@ def asks(command: str) -> bool:
     return command.startswith(("api ", "curl "))
 
 
-API = next(one for one in PAGES["docs/admin-api.md"] if one.startswith("api()"))
+API = next(command for command in PAGES["docs/admin-api.md"] if command.startswith("api()"))
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
@@ -323,7 +323,7 @@ def test_every_command_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: py
         if asks(command) or command == API:
             continue
         if command.startswith("export "):
-            home.environ |= dict(one.split("=", 1) for one in shlex.split(home.as_here(command))[1:])
+            home.environ |= dict(word.split("=", 1) for word in shlex.split(home.as_here(command))[1:])
             continue
         status, printed = home.run(home.as_here(command))
         assert status == 0, (command, printed)
@@ -335,7 +335,7 @@ def test_every_page_with_commands_has_a_scene_and_no_scene_is_left_over() -> Non
 
 def test_every_reason_is_needed_and_names_a_test_that_exists() -> None:
     for start, reason in ELSEWHERE.items():
-        assert any(one.startswith(start) for found in PAGES.values() for one in found), start
+        assert any(command.startswith(start) for found in PAGES.values() for command in found), start
         named = re.findall(r"tests/[\w/]+\.py", reason)
         assert named, start
         assert [name for name in named if not (CHECKOUT / name).is_file()] == []

@@ -65,13 +65,13 @@ class Told:
 
     def find(self, name: str, **wanted: object) -> dict[str, Any]:
         """The first event of this name that has these values; waits for it."""
-        for at, (one, data) in enumerate(self._kept):
-            if one == name and wanted.items() <= data.items():
+        for at, (kind, data) in enumerate(self._kept):
+            if kind == name and wanted.items() <= data.items():
                 return self._kept.pop(at)[1]
-        for one, data in self._events:
-            if one == name and wanted.items() <= data.items():
+        for kind, data in self._events:
+            if kind == name and wanted.items() <= data.items():
                 return data
-            self._kept.append((one, data))
+            self._kept.append((kind, data))
         raise AssertionError(f"the stream ended before {name} {wanted}")
 
 

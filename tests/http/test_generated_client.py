@@ -79,9 +79,9 @@ DOCUMENT = b'# as it was written\n[global]\nfqdn = "web-01.example.com"\n'
 
 def test_every_operation_of_the_description_is_generated(client: Any) -> None:
     operations = [
-        (one["tags"][0], one["operationId"])
+        (operation["tags"][0], operation["operationId"])
         for path in description()["paths"].values()
-        for method, one in path.items()
+        for method, operation in path.items()
         if method in ("get", "put", "post", "delete")
     ]
     missing = []

@@ -145,8 +145,8 @@ def test_requests_that_wait_together_are_answered_each_with_its_own_and_none_wai
     clients[-1].sendall(b"GET / HTTP/1.1\r\n\r\n")
     server.process.send_signal(signal.SIGCONT)
     answers = [receive(client) for client in clients[1:]]
-    assert [one.body for one in answers[:-2]] == [b"body %d" % number for number in range(117)]
-    assert [one.status for one in answers[-2:]] == [500, 400]
+    assert [answer.body for answer in answers[:-2]] == [b"body %d" % number for number in range(117)]
+    assert [answer.status for answer in answers[-2:]] == [500, 400]
     clients[0].setblocking(False)
     with pytest.raises(BlockingIOError):
         clients[0].recv(1)
@@ -434,9 +434,9 @@ def test_without_files_left_clients_are_told_and_served_again_later() -> None:
     with serving(files=60, max_connections=2_000) as server:
         held = [server.connect() for _ in range(80)]
         # Written to each, but there may be no file to linger with, and then it may not arrive.
-        told = {server.send(GET).status for _ in range(20)}
-        assert 503 in told
-        assert told <= {0, 503}
+        shed_statuses = {server.send(GET).status for _ in range(20)}
+        assert 503 in shed_statuses
+        assert shed_statuses <= {0, 503}
         assert "Too many open files" in server.wait_for_line("accept failed")
         for client in held:
             client.close()

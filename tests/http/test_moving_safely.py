@@ -98,7 +98,7 @@ def test_a_new_database_and_the_files_beside_it_are_for_their_owner_only(tmp_pat
     with store.writing() as transaction:
         transaction.put(Key(Kind.MACHINE, "n1", "ks"), "x")
         transaction.commit()
-        assert {(one.name, mode(one)) for one in path.parent.iterdir()} == {
+        assert {(file.name, mode(file)) for file in path.parent.iterdir()} == {
             (f"answers.db{end}", 0o600) for end in ("", "-wal", "-shm")
         }
     assert mode(path.parent) == 0o700
@@ -109,10 +109,10 @@ def test_control_characters_in_names_never_reach_the_terminal(tmp_path: Path) ->
     write_tree(tmp_path, {f"answers/{evil}": "", "answers/b\x1b[2J.txt": "", "answers/n1.ks": "x"})
     (tmp_path / "answers" / "c\x1b.toml").symlink_to("nowhere")
     done = run("import", str(tmp_path / "answers"), SERVICE_STORE="sqlite", SERVICE_DB_PATH=tmp_path / "a.db")
-    told = (done.stdout + done.stderr).decode()
-    assert "\x1b" not in told
-    assert "\x07" not in told
-    assert all(line.startswith(("skipped: ", "not imported: ", "1 document ")) for line in told.splitlines())
+    output = (done.stdout + done.stderr).decode()
+    assert "\x1b" not in output
+    assert "\x07" not in output
+    assert all(line.startswith(("skipped: ", "not imported: ", "1 document ")) for line in output.splitlines())
     write_tree(tmp_path, {"twins/a\x1b.toml": "", "twins/b/x\x1b.ks": "", "twins/b/y.ks": ""})
     refused = run("import", str(tmp_path / "twins"), SERVICE_STORE="sqlite", SERVICE_DB_PATH=tmp_path / "a.db")
     assert b"\x1b" not in refused.stdout + refused.stderr
@@ -129,7 +129,7 @@ def test_a_file_of_3_gb_is_named_and_the_rest_is_imported(tmp_path: Path) -> Non
         "not imported: big.ks: is larger than 16,777,216 bytes",
         "not imported: env.ks: cannot be opened: it is a link into /proc, from which nothing is read",
     ]
-    assert [str(one.key) for one in SqliteStore(tmp_path / "a.db").all()] == ['machine "n1" (ks)']
+    assert [str(stored.key) for stored in SqliteStore(tmp_path / "a.db").all()] == ['machine "n1" (ks)']
 
 
 # --- a full disk -----------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def test_an_export_that_is_killed_leaves_whole_files_only(tmp_path: Path) -> Non
         write_tree(out, {"n0.ks": "old\n"})
         script = [sys.executable, "-c", EXPORTING, str(tmp_path / "answers.db"), str(out), str(moment)]
         done = subprocess.run(script, env=environment(), capture_output=True, timeout=60, check=False)
-        return done, {one.name: one.read_text() for one in out.iterdir() if not one.name.startswith(".")}
+        return done, {file.name: file.read_text() for file in out.iterdir() if not file.name.startswith(".")}
 
     whole, found = export_until(0)
     assert (whole.returncode, found) == (0, new)

@@ -121,7 +121,7 @@ class Newcomer:
     def serve(self, assignments: str, command: Command) -> None:
         """``scripts/serve`` with these settings; the one before ended with Ctrl-C."""
         self.end()
-        given = dict(one.split("=", 1) for one in assignments.split())
+        given = dict(word.split("=", 1) for word in assignments.split())
         given.setdefault("SERVICE_ANSWERS_DIR", "clone/examples/answers")
         settings = {name: value.replace("~", str(self.home)) for name, value in given.items()}
         settings["SERVICE_ANSWERS_DIR"] = str(self.home / settings["SERVICE_ANSWERS_DIR"])

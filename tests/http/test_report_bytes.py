@@ -164,7 +164,7 @@ def test_every_installers_own_bytes_mean_what_the_table_says(serving: Callable[.
         assert (reply.status, reply.text) == (200, "OK\n"), name
         sent = {header: reply.headers[header] for header in ("content-length", "connection", "cache-control")}
         assert sent == {"content-length": "3", "connection": "close", "cache-control": "no-store"}, name
-    records = {one.record.name: one.record for one in open_state_file(str(states))[0].all()}
+    records = {remembered.record.name: remembered.record for remembered in open_state_file(str(states))[0].all()}
     assert {name: records[name].state.value for name in CASES} == {name: case.state for name, case in CASES.items()}
-    told = {name: case.message for name, case in CASES.items() if case.message is not None}
-    assert {name: records[name].message for name in told} == told
+    messages = {name: case.message for name, case in CASES.items() if case.message is not None}
+    assert {name: records[name].message for name in messages} == messages

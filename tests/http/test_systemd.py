@@ -171,15 +171,15 @@ def test_sockets_are_given_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(systemd, "FIRST_DESCRIPTOR", first)
     environ = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "3", "LISTEN_FDNAMES": "answerd.socket:admin:metrics"}
     taken = systemd.take_sockets(environ)
-    assert {name: [one.fileno() for one in given] for name, given in taken.items()} == {
+    assert {name: [sock.fileno() for sock in given] for name, given in taken.items()} == {
         systemd.ANSWERS: [first],
         systemd.ADMIN: [first + 1],
         systemd.METRICS: [first + 2],
     }
     for given in taken.values():
-        for one in given:
-            assert not one.get_inheritable()
-            one.detach()
+        for sock in given:
+            assert not sock.get_inheritable()
+            sock.detach()
     for bound in sockets:
         bound.close()
 

@@ -1,6 +1,7 @@
-"""Real installers' clients, unmodified, against the real service. Run by scripts/test-installers.
+"""Real installers' clients, unmodified, against the real service.
 
-A client that is not installed is a skip that names the Debian package it is in.
+scripts/test-installers runs all of them. scripts/test runs those that are marked `quick`: with the clients that are
+installed, and nothing is downloaded. A client that is not there is a skip that names the Debian package it is in.
 """
 
 from __future__ import annotations
@@ -26,14 +27,21 @@ INSTALLED = 12
 CODENAMES = {12: "bookworm", 13: "trixie"}
 
 
+FOLDER = Path(__file__).parent
+
 BEGAN = time.monotonic()
 LAST_BEGIN_SECONDS = 1200.0
 """After this time no test begins: scripts/test-installers ends everything after 30 minutes."""
 
 
+def runs_all(config: pytest.Config) -> bool:
+    """Return whether this run is that of scripts/test-installers."""
+    return bool(config.getoption("--every-installer"))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what would begin too late."""
-    if time.monotonic() - BEGAN > LAST_BEGIN_SECONDS:
+    if runs_all(item.config) and time.monotonic() - BEGAN > LAST_BEGIN_SECONDS:
         pytest.skip("no time left: the tests before it took 20 minutes")
 
 
@@ -42,8 +50,14 @@ EMULATED = ("test_debian_installer", "test_power_on", "test_install_once", "test
 for some seconds, which says nothing about the service: such a test is tried a second time."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put what needs minutes last: on a slow machine the time ends there."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is not quick, or put what needs minutes last: on a slow machine the time ends there."""
+    if not runs_all(config):
+        slow = [item for item in items if FOLDER in item.path.parents and not item.get_closest_marker("quick")]
+        config.hook.pytest_deselected(items=slow)
+        left_out = set(slow)
+        items[:] = [item for item in items if item not in left_out]
+        return
     items.sort(key=lambda item: EMULATED.index(item.path.stem) + 1 if item.path.stem in EMULATED else 0)
 
 
@@ -122,8 +136,13 @@ class Unpack(Protocol):
 
 
 @pytest.fixture(scope="session")
-def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Unpack:
-    """Packages unpacked: cloud-init would put itself into the boot, and a DHCP server would start."""
+def unpacked(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Unpack:
+    """Packages unpacked: cloud-init would put itself into the boot, and a DHCP server would start.
+
+    Where nothing may be downloaded, the content is that of the package that is installed.
+    """
+    if not runs_all(pytestconfig):
+        return installed
     made: dict[str, Path] = {}
     other: dict[int, list[str]] = {}
 
@@ -138,6 +157,19 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Unpack:
         return made[name]
 
     return unpack
+
+
+def installed(package: str, release: int = INSTALLED) -> Path:
+    """Where the files of an installed package are; skips the test where it is not installed."""
+    if release != INSTALLED:
+        pytest.skip(f"{package} of Debian {release} is downloaded by scripts/test-installers only")
+    if not any(DPKG.glob(f"{package}.list")) and not any(DPKG.glob(f"{package}:*.list")):
+        pytest.skip(f"{package} is not installed: apt install {package}, or scripts/test-installers, which unpacks it")
+    return Path("/")
+
+
+DPKG = Path("/var/lib/dpkg/info")
+"""Where Debian has the list of each package's files."""
 
 
 def downloaded(package: str, options: list[str], where: Path) -> Path:
@@ -160,8 +192,8 @@ def apt(arguments: list[str], options: list[str], where: Path) -> None:
 def release_options(release: int, where: Path) -> list[str]:
     """apt's options for another release of Debian: with lists of its own, from the mirror that apt has already."""
     targets = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages"]
-    told = subprocess.run(targets, capture_output=True, text=True, check=False).stdout.split("\n")
-    mirrors = [line.split()[0] for line in told if line.endswith(f" {CODENAMES[INSTALLED]}")]
+    output = subprocess.run(targets, capture_output=True, text=True, check=False).stdout.split("\n")
+    mirrors = [line.split()[0] for line in output if line.endswith(f" {CODENAMES[INSTALLED]}")]
     if not mirrors:
         pytest.skip(f"apt has no mirror of {CODENAMES[INSTALLED]}")
     (where / "lists" / "partial").mkdir(parents=True)

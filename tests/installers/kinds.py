@@ -185,7 +185,9 @@ KINDS = (
 def lab(machines: list[Machine], version: int) -> list[dict[str, str]]:
     """Every document of a version, as `POST /apply` takes them."""
     header = "id,mac,serial,kind,version\n"
-    rows = "".join(f"{one.name},{one.mac},{one.serial},{one.kind.name},{version}\n" for one in machines)
+    rows = "".join(
+        f"{machine.name},{machine.mac},{machine.serial},{machine.kind.name},{version}\n" for machine in machines
+    )
     documents = [{"kind": "inventory", "identifier": "default", "format": "csv", "text": header + rows}]
     for kind in KINDS:
         loader = (

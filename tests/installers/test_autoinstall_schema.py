@@ -23,6 +23,8 @@ from answerd.store.loader import loaded
 from tests.installers.conftest import SYSTEM_PYTHON, installer_source
 from tests.support.service import write_tree
 
+pytestmark = pytest.mark.quick
+
 ROOT = Path(__file__).parents[2]
 LAB = ROOT / "examples" / "lab"
 BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -17,6 +17,8 @@ from tests.installers.conftest import SYSTEM_PATH, SYSTEM_PYTHON, Unpack, file_o
 from tests.support.service import Service
 from tests.unit.test_installer_pages import DASHES, MAC, PAGES, documents, without_states
 
+pytestmark = pytest.mark.quick
+
 NOCLOUD = """
 import json, os, sys, tempfile
 os.environ["DEBUG_PROC_CMDLINE"] = f"autoinstall ds=nocloud;s={sys.argv[1]}"

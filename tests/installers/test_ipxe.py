@@ -70,6 +70,7 @@ def machine(firmware: str, service: Service, scratch: Path, *more: str) -> Machi
     return Machine(scratch, *own, *identity(), *more)
 
 
+@pytest.mark.parametrize("firmware", [pytest.param("bios", marks=pytest.mark.quick), "uefi"])
 def test_a_machine_gets_its_own_script_and_a_second(
     firmware: str, serving: Callable[..., Service], tmp_path: Path
 ) -> None:

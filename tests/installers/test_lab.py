@@ -144,15 +144,15 @@ def test_a_whole_lab_installs_exactly_once_while_everything_changes(
     finally:
         operator.ended.set()
         changing.join()
-    assert {one.machine.name: one.faults for one in runs if one.faults} == {}
-    assert {one.installations - one.machine.breaks_first for one in runs} == {1}
-    versions = set.union(*(one.versions for one in runs))
+    assert {run.machine.name: run.faults for run in runs if run.faults} == {}
+    assert {run.installations - run.machine.breaks_first for run in runs} == {1}
+    versions = set.union(*(run.versions for run in runs))
     assert versions <= set(range(1, operator.last + 1))
     assert len(versions) > 1, "nothing changed meanwhile"
-    assert {one.machine.kind.name for one in runs} == {kind.name for kind in KINDS}
+    assert {run.machine.kind.name for run in runs} == {kind.name for kind in KINDS}
     found = json.loads(run("installs", "--json", **settings).stdout)["installs"]
-    assert {one["machine"] for one in found} == {one.name for one in MACHINES}
-    assert {one["state"] for one in found} == {"installed"}
-    starts = {one["machine"]: one["starts"] for one in found}
-    assert starts == {one.name: 1 + one.breaks_first for one in MACHINES}
+    assert {install["machine"] for install in found} == {install.name for install in MACHINES}
+    assert {install["state"] for install in found} == {"installed"}
+    starts = {install["machine"]: install["starts"] for install in found}
+    assert starts == {machine.name: 1 + machine.breaks_first for machine in MACHINES}
     print(f"{len(runs)} machines, {operator.last} versions applied, {len(versions)} seen in answers")

@@ -104,13 +104,14 @@ def inline(text: str) -> list[str]:
     return [span for span in spans if " " in span and span.split()[0] in PROGRAMS]
 
 
+@pytest.mark.quick
 def test_every_command_is_run_or_says_why_not() -> None:
     found = {f"{page}: {command}" for page, text in TEXTS.items() for command in inline(text)}
     for page, text in TEXTS.items():
         if page not in NOT_RUN_PAGES:
             found |= {f"{page}: {command}" for command in lines(text)}
     known = set(RUN_BY) | set(NOT_RUN)
-    own = {one for one in found if one.partition(": ")[2].startswith("answerd ")}
+    own = {line for line in found if line.partition(": ")[2].startswith("answerd ")}
     of_tutorial = {f"tutorial: {line}" for line in lines(TEXT)}
     assert found - known - own - of_tutorial == set()
     assert known - found == set(), "no page has this command any more"
@@ -118,6 +119,7 @@ def test_every_command_is_run_or_says_why_not() -> None:
     assert set(RUN_BY.values()) <= files
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("page", [page for page in PAGES if inline(PAGES[page])])
 def test_the_commands_of_answerd_on_a_page(page: str, tmp_path: Path) -> None:
     write_tree(tmp_path / "answers", documents(PAGES[page]))
@@ -136,6 +138,7 @@ def test_the_commands_of_answerd_on_a_page(page: str, tmp_path: Path) -> None:
         assert done.stdout, command
 
 
+@pytest.mark.quick
 def test_xmllint_and_cloud_inits_schema_accept_what_is_served(unpacked: Unpack, tmp_path: Path) -> None:
     xmllint = program("xmllint", "libxml2-utils")
     for page, extension in (("autoyast", "autoyast"), ("cloud-init", "ubuntu")):

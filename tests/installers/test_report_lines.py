@@ -22,6 +22,8 @@ from tests.installers.conftest import SYSTEM_PATH, program
 from tests.support.service import Service, run
 from tests.unit.test_installer_pages import DASHES, MAC, PAGES, documents
 
+pytestmark = pytest.mark.quick
+
 Lines = Callable[[str, Path], list[str]]
 """Takes what was served and a scratch directory; returns a command."""
 

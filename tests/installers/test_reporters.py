@@ -20,6 +20,8 @@ from tests.installers.conftest import SYSTEM_PATH, SYSTEM_PYTHON, Unpack, instal
 from tests.support.service import Service, run
 from tests.unit.test_installer_pages import DASHES, PAGES, documents
 
+pytestmark = pytest.mark.quick
+
 CLOUD_INIT = """
 import inspect, json, logging, sys, tempfile
 import yaml

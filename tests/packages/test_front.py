@@ -32,9 +32,9 @@ MIMIC = "203.0.113.99"
 
 
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def openssl(*arguments: str, cwd: Path) -> None:
@@ -156,8 +156,8 @@ def front(request: pytest.FixtureRequest, tls: Path, tmp_path_factory: pytest.Te
         config.write_text(proxy.adapted(ports, service, tls, scratch))
         words = {"config": str(config), "scratch": str(scratch)}
         environ = {"PATH": SYSTEM_PATH, "HOME": str(scratch), "XDG_DATA_HOME": str(scratch)}
-        subprocess.run([program, *[one.format(**words) for one in proxy.judge]], env=environ, check=True)
-        running = subprocess.Popen([program, *[one.format(**words) for one in proxy.run]], env=environ)
+        subprocess.run([program, *[word.format(**words) for word in proxy.judge]], env=environ, check=True)
+        running = subprocess.Popen([program, *[word.format(**words) for word in proxy.run]], env=environ)
         try:
             wait_for(ports.plain, running)
             yield Front(ports, service, tls)

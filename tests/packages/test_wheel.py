@@ -54,7 +54,7 @@ def installed(programs: Path) -> dict[str, str]:
         capture_output=True,
         check=True,
     )
-    return {canonicalize_name(one["name"]): one["version"] for one in json.loads(listed.stdout)}
+    return {canonicalize_name(package["name"]): package["version"] for package in json.loads(listed.stdout)}
 
 
 def test_two_builds_have_the_same_bytes(dist: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,12 +83,12 @@ def test_the_source_archive_installs_with_every_feature_of_the_service(dist: Pat
     (built,) = dist.glob("*.tar.gz")
     programs = clean_environment(tmp_path / "environment", f"{built}[{','.join(service_extras())}]")
     assert "root-password-hashed" in answers(programs, tmp_path / "home")
-    listed = {one["name"]: one["version"] for one in sbom.bill_of_materials()["components"]}
+    listed = {part["name"]: part["version"] for part in sbom.bill_of_materials()["components"]}
     assert installed(programs) == listed | {"answerd": answerd.__version__}
 
 
 def test_the_hashes_are_of_what_the_service_needs() -> None:
-    names = [canonicalize_name(one.metadata["Name"]) for one in everything_needed()]
+    names = [canonicalize_name(distribution.metadata["Name"]) for distribution in everything_needed()]
     pinned = pins()
     lines = hashes.HASHES.read_text("utf-8").splitlines()
     listed = [line.removesuffix(" \\") for line in lines if "==" in line]

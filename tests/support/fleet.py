@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json as json_module
+import sqlite3
+import tempfile
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +16,11 @@ from answerd.answers.problems import load_problems
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.check import CheckReport, check
-from answerd.documents import Key
+from answerd.documents import Key, RawDocument
 from answerd.facts import Facts, Request
 from answerd.formats import split_extension
 from answerd.identity import Kind
+from answerd.store.database_store import DatabaseStore
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
@@ -23,9 +29,27 @@ from tests.support import postgres
 from tests.support.installs import RememberedInstalls
 from tests.support.stores import SingleWrites
 
+
+@lru_cache(maxsize=1)
+def _made_database() -> bytes:
+    """The file of a database without documents, of which each test has a copy."""
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "answers.db"
+        SqliteStore(path).version()
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return path.read_bytes()
+
+
+def empty_database(path: Path) -> SqliteStore:
+    """A store whose database holds nothing."""
+    path.write_bytes(_made_database())
+    return SqliteStore(path)
+
+
 STORES: dict[str, Callable[[Path], SingleWrites]] = {
     "files": lambda scratch: FileStore(scratch / "answers"),
-    "sqlite": lambda scratch: SqliteStore(scratch / "answers.db"),
+    "sqlite": lambda scratch: empty_database(scratch / "answers.db"),
 }
 if postgres.binaries() is not None:
     STORES["postgres"] = lambda scratch: postgres.empty_store()
@@ -44,6 +68,9 @@ def key_of(name: str) -> Key:
     return Key(Kind.DEFAULT, "", extension) if stem == "default" else Key(Kind.MACHINE, stem, extension)
 
 
+_CLOSING = ThreadPoolExecutor(1)
+
+
 class Fleet:
     """An answer set in one store, asked without a network."""
 
@@ -59,28 +86,34 @@ class Fleet:
         fleet.sources = Sources(gates=installs.gates)
         return fleet
 
+    def close(self) -> None:
+        """Have the kernel's watch on a directory ended: that takes it ten milliseconds, for which no test waits."""
+        if isinstance(self.store, FileStore) and self.store._watch is not None:
+            _CLOSING.submit(self.store._watch.close)
+
     def write(self, files: Mapping[str, str]) -> Fleet:
         """Store documents and put them in force."""
-        if hasattr(self.store, "writing"):
-            with self.store.writing() as transaction:  # one wait for the disk, not one for each document
-                for name, text in files.items():
-                    transaction.put(key_of(name), text)
+        documents = [RawDocument(key_of(name), text) for name, text in files.items()]
+        if isinstance(self.store, DatabaseStore) and len({one.key.name for one in documents}) == len(documents):
+            with self.store.writing() as transaction:
+                transaction.write(documents, rewrite=True)
                 transaction.commit()
-        else:
-            for name, text in files.items():
-                self.store.put(key_of(name), text)
-        self.look()
+        else:  # a directory; or two spellings of one name, of which a single write takes the last
+            for document in documents:
+                self.store.put(document.key, document.text)
+        self.poll()
         return self
 
     def remove(self, name: str) -> None:
         """Remove a document and put that in force."""
         self.store.delete(key_of(name))
-        self.look()
+        self.poll()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Look as often as a store needs to believe what it sees."""
         self.loader.refresh()
-        self.loader.refresh()
+        if not isinstance(self.store, DatabaseStore):
+            self.loader.refresh()
 
     def ask(self, target: str = "/", *, json: Any = None, body: bytes = b"", **headers: str) -> Answer:
         """The answer to a request. ``peer`` among the headers is the address it comes from."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from answerd.answers.gates import Asking, Gates, url_of_host
 from answerd.facts import Facts
 from answerd.identity import identity_of
-from answerd.installs.memory import Happened, Memory, apply
-from answerd.installs.states import Order, Ordered, Reported, Rules, Word
-from answerd.installs.tokens import speaker_of
+from answerd.installs.memory import InstallMemory, RecordEvent, apply
+from answerd.installs.states import Order, Ordered, Reported, ReportKind, Rules
+from answerd.installs.tokens import subject_of
 
 
 @dataclass
@@ -17,7 +17,7 @@ class RememberedInstalls:
     """An `answerd.answers.gates.InstallSource` without a database."""
 
     rules: Rules = field(default_factory=Rules)
-    memory: Memory = field(default_factory=Memory)
+    memory: InstallMemory = field(default_factory=InstallMemory)
     key: bytes = b"k" * 32
     clock: float = 1_795_252_440.0
     url: str | None = None
@@ -27,7 +27,7 @@ class RememberedInstalls:
         """The gates of these installs."""
         return Gates(self)
 
-    def current(self) -> Memory:
+    def current(self) -> InstallMemory:
         """What is remembered."""
         return self.memory
 
@@ -44,19 +44,19 @@ class RememberedInstalls:
         was_refused = asking.judgement.refusal is not None
         for name in asking.names:
             identities = {} if was_refused else asking.visitor.identities
-            self._apply(Happened(name, asking.asked, identities, asking.visitor.group))
+            self._apply(RecordEvent(name, asking.asked, identities, asking.visitor.group))
 
-    def report(self, url: str, word: Word = Word.INSTALLED) -> None:
+    def report(self, url: str, word: ReportKind = ReportKind.INSTALLED) -> None:
         """Report by a URL as an answer had it."""
-        speaker = speaker_of(url.rpartition("/")[2], self.key)
-        assert speaker is not None, url
-        self._apply(Happened(speaker.name, Reported(word, speaker.attempt, self.clock)))
+        subject = subject_of(url.rpartition("/")[2], self.key)
+        assert subject is not None, url
+        self._apply(RecordEvent(subject.name, Reported(word, subject.attempt, self.clock)))
 
     def order(self, name: str, order: Order) -> None:
         """Arm, disarm or forget a machine."""
-        self._apply(Happened(name, Ordered(order, self.clock), {identity_of(name): name}))
+        self._apply(RecordEvent(name, Ordered(order, self.clock), {identity_of(name): name}))
 
-    def _apply(self, happened: Happened) -> None:
+    def _apply(self, happened: RecordEvent) -> None:
         name = identity_of(happened.name)
         before = self.memory.by_name.get(name)
         applied = apply(before, self.memory.forgotten.get(name, 0), happened, self.rules)

@@ -22,13 +22,16 @@ from typing import Any
 import peewee
 
 from answerd.store.postgres import PostgresStore
-from answerd.store.postgres_connection import LOOK_SECONDS, PostgresServer
+from answerd.store.postgres_connection import PostgresServer
 from answerd.store.tables import execute
 from tests.support.ports import free_port
 
 START_SECONDS = 30.0
 
-MISSING = "PostgreSQL is not installed (apt install postgresql), so nothing of SERVICE_STORE=postgres is tested"
+MISSING = (
+    "PostgreSQL or psycopg is not installed (apt install postgresql, pip install psycopg[binary]), so nothing of "
+    "SERVICE_STORE=postgres is tested"
+)
 
 _names = count(1)
 
@@ -187,13 +190,19 @@ def empty_store() -> _Writable:
         _shared.append(_store_for_all_tests())
     store = _Writable(_shared[0].url, _shared[0].server)
     with store.connected() as database, database.atomic():
-        # Few rows: to delete them is faster than to truncate the tables.
-        for table in _FILLED:
-            execute(database, f"DELETE FROM {table}")
-        execute(database, "UPDATE counter SET revision = 0")
-        execute(database, "DELETE FROM install_settings WHERE name <> 'revision'")
-        execute(database, "UPDATE install_settings SET value = '0'")
+        execute(database, _EMPTY)
     return store
+
+
+_EMPTY = "; ".join(
+    [
+        *(f"DELETE FROM {table}" for table in _FILLED),
+        "UPDATE counter SET revision = 0",
+        "DELETE FROM install_settings WHERE name <> 'revision'",
+        "UPDATE install_settings SET value = '0'",
+    ]
+)
+"""Empties a database in one exchange. There are few rows: to delete them is faster than to truncate the tables."""
 
 
 def _store_for_all_tests() -> _Writable:
@@ -211,21 +220,28 @@ def _store_for_all_tests() -> _Writable:
 
 
 class _KeptServer(PostgresServer):
-    """Keeps one connection for reading: to connect takes longer than most tests ask for."""
+    """Keeps its connections: to connect takes longer than most tests ask for."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self._kept: list[peewee.PostgresqlDatabase] = []
 
-    @contextmanager
-    def connected(self, seconds: float = LOOK_SECONDS) -> Iterator[peewee.PostgresqlDatabase]:
-        database = self._kept.pop() if self._kept else self.connect(seconds)
-        try:
-            yield database
-        except BaseException:
-            database.close()
-            raise
-        self._kept.append(database)
+    def connect(self, seconds: float) -> peewee.PostgresqlDatabase:
+        """A connection for a transaction, which rolls it back before it closes it: then it is there for the next."""
+        database = self._kept.pop() if self._kept else super().connect(seconds)
+        connection: Any = database.connection()  # type: ignore[no-untyped-call]
+        connection.wait_seconds = seconds
+        close = database.close
+
+        def keep() -> bool:
+            del database.close
+            if connection.info.transaction_status.name == "IDLE":
+                self._kept.append(database)
+                return True
+            return bool(close())
+
+        database.close = keep  # type: ignore[method-assign]
+        return database
 
 
 class _Writable(PostgresStore):

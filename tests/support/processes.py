@@ -43,17 +43,17 @@ def private_bytes(*pids: int) -> int:
 def with_descendants(pid: int) -> list[int]:
     """A process with its children, and theirs."""
     found = [pid]
-    for one in found:
-        found += children(one)
+    for process in found:
+        found += children(process)
     return found
 
 
 def proportional_bytes(pid: int) -> int:
     """Memory of a process and its descendants (Pss). What several processes share is divided among them."""
     total = 0
-    for one in with_descendants(pid):
+    for process in with_descendants(pid):
         try:
-            lines = Path(f"/proc/{one}/smaps_rollup").read_text().splitlines()
+            lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
         except (FileNotFoundError, ProcessLookupError):  # it has ended
             continue
         total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))

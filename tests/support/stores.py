@@ -17,7 +17,7 @@ from answerd.store import (
     WRITER_WAIT_SECONDS,
     Author,
     Changes,
-    Entry,
+    DocumentEntry,
     HistoryEntry,
     HistoryFilter,
     Store,
@@ -25,7 +25,7 @@ from answerd.store import (
     StoreError,
     Transaction,
     Version,
-    Written,
+    WriteResult,
 )
 
 
@@ -42,7 +42,7 @@ class SingleWrites(Store, Protocol):
 class FixedStore:
     """Documents that never change. Nothing can be written."""
 
-    look_seconds = 0.01
+    poll_seconds = 0.01
     described = "fixed"
 
     def __init__(self, documents: Mapping[Key, str]) -> None:
@@ -52,7 +52,7 @@ class FixedStore:
     def warnings(self) -> list[str]:
         return []
 
-    def look_at_everything(self) -> None:
+    def force_full_poll(self) -> None:
         pass
 
     def changes(self) -> Changes | None:
@@ -74,9 +74,9 @@ class FixedStore:
     def all(self) -> list[StoredDocument]:
         return [StoredDocument(key, self._documents[key].text.encode(), 1, "fixed") for key in self.keys()]
 
-    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[Entry]:
+    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[DocumentEntry]:
         found = [stored for stored in self.all() if stored.key.kind is kind and stored.key.identifier > after]
-        return [Entry(one.key, len(one.body), "2026-01-01", 1, "fixed") for one in found[:limit]]
+        return [DocumentEntry(document.key, len(document.body), "2026-01-01", 1, "fixed") for document in found[:limit]]
 
     def version(self) -> Version:
         return Version(1, "fixed")
@@ -88,7 +88,7 @@ class FixedStore:
     def writing(self, author: Author = NOBODY) -> Iterator[Transaction]:
         yield self.begin(author)
 
-    def difference(self, written: Written) -> Changes:
+    def difference(self, written: WriteResult) -> Changes:
         raise AssertionError("nothing was written")
 
     def adopt(self, changes: Changes, version: Version) -> None:

@@ -80,7 +80,7 @@ def written(value: Value) -> str:
     if isinstance(value, Number):
         return value.text
     if isinstance(value, Map):
-        return "{" + ",".join(f"{json.dumps(key)}:{written(one)}" for key, one in value.pairs) + "}"
+        return "{" + ",".join(f"{json.dumps(key)}:{written(item)}" for key, item in value.pairs) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(written, value)) + "]"
     return json.dumps(value)
@@ -89,23 +89,23 @@ def written(value: Value) -> str:
 def scalars(value: Value, path: tuple[str, ...] = (), name: str = "") -> Iterator[tuple[str, str, Value]]:
     """Dotted path, name and value of every scalar, in order."""
     if isinstance(value, Map):
-        for key, one in value.pairs:
-            yield from scalars(one, (*path, key), key)
+        for key, item in value.pairs:
+            yield from scalars(item, (*path, key), key)
     elif isinstance(value, list):
-        for index, one in enumerate(value):
-            yield from scalars(one, (*path, str(index)), name)
+        for index, item in enumerate(value):
+            yield from scalars(item, (*path, str(index)), name)
     else:
         yield ".".join(path), name, value
 
 
 def keys(value: Value) -> Iterator[str]:
     if isinstance(value, Map):
-        for key, one in value.pairs:
+        for key, item in value.pairs:
             yield key
-            yield from keys(one)
+            yield from keys(item)
     elif isinstance(value, list):
-        for one in value:
-            yield from keys(one)
+        for item in value:
+            yield from keys(item)
 
 
 def text_of(value: Value) -> str:
@@ -120,7 +120,7 @@ def text_of(value: Value) -> str:
 def labels_of(value: Value) -> dict[str, list[str]]:
     """The values of each label of a JSON body."""
     found: dict[str, list[str]] = {}
-    kept = [(path, name, text_of(one)) for path, name, one in scalars(value) if 0 < len(text_of(one)) <= 1024]
+    kept = [(path, name, text_of(scalar)) for path, name, scalar in scalars(value) if 0 < len(text_of(scalar)) <= 1024]
     for path, name, text in kept[:20_000]:
         for label in dict.fromkeys((path.casefold(), name.casefold())):
             if label in RESERVED or label.startswith("secret.") or not label:
@@ -134,12 +134,12 @@ def labels_of(value: Value) -> dict[str, list[str]]:
 def identities_of(value: Value) -> set[str]:
     """The identities of a JSON body."""
     found = set()
-    for path, name, one in scalars(value):
+    for path, name, scalar in scalars(value):
         is_own = name.casefold() in OWN and path.split(".")[0].casefold() in OWN and _is_at_top(value, path)
-        text = text_of(one)
-        if isinstance(one, str | Number) and len(text) <= 1024 and not is_own and len(identity_of(text)) >= 4:
+        text = text_of(scalar)
+        if isinstance(scalar, str | Number) and len(text) <= 1024 and not is_own and len(identity_of(text)) >= 4:
             found.add(identity_of(text))
-        if isinstance(one, str | Number):
+        if isinstance(scalar, str | Number):
             found.update(mac_identity(mac) for mac in macs_in(text))
     for key in keys(value):
         found.update(mac_identity(mac) for mac in macs_in(key))

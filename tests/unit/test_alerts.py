@@ -59,7 +59,7 @@ def series(alert: str, values: str, instance: str) -> dict[str, str]:
 
 
 def test_every_alert_has_a_case() -> None:
-    assert [one["alert"] for one in ALERTS] == list(FIRING)
+    assert [alert["alert"] for alert in ALERTS] == list(FIRING)
 
 
 def judged(*arguments: str | Path) -> str:
@@ -111,7 +111,7 @@ def test_each_alert_fires_when_it_must_and_not_otherwise(tmp_path: Path) -> None
 def test_every_expression_of_the_dashboard_is_one(tmp_path: Path) -> None:
     panels = json.loads((ETC / "grafana-answerd.json").read_text("utf-8"))["panels"]
     expressions = [target["expr"] for panel in panels for target in panel["targets"]]
-    filled = [one.replace("$__rate_interval", "5m").replace("$instance", ".+") for one in expressions]
+    filled = [expression.replace("$__rate_interval", "5m").replace("$instance", ".+") for expression in expressions]
     rules = [{"record": f"panel:{number}", "expr": text} for number, text in enumerate(filled)]
     file = tmp_path / "panels.yml"
     file.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))

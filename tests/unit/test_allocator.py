@@ -31,7 +31,7 @@ def test_memory_is_trimmed_when_it_has_changed_much_and_is_steady(megabytes: Seq
     trimmer = Trimmer(lambda: done.append(now[0]), lambda: now[0])
     for level in megabytes:
         now[0] = level * MB
-        trimmer.look()
+        trimmer.poll()
     assert len(done) == trims
 
 

@@ -16,11 +16,11 @@ from answerd.answers.problems import ProblemIndex
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.server.admin.change_body import read_change
-from answerd.server.admin.changes import Changes
+from answerd.server.admin.changes import ChangeHandlers
 from answerd.server.admin.requests import InvalidRequest
 from answerd.server.admin.routes import Route
 from answerd.server.admin_app import ROUTE
-from answerd.server.live_set import let_go
+from answerd.server.live_set import release_gradually
 from answerd.server.roles import Role, TokensError, new_token, parse_tokens
 from answerd.server.write_guard import ChangeSet
 from answerd.store import HistoryFilter, StoreError
@@ -44,12 +44,12 @@ def apply(admin: Admin, *puts: dict[str, str], **body: Any) -> Reply:
 
 def counts(reply: Reply) -> tuple[int, int, int, int]:
     assert reply.status == 200, reply.body
-    told = reply.json
-    return told["new"], told["changed"], told["unchanged"], told["removed"]
+    result = reply.json
+    return result["new"], result["changed"], result["unchanged"], result["removed"]
 
 
 def texts(admin: Admin) -> dict[str, str]:
-    return {f"{one.key.identifier}.{one.key.format}": one.body.decode() for one in admin.store.all()}
+    return {f"{stored.key.identifier}.{stored.key.format}": stored.body.decode() for stored in admin.store.all()}
 
 
 def in_force(admin: Admin) -> dict[str, str]:
@@ -135,7 +135,7 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(admin: Admin) -> N
 
     assert reply.json["status"] == "dry run"
     assert counts(reply) == (1, 1, 0, 0)
-    changes = {(one["change"], one["name"]) for one in reply.json["answers"]["differences"]}
+    changes = {(difference["change"], difference["name"]) for difference in reply.json["answers"]["differences"]}
     assert {("changed", "n0 (toml)"), ("changed", "n2 (toml)"), ("new", "new (toml)")} <= changes
     assert texts(admin) == in_force(admin) == before
     assert reply.headers["etag"] == first.headers["etag"] == admin.get("/groups").headers["etag"]
@@ -156,13 +156,13 @@ def test_the_documents_of_a_change_go_one_by_one(
     apply(admin, *(put(f"n{at}", "x = 1\n") for at in range(5)))
     references: list[int] = []
 
-    def let_go(objects: list[Any], _pause: object) -> None:
+    def release_gradually(objects: list[Any], _pause: object) -> None:
         while objects:
             references.append(sys.getrefcount(objects[-1]))
             objects.pop()
 
-    monkeypatch.setattr("answerd.server.write_guard.let_go", let_go)
-    monkeypatch.setattr("answerd.server.admin.changes.let_go", let_go)
+    monkeypatch.setattr("answerd.server.write_guard.let_go", release_gradually)
+    monkeypatch.setattr("answerd.server.admin.changes.let_go", release_gradually)
     apply(admin, *(put(f"n{at}", change["text"]) for at in range(5)), dry_run=change.get("dry_run", False))
 
     assert len(references) == kept
@@ -171,7 +171,7 @@ def test_the_documents_of_a_change_go_one_by_one(
 
 def test_what_takes_long_pauses_for_each_document() -> None:
     pauses: list[int] = []
-    let_go([*range(10)], lambda: pauses.append(1))
+    release_gradually([*range(10)], lambda: pauses.append(1))
     assert len(pauses) == 10
 
     before = ProblemIndex.of(Catalogue())
@@ -344,16 +344,16 @@ def test_a_body_is_read_as_a_json_parser_reads_it(
         "delete": [{"kind": "group", "identifier": name, "format": extension} for name, extension, _ in deletes],
     }
     text = json.dumps(body, ensure_ascii=ascii_only, indent=indent)
-    told = json.loads(text)
+    result = json.loads(text)
     try:
         asked = read_change(text.encode(), lambda: None)
     except InvalidRequest:
         raise AssertionError("a valid body was refused") from None
 
     assert [(raw.key.identifier, raw.key.format, raw.text) for raw in asked.changes.puts] == [
-        (one["identifier"], one["format"].lower(), one["text"]) for one in told["put"]
+        (put["identifier"], put["format"].lower(), put["text"]) for put in result["put"]
     ]
-    assert [key.identifier for key in asked.changes.deletes] == [one["identifier"] for one in told["delete"]]
+    assert [key.identifier for key in asked.changes.deletes] == [deleted["identifier"] for deleted in result["delete"]]
     assert (asked.changes.prune, asked.dry_run) == (prune, False)
 
 
@@ -378,7 +378,7 @@ def test_the_history_tells_who_when_what_and_why(admin: Admin) -> None:
     assert (changed["identifier"], changed["before"], changed["after"]) == ("n1", "x = 1\n", "x = 2\n")
     assert {"-x = 1", "+x = 2"} <= set(changed["diff"])
     assert (removed["after"], group["kind"]) == (None, "group")
-    assert [one["revision"] for one in (removed, changed, group, new)] == [4, 3, 2, 1]
+    assert [entry["revision"] for entry in (removed, changed, group, new)] == [4, 3, 2, 1]
     for query, expected in (
         ("machine=N1", [4, 3, 1]),
         ("group=g", [2]),
@@ -393,7 +393,7 @@ def test_the_history_tells_who_when_what_and_why(admin: Admin) -> None:
         if query == "since=2020":
             assert reply.status == 400
             continue
-        assert [one["revision"] for one in reply.json["history"]] == expected, query
+        assert [entry["revision"] for entry in reply.json["history"]] == expected, query
 
 
 @pytest.mark.parametrize(
@@ -422,8 +422,8 @@ def test_the_history_of_a_response_is_bounded(admin: Admin) -> None:
     rest = admin.get(f"/history?before={first[-1]['revision']}").json["history"]
 
     assert 1 <= len(first) < 20
-    assert [one["revision"] for one in (*first, *rest)][:3] == [20, 19, 18]
-    assert {one["revision"] for one in (*first, *rest)} <= set(range(1, 21))
+    assert [entry["revision"] for entry in (*first, *rest)][:3] == [20, 19, 18]
+    assert {entry["revision"] for entry in (*first, *rest)} <= set(range(1, 21))
 
 
 def test_a_change_is_taken_back_through_the_guard(admin: Admin) -> None:
@@ -469,15 +469,15 @@ def test_a_list_with_details_tells_format_size_etag_and_last_change(admin: Admin
     admin.put("/machines/a?format=ks", "é")
     admin.put("/machines/a", "")
 
-    [one, two, three] = admin.get("/machines?detail=1").json["machine"]
+    [first, second, third] = admin.get("/machines?detail=1").json["machine"]
 
-    assert [(entry["identifier"], entry["format"], entry["bytes"]) for entry in (one, two, three)] == [
+    assert [(entry["identifier"], entry["format"], entry["bytes"]) for entry in (first, second, third)] == [
         ("a", "ks", 2),
         ("a", "toml", 0),
         ("b", "toml", 6),
     ]
-    assert one["etag"] == admin.get("/machines/a?format=ks").headers["etag"]
-    assert one["changed"] <= two["changed"] <= admin.store.history(HistoryFilter())[0].at
+    assert first["etag"] == admin.get("/machines/a?format=ks").headers["etag"]
+    assert first["changed"] <= second["changed"] <= admin.store.history(HistoryFilter())[0].at
     assert admin.get("/machines").json == {"machine": ["a", "a", "b"]}
 
 
@@ -487,7 +487,9 @@ def test_a_list_is_read_in_pages_that_never_split_an_identifier(admin: Admin) ->
             admin.put(f"/groups/{name}?format={extension}", "")
 
     def page(query: str) -> list[str]:
-        return [f"{one['identifier']}.{one['format']}" for one in admin.get(f"/groups?detail=1&{query}").json["group"]]
+        return [
+            f"{entry['identifier']}.{entry['format']}" for entry in admin.get(f"/groups?detail=1&{query}").json["group"]
+        ]
 
     assert page("limit=1") == ["a.ks", "a.toml"]
     assert page("limit=3") == ["a.ks", "a.toml", "b.ks", "b.toml"]
@@ -528,10 +530,10 @@ def test_a_role_decides_what_a_named_token_may_do_and_its_name_is_kept(tmp_path:
 
 
 def test_a_file_of_tokens_is_read_line_by_line() -> None:
-    _, one = new_token("ci", Role.ADMIN)
-    _, two = new_token("grafana@lab", Role.READ)
+    _, first = new_token("ci", Role.ADMIN)
+    _, second = new_token("grafana@lab", Role.READ)
 
-    assert parse_tokens(f"# people\n\n{one}\n  {two}  \n") == (one, two)
+    assert parse_tokens(f"# people\n\n{first}\n  {second}  \n") == (first, second)
 
 
 @pytest.mark.parametrize(
@@ -552,7 +554,7 @@ def test_a_comparison_that_takes_too_long_says_so(admin: Admin) -> None:
     applied = admin.guard.apply(ChangeSet((RawDocument(Key(Kind.DEFAULT, "", "ks"), "x"),)), dry_run=True)
 
     with pytest.raises(StoreError, match=r"\d+ of \d+ answers were compared .* SERVICE_TIMEOUT_SECS"):
-        Changes(admin.guard)._compared(applied, -1.0)
+        ChangeHandlers(admin.guard)._compared(applied, -1.0)
 
 
 def test_a_route_that_changes_something_needs_the_role_admin_unless_it_says_otherwise(tmp_path: Path) -> None:

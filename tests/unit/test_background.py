@@ -113,10 +113,10 @@ def test_a_problem_is_logged_when_it_is_new() -> None:
     log, digest = Log(), Preparation()
     broken = machine(1, "x =")
     catalogue = Catalogue().changed([GROUP, broken])
-    digest.take(catalogue, no_pause, log)  # type: ignore[arg-type]
-    digest.take(catalogue.changed([machine(2)]), no_pause, log)  # type: ignore[arg-type]
+    digest.update(catalogue, no_pause, log)  # type: ignore[arg-type]
+    digest.update(catalogue.changed([machine(2)]), no_pause, log)  # type: ignore[arg-type]
     assert log.lines.getvalue().count("problem: ") == 1
-    digest.take(catalogue.changed([machine(1, "y =")], [broken]), no_pause, log)  # type: ignore[arg-type]
+    digest.update(catalogue.changed([machine(1, "y =")], [broken]), no_pause, log)  # type: ignore[arg-type]
     assert log.lines.getvalue().count('problem: machine "m1" (toml): does not parse') == 1
     assert digest.catalogue is not catalogue
 
@@ -130,10 +130,10 @@ def test_answers_that_share_a_block_are_what_they_were() -> None:
     catalogue = Catalogue().changed([machine(number, text) for number, text in enumerate(texts)])
     warm_up(catalogue, no_pause)
     answers += [kept[1] for document in catalogue.documents.values() if (kept := document.prepared)]
-    before = [(one.fill(Said(str.upper)), one.static, one.parts) for one in answers]
+    before = [(answer.fill(Said(str.upper)), answer.static, answer.parts) for answer in answers]
     Prepared.pack(answers[:3])
     Prepared.pack(answers)
-    assert [(one.fill(Said(str.upper)), one.static, one.parts) for one in answers] == before
+    assert [(answer.fill(Said(str.upper)), answer.static, answer.parts) for answer in answers] == before
 
 
 def test_what_is_made_while_it_is_held_back_is_no_business_of_the_collector(frozen: int) -> None:

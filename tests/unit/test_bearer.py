@@ -210,7 +210,7 @@ def test_where_all_are_blocked_the_first_failure_of_another_address_blocks_it(cl
 
     assert block.seconds_left("c") == 0
     assert block.failed("c") == 60
-    assert [block.seconds_left(one) for one in ("a", "b", "c", "d")] == [60, 60, 60, 0]
+    assert [block.seconds_left(address) for address in ("a", "b", "c", "d")] == [60, 60, 60, 0]
     assert len(block) == 2
 
 
@@ -228,7 +228,7 @@ def test_a_flood_of_addresses_ends_no_block_and_takes_no_more_memory(clock: Cloc
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("first", "second", "same"),
     [
         ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),
         ("2001:db8:1:2::1", "2001:DB8:1:2:0::2", True),
@@ -238,12 +238,12 @@ def test_a_flood_of_addresses_ends_no_block_and_takes_no_more_memory(clock: Cloc
     ],
 )
 def test_an_ipv6_address_counts_with_its_network_of_64_bits(
-    block: FailureBlock, one: str, other: str, same: bool
+    block: FailureBlock, first: str, second: str, same: bool
 ) -> None:
-    fail(block, 4, one)
+    fail(block, 4, first)
 
-    assert block.failed(other) == (60 if same else 0)
-    assert bool(block.seconds_left(one)) == same
+    assert block.failed(second) == (60 if same else 0)
+    assert bool(block.seconds_left(first)) == same
 
 
 @pytest.mark.parametrize(
@@ -278,8 +278,8 @@ class LiteralBlock:
 
     def fail(self, address: str, now: float) -> float:
         if address not in self.failures and len(self.failures) >= self.capacity:
-            free = [one for one in self.failures if self.left(one, now) <= 0]
-            over = [one for one in free if not self.recent(one, now)]
+            free = [candidate for candidate in self.failures if self.left(candidate, now) <= 0]
+            over = [candidate for candidate in free if not self.recent(candidate, now)]
             if not free:
                 self.untracked[address] = now + 60
                 return 60
@@ -302,7 +302,7 @@ class LiteralBlock:
         if address not in self.failures:
             return
         if address in self.blocks:
-            others = {one: times for one, times in self.failures.items() if one != address}
+            others = {other: times for other, times in self.failures.items() if other != address}
             self.failures = {address: [], **others}
         else:
             del self.failures[address]
@@ -323,8 +323,8 @@ def test_the_table_does_what_a_literal_reading_says(capacity: int, steps: list[t
     block, literal = FailureBlock(clock, capacity, MANY), LiteralBlock(capacity)
     for address, step, seconds in steps:
         clock.now += seconds
-        for one in "abcdef":
-            assert block.seconds_left(one) == max(0, math.ceil(literal.left(one, clock.now))), one
+        for other in "abcdef":
+            assert block.seconds_left(other) == max(0, math.ceil(literal.left(other, clock.now))), other
         assert len(block) == len(literal.failures) <= capacity
         if block.seconds_left(address):  # answered 429, and not counted
             continue

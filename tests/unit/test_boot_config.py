@@ -53,7 +53,7 @@ def test_the_server_accepts_its_configuration(dialect: str, url: str, proxy: boo
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
 def test_every_kind_of_firmware_gets_its_file(dialect: str) -> None:
     text = boot_config(dialect, URL)
-    files = {f"http://192.0.2.10/boot/{one.file}" if one.http else one.file for one in FIRMWARE}
+    files = {f"http://192.0.2.10/boot/{firmware.file}" if firmware.http else firmware.file for firmware in FIRMWARE}
     if dialect == "pfsense":  # its page has one field for HTTP boot
         files.discard("http://192.0.2.10/boot/ipxe-arm64.efi")
     assert {file for file in files if not re.search(rf"(?<![\w/]){re.escape(file)}(?![\w.])", text)} == set()
@@ -78,9 +78,13 @@ def test_the_script_for_pfsense_is_one_that_ipxe_runs() -> None:
 
 def test_the_configuration_of_kea_is_json_with_comments() -> None:
     text = re.sub(r"^\s*//.*$", "", boot_config("kea", URL), flags=re.MULTILINE)
-    classes = {one["name"]: one for one in json.loads(text)["Dhcp4"]["client-classes"]}
+    classes = {client_class["name"]: client_class for client_class in json.loads(text)["Dhcp4"]["client-classes"]}
     assert classes["ipxe"]["boot-file-name"] == SCRIPT
-    assert [name for name, one in classes.items() if name != "ipxe" and "not member('ipxe')" not in one["test"]] == []
+    assert [
+        name
+        for name, client_class in classes.items()
+        if name != "ipxe" and "not member('ipxe')" not in client_class["test"]
+    ] == []
 
 
 def test_the_sample_is_what_the_command_writes() -> None:
@@ -153,5 +157,7 @@ def test_what_cannot_be_written_says_why(arguments: list[str], said: bytes) -> N
 
 def test_the_page_names_every_dialect_and_every_firmware() -> None:
     assert [words(name)[0] for name, _, _ in rows(PAGE, 3) if words(name)] == list(DIALECTS)
-    told = {int(code): words(file)[0] for _, codes, file, _ in rows(PAGE, 4)[1:] for code in codes.split(", ")}
-    assert told == {code: one.file for one in FIRMWARE for code in one.codes}
+    files_of_codes = {
+        int(code): words(file)[0] for _, codes, file, _ in rows(PAGE, 4)[1:] for code in codes.split(", ")
+    }
+    assert files_of_codes == {code: firmware.file for firmware in FIRMWARE for code in firmware.codes}

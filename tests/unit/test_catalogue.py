@@ -103,9 +103,9 @@ def test_changing_step_by_step_is_building_from_scratch(changes: list[tuple[Key,
 @settings(max_examples=examples(60))
 def test_nothing_depends_on_the_order_of_documents(changes: list[tuple[Key, str | None]], random: Any) -> None:
     stored = [RawDocument(key, text) for key, text in dict(changes).items() if text is not None]
-    one = answers(Catalogue().changed(stored))
+    first = answers(Catalogue().changed(stored))
     random.shuffle(stored)
-    assert answers(Catalogue().changed(stored)) == one
+    assert answers(Catalogue().changed(stored)) == first
 
 
 @given(steps)
@@ -251,8 +251,8 @@ def test_the_claims_of_groups_that_are_gone_are_kept_within_bounds() -> None:
 
     groups = [group(f"g{number}") for number in range(150)]
     catalogue = Catalogue().changed(groups)
-    for one in groups:
-        catalogue = catalogue.changed([], [one])
+    for document in groups:
+        catalogue = catalogue.changed([], [document])
     assert [name for name, _ in catalogue.gone] == [f"g{number}" for number in range(50, 150)]
     large = [group("large", 60_000), group("larger", 60_000)]
     catalogue = catalogue.changed(large).changed([], large[:1]).changed([], large[1:])

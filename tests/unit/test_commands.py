@@ -259,11 +259,16 @@ def test_diff_shows_machines_with_the_same_change_together(shell: Shell) -> None
     assert done.out.count("-y = 1") == 1
     summary = shell("diff", "--summary", "b")
     assert (summary.status, summary.out) == (1, done.out[:4])
-    told = json.loads("\n".join(shell("diff", "--json", "b").out))
-    assert [(one["format"], len(one["names"])) for one in told["changes"]] == [("toml", 1), ("toml", 120), ("toml", 1)]
-    assert all("diff" in one for one in told["differences"])
+    printed = json.loads("\n".join(shell("diff", "--json", "b").out))
+    assert [(change["format"], len(change["names"])) for change in printed["changes"]] == [
+        ("toml", 1),
+        ("toml", 120),
+        ("toml", 1),
+    ]
+    assert all("diff" in difference for difference in printed["differences"])
     assert not any(
-        "diff" in one for one in json.loads("\n".join(shell("diff", "--json", "--summary", "b").out))["differences"]
+        "diff" in difference
+        for difference in json.loads("\n".join(shell("diff", "--json", "--summary", "b").out))["differences"]
     )
 
 
@@ -287,7 +292,7 @@ def test_a_long_result_is_shown_in_a_pager_on_a_terminal_only(monkeypatch: pytes
 def capture(directory: Path, moment: datetime, target: str, outcome: str) -> str:
     """Record a request; the name of its file."""
     time = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-    shelf = captures.Shelf(directory)
+    shelf = captures.CaptureDirectory(directory)
     return shelf.write(Capture(time, "192.0.2.7", f"GET {target} HTTP/1.1", [], b"", outcome)).name
 
 

@@ -76,7 +76,7 @@ def test_no_compiled_class_extends_a_builtin_container(module: str) -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("setuptools") is None, reason="the backend extends setuptools")
 def test_only_a_compiled_wheel_needs_mypy() -> None:
-    mypy = next(str(one) for one in DECLARED["test"] if one.name == "mypy")
+    mypy = next(str(requirement) for requirement in DECLARED["test"] if requirement.name == "mypy")
     assert needed_for_a_wheel() == set()
     assert needed_for_a_wheel(ANSWERD_COMPILE="0") == set()
     (needed,) = needed_for_a_wheel(ANSWERD_COMPILE="1")

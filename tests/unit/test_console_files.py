@@ -30,8 +30,8 @@ def test_every_file_is_named_with_licences() -> None:
     assert {path.name for path in VENDOR.iterdir()} == named
     licences = (VENDOR / "LICENSES.txt").read_text("utf-8")
     packages = [package for entry in FILES for package in entry["packages"]]
-    assert [one["name"] for one in packages if f"== {one['name']}\n" not in licences] == []
-    assert {one["license"] for one in packages} <= {"MIT", "0BSD"}
+    assert [package["name"] for package in packages if f"== {package['name']}\n" not in licences] == []
+    assert {package["license"] for package in packages} <= {"MIT", "0BSD"}
 
 
 def test_versions_are_those_that_are_asked_for() -> None:

@@ -15,7 +15,7 @@ from answerd.console import listing, machines, named
 from answerd.console.listing import Listings, listing_of
 from answerd.console.machines import MachineTable
 from answerd.console.named import NamedMachines, named_in
-from answerd.console.preparing import Preparation
+from answerd.console.preparing import TablePreparation
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 
@@ -45,14 +45,17 @@ STEPS = st.lists(st.tuples(st.booleans(), st.one_of(MACHINES, GROUPS, INVENTORIE
 def changed(catalogue: Catalogue, raw: RawDocument, *, is_there: bool) -> Catalogue:
     """The set with a document in place of the one with its key, or without that one."""
     tables = catalogue.inventory.tables if catalogue.inventory is not None else {}
-    before = [one for one in (*catalogue.documents, *tables) if one.key == raw.key]
+    before = [document for document in (*catalogue.documents, *tables) if document.key == raw.key]
     return catalogue.changed([raw] if is_there else [], before)
 
 
 def shown(found: NamedMachines) -> list[tuple[Any, ...]]:
-    machines = [(one.name, one.identity, one.formats, one.group, one.known_from, one.searched) for one in found.by_name]
-    assert [one.name for one in found.by_name] == sorted(one.name for one in found.by_name)
-    assert {one: id(machine) for one, machine in found.by_identity.items()} == {
+    machines = [
+        (machine.name, machine.identity, machine.formats, machine.group, machine.known_from, machine.searched)
+        for machine in found.by_name
+    ]
+    assert [machine.name for machine in found.by_name] == sorted(machine.name for machine in found.by_name)
+    assert {identity: id(machine) for identity, machine in found.by_identity.items()} == {
         machine.identity: id(machine) for machine in found.by_name
     }
     return sorted(machines)
@@ -92,9 +95,9 @@ def test_a_change_of_one_document_or_row_looks_at_nothing_else(monkeypatch: pyte
     looked: list[str] = []
     machine_of = named._machine
 
-    def looked_at(catalogue: Catalogue, one: str) -> object:
-        looked.append(one)
-        return machine_of(catalogue, one)
+    def looked_at(catalogue: Catalogue, identity: str) -> object:
+        looked.append(identity)
+        return machine_of(catalogue, identity)
 
     monkeypatch.setattr(named, "_machine", looked_at)
 
@@ -107,7 +110,7 @@ def test_a_change_of_one_document_or_row_looks_at_nothing_else(monkeypatch: pyte
     last = after.changed([RawDocument(rows.key, rows.text.replace("row-7\n", "new-7\n"))], [rows])
     table.update(last)
     assert sorted(looked) == ["new7", "row7"]
-    assert [one.name for one in table.shown(machines.View(search="7"), None).machines[0][:1]] == ["m107"]
+    assert [machine.name for machine in table.shown(machines.View(search="7"), None).machines[0][:1]] == ["m107"]
 
 
 def test_many_machines_that_change_are_moved_at_once() -> None:
@@ -123,19 +126,19 @@ def test_many_machines_that_change_are_moved_at_once() -> None:
 
 
 def test_a_large_change_is_prepared_and_no_page_waits_for_it() -> None:
-    one = Catalogue().changed([RawDocument(Key(Kind.MACHINE, "m1", "toml"), "x = 1\n")])
+    before = Catalogue().changed([RawDocument(Key(Kind.MACHINE, "m1", "toml"), "x = 1\n")])
     two = Catalogue().changed([RawDocument(Key(Kind.MACHINE, "m2", "toml"), "x = 1\n")])
     table, listings = MachineTable(), Listings()
-    in_force = [one]
+    in_force = [before]
     made: list[object] = []
 
     def prepare(work: Callable[[Catalogue], None], catalogue: Catalogue) -> None:
         made.append(catalogue)
         work(catalogue)
 
-    preparation = Preparation(lambda: in_force[0], [table, listings], run=prepare)
-    preparation.look()
-    assert table.catalogue is listings.catalogue is one
+    preparation = TablePreparation(lambda: in_force[0], [table, listings], run=prepare)
+    preparation.poll()
+    assert table.catalogue is listings.catalogue is before
     assert made == [], "the first table is made where long work is done"
 
     for each in (table, listings):
@@ -144,7 +147,7 @@ def test_a_large_change_is_prepared_and_no_page_waits_for_it() -> None:
     assert [document.key.identifier for document in listings.of(two).machines] == ["m1"]
     assert [machine.name for machine, _ in table.shown(machines.View(), None).machines] == ["m1"]
     in_force[0] = two
-    preparation.look()
+    preparation.poll()
     assert made == [two, two]
     assert [document.key.identifier for document in listings.of(two).machines] == ["m2"]
     assert [machine.name for machine, _ in table.shown(machines.View(), None).machines] == ["m2"]

@@ -21,7 +21,7 @@ DOCKERFILE = (CHECKOUT / "etc/Dockerfile").read_text("utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load((CHECKOUT / "etc/compose.yaml").read_text("utf-8"))
 KUBERNETES = CHECKOUT / "etc/kubernetes"
 MANIFESTS: dict[str, Any] = {
-    one["kind"]: one for one in yaml.safe_load_all((KUBERNETES / "answerd.yaml").read_text("utf-8"))
+    manifest["kind"]: manifest for manifest in yaml.safe_load_all((KUBERNETES / "answerd.yaml").read_text("utf-8"))
 }
 KUSTOMIZATION: dict[str, Any] = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text("utf-8"))
 IGNORED = (CHECKOUT / ".dockerignore").read_text("utf-8")
@@ -54,7 +54,7 @@ def test_the_image_does_not_run_as_root() -> None:
 def test_the_image_is_built_from_hashed_requirements_only() -> None:
     installs = [part for rest in values("RUN") for part in rest.split("&&") if " install " in part and "pip" in part]
     assert installs
-    assert [one for one in installs if "--require-hashes" not in one and "--no-deps" not in one] == []
+    assert [line for line in installs if "--require-hashes" not in line and "--no-deps" not in line] == []
 
 
 def test_the_image_is_healthy_when_it_is_ready() -> None:
@@ -65,9 +65,9 @@ def test_the_image_is_healthy_when_it_is_ready() -> None:
 def test_the_services_of_the_compose_file_are_confined() -> None:
     service = COMPOSE["services"]["answerd"]
     assert service["read_only"] is True
-    assert [one["cap_drop"] for one in COMPOSE["services"].values()] == [["ALL"], ["ALL"]]
+    assert [service["cap_drop"] for service in COMPOSE["services"].values()] == [["ALL"], ["ALL"]]
     assert (CHECKOUT / "etc" / service["build"]["context"] / service["build"]["dockerfile"]).exists()
-    named = {mount.partition(":")[0] for one in COMPOSE["services"].values() for mount in one["volumes"]}
+    named = {mount.partition(":")[0] for service in COMPOSE["services"].values() for mount in service["volumes"]}
     assert {name for name in named if not name.startswith("./")} == set(COMPOSE["volumes"])
 
 
@@ -88,20 +88,22 @@ def test_the_pod_meets_the_restricted_standard() -> None:
 
 
 def test_what_the_pod_mounts_is_made_by_the_kustomization() -> None:
-    made = {one["name"] for kind in ("configMapGenerator", "secretGenerator") for one in KUSTOMIZATION[kind]}
-    volumes = {one["name"]: one for one in POD["volumes"]}
+    made = {
+        generated["name"] for kind in ("configMapGenerator", "secretGenerator") for generated in KUSTOMIZATION[kind]
+    }
+    volumes = {volume["name"]: volume for volume in POD["volumes"]}
     assert {volumes["answers"]["configMap"]["name"], volumes["secrets"]["secret"]["secretName"]} == made
     assert (
         volumes["state"]["persistentVolumeClaim"]["claimName"] == MANIFESTS["PersistentVolumeClaim"]["metadata"]["name"]
     )
-    assert {one["name"] for one in CONTAINER["volumeMounts"]} == set(volumes)
+    assert {mount["name"] for mount in CONTAINER["volumeMounts"]} == set(volumes)
 
 
 @pytest.mark.parametrize("generator", ["configMapGenerator", "secretGenerator"])
 def test_the_files_of_the_kustomization_are_those_that_exist(generator: str) -> None:
-    (one,) = KUSTOMIZATION[generator]
-    folder = {file.partition("/")[0] for file in one["files"]}.pop()
-    assert {KUBERNETES / file for file in one["files"]} == set((KUBERNETES / folder).iterdir())
+    (generated,) = KUSTOMIZATION[generator]
+    folder = {file.partition("/")[0] for file in generated["files"]}.pop()
+    assert {KUBERNETES / file for file in generated["files"]} == set((KUBERNETES / folder).iterdir())
 
 
 def test_the_selectors_find_the_pod() -> None:

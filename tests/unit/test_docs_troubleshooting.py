@@ -23,8 +23,8 @@ def test_every_symptom_has_a_section_with_a_command(heading: str) -> None:
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_every_command_can_be_typed(line: str) -> None:
-    for one in line.split(" | "):
-        program, name, *arguments = shlex.split(one)
+    for command in line.split(" | "):
+        program, name, *arguments = shlex.split(command)
         assert (program, name in NAMES) == ("answerd", True)
         parse(name, arguments)
 

@@ -12,7 +12,7 @@ from answerd.server.installs import LiveInstalls
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
 from answerd.server.shared_installs import SharedInstalls
-from answerd.store.install_batch import Entry
+from answerd.store.install_batch import PendingEvent
 from answerd.store.installs import open_state_file
 
 
@@ -45,7 +45,7 @@ class Listener:
 
 
 def tell(streams: EventStreams) -> None:
-    streams._tell()  # what its greenlet does ten times a second
+    streams._send_new()  # what its greenlet does ten times a second
 
 
 def note(feed: RequestFeed, target: str) -> None:
@@ -56,20 +56,20 @@ def test_a_request_is_told_to_all_with_the_fields_of_the_log() -> None:
     feed = RequestFeed(1)
     note(feed, "/before")
     streams = EventStreams(feed)
-    one, other = Listener(), Listener()
-    streams.begin(one, "")
-    streams.begin(other, "")
+    first, second = Listener(), Listener()
+    streams.begin(first, "")
+    streams.begin(second, "")
     note(feed, "/ks")
     tell(streams)
 
-    assert one.text.startswith("retry: 2000\n")
-    [(name, identifier, data)] = one.events
+    assert first.text.startswith("retry: 2000\n")
+    [(name, identifier, data)] = first.events
     assert (name, bool(identifier)) == ("request", True)
     assert {**data, "time": ""} == {
         "time": "", "peer": "192.0.2.1:1", "method": "GET", "target": "/ks", "body": 1, "status": 404,
         "outcome": "nothing claims it", "bytes": 2,
     }  # fmt: skip
-    assert other.events == one.events
+    assert second.events == first.events
 
 
 def test_who_comes_back_is_told_what_it_missed_once() -> None:
@@ -139,9 +139,9 @@ def test_a_change_of_a_state_is_told_once_with_the_record(tmp_path: Path) -> Non
     streams.begin(listener, "")
     now = installs.now()
     for order in (Order.ARM, Order.ARM, Order.DISARM, Order.FORGET):
-        store.write([Entry("web-01", Ordered(order, now), {}, origin="here")], installs.rules)
+        store.write([PendingEvent("web-01", Ordered(order, now), {}, origin="here")], installs.rules)
         installs.refresh()
     tell(streams)
 
-    told = [(name, data["machine"], data["state"]) for name, _, data in listener.events]
-    assert told == [("state", "web-01", "armed"), ("state", "web-01", "installed"), ("state", "web-01", "new")]
+    states = [(name, data["machine"], data["state"]) for name, _, data in listener.events]
+    assert states == [("state", "web-01", "armed"), ("state", "web-01", "installed"), ("state", "web-01", "new")]

@@ -400,4 +400,4 @@ def test_identities_that_an_index_holds_are_those_that_the_request_carries(
     some = ["abab", "ab", "192.168.1.11", "192168111", "5254000000", "fe801", "1:2:3:4:5:6:7:8", "oem"]
     for index in ([*carried, *some], carried[::2] + some, carried[:1], some, []):
         asked = facts(target, body, peer="192.0.2.7").identities_in(set(index).intersection)
-        assert asked == [one for one in carried if one in index]
+        assert asked == [identity for identity in carried if identity in index]

@@ -37,7 +37,7 @@ def nobody_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Mounts, "is_local", lambda mounts, directory: False)
 
 
-@pytest.fixture(autouse=True, params=["told by the kernel", "looking at everything"])
+@pytest.fixture(autouse=True, params=["reported by the kernel", "looking at everything"])
 def every_way_of_watching(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "looking at everything":
         nobody_tells(monkeypatch)
@@ -64,7 +64,7 @@ class Watched:
         self.loader = Loader(FileStore(root))
         self.loader.refresh()
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         return self.loader.refresh()
 
     def texts(self) -> dict[str, str]:
@@ -156,7 +156,7 @@ def test_a_name_that_cannot_be_an_identifier_is_a_problem_that_names_the_file(
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("node.toml", "node/x.toml"),
         ("node/a.toml", "node/b.toml"),
@@ -168,13 +168,13 @@ def test_a_name_that_cannot_be_an_identifier_is_a_problem_that_names_the_file(
         ("groups/g.toml", "Groups/G.toml"),
     ],
 )
-def test_two_files_for_one_document_are_one_problem_that_names_both(root: Path, one: str, other: str) -> None:
-    write(root / one)
-    write(root / other)
+def test_two_files_for_one_document_are_one_problem_that_names_both(root: Path, first: str, second: str) -> None:
+    write(root / first)
+    write(root / second)
     problems = load_problems(loaded(FileStore(root)))
     assert len(problems) == 1
-    assert one in problems[0]
-    assert other in problems[0]
+    assert first in problems[0]
+    assert second in problems[0]
 
 
 def test_text_is_kept_exactly_and_what_is_not_utf_8_is_a_problem(root: Path) -> None:
@@ -190,20 +190,20 @@ def test_a_change_counts_when_two_looks_agree_about_it(root: Path) -> None:
     path = write(root / "n.toml", "x = 1\n")
     watched = Watched(root)
     write(path, "x = 22\n")
-    assert not watched.look()
+    assert not watched.poll()
     assert watched.texts() == {"n.toml": "x = 1\n"}
     write(path, "x = 333\n")
-    assert not watched.look()
-    assert watched.look()
+    assert not watched.poll()
+    assert watched.poll()
     assert watched.texts() == {"n.toml": "x = 333\n"}
-    assert not watched.look()
+    assert not watched.poll()
 
 
 def test_a_new_file_counts_when_two_looks_agree_about_it(root: Path) -> None:
     watched = Watched(root)
     write(root / "n.toml")
-    assert not watched.look()
-    assert watched.look()
+    assert not watched.poll()
+    assert watched.poll()
 
 
 def test_a_file_that_never_rests_keeps_its_former_text(root: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_file_that_never_rests_keeps_its_former_text(root: Path) -> None:
     watched = Watched(root)
     for length in range(2, 12):
         write(path, "#" * length)
-        assert not watched.look()
+        assert not watched.poll()
     assert watched.texts() == {"n.toml": "x = 1\n"}
 
 
@@ -219,14 +219,14 @@ def test_a_removed_file_counts_when_two_looks_agree_about_it(root: Path) -> None
     path = write(root / "n.toml")
     watched = Watched(root)
     path.unlink()
-    assert not watched.look()
+    assert not watched.poll()
     write(path)
-    watched.look()
-    watched.look()
+    watched.poll()
+    watched.poll()
     assert watched.texts() == {"n.toml": "x = 1\n"}
     path.unlink()
-    watched.look()
-    assert watched.look()
+    watched.poll()
+    assert watched.poll()
     assert watched.texts() == {}
 
 
@@ -243,10 +243,10 @@ def test_a_rewrite_of_the_same_size_within_one_tick_of_the_clock_is_seen(
     watched = Watched(root)
     write(path, "x = 2\n")
     monkeypatch.setattr(time, "time_ns", lambda: now + 3_000_000_000)
-    assert watched.look()
+    assert watched.poll()
     assert watched.texts() == {"n.toml": "x = 2\n"}
     write(path, "x = 3\n")
-    assert not watched.look(), "once settled, a file with the same times is not read again"
+    assert not watched.poll(), "once settled, a file with the same times is not read again"
 
 
 @pytest.mark.parametrize("how", ["in place", "by rename"])
@@ -259,8 +259,8 @@ def test_a_rewrite_with_the_same_size_and_the_time_put_back_is_seen(root: Path, 
     else:
         write(root / ".new", "x = 2\n").rename(path)
     os.utime(path, (LONG_AGO, LONG_AGO))
-    watched.look()
-    watched.look()
+    watched.poll()
+    watched.poll()
     assert watched.texts() == {"n.toml": "x = 2\n"}
 
 
@@ -270,7 +270,7 @@ def test_a_touch_changes_no_document(root: Path) -> None:
     before = watched.loader.catalogue
     path.touch()
     for _ in range(3):
-        assert not watched.look()
+        assert not watched.poll()
     assert watched.loader.catalogue is before
 
 
@@ -300,8 +300,8 @@ def test_a_configmap_mount_is_followed_when_it_is_swapped(tmp_path: Path, root: 
     watched = Watched(root)
     assert watched.texts() == {"n1.toml": "x = 1\n", "default.toml": "x = 1\n"}
     mount("2026_02", "x = 2\n")
-    watched.look()
-    watched.look()
+    watched.poll()
+    watched.poll()
     assert watched.texts() == {"n1.toml": "x = 2\n", "default.toml": "x = 2\n"}
 
 
@@ -321,8 +321,8 @@ def test_the_directory_itself_may_be_a_link_that_changes(tmp_path: Path, root: P
     watched = Watched(link)
     (tmp_path / "new").symlink_to("v2")
     (tmp_path / "new").rename(link)
-    watched.look()
-    watched.look()
+    watched.poll()
+    watched.poll()
     assert watched.texts() == {"n.toml": "x = 2\n"}
 
 
@@ -359,11 +359,11 @@ def test_what_cannot_be_opened_is_a_problem_and_does_not_hold_the_look_up(
     make(root / "n1.toml")
     watched = Watched(root)
     assert words in watched.faults()["n1.toml"]
-    assert not watched.look()
+    assert not watched.poll()
     (root / "n1.toml").unlink()
     write(root / "n1.toml")
-    watched.look()
-    watched.look()
+    watched.poll()
+    watched.poll()
     assert watched.faults() == {}
     assert watched.texts() == {"n1.toml": "x = 1\n"}
 
@@ -373,9 +373,9 @@ def test_what_stops_being_openable_counts_when_two_looks_agree(root: Path) -> No
     watched = Watched(root)
     path.unlink()
     make_dangling(path)
-    assert not watched.look()
+    assert not watched.poll()
     assert watched.texts() == {"n1.toml": "x = 1\n"}
-    assert watched.look()
+    assert watched.poll()
     assert "n1.toml" in watched.faults()
 
 
@@ -409,8 +409,8 @@ def test_a_file_that_may_not_be_read_is_a_problem_until_it_may(root: Path, refus
     watched = Watched(root)
     assert watched.faults() == {"n1.toml": "cannot be opened: Permission denied (n1.toml)"}
     refusing.clear()
-    watched.look()
-    watched.look()
+    watched.poll()
+    watched.poll()
     assert watched.texts() == {"n1.toml": "x = 1\n"}
 
 
@@ -418,8 +418,8 @@ def test_a_new_file_that_may_not_be_read_is_a_problem(root: Path, refusing: set[
     watched = Watched(root)
     write(root / "n1.toml")
     refusing.add("n1.toml")
-    watched.look()
-    watched.look()
+    watched.poll()
+    watched.poll()
     assert "n1.toml" in watched.faults()
 
 
@@ -432,8 +432,8 @@ def test_a_machines_directory_that_cannot_be_listed_is_its_problem_alone(root: P
     assert watched.loader.catalogue.unlisted == ()
     assert {key.rpartition("/")[0] for key in watched.faults()} == {"n1"}
     refusing.clear()
-    watched.look()
-    watched.look()
+    watched.poll()
+    watched.poll()
     assert watched.texts() == {"n1/x.toml": "x = 1\n", "n2.toml": "x = 1\n"}
 
 
@@ -447,7 +447,7 @@ def test_a_directory_that_was_listed_once_stays_in_force_and_removals_elsewhere_
     refusing.update({"n1", "groups"})
     (root / "n2.toml").unlink()
     for _ in range(3):
-        watched.look()
+        watched.poll()
     assert watched.texts() == {"n1/x.toml": "x = 1\n", "groups/g.toml": "x = 1\n"}
     assert watched.loader.catalogue.unlisted == ()
 
@@ -458,8 +458,8 @@ def test_groups_that_could_never_be_listed_might_be_anything(root: Path, refusin
     watched = Watched(root)
     assert list(watched.loader.catalogue.unlisted) == ["directory groups cannot be listed: Permission denied"]
     refusing.clear()
-    watched.look()
-    watched.look()
+    watched.poll()
+    watched.poll()
     assert list(watched.loader.catalogue.unlisted) == []
 
 
@@ -468,7 +468,7 @@ def test_a_root_that_cannot_be_listed_is_an_error_that_leaves_all_as_it_was(root
     watched = Watched(root)
     refusing.add("answers")
     with pytest.raises(StoreError, match="Permission denied"):
-        watched.look()
+        watched.poll()
     assert watched.texts() == {"n1.toml": "x = 1\n"}
 
 
@@ -479,8 +479,8 @@ def test_a_directory_that_appears_later_is_taken_up(tmp_path: Path) -> None:
         f"the answers directory {tmp_path / 'later'} does not exist: every request gets 404 until that changes"
     ]
     write(tmp_path / "later" / "n1.toml")
-    watched.look()
-    watched.look()
+    watched.poll()
+    watched.poll()
     assert watched.texts() == {"n1.toml": "x = 1\n"}
 
 
@@ -524,7 +524,7 @@ def test_a_document_is_put_where_it_stands(root: Path) -> None:
     store.changes()
     store.put(Key(Kind.MACHINE, "n1", "toml"), "x = 2\n")
     assert path.read_text() == "x = 2\n"
-    assert [one.name for one in root.iterdir()] == ["n1"]
+    assert [file.name for file in root.iterdir()] == ["n1"]
 
 
 def test_a_write_is_whole_or_not_at_all(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -549,7 +549,7 @@ def test_a_write_is_whole_or_not_at_all(root: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(OSError, match="No space"):
         write_atomically(path, b"newer")
     assert path.read_text() == "new"
-    assert [one.name for one in root.iterdir()] == ["n.toml"]
+    assert [file.name for file in root.iterdir()] == ["n.toml"]
 
 
 def test_a_write_that_fails_is_a_store_error_that_names_the_file(root: Path) -> None:
@@ -563,7 +563,7 @@ def test_nothing_depends_on_the_order_in_which_files_were_made(tmp_path: Path) -
     for order, directory in ((names, tmp_path / "one"), (names[::-1], tmp_path / "two")):
         for name in order:
             write(directory / name)
-    one, two = (FileStore(tmp_path / name).changes() for name in ("one", "two"))
-    assert one
-    assert two
-    assert [raw.source for raw in one.added] == [raw.source for raw in two.added]
+    first, second = (FileStore(tmp_path / name).changes() for name in ("one", "two"))
+    assert first
+    assert second
+    assert [raw.source for raw in first.added] == [raw.source for raw in second.added]

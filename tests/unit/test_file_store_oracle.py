@@ -77,7 +77,7 @@ class Oracle:
 
     def _keep(self, name: str, before: Oracle) -> None:
         self.found |= {source: text for source, text in before.found.items() if source.startswith(f"{name}/")}
-        self.listed |= {one for one in before.listed if f"{one}/".startswith(f"{name}/")}
+        self.listed |= {listed for listed in before.listed if f"{listed}/".startswith(f"{name}/")}
         self.attached[name] = before.attached[name]
 
     def _names(self, name: str, before: Oracle) -> list[str]:
@@ -87,7 +87,7 @@ class Oracle:
             self._closed(name, before)
             return []
         self.listed.add(name)
-        return sorted(one for one in names if not one.startswith(".") and not one.endswith("~"))
+        return sorted(entry for entry in names if not entry.startswith(".") and not entry.endswith("~"))
 
     def _closed(self, name: str, before: Oracle) -> None:
         if name in before.listed:
@@ -193,12 +193,12 @@ def scratch() -> Iterator[Path]:
     directory = Path(tempfile.mkdtemp(prefix="answerd-oracle-"))
     yield directory
     subdirectories = [Path(above) / name for above, names, _ in os.walk(directory) for name in names]
-    for one in subdirectories:
-        one.chmod(0o700) if not one.is_symlink() else None
+    for subdirectory in subdirectories:
+        subdirectory.chmod(0o700) if not subdirectory.is_symlink() else None
     shutil.rmtree(directory)
 
 
-@pytest.mark.parametrize("way", ["told by the kernel", "looking at everything"])
+@pytest.mark.parametrize("way", ["reported by the kernel", "looking at everything"])
 def test_what_is_in_force_is_what_a_literal_walk_finds(
     way: str, scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,23 +14,23 @@ from answerd.answers.gates import Asking
 from answerd.config import Config
 from answerd.formats.once import Once
 from answerd.identity import identity_of
-from answerd.installs.memory import Judgement, Visitor
-from answerd.installs.states import Asked, Event, Gate, Order, Ordered, Refusal, Reported, State, Word, refusal_of
+from answerd.installs.memory import MOST_ALIKE, Decision, Visitor
+from answerd.installs.states import Asked, Event, Gate, Order, Ordered, Refusal, Reported, ReportKind, State, refusal_of
 from answerd.server.installs import LiveInstalls
 from answerd.server.request_log import RequestLog
 from answerd.server.shared_installs import SharedInstalls
 from answerd.store import given_notes
 from answerd.store.given_notes import HALF, GivenNotes
-from answerd.store.install_batch import Entry
+from answerd.store.install_batch import PendingEvent
 from answerd.store.installs import InstallStore, open_state_file
 
 KEY = b"k" * 32
 
 
-def given(name: str = "node1", at: float = 1.5, detail: str = "node1 (ks)") -> Entry:
+def given(name: str = "node1", at: float = 1.5, detail: str = "node1 (ks)") -> PendingEvent:
     """A document that was given."""
     asked = Asked("ks", Gate.ANSWERS, Once.ON, at)
-    return Entry(name, asked, {"abc1": "ABC-1"}, "rack", detail, "192.0.2.1")
+    return PendingEvent(name, asked, {"abc1": "ABC-1"}, "rack", detail, "192.0.2.1")
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def _any_file_system(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class _Everything(frozenset[str]):
-    def __contains__(self, one: object) -> bool:
+    def __contains__(self, key: object) -> bool:
         return True
 
 
@@ -115,15 +115,15 @@ def test_notes_stay_until_they_are_written_and_new_ones_come_meanwhile(tmp_path:
     notes.note(given(at=1))
     notes.taken()
     notes.note(given(at=2))
-    assert [one.event.at for one in notes.left()] == [1, 2]
+    assert [entry.event.at for entry in notes.left()] == [1, 2]
     notes.written()
-    assert [one.event.at for one in notes.left()] == [2]
+    assert [entry.event.at for entry in notes.left()] == [2]
     notes.taken()  # this write fails, and the next one is of everything
     notes.note(given(at=3))
     notes.taken()
     notes.note(given(at=4))
     notes.written()
-    assert 4 in [one.event.at for one in notes.left()]
+    assert 4 in [entry.event.at for entry in notes.left()]
     notes.taken()
     notes.written()
     assert notes.left() == []
@@ -135,7 +135,7 @@ def test_what_a_process_has_left_stays_until_its_successor_has_written_it(tmp_pa
     notes.note(given(at=1))
     notes.taken()
     notes.note(given(at=2))
-    assert [one.event.at for one in notes.attach(1)] == [1, 2]
+    assert [entry.event.at for entry in notes.attach(1)] == [1, 2]
     notes.note(given(at=3))
     for _ in range(2):
         notes.taken()
@@ -149,10 +149,10 @@ def test_a_note_that_has_no_room_and_one_that_is_spoiled_are_left_out(tmp_path: 
     notes.note(given(detail="x" * HALF))
     notes.note(given("\ud800"))
     notes.note(given("node2"))
-    assert [one.name for one in notes.left()] == ["node1", "node2"]
+    assert [entry.name for entry in notes.left()] == ["node1", "node2"]
     file = tmp_path / "state.db-given"
     file.write_bytes(file.read_bytes().replace(b"node2\0", b"node3\0"))  # as one that is being written over
-    assert [one.name for one in notes.left()] == ["node1"]
+    assert [entry.name for entry in notes.left()] == ["node1"]
 
 
 def test_only_the_notes_of_others_about_these_machines_are_read(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_only_the_notes_of_others_about_these_machines_are_read(tmp_path: Path) 
         notes.attach(process)
         notes.note(given(name))
     notes.attach(2)
-    assert [one.name for one in notes.of_others({identity_of("Node-1")})] == ["node-1"]
+    assert [entry.name for entry in notes.of_others({identity_of("Node-1")})] == ["node-1"]
 
 
 class Processes:
@@ -179,10 +179,10 @@ class Processes:
         asked = Asked(document, Gate.ANSWERS, Once.ON, at)
         memory = self.first.current()
         made = memory.judge(Visitor("node1"), memory.found_by([], "node1"), asked, self.first.rules)
-        judgement = Judgement(tuple(made.outcomes))
+        judgement = Decision(tuple(made.outcomes))
         self.first.given(Asking(Visitor("node1", {"node1": "node1"}), asked, judgement, document, "192.0.2.1"))
 
-    def report(self, word: Word, at: float) -> None:
+    def report(self, word: ReportKind, at: float) -> None:
         """The second process takes a report."""
         self.write(Reported(word, 1, at))
 
@@ -190,7 +190,7 @@ class Processes:
         """The second process writes an event."""
         self.second.attach(1)
         writing = gevent.spawn(self.second.write_forever)
-        self.second.write([Entry("node1", event)])
+        self.second.write([PendingEvent("node1", event)])
         writing.kill()
         self.shared.notes.attach(0)
 
@@ -203,7 +203,7 @@ def processes(tmp_path: Path) -> Processes:
 def test_a_report_counts_after_what_another_process_gave_before_it(processes: Processes) -> None:
     now = processes.shared.now()
     processes.give(now)
-    processes.report(Word.INSTALLED, now + 1)
+    processes.report(ReportKind.INSTALLED, now + 1)
     (remembered,) = processes.second.store.all()
     assert (remembered.record.state, remembered.record.given) == (State.INSTALLED, {"ks": now})
     again = Asked("ks", Gate.ANSWERS, Once.ON, now + 2)
@@ -217,7 +217,7 @@ def test_a_report_counts_after_what_another_process_gave_before_it(processes: Pr
 def test_what_is_given_after_a_report_is_not_taken_for_given_before_it(processes: Processes) -> None:
     now = processes.shared.now()
     processes.give(now + 2)
-    processes.report(Word.FAILED, now + 1)
+    processes.report(ReportKind.FAILED, now + 1)
     (remembered,) = processes.second.store.all()
     assert (remembered.record.state, remembered.record.given) == (State.FAILED, {})
 
@@ -292,3 +292,16 @@ def test_that_a_machine_was_heard_again_waits_longer_than_what_is_new(processes:
     first.flush()
     assert first.store.all()[0].record.heard == now + 200
     gevent.kill(first._alarm)
+
+
+def test_the_log_says_which_value_too_many_machines_have(
+    processes: Processes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    first, now = processes.first, processes.shared.now()
+    for number in range(MOST_ALIKE + 2):
+        name = f"node{number}"
+        asked = Asked("ks", Gate.ANSWERS, Once.ON, now)
+        first._remember(PendingEvent(name, asked, {name: name, "boarduuid": "board-uuid"}))
+    first._log.flush()
+    lines = [line.partition(" - ")[2] for line in capfd.readouterr().err.splitlines()]
+    assert lines == ["states of installs: board-uuid tells no machine from others any more: too many have it"]

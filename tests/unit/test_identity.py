@@ -28,7 +28,7 @@ UUID = "12345678-1234-5678-9abc-def012345678"
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("98:FA:9B:50:D8:10", "98-fa-9b-50-d8-10"),
         ("98fa.9b50.d810", "98fa9b50d810"),
@@ -44,12 +44,12 @@ UUID = "12345678-1234-5678-9abc-def012345678"
         ("00:11:22:33:44:55:66:77", "00-11-22-33-44-55-66-77"),  # an EUI-64, not an IPv6 address
     ],
 )
-def test_two_spellings_of_one_name_are_one_identity(one: str, other: str) -> None:
-    assert identity_of(one) == identity_of(other) != ""
+def test_two_spellings_of_one_name_are_one_identity(first: str, second: str) -> None:
+    assert identity_of(first) == identity_of(second) != ""
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("192.168.1.11", "192.168.11.1"),
         ("192.168.1.11", "192168111"),
@@ -60,8 +60,8 @@ def test_two_spellings_of_one_name_are_one_identity(one: str, other: str) -> Non
         ("1.2.3.4", "1.2.3.4.5"),
     ],
 )
-def test_two_names_are_two_identities(one: str, other: str) -> None:
-    assert identity_of(one) != identity_of(other)
+def test_two_names_are_two_identities(first: str, second: str) -> None:
+    assert identity_of(first) != identity_of(second)
 
 
 @pytest.mark.parametrize("text", ["", "---", "::-", " ", "\u0301"])

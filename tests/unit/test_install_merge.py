@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.formats.once import Once
-from answerd.installs.merge import Known, Said, Start, Strength, learned, merge, record_of
-from answerd.installs.states import Asked, Event, Gate, Order, Ordered, Record, Reported, Rules, State, Word, step
+from answerd.installs.merge import Evidence, News, Start, Strength, evidence_after, merge, record_of
+from answerd.installs.states import Asked, Event, Gate, Order, Ordered, Record, Reported, ReportKind, Rules, State, step
 from tests.support.thorough import examples
 
 RULES = Rules(starts=2)
@@ -49,21 +49,21 @@ def event_of(kind: Kind, at: float, attempt: int) -> Event:
         return Asked(kind.name, gate, Once.ON, at)
     if kind.name in set(Order):
         return Ordered(Order(kind.name), at)
-    return Reported(Word(kind.name), attempt, at, None if kind.name == "progress" else kind.name)
+    return Reported(ReportKind(kind.name), attempt, at, None if kind.name == "progress" else kind.name)
 
 
-def on_one_node(kinds: Iterable[Kind]) -> tuple[Record, Known]:
+def on_one_node(kinds: Iterable[Kind]) -> tuple[Record, Evidence]:
     """What events make of a record, and of the evidence, where every event is known at once."""
-    record, known, at = Record("m"), Known("m"), 0.0
+    record, known, at = Record("m"), Evidence("m"), 0.0
     for kind in kinds:
         at += kind.pause
         event = event_of(kind, at, record.attempt)
         record = step(record, event, RULES).record
-        known = learned(known, event, RULES)
+        known = evidence_after(known, event, RULES)
     return record, known
 
 
-def told(record: Record) -> tuple[object, ...]:
+def summary_of(record: Record) -> tuple[object, ...]:
     since = record.since if record.state is not State.NEW else 0
     given_now = dict(record.given) if record.state is not State.NEW else {}
     # A report that comes after an operator's word is evidence of a start all the same, and changes nothing else.
@@ -76,8 +76,8 @@ def test_on_one_node_the_evidence_comes_to_the_state_that_the_events_do(length: 
     wrong = []
     for kinds in product(KINDS, repeat=length):
         record, known = on_one_node(kinds)
-        if told(record_of(known, RULES)) != told(record):
-            wrong.append(([kind.name for kind in kinds], told(record), told(record_of(known, RULES))))
+        if summary_of(record_of(known, RULES)) != summary_of(record):
+            wrong.append(([kind.name for kind in kinds], summary_of(record), summary_of(record_of(known, RULES))))
     assert wrong == []
 
 
@@ -85,10 +85,10 @@ def test_on_one_node_the_evidence_comes_to_the_state_that_the_events_do(length: 
 @given(st.lists(st.sampled_from(KINDS), min_size=5, max_size=14))
 def test_longer_histories_of_one_node_come_to_the_same_too(kinds: list[Kind]) -> None:
     record, known = on_one_node(kinds)
-    assert told(record_of(known, RULES)) == told(record)
+    assert summary_of(record_of(known, RULES)) == summary_of(record)
 
 
-def reachable() -> Iterator[Known]:
+def reachable() -> Iterator[Evidence]:
     """Different evidence of short histories."""
     seen = set()
     for length in (0, 1, 2, 3):
@@ -103,30 +103,30 @@ POOL = list(reachable())
 
 
 def test_merging_is_a_join_for_every_two() -> None:
-    for one, other in product(POOL[::3], POOL[::5]):
-        both = merge(one, other)
-        assert both == merge(other, one)
-        assert merge(both, one) == merge(both, other) == merge(both, both) == both
+    for first, second in product(POOL[::3], POOL[::5]):
+        both = merge(first, second)
+        assert both == merge(second, first)
+        assert merge(both, first) == merge(both, second) == merge(both, both) == both
 
 
 def test_merging_is_a_join_for_every_three() -> None:
     some = POOL[:: len(POOL) // 36]
-    for one, other, third in product(some, repeat=3):
-        assert merge(merge(one, other), third) == merge(one, merge(other, third))
+    for first, second, third in product(some, repeat=3):
+        assert merge(merge(first, second), third) == merge(first, merge(second, third))
 
 
-def start(number: int, word: str = "installing", at: float = 0.0) -> Known:
+def start(number: int, word: str = "installing", at: float = 0.0) -> Evidence:
     """What a node knows of one start."""
     strength = Strength[word.upper()]
-    said = Said(strength, at, word) if strength else None
-    return Known("m", 1, starts={number: Start(float(number), strength, at, {"ks": float(number)}, said)})
+    said = News(strength, at, word) if strength else None
+    return Evidence("m", 1, starts={number: Start(float(number), strength, at, {"ks": float(number)}, said)})
 
 
-def armed(attempt: int) -> Known:
-    return Known("m", attempt, was_armed=True, began=float(attempt))
+def armed(attempt: int) -> Evidence:
+    return Evidence("m", attempt, was_armed=True, began=float(attempt))
 
 
-TABLE: dict[str, tuple[Sequence[Known], State]] = {
+TABLE: dict[str, tuple[Sequence[Evidence], State]] = {
     "copied beats installing": ([start(1), start(1, "copied", 2)], State.COPIED),
     "failed beats copied": ([start(1, "copied", 3), start(1, "failed", 2)], State.FAILED),
     "installed beats failed": ([start(1, "failed", 3), start(1, "installed", 2)], State.INSTALLED),
@@ -147,21 +147,21 @@ TABLE: dict[str, tuple[Sequence[Known], State]] = {
         State.INSTALLED,
     ),
     "failed on the last start": ([start(4), start(5, "failed", 6)], State.EXHAUSTED),
-    "a start that is one too many": ([start(5), Known("m", refused=9.0), start(5, "failed", 7)], State.EXHAUSTED),
+    "a start that is one too many": ([start(5), Evidence("m", refused=9.0), start(5, "failed", 7)], State.EXHAUSTED),
     "a late installed ends exhausted": (
-        [start(5, "failed", 6), Known("m", refused=9.0), start(2, "installed", 8)],
+        [start(5, "failed", 6), Evidence("m", refused=9.0), start(2, "installed", 8)],
         State.INSTALLED,
     ),
     "a higher attempt beats all": (
-        [start(1, "installed", 9), Known("m", disarmed=8.0), armed(2), start(3, "failed", 5)],
+        [start(1, "installed", 9), Evidence("m", disarmed=8.0), armed(2), start(3, "failed", 5)],
         State.ARMED,
     ),
     "a report of a higher attempt beats arm of a lower one": (
-        [armed(2), armed(3), Known("m", 3, starts={1: Start(4.0, Strength.COPIED, 5.0)})],
+        [armed(2), armed(3), Evidence("m", 3, starts={1: Start(4.0, Strength.COPIED, 5.0)})],
         State.COPIED,
     ),
     "disarm beats what is known of its attempt": (
-        [start(1), Known("m", disarmed=1.0), start(1, "failed", 7)],
+        [start(1), Evidence("m", disarmed=1.0), start(1, "failed", 7)],
         State.INSTALLED,
     ),
 }
@@ -172,8 +172,8 @@ TABLE: dict[str, tuple[Sequence[Known], State]] = {
 def test_every_order_of_arrival_gives_the_state_of_the_table(rule: str) -> None:
     known, state = TABLE[rule]
     found = [reduce(merge, order) for order in permutations(known)]
-    assert {record_of(one, Rules()).state for one in found} == {state}
-    assert all(one == found[0] for one in found)
+    assert {record_of(known, Rules()).state for known in found} == {state}
+    assert all(known == found[0] for known in found)
     # What arrives twice changes nothing.
     assert reduce(merge, [*known, *known]) == found[0]
 
@@ -182,11 +182,11 @@ def test_every_order_of_arrival_gives_the_state_of_the_table(rule: str) -> None:
 @given(st.lists(st.tuples(st.sampled_from(KINDS[:7]), st.integers(0, 2)), max_size=10), st.randoms())
 def test_nodes_that_worked_apart_come_to_one_state(happened: list[tuple[Kind, int]], random: object) -> None:
     """Three nodes, each with its own events; what they know is exchanged in any order, some of it twice."""
-    nodes = [Known("m")] * 3
+    nodes = [Evidence("m")] * 3
     at = 0.0
     for kind, node in happened:
         at += kind.pause
-        nodes[node] = learned(nodes[node], event_of(kind, at, 1), RULES)
+        nodes[node] = evidence_after(nodes[node], event_of(kind, at, 1), RULES)
     exchanged = [*nodes, *nodes]
     random.shuffle(exchanged)  # type: ignore[attr-defined]
     together = reduce(merge, exchanged)
@@ -196,13 +196,13 @@ def test_nodes_that_worked_apart_come_to_one_state(happened: list[tuple[Kind, in
 
 
 def test_a_report_of_an_attempt_that_began_at_another_node_counts() -> None:
-    here = learned(Known("m"), Reported(Word.INSTALLED, 2, 5.0), RULES)
+    here = evidence_after(Evidence("m"), Reported(ReportKind.INSTALLED, 2, 5.0), RULES)
     assert (here.attempt, record_of(here, RULES).state) == (2, State.INSTALLED)
     assert record_of(merge(here, armed(2)), RULES).was_armed
 
 
 def test_a_report_of_an_earlier_attempt_changes_nothing() -> None:
-    known = learned(armed(2), Reported(Word.INSTALLED, 1, 5.0), RULES)
+    known = evidence_after(armed(2), Reported(ReportKind.INSTALLED, 1, 5.0), RULES)
     assert known == armed(2)
 
 

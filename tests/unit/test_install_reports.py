@@ -10,14 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerd.installs.reports import LONGEST_KEPT_BODY, LONGEST_MESSAGE, Report, read_report
-from answerd.installs.states import Word
+from answerd.installs.states import ReportKind
 
 FORM = [("content-type", "application/x-www-form-urlencoded")]
 JSON = [("content-type", "application/json")]
 
 
 def report(
-    body: bytes | str = b"", word: Word | None = None, query: str = "", headers: list[tuple[str, str]] | None = None
+    body: bytes | str = b"",
+    word: ReportKind | None = None,
+    query: str = "",
+    headers: list[tuple[str, str]] | None = None,
 ) -> Report:
     """A report with this body."""
     sent = body.encode() if isinstance(body, str) else body
@@ -64,7 +67,7 @@ def without(*keys: str, **others: Any) -> str:
 )
 def test_proxmox_webhook_means_installed(body: str) -> None:
     found = report(body, headers=[("content-type", "application/json; charset=utf-8")])
-    assert found.word is Word.INSTALLED
+    assert found.word is ReportKind.INSTALLED
     assert found.message == "Proxmox VE 9.2.1"
 
 
@@ -76,7 +79,7 @@ def test_proxmox_request_for_an_answer_is_no_report_of_success() -> None:
         "dmi": {"system": {"serial": "7ABC123"}},
         "network_interfaces": [{"link": "eno1", "mac": "98:FA:9B:50:D8:10"}],
     }
-    assert report(json.dumps(asked), headers=JSON).word is Word.PROGRESS
+    assert report(json.dumps(asked), headers=JSON).word is ReportKind.PROGRESS
 
 
 def event(name: str, kind: str, **more: str) -> str:
@@ -91,26 +94,26 @@ def event(name: str, kind: str, **more: str) -> str:
         (
             b'{"name": "subiquity/Install/install", "description": "", "event_type":"start", "origin": "curtin", '
             b'"timestamp": 1795271424, "level": "INFO"}',
-            Word.PROGRESS,
+            ReportKind.PROGRESS,
         ),
         (
             b'{"name": "subiquity/Install/install", "description": "Command failed", "event_type": "finish", '
             b'"origin": "curtin", "timestamp": 1795271424, "level": "ERROR", "result": "FAIL"}',
-            Word.FAILED,
+            ReportKind.FAILED,
         ),
-        (event("subiquity/Shutdown/shutdown", "start"), Word.INSTALLED),
-        (event("subiquity/Shutdown/shutdown", "finish", result="SUCCESS"), Word.PROGRESS),
-        (event("subiquity/Install/install", "finish", result="SUCCESS"), Word.PROGRESS),
-        (event("subiquity/Install/install/configure_apt", "finish", result="FAIL"), Word.PROGRESS),
-        (event("subiquity/Late/run", "finish", result="FAIL"), Word.FAILED),
-        (event("subiquity/Late/run", "finish", result="WARN"), Word.PROGRESS),
-        (event("subiquity/core_validation", "finish", result="FAIL"), Word.PROGRESS),
-        (event("subiquity/Error/1795271424", "error"), Word.FAILED),
-        (event("subiquity/Meta/status_GET", "start"), Word.PROGRESS),
-        (event("cmd-install/stage-curthooks", "warning"), Word.PROGRESS),
+        (event("subiquity/Shutdown/shutdown", "start"), ReportKind.INSTALLED),
+        (event("subiquity/Shutdown/shutdown", "finish", result="SUCCESS"), ReportKind.PROGRESS),
+        (event("subiquity/Install/install", "finish", result="SUCCESS"), ReportKind.PROGRESS),
+        (event("subiquity/Install/install/configure_apt", "finish", result="FAIL"), ReportKind.PROGRESS),
+        (event("subiquity/Late/run", "finish", result="FAIL"), ReportKind.FAILED),
+        (event("subiquity/Late/run", "finish", result="WARN"), ReportKind.PROGRESS),
+        (event("subiquity/core_validation", "finish", result="FAIL"), ReportKind.PROGRESS),
+        (event("subiquity/Error/1795271424", "error"), ReportKind.FAILED),
+        (event("subiquity/Meta/status_GET", "start"), ReportKind.PROGRESS),
+        (event("cmd-install/stage-curthooks", "warning"), ReportKind.PROGRESS),
     ],
 )
-def test_events_of_subiquity(body: bytes | str, word: Word) -> None:
+def test_events_of_subiquity(body: bytes | str, word: ReportKind) -> None:
     found = report(body, headers=JSON)
     assert found.word is word
     assert found.says
@@ -119,7 +122,7 @@ def test_events_of_subiquity(body: bytes | str, word: Word) -> None:
 @pytest.mark.parametrize("kind", ["start", "finish", "error"])
 def test_cloud_inits_own_events_are_news(kind: str) -> None:
     body = event("modules-final", kind, origin="cloudinit", result="FAIL", duration="1.0")
-    assert report(body).word is Word.PROGRESS  # cloud-init sends no Content-Type
+    assert report(body).word is ReportKind.PROGRESS  # cloud-init sends no Content-Type
 
 
 def test_phone_home_means_installed() -> None:
@@ -128,48 +131,53 @@ def test_phone_home_means_installed() -> None:
         "&instance_id=iid-1&hostname=node1&fqdn=node1.example.org"
     )
     found = report(body, headers=FORM)
-    assert (found.word, found.message) == (Word.INSTALLED, "phone_home of node1")
+    assert (found.word, found.message) == (ReportKind.INSTALLED, "phone_home of node1")
 
 
 @pytest.mark.parametrize(
     ("case", "word", "message", "percent"),
     [
-        (report("state=installed&mac=52:54:00:11:22:33", headers=FORM), Word.INSTALLED, None, None),
-        (report(query="state=installed"), Word.INSTALLED, None, None),
-        (report(query="STATE=Failed&Reason=no%20disk"), Word.FAILED, "no disk", None),
-        (report("state=copied&message=files+are+there", headers=FORM), Word.COPIED, "files are there", None),
-        (report('{"state": "failed", "reason": "no disk"}', headers=JSON), Word.FAILED, "no disk", None),
-        (report('{"state": "failed", "reason": "no disk"}', headers=FORM), Word.FAILED, "no disk", None),
-        (report('{"state": "progress", "message": "half", "percent": 50}'), Word.PROGRESS, "half", 50.0),
-        (report("", Word.INSTALLED), Word.INSTALLED, None, None),
-        (report("reason=no+disk", Word.FAILED, headers=FORM), Word.FAILED, "no disk", None),
-        (report("message=packages&percent=42", Word.PROGRESS, headers=FORM), Word.PROGRESS, "packages", 42.0),
-        (report("", Word.PROGRESS, query="message=a%0Ab&percent=7.5%25"), Word.PROGRESS, "a b", 7.5),
-        (report("state=failed", Word.INSTALLED, headers=FORM), Word.INSTALLED, None, None),
-        (report("a line of a log"), Word.PROGRESS, "a line of a log", None),
-        (report("\r\n\n  first \nsecond", Word.FAILED), Word.FAILED, "first", None),
-        (report("the log, sent by curl -d", headers=FORM), Word.PROGRESS, "the log, sent by curl -d", None),
-        (report(query="state=sometimes"), Word.PROGRESS, None, None),
-        (report("", Word.PROGRESS, query="percent=101"), Word.PROGRESS, None, None),
-        (report("", Word.PROGRESS, query="percent=nan"), Word.PROGRESS, None, None),
-        (report("null"), Word.PROGRESS, "null", None),
-        (report("[1]"), Word.PROGRESS, None, None),
-        (report(b"\xff\xfe\n"), Word.PROGRESS, "\ufffd\ufffd", None),
+        (report("state=installed&mac=52:54:00:11:22:33", headers=FORM), ReportKind.INSTALLED, None, None),
+        (report(query="state=installed"), ReportKind.INSTALLED, None, None),
+        (report(query="STATE=Failed&Reason=no%20disk"), ReportKind.FAILED, "no disk", None),
+        (report("state=copied&message=files+are+there", headers=FORM), ReportKind.COPIED, "files are there", None),
+        (report('{"state": "failed", "reason": "no disk"}', headers=JSON), ReportKind.FAILED, "no disk", None),
+        (report('{"state": "failed", "reason": "no disk"}', headers=FORM), ReportKind.FAILED, "no disk", None),
+        (report('{"state": "progress", "message": "half", "percent": 50}'), ReportKind.PROGRESS, "half", 50.0),
+        (report("", ReportKind.INSTALLED), ReportKind.INSTALLED, None, None),
+        (report("reason=no+disk", ReportKind.FAILED, headers=FORM), ReportKind.FAILED, "no disk", None),
+        (
+            report("message=packages&percent=42", ReportKind.PROGRESS, headers=FORM),
+            ReportKind.PROGRESS,
+            "packages",
+            42.0,
+        ),
+        (report("", ReportKind.PROGRESS, query="message=a%0Ab&percent=7.5%25"), ReportKind.PROGRESS, "a b", 7.5),
+        (report("state=failed", ReportKind.INSTALLED, headers=FORM), ReportKind.INSTALLED, None, None),
+        (report("a line of a log"), ReportKind.PROGRESS, "a line of a log", None),
+        (report("\r\n\n  first \nsecond", ReportKind.FAILED), ReportKind.FAILED, "first", None),
+        (report("the log, sent by curl -d", headers=FORM), ReportKind.PROGRESS, "the log, sent by curl -d", None),
+        (report(query="state=sometimes"), ReportKind.PROGRESS, None, None),
+        (report("", ReportKind.PROGRESS, query="percent=101"), ReportKind.PROGRESS, None, None),
+        (report("", ReportKind.PROGRESS, query="percent=nan"), ReportKind.PROGRESS, None, None),
+        (report("null"), ReportKind.PROGRESS, "null", None),
+        (report("[1]"), ReportKind.PROGRESS, None, None),
+        (report(b"\xff\xfe\n"), ReportKind.PROGRESS, "\ufffd\ufffd", None),
     ],
 )
 def test_forms_queries_json_and_plain_text(
-    case: Report, word: Word, message: str | None, percent: float | None
+    case: Report, word: ReportKind, message: str | None, percent: float | None
 ) -> None:
     assert (case.word, case.message, case.percent) == (word, message, percent)
 
 
 def test_the_query_goes_before_the_body() -> None:
-    found = report('{"message": "body"}', Word.PROGRESS, query="message=query")
+    found = report('{"message": "body"}', ReportKind.PROGRESS, query="message=query")
     assert found.message == "query"
 
 
 def test_what_is_kept_of_a_body_is_bounded() -> None:
-    found = report(b"x" * (LONGEST_KEPT_BODY + 1), Word.FAILED)
+    found = report(b"x" * (LONGEST_KEPT_BODY + 1), ReportKind.FAILED)
     assert len(found.kept) == LONGEST_KEPT_BODY
     assert found.message is not None
     assert len(found.message) == LONGEST_MESSAGE + 1
@@ -178,11 +186,11 @@ def test_what_is_kept_of_a_body_is_bounded() -> None:
 @given(
     body=st.binary(max_size=200) | st.text(max_size=100).map(str.encode),
     query=st.text(st.characters(max_codepoint=255), max_size=50),
-    word=st.none() | st.sampled_from(list(Word)),
+    word=st.none() | st.sampled_from(list(ReportKind)),
     headers=st.sampled_from([[], FORM, JSON]),
 )
 def test_no_request_is_too_odd_to_be_a_report(
-    body: bytes, query: str, word: Word | None, headers: list[tuple[str, str]]
+    body: bytes, query: str, word: ReportKind | None, headers: list[tuple[str, str]]
 ) -> None:
     found = read_report(word, query, headers, body)
     assert word is None or found.word is word

@@ -16,7 +16,6 @@ from answerd.installs.states import (
     GATES,
     TRANSITIONS,
     Asked,
-    Change,
     Event,
     Gate,
     Opening,
@@ -26,9 +25,10 @@ from answerd.installs.states import (
     Record,
     Refusal,
     Reported,
+    ReportKind,
     Rules,
     State,
-    Word,
+    StateChange,
     is_silent,
     step,
 )
@@ -99,18 +99,18 @@ class Oracle:
 
     def report(self, reported: Reported) -> None:
         """Per start, ``installed`` beats ``failed`` beats ``copied``."""
-        if reported.attempt != self.attempt or reported.word is Word.PROGRESS:
+        if reported.attempt != self.attempt or reported.word is ReportKind.PROGRESS:
             return
         if self.state in ("new", "armed"):
             self.starts = max(self.starts, 1)
-        if reported.word is Word.INSTALLED and self.state != "installed":
+        if reported.word is ReportKind.INSTALLED and self.state != "installed":
             self.change("installed", reported.at)
             self.reported_at = self.changed_at
-        elif reported.word is Word.FAILED and self.state in ("new", "armed", "installing", "copied"):
+        elif reported.word is ReportKind.FAILED and self.state in ("new", "armed", "installing", "copied"):
             self.change("failed" if self.starts < self.rules.starts else "exhausted", reported.at)
-        elif reported.word is Word.FAILED and self.state == "failed" and self.starts >= self.rules.starts:
+        elif reported.word is ReportKind.FAILED and self.state == "failed" and self.starts >= self.rules.starts:
             self.change("exhausted", reported.at)
-        elif reported.word is Word.COPIED and self.state in ("new", "armed", "installing"):
+        elif reported.word is ReportKind.COPIED and self.state in ("new", "armed", "installing"):
             self.change("copied", reported.at)
 
     def order(self, ordered: Ordered) -> None:
@@ -154,19 +154,19 @@ def both(record: Record, oracle: Oracle, event: Event, rules: Rules = RULES) -> 
 def test_every_change_is_defined_in_every_state() -> None:
     assert set(TRANSITIONS) == set(GATES) == set(State)
     for state in State:
-        assert set(TRANSITIONS[state]) == set(Change), state
+        assert set(TRANSITIONS[state]) == set(StateChange), state
         assert set(GATES[state]) == set(Gate), state
 
 
 @pytest.mark.parametrize("state", State)
 def test_an_operator_leads_from_every_state_to_one(state: State) -> None:
-    assert TRANSITIONS[state][Change.ARM] is State.ARMED
-    assert TRANSITIONS[state][Change.DISARM] is State.INSTALLED
-    assert TRANSITIONS[state][Change.FORGET] is State.NEW
+    assert TRANSITIONS[state][StateChange.ARM] is State.ARMED
+    assert TRANSITIONS[state][StateChange.DISARM] is State.INSTALLED
+    assert TRANSITIONS[state][StateChange.FORGET] is State.NEW
 
 
 def test_only_an_operator_leads_out_of_installed() -> None:
-    others = set(Change) - {Change.ARM, Change.FORGET}
+    others = set(StateChange) - {StateChange.ARM, StateChange.FORGET}
     assert {TRANSITIONS[State.INSTALLED][change] for change in others} == {State.INSTALLED}
 
 
@@ -196,7 +196,7 @@ def events_at(record: Record, now: float, documents: Documents) -> list[Event]:
         for looks in (False, True)
     ]
     attempts = {record.attempt, record.attempt - 1}
-    reported = [Reported(word, attempt, now) for word in Word for attempt in attempts]
+    reported = [Reported(word, attempt, now) for word in ReportKind for attempt in attempts]
     return [*asked, *reported, *(Ordered(order, now) for order in Order)]
 
 
@@ -274,12 +274,12 @@ def test_every_event_in_every_state_that_more_documents_reach_is_what_the_rules_
 
 # --- every order -----------------------------------------------------------------------------------------------------
 
-STRENGTH = [Word.PROGRESS, Word.COPIED, Word.FAILED, Word.INSTALLED]
+STRENGTH = [ReportKind.PROGRESS, ReportKind.COPIED, ReportKind.FAILED, ReportKind.INSTALLED]
 STATE_OF = {
-    Word.PROGRESS: State.INSTALLING,
-    Word.COPIED: State.COPIED,
-    Word.FAILED: State.FAILED,
-    Word.INSTALLED: State.INSTALLED,
+    ReportKind.PROGRESS: State.INSTALLING,
+    ReportKind.COPIED: State.COPIED,
+    ReportKind.FAILED: State.FAILED,
+    ReportKind.INSTALLED: State.INSTALLED,
 }
 
 
@@ -289,7 +289,7 @@ def test_reports_of_a_start_lead_to_one_state_in_whatever_order_they_arrive(star
     installing = step(Record("node1"), Asked("ks", Gate.ANSWERS, Once.ON, 1), rules).record
     assert installing.state is State.INSTALLING
     for count in range(1, 6):
-        for words in product(Word, repeat=count):
+        for words in product(ReportKind, repeat=count):
             record = installing
             for at, word in enumerate(words):
                 record = step(record, Reported(word, 1, 2 + at), rules).record
@@ -305,9 +305,9 @@ def test_five_events_in_every_order_some_twice_and_some_late() -> None:
     happened: list[Event] = [
         Asked("loader", Gate.LOADER, Once.ON, 1),
         Asked("answer", Gate.ANSWERS, Once.ON, 2),
-        Reported(Word.COPIED, 1, 3),
-        Reported(Word.FAILED, 1, 4),
-        Reported(Word.INSTALLED, 1, 5),
+        Reported(ReportKind.COPIED, 1, 3),
+        Reported(ReportKind.FAILED, 1, 4),
+        Reported(ReportKind.INSTALLED, 1, 5),
     ]
     for size in range(1, 6):
         for order in permutations(range(5), size):
@@ -332,7 +332,7 @@ _asks = st.builds(
 _steps = st.lists(
     st.tuples(
         st.sampled_from([0, 1, 1, 2, 3, 7]),
-        st.one_of(_asks, st.sampled_from(list(Word)), st.sampled_from(list(Order))),
+        st.one_of(_asks, st.sampled_from(list(ReportKind)), st.sampled_from(list(Order))),
         st.booleans(),
     ),
     max_size=40,
@@ -342,14 +342,14 @@ _steps = st.lists(
 @settings(deadline=None, max_examples=examples(150))
 @given(steps=_steps, starts=st.integers(1, 3))
 def test_the_two_invariants_hold_in_every_history(
-    steps: list[tuple[int, tuple[str, Gate, Once, bool] | Word | Order, bool]], starts: int
+    steps: list[tuple[int, tuple[str, Gate, Once, bool] | ReportKind | Order, bool]], starts: int
 ) -> None:
     rules = replace(RULES, starts=starts)
     record, oracle, now, since_installed = Record("node1"), Oracle(rules), 1.0, False
     for passed, what, current in steps:
         now += passed
         event: Event
-        if isinstance(what, Word):
+        if isinstance(what, ReportKind):
             event = Reported(what, record.attempt if current else record.attempt - 1, now)
         elif isinstance(what, Order):
             event = Ordered(what, now)
@@ -364,7 +364,7 @@ def test_the_two_invariants_hold_in_every_history(
             assert isinstance(outcome.refusal, Refusal)
         if isinstance(event, Ordered):
             since_installed = event.order is Order.DISARM
-        elif event.__class__ is Reported and event.word is Word.INSTALLED and event.attempt == record.attempt:
+        elif event.__class__ is Reported and event.word is ReportKind.INSTALLED and event.attempt == record.attempt:
             since_installed = True
         record = outcome.record
 
@@ -398,7 +398,7 @@ def refused(record: Record, asked: Asked, at: float, rules: Rules = RULES) -> Re
 
 
 def test_grace_is_for_documents_that_were_not_given_before_the_report_again_and_again() -> None:
-    record = after(_ks, Reported(Word.INSTALLED, 1, 1))
+    record = after(_ks, Reported(ReportKind.INSTALLED, 1, 1))
     assert refused(record, _ks, 1) is Refusal.INSTALLED
     late = _ks._replace(document="first-boot")
     for at in (1, 2, 3):
@@ -410,14 +410,14 @@ def test_grace_is_for_documents_that_were_not_given_before_the_report_again_and_
 
 
 def test_what_was_given_before_the_report_and_is_written_after_it_has_no_grace() -> None:
-    record = after(_ipxe, Reported(Word.INSTALLED, 1, 5), _ks._replace(at=4))
+    record = after(_ipxe, Reported(ReportKind.INSTALLED, 1, 5), _ks._replace(at=4))
     assert refused(record, _ks, 6) is Refusal.INSTALLED
 
 
 def test_there_is_no_grace_after_disarm() -> None:
     record = after(_ipxe, Ordered(Order.DISARM, 1))
     assert refused(record, _ks, 1) is Refusal.DISARMED
-    reported = after(_ipxe, Reported(Word.INSTALLED, 1, 1), Ordered(Order.DISARM, 1))
+    reported = after(_ipxe, Reported(ReportKind.INSTALLED, 1, 1), Ordered(Order.DISARM, 1))
     assert refused(reported, _ks, 1) is Refusal.DISARMED
 
 
@@ -425,9 +425,11 @@ def test_a_document_that_waits_is_closed_in_every_attempt_that_no_arm_began() ->
     waits = _ks._replace(once=Once.ARMED)
     assert refused(Record("node1"), waits, 0) is Refusal.NOT_ARMED
     assert refused(after(_ipxe), waits, 0) is Refusal.NOT_ARMED
-    assert refused(after(_ipxe, Reported(Word.FAILED, 1, 1)), waits, 1) is Refusal.NOT_ARMED
+    assert refused(after(_ipxe, Reported(ReportKind.FAILED, 1, 1)), waits, 1) is Refusal.NOT_ARMED
     assert refused(after(Ordered(Order.ARM, 0)), waits, 0) is None
-    assert refused(after(Ordered(Order.ARM, 0), _ks._replace(at=1), Reported(Word.FAILED, 2, 1)), waits, 2) is None
+    assert (
+        refused(after(Ordered(Order.ARM, 0), _ks._replace(at=1), Reported(ReportKind.FAILED, 2, 1)), waits, 2) is None
+    )
     assert refused(after(Ordered(Order.ARM, 0), Ordered(Order.FORGET, 1)), waits, 2) is Refusal.NOT_ARMED
 
 
@@ -444,52 +446,54 @@ def test_a_new_start_forgets_what_was_given_and_one_giving_begins_at_most_one() 
 def test_a_file_that_the_service_makes_up_never_begins_a_start() -> None:
     looks = _ks._replace(only_looks=True)
     assert step(Record("node1"), looks, RULES) == Outcome(Record("node1"), None, counts=False)
-    last = after(_ks, Reported(Word.FAILED, 1, 1), _ks._replace(at=2))
+    last = after(_ks, Reported(ReportKind.FAILED, 1, 1), _ks._replace(at=2))
     outcome = step(last, looks._replace(at=9), RULES)
     assert (outcome.refusal, outcome.record) == (Refusal.EXHAUSTED, last)
 
 
 def test_a_start_that_is_counted_in_copied_leaves_it_copied() -> None:
-    record = after(_ks, Reported(Word.COPIED, 1, 1), _ks._replace(at=5))
+    record = after(_ks, Reported(ReportKind.COPIED, 1, 1), _ks._replace(at=5))
     assert (record.state, record.starts) == (State.COPIED, 2)
     assert step(record, _ks._replace(at=9), RULES).record.state is State.EXHAUSTED
 
 
 def test_a_late_installed_ends_exhausted() -> None:
-    record = after(_ks, Reported(Word.FAILED, 1, 1), _ks._replace(at=2), Reported(Word.FAILED, 1, 3))
+    record = after(_ks, Reported(ReportKind.FAILED, 1, 1), _ks._replace(at=2), Reported(ReportKind.FAILED, 1, 3))
     assert record.state is State.EXHAUSTED
-    assert step(record, Reported(Word.COPIED, 1, 4), RULES).record.state is State.EXHAUSTED
-    assert step(record, Reported(Word.INSTALLED, 1, 4), RULES).record.state is State.INSTALLED
+    assert step(record, Reported(ReportKind.COPIED, 1, 4), RULES).record.state is State.EXHAUSTED
+    assert step(record, Reported(ReportKind.INSTALLED, 1, 4), RULES).record.state is State.INSTALLED
 
 
 def test_a_late_failure_of_an_earlier_start_is_outdone_by_the_success_that_follows() -> None:
-    record = after(_ks, _ks._replace(at=5), Reported(Word.FAILED, 1, 6), rules=Rules(start=2, starts=3))
+    record = after(_ks, _ks._replace(at=5), Reported(ReportKind.FAILED, 1, 6), rules=Rules(start=2, starts=3))
     assert record.state is State.FAILED
-    assert step(record, Reported(Word.INSTALLED, 1, 7), RULES).record.state is State.INSTALLED
+    assert step(record, Reported(ReportKind.INSTALLED, 1, 7), RULES).record.state is State.INSTALLED
 
 
 def test_silence_is_shown_until_the_machine_speaks_and_changes_nothing() -> None:
     record = after(_ks)
     assert not is_silent(record, 4, RULES)
     assert is_silent(record, 4.1, RULES)
-    spoken = step(record, Reported(Word.PROGRESS, 1, 5, "packages", 42.0), RULES).record
+    spoken = step(record, Reported(ReportKind.PROGRESS, 1, 5, "packages", 42.0), RULES).record
     assert not is_silent(spoken, 6, RULES)
     assert (spoken.state, spoken.message, spoken.percent) == (State.INSTALLING, "packages", 42.0)
-    assert not is_silent(after(_ks, Reported(Word.INSTALLED, 1, 1)), 99, RULES)
+    assert not is_silent(after(_ks, Reported(ReportKind.INSTALLED, 1, 1)), 99, RULES)
     assert not is_silent(after(Ordered(Order.ARM, 0)), 99, RULES)
 
 
 def test_a_report_of_another_attempt_changes_nothing() -> None:
     record = after(_ks, Ordered(Order.ARM, 1), _ks._replace(at=2))
-    for word in Word:
+    for word in ReportKind:
         for attempt in (1, 3):
             assert step(record, Reported(word, attempt, 3, "late"), RULES) == Outcome(record, counts=False)
 
 
 def test_the_first_reason_of_a_failure_is_kept() -> None:
-    record = after(_ks, Reported(Word.FAILED, 1, 1, "no disk"), Reported(Word.FAILED, 1, 2, "install failed"))
+    record = after(
+        _ks, Reported(ReportKind.FAILED, 1, 1, "no disk"), Reported(ReportKind.FAILED, 1, 2, "install failed")
+    )
     assert record.message == "no disk"
-    assert step(record, Reported(Word.PROGRESS, 1, 3, "a line"), RULES).record.message == "no disk"
+    assert step(record, Reported(ReportKind.PROGRESS, 1, 3, "a line"), RULES).record.message == "no disk"
     assert step(record, _ks._replace(at=4), RULES).record.message is None
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from answerd.formats.once import Once
-from answerd.installs.memory import Memory, Remembered, Visitor, state_of
-from answerd.installs.states import Asked, Gate, Order, Ordered, Record, Refusal, Reported, Rules, State, Word
+from answerd.installs.memory import InstallMemory, Remembered, Visitor, state_of
+from answerd.installs.states import Asked, Gate, Order, Ordered, Record, Refusal, Reported, ReportKind, Rules, State
 from answerd.store import StoreError
-from answerd.store.install_batch import MOST_NEWS, MOST_UNKNOWN, Entry, Sighting
+from answerd.store.install_batch import MOST_NEWS, MOST_UNKNOWN, PendingEvent, Sighting
 from answerd.store.install_tables import MOST_EVENTS
 from answerd.store.installs import InstallStore, open_state_file
 from answerd.store.sqlite import SqliteStore
@@ -30,20 +30,22 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> InstallStore:
     return InstallStore(SqliteFile(path))
 
 
-def given(name: str = "node1", at: float = 1, document: str = "ks", **identities: str) -> Entry:
+def given(name: str = "node1", at: float = 1, document: str = "ks", **identities: str) -> PendingEvent:
     """A document that was given."""
     asked = Asked(document, Gate.ANSWERS, Once.ON, at)
-    return Entry(name, asked, {name: name, **identities}, "rack", detail=document, origin="192.0.2.1")
+    return PendingEvent(name, asked, {name: name, **identities}, "rack", detail=document, origin="192.0.2.1")
 
 
-def reported(word: Word, name: str = "node1", at: float = 2, attempt: int = 1, message: str | None = None) -> Entry:
+def reported(
+    word: ReportKind, name: str = "node1", at: float = 2, attempt: int = 1, message: str | None = None
+) -> PendingEvent:
     """A report."""
-    return Entry(name, Reported(word, attempt, at, message), detail=message or "", body=b"the log")
+    return PendingEvent(name, Reported(word, attempt, at, message), detail=message or "", body=b"the log")
 
 
-def ordered(order: Order, name: str = "node1", at: float = 3) -> Entry:
+def ordered(order: Order, name: str = "node1", at: float = 3) -> PendingEvent:
     """An operator's order."""
-    return Entry(name, Ordered(order, at), {name: name}, origin="admin API")
+    return PendingEvent(name, Ordered(order, at), {name: name}, origin="admin API")
 
 
 def the(store: InstallStore) -> Remembered:
@@ -53,7 +55,7 @@ def the(store: InstallStore) -> Remembered:
 
 
 def test_a_record_comes_back_as_it_was_written(store: InstallStore) -> None:
-    store.write([given(at=1, abc="ABC"), reported(Word.PROGRESS, message="packages")], RULES)
+    store.write([given(at=1, abc="ABC"), reported(ReportKind.PROGRESS, message="packages")], RULES)
     remembered = the(store)
     assert remembered.identities == {"node1": "node1", "abc": "ABC"}
     assert remembered.group == "rack"
@@ -64,28 +66,30 @@ def test_a_record_comes_back_as_it_was_written(store: InstallStore) -> None:
 
 
 def test_what_changed_since_a_look_is_read_and_no_more(store: InstallStore) -> None:
-    first = store.look(-1)
+    first = store.changes_since(-1)
     assert first is not None
     assert first.whole
-    assert store.look(first.revision) is None
+    assert store.changes_since(first.revision) is None
     written = store.write([given("node1"), given("node2")], RULES)
     assert written.changes.revision == first.revision + 1
-    seen = store.look(first.revision)
+    seen = store.changes_since(first.revision)
     assert seen is not None
-    assert sorted(one.record.name for one in seen.remembered) == ["node1", "node2"]
-    store.write([reported(Word.INSTALLED, "node2")], RULES)
-    last = store.look(seen.revision)
+    assert sorted(remembered.record.name for remembered in seen.remembered) == ["node1", "node2"]
+    store.write([reported(ReportKind.INSTALLED, "node2")], RULES)
+    last = store.changes_since(seen.revision)
     assert last is not None
-    assert [one.record.state for one in last.remembered] == [State.INSTALLED]
+    assert [remembered.record.state for remembered in last.remembered] == [State.INSTALLED]
     store.write([ordered(Order.FORGET, "node2")], RULES)
-    gone = store.look(last.revision)
+    gone = store.changes_since(last.revision)
     assert gone is not None
     assert (list(gone.remembered), gone.forgotten) == ([], {"node2": 1})
 
 
 def test_an_event_of_another_process_is_worked_in_on_top_of_what_is_there(store: InstallStore) -> None:
     other = InstallStore(SqliteFile(store.path))
-    store.write([reported(Word.INSTALLED, at=5)], RULES)  # before the giving is written: the token tells the machine
+    store.write(
+        [reported(ReportKind.INSTALLED, at=5)], RULES
+    )  # before the giving is written: the token tells the machine
     written = other.write([given(at=1, mac="98fa")], RULES)
     assert written.applied[0].outcome.record.given == {"ks": 1}
     assert the(store).record.state is State.INSTALLED
@@ -93,32 +97,34 @@ def test_an_event_of_another_process_is_worked_in_on_top_of_what_is_there(store:
 
 
 def test_a_late_report_of_a_machine_that_was_forgotten_changes_nothing(store: InstallStore) -> None:
-    store.write([given(), ordered(Order.FORGET), reported(Word.INSTALLED)], RULES)
+    store.write([given(), ordered(Order.FORGET), reported(ReportKind.INSTALLED)], RULES)
     assert store.all() == []
     store.write([given(at=9)], RULES)
     assert the(store).record.attempt == 2
-    store.write([reported(Word.INSTALLED, at=10)], RULES)
+    store.write([reported(ReportKind.INSTALLED, at=10)], RULES)
     assert the(store).record.state is State.INSTALLING
-    store.write([reported(Word.INSTALLED, at=11, attempt=2)], RULES)
+    store.write([reported(ReportKind.INSTALLED, at=11, attempt=2)], RULES)
     assert the(store).record.state is State.INSTALLED
 
 
 def test_the_history_of_a_record_and_its_bounds(store: InstallStore) -> None:
-    store.write([ordered(Order.ARM, at=0), given(at=1), reported(Word.FAILED, attempt=2, message="no disk")], RULES)
-    assert [(one.what, one.detail, one.origin, one.body) for one in store.history("NODE1")] == [
+    store.write(
+        [ordered(Order.ARM, at=0), given(at=1), reported(ReportKind.FAILED, attempt=2, message="no disk")], RULES
+    )
+    assert [(event.what, event.detail, event.origin, event.body) for event in store.history("NODE1")] == [
         ("armed", "", "admin API", b""),
         ("given", "ks", "192.0.2.1", b""),
         ("failed", "no disk", "", b"the log"),
     ]
-    news = [reported(Word.PROGRESS, at=at, attempt=2, message=str(at)) for at in range(3, 3 + 2 * MOST_NEWS)]
+    news = [reported(ReportKind.PROGRESS, at=at, attempt=2, message=str(at)) for at in range(3, 3 + 2 * MOST_NEWS)]
     store.write(news, RULES)
     history = store.history("node1")
-    assert [one.what for one in history[:3]] == ["armed", "given", "failed"]
-    assert [one.detail for one in history[3:]] == [str(at) for at in range(3 + MOST_NEWS, 3 + 2 * MOST_NEWS)]
+    assert [event.what for event in history[:3]] == ["armed", "given", "failed"]
+    assert [event.detail for event in history[3:]] == [str(at) for at in range(3 + MOST_NEWS, 3 + 2 * MOST_NEWS)]
     store.write([given(at=at) for at in range(200, 200 + MOST_EVENTS)], RULES)
     history = store.history("node1")
     assert len(history) == MOST_EVENTS
-    assert [one.at for one in history] == sorted(one.at for one in history)
+    assert [event.at for event in history] == sorted(event.at for event in history)
     store.write([ordered(Order.FORGET)], RULES)
     assert store.history("node1") == []
 
@@ -126,10 +132,10 @@ def test_the_history_of_a_record_and_its_bounds(store: InstallStore) -> None:
 def test_a_start_that_was_refused_is_noted_and_adds_no_identity(store: InstallStore) -> None:
     rules = Rules(starts=1, start=2)
     store.write([given(at=1)], rules)
-    refused = Entry("node1", Asked("ks", Gate.ANSWERS, Once.ON, 9), detail="ks", was_refused=True)
+    refused = PendingEvent("node1", Asked("ks", Gate.ANSWERS, Once.ON, 9), detail="ks", was_refused=True)
     store.write([refused, refused], rules)
     assert the(store).record.state is State.EXHAUSTED
-    assert [one.what for one in store.history("node1")] == ["given", "refused"]
+    assert [event.what for event in store.history("node1")] == ["given", "refused"]
     store.write([ordered(Order.ARM, at=10), refused], rules)
     assert the(store).record.state is State.ARMED
 
@@ -162,9 +168,9 @@ def test_a_file_that_vanishes_or_is_replaced_cannot_be_read_or_written(store: In
     if what == "replaced":
         store.path.write_bytes(content)
     with pytest.raises(StoreError, match=what):
-        store.look(-1)
+        store.changes_since(-1)
     with pytest.raises(StoreError, match=what):
-        store.write([reported(Word.INSTALLED)], RULES)
+        store.write([reported(ReportKind.INSTALLED)], RULES)
     with pytest.raises(StoreError, match=what):
         store.all()
     os.rename(aside, store.path)
@@ -178,7 +184,7 @@ def test_a_write_that_fails_leaves_no_trace(store: InstallStore, monkeypatch: py
     blocker.begin("EXCLUSIVE")
     monkeypatch.setattr("answerd.store.installs.WRITER_WAIT_SECONDS", 0)
     with pytest.raises(StoreError, match="locked"):
-        InstallStore.write(store, [reported(Word.INSTALLED)], RULES)
+        InstallStore.write(store, [reported(ReportKind.INSTALLED)], RULES)
     blocker.rollback()
     blocker.close()
     assert the(store).record.state is State.INSTALLING
@@ -203,12 +209,12 @@ def test_a_file_of_states_needs_its_directory_and_says_whether_it_was_made(tmp_p
 
 
 def test_records_are_found_by_any_identity_and_never_joined() -> None:
-    memory = Memory(
+    memory = InstallMemory(
         [Remembered(Record("a"), {"a": "a", "mac1": "mac1"}), Remembered(Record("b"), {"b": "b", "x": "x"})]
     )
     assert memory.intersection(["mac1", "zz"]) == {"mac1"}
-    assert [one.record.name for one in memory.found_by(["x", "mac1"])] == ["b", "a"]
-    assert [one.record.name for one in memory.found_by(["x", "mac1"], "a")] == ["a", "b"]
+    assert [remembered.record.name for remembered in memory.found_by(["x", "mac1"])] == ["b", "a"]
+    assert [remembered.record.name for remembered in memory.found_by(["x", "mac1"], "a")] == ["a", "b"]
     memory.put(Remembered(Record("a"), {"a": "a"}))
     assert memory.found_by(["mac1"]) == []
     memory.forget("a", 3)
@@ -218,7 +224,7 @@ def test_records_are_found_by_any_identity_and_never_joined() -> None:
 
 def test_what_is_refused_to_one_record_is_refused_to_the_request() -> None:
     installed = Remembered(Record("a", state=State.INSTALLED), {"a": "a"})
-    memory = Memory([installed, Remembered(Record("b", state=State.ARMED, was_armed=True), {"b": "b"})])
+    memory = InstallMemory([installed, Remembered(Record("b", state=State.ARMED, was_armed=True), {"b": "b"})])
     found = memory.found_by(["b", "a"])
     judged = memory.judge(Visitor("b"), found, Asked("ipxe", Gate.LOADER, Once.ON, 1), RULES)
     assert (judged.refusal, judged.refuser) == (Refusal.INSTALLED, installed.record)
@@ -228,12 +234,12 @@ def test_what_is_refused_to_one_record_is_refused_to_the_request() -> None:
 
 
 def test_machines_are_counted_by_state() -> None:
-    def one(name: str, state: State) -> Remembered:
+    def record_of(name: str, state: State) -> Remembered:
         return Remembered(Record(name, state=state), {name: name})
 
-    memory = Memory([one("a", State.INSTALLED), one("b", State.ARMED)])
-    memory.put(one("B", State.INSTALLING))
-    memory.put(one("c", State.INSTALLED))
+    memory = InstallMemory([record_of("a", State.INSTALLED), record_of("b", State.ARMED)])
+    memory.put(record_of("B", State.INSTALLING))
+    memory.put(record_of("c", State.INSTALLED))
     memory.forget("a", 1)
     memory.forget("a", 1)
 
@@ -244,11 +250,13 @@ def test_machines_are_counted_by_state() -> None:
 
 
 def test_silent_machines_are_counted_among_those_that_install() -> None:
-    def one(name: str, state: State, heard: float) -> Remembered:
+    def record_of(name: str, state: State, heard: float) -> Remembered:
         return Remembered(Record(name, state=state, heard=heard), {name: name})
 
-    memory = Memory([one("a", State.INSTALLING, 1), one("b", State.COPIED, 1), one("c", State.INSTALLED, 1)])
-    memory.put(one("d", State.INSTALLING, 2))
+    memory = InstallMemory(
+        [record_of("a", State.INSTALLING, 1), record_of("b", State.COPIED, 1), record_of("c", State.INSTALLED, 1)]
+    )
+    memory.put(record_of("d", State.INSTALLING, 2))
     pauses: list[None] = []
 
     def silent(now: float) -> int:
@@ -256,6 +264,6 @@ def test_silent_machines_are_counted_among_those_that_install() -> None:
 
     assert [silent(11), silent(12), silent(13)] == [0, 2, 3]
     assert pauses
-    memory.put(one("A", State.INSTALLED, 12))
+    memory.put(record_of("A", State.INSTALLED, 12))
     memory.forget("b", 1)
     assert silent(13) == 1

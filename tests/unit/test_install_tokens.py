@@ -7,35 +7,35 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.installs.tokens import WORTHLESS, Speaker, fingerprint, speaker_of, token_of
+from answerd.installs.tokens import WORTHLESS, TokenSubject, fingerprint, subject_of, token_of
 
 KEY = bytes(range(32))
 
 
 @given(name=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60), attempt=st.integers(1, 10**9))
 def test_a_token_holds_machine_and_attempt(name: str, attempt: int) -> None:
-    speaker = Speaker(name, attempt)
-    token = token_of(speaker, KEY)
-    assert token == token_of(speaker, KEY)
+    subject = TokenSubject(name, attempt)
+    token = token_of(subject, KEY)
+    assert token == token_of(subject, KEY)
     assert re.fullmatch(r"[0-9A-Za-z_.-]+", token)
-    assert speaker_of(token, KEY) == speaker
-    assert speaker_of(token, WORTHLESS) is None
+    assert subject_of(token, KEY) == subject
+    assert subject_of(token, WORTHLESS) is None
 
 
 @given(token=st.text(max_size=60))
 def test_what_is_no_token_speaks_for_nobody(token: str) -> None:
-    assert speaker_of(token, KEY) is None
+    assert subject_of(token, KEY) is None
 
 
 def test_each_changed_character_makes_a_token_worthless() -> None:
-    token = token_of(Speaker("web-01", 1), KEY)
+    token = token_of(TokenSubject("web-01", 1), KEY)
     for at in range(len(token)):
         for other in "A0.-":
             changed = token[:at] + other + token[at + 1 :]
-            assert changed == token or speaker_of(changed, KEY) is None
+            assert changed == token or subject_of(changed, KEY) is None
     assert len(token.rpartition(".")[2]) == 22  # 128 bits
-    assert token_of(Speaker("web-01", 2), KEY) != token
+    assert token_of(TokenSubject("web-01", 2), KEY) != token
 
 
 def test_a_fingerprint_is_six_characters() -> None:
-    assert re.fullmatch("[0-9a-f]{6}", fingerprint(token_of(Speaker("web-01", 1), KEY)))
+    assert re.fullmatch("[0-9a-f]{6}", fingerprint(token_of(TokenSubject("web-01", 1), KEY)))

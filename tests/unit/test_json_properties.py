@@ -87,12 +87,12 @@ nested = st.recursive(
 ).map(lambda value: value if isinstance(value, dict) else {"a": value})
 
 
-def agrees(one: Any, other: Any) -> bool:
+def agrees(first: Any, second: Any) -> bool:
     """Whether two trees have maps at the same places: a map over a scalar is no merge of maps."""
-    shared = one.keys() & other.keys()
+    shared = first.keys() & second.keys()
     return all(
-        isinstance(one[key], dict) == isinstance(other[key], dict)
-        and (not isinstance(one[key], dict) or agrees(one[key], other[key]))
+        isinstance(first[key], dict) == isinstance(second[key], dict)
+        and (not isinstance(first[key], dict) or agrees(first[key], second[key]))
         for key in shared
     )
 
@@ -102,9 +102,9 @@ def agrees(one: Any, other: Any) -> bool:
 def test_merging_maps_is_associative(first: Any, second: Any, third: Any) -> None:
     if not (agrees(first, second) and agrees(second, third) and agrees(first, third)):
         return
-    one, two, three = tree(first), tree(second), tree(third)
-    assert emitted(json_family.merge(json_family.merge(one, two), three)) == emitted(
-        json_family.merge(one, json_family.merge(two, three))
+    lower, middle, upper = tree(first), tree(second), tree(third)
+    assert emitted(json_family.merge(json_family.merge(lower, middle), upper)) == emitted(
+        json_family.merge(lower, json_family.merge(middle, upper))
     )
 
 

@@ -15,7 +15,7 @@ from answerd.formats import toml_family, xml_family
 from answerd.formats.family import ParseError, branches
 from answerd.formats.template import MOST_FILTERS, TemplateReader
 from answerd.formats.text_family import shell_words
-from answerd.formats.xml_merge import TELLING, _Told
+from answerd.formats.xml_merge import DISTINGUISHING, _Distinguished
 from answerd.formats.xml_tree import MOST_DECLARED, Element
 from answerd.formats.yaml_reading import MOST_TAG_DIRECTIVES
 from answerd.formats.yaml_reading import read as read_yaml
@@ -32,20 +32,20 @@ def test_words_are_those_of_a_shell(text: str) -> None:
         assert shell_words(text) == expected
 
 
-ATTRIBUTES = st.dictionaries(st.sampled_from([*TELLING[:3], "x"]), st.sampled_from("12"), max_size=3)
+ATTRIBUTES = st.dictionaries(st.sampled_from([*DISTINGUISHING[:3], "x"]), st.sampled_from("12"), max_size=3)
 
 
-def are_the_same(one: dict[str, str], other: dict[str, str]) -> bool:
-    shared = [label for label in TELLING if label in one and label in other]
-    return bool(shared) and all(one[label] == other[label] for label in shared)
+def are_the_same(first: dict[str, str], second: dict[str, str]) -> bool:
+    shared = [label for label in DISTINGUISHING if label in first and label in second]
+    return bool(shared) and all(first[label] == second[label] for label in shared)
 
 
 @given(st.lists(ATTRIBUTES, max_size=8), ATTRIBUTES)
 def test_siblings_pair_as_if_each_were_compared_with_each(below: list[dict[str, str]], above: dict[str, str]) -> None:
     elements = [Element("a", attributes, ()) for attributes in below]
-    told = [at for at, attributes in enumerate(below) if any(label in attributes for label in TELLING)]
-    expected = [at for at in told if are_the_same(below[at], above)]
-    assert _Told(elements, told).same(Element("a", above, ())) == expected
+    distinguished = [at for at, attributes in enumerate(below) if any(label in attributes for label in DISTINGUISHING)]
+    expected = [at for at in distinguished if are_the_same(below[at], above)]
+    assert _Distinguished(elements, distinguished).same(Element("a", above, ())) == expected
 
 
 STEP = st.sampled_from(["a", "b", "a[@k='1']", "a[@k='2']", "a[@k='1'][@m='1']"])
@@ -54,12 +54,12 @@ LEAF = st.tuples(st.sampled_from("ab"), st.dictionaries(st.sampled_from("km"), s
 
 
 def written(children: list[Any]) -> str:
-    def one(node: Any) -> str:
+    def element(node: Any) -> str:
         (name, attributes), below = node
         said = "".join(f' {label}="{value}"' for label, value in attributes.items())
-        return f"<{name}{said}>{''.join(map(one, below))}</{name}>"
+        return f"<{name}{said}>{''.join(map(element, below))}</{name}>"
 
-    return f"<r>{''.join(map(one, children))}</r>"
+    return f"<r>{''.join(map(element, children))}</r>"
 
 
 TREE: st.SearchStrategy[Any] = st.recursive(

@@ -30,9 +30,9 @@ def test_the_packages_install_the_file(name: str) -> None:
 @pytest.mark.parametrize("name", manual.files())
 def test_every_command_and_option_is_in_it(name: str) -> None:
     text = manual.files()[name].replace("\\-", "-")
-    for one in NAMES:
-        assert re.search(rf"(?<![\w-]){one}(?![\w-])", text)
-        for option in options_of(command(one).HELP):
+    for command_name in NAMES:
+        assert re.search(rf"(?<![\w-]){command_name}(?![\w-])", text)
+        for option in options_of(command(command_name).HELP):
             assert re.search(rf"(?<![\w-]){option}(?![\w-])|-[ls] {option.lstrip('-')}\b", text) or option in (
                 "-h",
                 "--help",

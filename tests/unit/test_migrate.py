@@ -15,7 +15,7 @@ import pytest
 import tomli
 
 from answerd import migrate
-from answerd.migrate.result import Migration, MigrationError, inventory, report, write
+from answerd.migrate.result import MigratedData, MigrationError, inventory, report, write
 from answerd.store.files import FileStore
 from tests.support.fleet import Fleet
 from tests.support.service import run, write_tree
@@ -26,7 +26,7 @@ MAC = "52:54:00:89:d8:10"
 DASHES = "52-54-00-89-d8-10"
 
 
-def made_of(source: str, tmp_path: Path, files: Mapping[str, str]) -> Migration:
+def made_of(source: str, tmp_path: Path, files: Mapping[str, str]) -> MigratedData:
     """What becomes of these files."""
     root = tmp_path / "source"
     root.mkdir()
@@ -34,15 +34,15 @@ def made_of(source: str, tmp_path: Path, files: Mapping[str, str]) -> Migration:
     return migrate.read(source, root)
 
 
-def fleet_of(made: Migration, tmp_path: Path) -> Fleet:
+def fleet_of(made: MigratedData, tmp_path: Path) -> Fleet:
     """The answer set that a migration writes."""
     write(made, "a test", tmp_path / "made")
     fleet = Fleet(FileStore(tmp_path / "made" / "answers"))
-    fleet.look()
+    fleet.poll()
     return fleet
 
 
-def left(made: Migration) -> str:
+def left(made: MigratedData) -> str:
     """All that is not carried over, as one text."""
     return "\n".join(f"{what}: {why}" for what, why in made.not_carried)
 
@@ -177,7 +177,7 @@ def test_no_secret_of_autopve_is_left_in_a_document_or_the_report(tmp_path: Path
     assert "now in secrets/root-password" in made.documents["groups/autopve-default.toml"]
 
 
-@pytest.mark.parametrize("said", ["must not contain nope", "must contain a b { c", "nothing is left"])
+@pytest.mark.parametrize("said", ["must not contain nope", "must contain a b { c", "no selector is left"])
 def test_conditions_of_autopve_without_a_counterpart_are_listed(said: str, tmp_path: Path) -> None:
     made = made_of("autopve", tmp_path, {"storage-general.json": json.dumps({"config_100": AUTOPVE})})
     assert said in left(made)
@@ -281,8 +281,8 @@ TEMPLATES = {
 }
 
 
-def cobbler(tmp_path: Path) -> Migration:
-    return made_of("cobbler", tmp_path, {name: json.dumps(one) for name, one in COBBLER.items()} | TEMPLATES)
+def cobbler(tmp_path: Path) -> MigratedData:
+    return made_of("cobbler", tmp_path, {name: json.dumps(stored) for name, stored in COBBLER.items()} | TEMPLATES)
 
 
 def test_a_system_of_cobbler_becomes_a_row_with_the_addresses_of_its_cards(tmp_path: Path) -> None:
@@ -332,9 +332,9 @@ def test_a_template_of_cobbler_with_logic_is_put_aside_and_never_served(tmp_path
 
 
 def test_two_texts_that_are_put_aside_do_not_overwrite_each_other() -> None:
-    made = Migration()
+    made = MigratedData()
     for text in ("a", "b", "a"):
-        made.leave("group default", "a test", text)
+        made.leave_out("group default", "a test", text)
     assert made.aside == {"group-default": "a", "group-default-2": "b"}
 
 
@@ -346,7 +346,7 @@ def test_a_directory_that_is_not_of_the_source_is_refused(source: str, tmp_path:
 
 
 def test_secrets_are_written_for_the_owner_alone(tmp_path: Path) -> None:
-    made = Migration()
+    made = MigratedData()
     made.secret("token", "abc")
     made.secret("token", "def", "node1")
     write(made, "a test", tmp_path / "made")

@@ -73,7 +73,7 @@ def changed_and_forgotten() -> None:
     for _ in range(3):
         for mac in ("525400000005", "525400000006"):
             resolve(catalogue, Facts(Request("/proxmox", f"mac={mac}&serial=1")))
-        before, documents = documents, [RawDocument(one.key, one.text + "\n") for one in documents]
+        before, documents = documents, [RawDocument(document.key, document.text + "\n") for document in documents]
         catalogue = catalogue.changed(documents, before)
 
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from answerd.installs.merge import Known, Said, Start, Strength
+from answerd.installs.merge import Evidence, News, Start, Strength
 from answerd.store import StoreError
-from answerd.store.evidence_batch import Slot
-from answerd.store.install_batch import Sighting, Told
+from answerd.store.evidence_batch import MachineEvidence
+from answerd.store.install_batch import HistoryLine, Sighting
 from answerd.store.outbox import Message, Outbox, deliver, new_messages
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_messages import message_of, message_of_sighting, read_message
@@ -135,10 +135,10 @@ def test_two_processes_that_hand_over_the_same_have_one_effect(outbox: Outbox, r
             faults.append(error)
 
     both = [threading.Thread(target=hand_over) for _ in range(2)]
-    for one in both:
-        one.start()
-    for one in both:
-        one.join()
+    for sender in both:
+        sender.start()
+    for sender in both:
+        sender.join()
     assert faults == []
     assert receiver.effects() == [str(number) for number in range(20)]
 
@@ -205,13 +205,13 @@ def test_what_cannot_be_written_is_an_error_and_leaves_nothing(outbox: Outbox, m
 
 
 def test_what_is_known_comes_out_as_it_went_in() -> None:
-    said = Said(Strength.FAILED, 12.5, "no disk \N{SNOWMAN}", 40.0)
+    said = News(Strength.FAILED, 12.5, "no disk \N{SNOWMAN}", 40.0)
     starts = {1: Start(1.0), 2: Start(2.0, Strength.FAILED, 12.5, {"ks": 2.0}, said)}
-    known = Known("web-01", 3, True, 0.5, 13.0, 14.0, starts, 12.5)
-    slot = Slot("web-01", known, 2, {"web01": "web-01"}, "rack")
-    told = Told(12.5, "failed", "no disk", "192.0.2.1", 1, b"\x00\xff{}")
-    assert read_message(message_of(slot, told)) == (slot, told)
-    assert read_message(message_of(Slot("web-01", None, 2))) == (Slot("web-01", None, 2), None)
+    known = Evidence("web-01", 3, True, 0.5, 13.0, 14.0, starts, 12.5)
+    slot = MachineEvidence("web-01", known, 2, {"web01": "web-01"}, "rack")
+    line = HistoryLine(12.5, "failed", "no disk", "192.0.2.1", 1, b"\x00\xff{}")
+    assert read_message(message_of(slot, line)) == (slot, line)
+    assert read_message(message_of(MachineEvidence("web-01", None, 2))) == (MachineEvidence("web-01", None, 2), None)
     sighting = Sighting("52:54:00:00:00:09", 4.0, "{}", 2)
     assert read_message(message_of_sighting(sighting)) == sighting
 

@@ -123,7 +123,10 @@ def test_a_change_is_shown_then_applied_then_taken_back(shell: Shell, rack: Path
     assert json.loads("\n".join(shown.out))["changed"] == 1
     assert shell("apply", "--note", "a reason", "rack").status == 0
     history = json.loads("\n".join(shell("history", "--json", "default.ks").out))["history"]
-    assert [(one["revision"], one["note"]) for one in history] == [(5, "a reason"), (history[1]["revision"], None)]
+    assert [(entry["revision"], entry["note"]) for entry in history] == [
+        (5, "a reason"),
+        (history[1]["revision"], None),
+    ]
     assert shell("restore-document", "--revision", str(history[1]["revision"]), "default.ks").status == 0
     shell("export", "out")
     assert (shell.place / "out" / "default.ks").read_bytes() == "# ä\r\n".encode()
@@ -209,9 +212,9 @@ def test_a_backup_is_restored_with_its_states_and_made_again(shell: Shell, url: 
     assert shell("backup", "new.db").status == 0
     shell.set(SERVICE_STORE="sqlite", SERVICE_DB_PATH=shell.place / "moved.db")
     assert shell("restore", "new.db").status == 0
-    told = json.loads("\n".join(shell("install", "--json", "aa-bb-cc-dd-ee-01").out))
-    assert told["state"] == "installed"
-    assert [event["event"] for event in told["events"]][-1] == "disarmed"
+    printed = json.loads("\n".join(shell("install", "--json", "aa-bb-cc-dd-ee-01").out))
+    assert printed["state"] == "installed"
+    assert [event["event"] for event in printed["events"]][-1] == "disarmed"
 
 
 @pytest.mark.parametrize(
@@ -232,8 +235,8 @@ def test_the_commands_about_installs_work_on_the_database(shell: Shell, rack: Pa
     assert shell("wait", "--timeout", "0.1s", "web-01").status == 3
     assert shell("disarm", "aa:bb:cc:dd:ee:01").status == 0
     assert shell("wait", "aa:bb:cc:dd:ee:01").status == 0
-    told = json.loads("\n".join(shell("install", "--json", "aa:bb:cc:dd:ee:01").out))
-    assert [event["event"] for event in told["events"]] == ["armed", "disarmed"]
+    printed = json.loads("\n".join(shell("install", "--json", "aa:bb:cc:dd:ee:01").out))
+    assert [event["event"] for event in printed["events"]] == ["armed", "disarmed"]
     assert shell("forget", "aa:bb:cc:dd:ee:01").status == 0
     assert shell("installs", "--unknown").out[-1] == "0 machines that nothing claims"
     assert shell("arm", "nobody").status == 1

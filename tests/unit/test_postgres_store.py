@@ -153,10 +153,10 @@ def test_processes_that_meet_an_empty_database_prepare_it_once(url: str) -> None
             faults.append(error)
 
     all_at_once = [threading.Thread(target=prepare) for _ in range(6)]
-    for one in all_at_once:
-        one.start()
-    for one in all_at_once:
-        one.join()
+    for thread in all_at_once:
+        thread.start()
+    for thread in all_at_once:
+        thread.join()
     assert faults == []
 
 
@@ -354,13 +354,13 @@ def test_two_processes_may_bring_one_replica_up_to_date(node: ReplicatedStore, s
             faults.append(error)
 
     following = [threading.Thread(target=follow) for _ in range(2)]
-    for one in following:
-        one.start()
+    for thread in following:
+        thread.start()
     for number in range(30):
         written(store, Key(Kind.MACHINE, f"m{number % 7}", "toml"), f"n = {number}\n")
     done.set()
-    for one in following:
-        one.join()
+    for thread in following:
+        thread.join()
     copied(node)
     assert faults == []
     assert texts(node) == texts(store)
@@ -419,10 +419,10 @@ def test_two_nodes_never_store_together_what_each_alone_would_refuse(
             guard.put(key, text)
 
     write(nodes[0], *first)
-    stored = {one.key: one.body for one in store.all()}
+    stored = {stored_document.key: stored_document.body for stored_document in store.all()}
     with pytest.raises(BreaksTheSet):
         write(nodes[1], *second)
-    assert {one.key: one.body for one in store.all()} == stored
+    assert {stored_document.key: stored_document.body for stored_document in store.all()} == stored
     # What the second node was shown by its refusal, it answers from.
     assert {raw.key for raw in nodes[1].follower.current().documents} == set(stored)
 

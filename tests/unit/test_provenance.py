@@ -187,7 +187,7 @@ class JsonWriter(Sheet):
 
     def document(self, control: dict[str, Any], values: dict[str, Any]) -> Noted:
         noted = self.value({**control, **values})
-        return {key: one for key, one in noted.items() if key in values}
+        return {key: origin for key, origin in noted.items() if key in values}
 
     def value(self, value: Any) -> Noted:
         if isinstance(value, dict) and value:
@@ -233,7 +233,7 @@ def signed(noted: Noted, name: str) -> Noted:
     """The notes with their document's name before each line."""
     if isinstance(noted, dict):
         return {key: signed(below, name) for key, below in noted.items()}
-    return [signed(one, name) for one in noted] if isinstance(noted, list) else f"{name}:{noted}"
+    return [signed(item, name) for item in noted] if isinstance(noted, list) else f"{name}:{noted}"
 
 
 def laid_over(lower: Noted, upper: Noted) -> Noted:
@@ -257,7 +257,7 @@ def flat(noted: Noted, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], str]
     if isinstance(noted, str):
         return {path: noted}
     below = noted.items() if isinstance(noted, dict) else enumerate(noted)
-    return {at: place for key, one in below for at, place in flat(one, (*path, str(key))).items()}
+    return {at: place for key, item in below for at, place in flat(item, (*path, str(key))).items()}
 
 
 @st.composite
@@ -295,7 +295,7 @@ def value_at(origin: Origin, said: Any) -> Any:
 def traced(answer: Answer) -> dict[tuple[str, ...], str]:
     """The places by path, without the maps that ``unset`` emptied."""
     said = READERS[answer.format.extension](answer.body.decode())
-    return {one.path: str(one.place) for one in origins(answer) if value_at(one, said) != {}}
+    return {origin.path: str(origin.place) for origin in origins(answer) if value_at(origin, said) != {}}
 
 
 @pytest.mark.parametrize("extension", WRITERS)
@@ -390,8 +390,8 @@ def texts(draw: Any) -> tuple[dict[str, str], list[str]]:
 def test_every_line_of_a_text_comes_from_where_it_was_written(text: tuple[dict[str, str], list[str]]) -> None:
     files, expected = text
     answer = answer_to(files, "m1", "ks")
-    assert [str(one.place) for one in origins(answer)] == expected
-    assert [one.answer_line for one in origins(answer)] == list(range(1, len(expected) + 1))
+    assert [str(origin.place) for origin in origins(answer)] == expected
+    assert [origin.answer_line for origin in origins(answer)] == list(range(1, len(expected) + 1))
     rows = answer.body.decode().removesuffix("\n").split("\n")
     for row, place in zip(rows, expected, strict=True):
         name, _, number = place.partition(":")
@@ -487,14 +487,14 @@ def test_a_placeholder_that_nothing_fills_is_found() -> None:
 
 def test_the_json_explanation_names_layers_values_and_the_answer() -> None:
     answer = answer_to({"groups/base.toml": BASE, "m1.toml": TOP}, "m1", "toml", "host=a")
-    told = json.loads(json.dumps(explanation(answer)))
-    assert told["composition"] == "format=toml machine=m1 group=base"
-    assert told["format"] == "toml"
-    assert [layer["source"] for layer in told["layers"]] == ["groups/base.toml", "m1.toml"]
-    assert told["answer"] == answer.body.decode()
-    keyboard = next(one for one in told["values"] if one["key"] == "global.keyboard")
+    explanation_json = json.loads(json.dumps(explanation(answer)))
+    assert explanation_json["composition"] == "format=toml machine=m1 group=base"
+    assert explanation_json["format"] == "toml"
+    assert [layer["source"] for layer in explanation_json["layers"]] == ["groups/base.toml", "m1.toml"]
+    assert explanation_json["answer"] == answer.body.decode()
+    keyboard = next(value for value in explanation_json["values"] if value["key"] == "global.keyboard")
     assert (keyboard["source"], keyboard["line"]) == ("groups/base.toml", 3)
-    assert told["answer"].split("\n")[keyboard["answer_line"] - 1] == 'keyboard = "de"'
+    assert explanation_json["answer"].split("\n")[keyboard["answer_line"] - 1] == 'keyboard = "de"'
 
 
 def test_a_file_that_was_made_up_for_cloud_init_comes_from_no_document() -> None:

@@ -30,12 +30,12 @@ def archive(path: Path, names: list[str], mode: int, when: int) -> Path:
 
 
 def test_an_archive_is_the_same_whatever_order_mode_and_time_it_was_packed_with(tmp_path: Path) -> None:
-    one = archive(tmp_path / "one", ["a/b", "a/c"], 0o600, 1)
+    first = archive(tmp_path / "one", ["a/b", "a/c"], 0o600, 1)
     other = archive(tmp_path / "other", ["a/c", "a/b"], 0o664, 2)
-    for path in (one, other):
+    for path in (first, other):
         wheel.normalise_archive(path, WHEN)
-    assert one.read_bytes() == other.read_bytes()
-    with tarfile.open(one) as opened:
+    assert first.read_bytes() == other.read_bytes()
+    with tarfile.open(first) as opened:
         assert [(member.name, member.mode, member.mtime) for member in opened] == [
             ("a/b", 0o644, WHEN),
             ("a/c", 0o644, WHEN),
@@ -67,7 +67,7 @@ def test_a_time_that_is_no_number_is_refused(given: str, monkeypatch: pytest.Mon
 def test_the_bill_of_materials_has_a_licence_for_every_package() -> None:
     bill = sbom.bill_of_materials()
     assert bill["bomFormat"] == "CycloneDX"
-    stated = {one["name"]: one["licenses"][0]["license"]["name"] for one in bill["components"]}
+    stated = {part["name"]: part["licenses"][0]["license"]["name"] for part in bill["components"]}
     assert {name for name, licence in stated.items() if licence == "unknown"} == set()
     assert {"gevent", "pykickstart", "zope-interface"} <= set(stated)
     assert "pytest" not in stated

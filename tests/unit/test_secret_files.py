@@ -112,7 +112,7 @@ def test_nothing_is_reached_by_a_name(tmp_path: Path) -> None:
 def test_without_a_directory_everything_is_missing() -> None:
     secrets = SecretFiles(None)
     assert "SERVICE_SECRETS_DIR is not set" in reason(secrets, "x")
-    assert (secrets.problems(), secrets.warnings(), secrets.look()) == ([], [], False)
+    assert (secrets.problems(), secrets.warnings(), secrets.poll()) == ([], [], False)
 
 
 def test_a_directory_that_is_not_there_is_a_warning_until_it_is(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_directory_that_is_not_there_is_a_warning_until_it_is(tmp_path: Path) 
     assert "cannot be read (No such file or directory): every secret is missing" in warning
     assert "cannot be read" in reason(secrets, "x")
     write(tmp_path / "s" / "x", "a")
-    assert secrets.look()
+    assert secrets.poll()
     assert secrets.secret("x", []) == "a"
     assert secrets.warnings() == []
 
@@ -131,13 +131,13 @@ def test_a_change_counts_when_two_looks_agree(tmp_path: Path) -> None:
     version = secrets.version
     write(tmp_path / "s" / "x", "half")
     write(tmp_path / "s" / "y", "new")
-    assert not secrets.look()
+    assert not secrets.poll()
     assert secrets.secret("x", []) == "old"
     write(tmp_path / "s" / "x", "a whole one")
-    secrets.look()
+    secrets.poll()
     assert secrets.secret("x", []) == "old"
     assert secrets.secret("y", []) == "new"
-    secrets.look()
+    secrets.poll()
     assert secrets.secret("x", []) == "a whole one"
     assert secrets.version > version
 
@@ -145,31 +145,31 @@ def test_a_change_counts_when_two_looks_agree(tmp_path: Path) -> None:
 def test_what_is_gone_for_one_look_stays(tmp_path: Path) -> None:
     secrets = filled(tmp_path / "s", {"x": "all", "web-01/x": "own"})
     os.rename(tmp_path / "s" / "web-01", tmp_path / "away")
-    secrets.look()
+    secrets.poll()
     assert secrets.secret("x", ["web-01"]) == "own"
     os.rename(tmp_path / "away", tmp_path / "s" / "web-01")
-    secrets.look()
+    secrets.poll()
     assert secrets.secret("x", ["web-01"]) == "own"
     shutil.rmtree(tmp_path / "s" / "web-01")
-    secrets.look()
-    secrets.look()
+    secrets.poll()
+    secrets.poll()
     assert secrets.secret("x", ["web-01"]) == "all"
 
 
 def test_a_directory_that_goes_away_leaves_the_secrets_in_force(tmp_path: Path) -> None:
     secrets = filled(tmp_path / "s", {"x": "a"})
     os.rename(tmp_path / "s", tmp_path / "away")
-    assert secrets.look()
+    assert secrets.poll()
     assert secrets.secret("x", []) == "a"
     assert "the secrets in force stay" in secrets.warnings()[0]
-    assert not secrets.look()
+    assert not secrets.poll()
     (tmp_path / "s").mkdir(mode=0o700)  # what an unmounted directory leaves
-    secrets.look()
-    secrets.look()
+    secrets.poll()
+    secrets.poll()
     assert secrets.secret("x", []) == "a"
     write(tmp_path / "s" / "y", "b")
-    secrets.look()
-    secrets.look()
+    secrets.poll()
+    secrets.poll()
     assert "is missing" in reason(secrets, "x")
     assert secrets.secret("y", []) == "b"
 
@@ -180,8 +180,8 @@ def test_a_file_written_again_at_once_is_read_again(tmp_path: Path) -> None:
     status = path.stat()
     path.write_bytes(b"bbb")
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    secrets.look()
-    secrets.look()
+    secrets.poll()
+    secrets.poll()
     assert secrets.secret("x", []) == "bbb"
 
 
@@ -197,28 +197,28 @@ def test_a_look_is_spared_where_the_kernel_reports_no_change(tmp_path: Path, mon
     monkeypatch.setattr(secret_files, "_seen", counted)
     secrets = filled(tmp_path / "s", {"x": "all", "web-01/x": "own"})
     for _ in range(6):
-        secrets.look()
+        secrets.poll()
     at_rest = len(looks)
     assert at_rest < 6
     for _ in range(6):
-        assert not secrets.look()
+        assert not secrets.poll()
     assert len(looks) == at_rest
     write(tmp_path / "s" / "web-01" / "x", "changed")
-    secrets.look()
-    secrets.look()
+    secrets.poll()
+    secrets.poll()
     assert secrets.secret("x", ["web-01"]) == "changed"
     write(tmp_path / "s" / "web-02" / "x", "new")
     for _ in range(3):
-        secrets.look()
+        secrets.poll()
     assert secrets.secret("x", ["web-02"]) == "new"
     (tmp_path / "elsewhere").write_text("linked")
     (tmp_path / "s" / "y").symlink_to(tmp_path / "elsewhere")
     for _ in range(4):
-        secrets.look()
+        secrets.poll()
     assert secrets.secret("y", []) == "linked"
     (tmp_path / "elsewhere").write_text("linked again")
-    secrets.look()
-    secrets.look()
+    secrets.poll()
+    secrets.poll()
     assert secrets.secret("y", []) == "linked again"
 
 
@@ -238,8 +238,8 @@ def test_links_as_kubernetes_makes_them(tmp_path: Path) -> None:
     assert secrets.problems() == []
     (root / "..new").symlink_to("..2026_2")
     os.replace(root / "..new", root / "..data")
-    secrets.look()
-    secrets.look()
+    secrets.poll()
+    secrets.poll()
     assert (secrets.secret("x", []), secrets.secret("x", ["web-01"])) == ("two", "own two")
 
 
@@ -251,7 +251,7 @@ def test_links_and_files_that_are_not_followed(tmp_path: Path) -> None:
     (root / "circle").symlink_to("circle")
     os.mkfifo(root / "pipe", 0o600)
     for _ in range(2):
-        secrets.look()
+        secrets.poll()
     assert "/proc" in reason(secrets, "kernel")
     assert "leads nowhere" in reason(secrets, "nowhere")
     assert "cannot be read" in reason(secrets, "circle")
@@ -263,13 +263,13 @@ def test_what_others_can_read_is_a_warning(tmp_path: Path) -> None:
     assert secrets.warnings() == []
     (tmp_path / "s" / "x").chmod(0o644)
     (tmp_path / "s" / "web-01").chmod(0o755)
-    assert secrets.look()
+    assert secrets.poll()
     directories, files = secrets.warnings()
     assert str(tmp_path / "s" / "web-01") in directories
     assert str(tmp_path / "s" / "x") in files
     assert "web-01" not in files
     (tmp_path / "s").chmod(0o755)
-    secrets.look()
+    secrets.poll()
     assert f"{tmp_path / 's'}, " in secrets.warnings()[0]
 
 

@@ -26,11 +26,12 @@ def test_the_machines_of_a_rack_share_their_control_keys() -> None:
     assert not document("a = '{{ b }}'\n").content.verbatim
 
 
+# Documents with equal content share it, so the names are of this test alone.
 VERSIONS = {
-    "members": (Kind.GROUP, 'members = ["{}"]\n'),
-    "a match": (Kind.GROUP, 'match.serial = "{}"\n'),
-    "a group's name": (Kind.MACHINE, 'extends = "g{}"\n'),
-    "paths": (Kind.MACHINE, 'unset = ["a.b{}"]\n'),
+    "members": (Kind.GROUP, 'members = ["only-here-{}"]\n'),
+    "a match": (Kind.GROUP, 'match.serial = "only-here-{}"\n'),
+    "a group's name": (Kind.MACHINE, 'extends = "only-here-{}"\n'),
+    "paths": (Kind.MACHINE, 'unset = ["a.only-here-{}"]\n'),
     "a problem": (Kind.MACHINE, 'a = "{{{{ b {} }}}}"\n'),
     "a text that does not parse": (Kind.GROUP, "a = = {}\n"),
 }
@@ -51,4 +52,4 @@ def test_a_version_that_is_not_in_force_is_forgotten(kind: Kind, text: str) -> N
     del catalogue
     gc.collect()
     assert contents[-1]() is None
-    assert not [one for one in documents._shared_contents.values() if "n1" in repr(one) or "b1" in repr(one)]
+    assert not [one for one in documents._shared_contents.values() if "only-here" in repr(one)]

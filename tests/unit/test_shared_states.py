@@ -17,7 +17,7 @@ from answerd.config import Config
 from answerd.errors import StatesUnknown
 from answerd.formats.once import Once
 from answerd.installs.memory import Remembered
-from answerd.installs.states import Asked, Gate, Order, Ordered, Reported, Rules, State, Word
+from answerd.installs.states import Asked, Gate, Order, Ordered, Reported, ReportKind, Rules, State
 from answerd.server.header_block import HeaderBlock
 from answerd.server.http_parser import HttpRequest
 from answerd.server.installs import LiveInstalls
@@ -27,7 +27,7 @@ from answerd.server.shared_installs import SharedInstalls
 from answerd.store import StoreAway, StoreError
 from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.files import FileStore
-from answerd.store.install_batch import Entry, Sighting
+from answerd.store.install_batch import PendingEvent, Sighting
 from answerd.store.install_tables import write_many
 from answerd.store.node_installs import NodeInstallStore
 from answerd.store.opening import open_states
@@ -57,11 +57,11 @@ class Node:
         with self.server.connected() as database, self.server.faults("read"):
             return self.replicator.bring_up_to_date(database)
 
-    def write(self, *entries: Entry) -> None:
+    def write(self, *entries: PendingEvent) -> None:
         self.store.write(entries, RULES)
 
     def all(self) -> dict[str, Remembered]:
-        return {one.record.name: one for one in self.store.all()}
+        return {remembered.record.name: remembered for remembered in self.store.all()}
 
     def state(self, name: str = "web-01") -> State:
         found = self.all()
@@ -98,23 +98,25 @@ def all_synced(nodes: list[Node]) -> None:
             node.sync()
 
 
-def asked(at: float, document: str = "ks", name: str = "web-01") -> Entry:
+def asked(at: float, document: str = "ks", name: str = "web-01") -> PendingEvent:
     event = Asked(document, Gate.ANSWERS, Once.ON, at)
-    return Entry(name, event, {"525400000001": "52:54:00:00:00:01"}, "rack", detail=document, origin="192.0.2.1")
+    return PendingEvent(name, event, {"525400000001": "52:54:00:00:00:01"}, "rack", detail=document, origin="192.0.2.1")
 
 
-def said(word: Word, at: float, attempt: int = 1, name: str = "web-01") -> Entry:
-    return Entry(name, Reported(word, attempt, at, word.value), detail=word.value, origin="192.0.2.1", body=b"log")
+def said(word: ReportKind, at: float, attempt: int = 1, name: str = "web-01") -> PendingEvent:
+    return PendingEvent(
+        name, Reported(word, attempt, at, word.value), detail=word.value, origin="192.0.2.1", body=b"log"
+    )
 
 
-def ordered(order: Order, at: float, name: str = "web-01") -> Entry:
-    return Entry(name, Ordered(order, at), {}, origin="admin API")
+def ordered(order: Order, at: float, name: str = "web-01") -> PendingEvent:
+    return PendingEvent(name, Ordered(order, at), {}, origin="admin API")
 
 
 def test_a_report_counts_here_at_once_and_at_the_others_once_it_is_delivered(nodes: list[Node]) -> None:
     a, b, _ = nodes
     a.write(asked(1.0))
-    a.write(said(Word.INSTALLED, 2.0))
+    a.write(said(ReportKind.INSTALLED, 2.0))
     assert (a.state(), b.state()) == (State.INSTALLED, State.NEW)
     a.sync()
     b.sync()
@@ -125,12 +127,16 @@ def test_a_report_counts_here_at_once_and_at_the_others_once_it_is_delivered(nod
 
 def test_the_history_and_the_unknown_machines_of_all_nodes_are_at_each(nodes: list[Node]) -> None:
     a, b, _ = nodes
-    a.write(asked(1.0), said(Word.PROGRESS, 2.0), said(Word.INSTALLED, 3.0))
+    a.write(asked(1.0), said(ReportKind.PROGRESS, 2.0), said(ReportKind.INSTALLED, 3.0))
     a.store.write([], RULES, [Sighting("52:54:00:00:00:09", 4.0, '{"path": ["/ks"]}')])
     all_synced(nodes)
-    told = [(event.what, event.origin, event.body) for event in b.store.history("WEB-01")]
-    assert told == [("given", "192.0.2.1", b""), ("progress", "192.0.2.1", b"log"), ("installed", "192.0.2.1", b"log")]
-    assert [(one.machine, one.asked) for one in b.store.unknown()] == [("52:54:00:00:00:09", 1)]
+    events = [(event.what, event.origin, event.body) for event in b.store.history("WEB-01")]
+    assert events == [
+        ("given", "192.0.2.1", b""),
+        ("progress", "192.0.2.1", b"log"),
+        ("installed", "192.0.2.1", b"log"),
+    ]
+    assert [(machine.machine, machine.asked) for machine in b.store.unknown()] == [("52:54:00:00:00:09", 1)]
 
 
 def test_without_the_database_the_history_is_that_of_this_node(place: Path, server: PostgresServer) -> None:
@@ -138,14 +144,14 @@ def test_without_the_database_the_history_is_that_of_this_node(place: Path, serv
     node.sync()
     node.write(asked(1.0))
     away = Node(node.path, AWAY)
-    away.write(said(Word.INSTALLED, 2.0))
+    away.write(said(ReportKind.INSTALLED, 2.0))
     assert [event.what for event in away.store.history("web-01")] == ["given", "installed"]
     assert away.store.unknown() == []
 
 
 def test_an_order_is_in_force_here_at_once_and_soon_everywhere(nodes: list[Node]) -> None:
     a, b, c = nodes
-    a.write(asked(1.0), said(Word.INSTALLED, 2.0))
+    a.write(asked(1.0), said(ReportKind.INSTALLED, 2.0))
     a.write(ordered(Order.ARM, 3.0))
     assert (a.state(), a.attempt()) == (State.ARMED, 2)
     all_synced(nodes)
@@ -156,7 +162,7 @@ def test_an_order_is_in_force_here_at_once_and_soon_everywhere(nodes: list[Node]
     c.write(ordered(Order.FORGET, 5.0))
     all_synced(nodes)
     assert [node.all() for node in nodes] == [{}, {}, {}]
-    a.write(said(Word.FAILED, 6.0, attempt=2))  # late: the machine was forgotten
+    a.write(said(ReportKind.FAILED, 6.0, attempt=2))  # late: the machine was forgotten
     b.write(asked(7.0))
     all_synced(nodes)
     assert {(node.state(), node.attempt()) for node in nodes} == {(State.INSTALLING, 3)}
@@ -168,12 +174,12 @@ def test_an_order_needs_the_database_and_a_report_does_not(place: Path, server: 
     away = Node(node.path, AWAY)
     with pytest.raises(StoreAway):
         away.write(ordered(Order.ARM, 1.0))
-    away.write(asked(2.0), said(Word.INSTALLED, 3.0))
+    away.write(asked(2.0), said(ReportKind.INSTALLED, 3.0))
     assert away.state() is State.INSTALLED
     assert away.store.outbox.waiting().messages == 2
     Node(node.path, server).sync()
     assert away.store.outbox.waiting().messages == 0
-    assert [one.record.state for one in node.shared.look(-1).remembered] == [State.INSTALLED]  # type: ignore[union-attr]
+    assert [remembered.record.state for remembered in node.shared.changes_since(-1).remembered] == [State.INSTALLED]  # type: ignore[union-attr]
 
 
 def test_two_nodes_that_arm_never_begin_one_attempt(nodes: list[Node]) -> None:
@@ -185,23 +191,23 @@ def test_two_nodes_that_arm_never_begin_one_attempt(nodes: list[Node]) -> None:
 
 
 def test_an_order_of_the_command_line_reaches_every_node(nodes: list[Node], server: PostgresServer) -> None:
-    nodes[0].write(asked(1.0), said(Word.INSTALLED, 2.0))
+    nodes[0].write(asked(1.0), said(ReportKind.INSTALLED, 2.0))
     nodes[0].sync()
     shared = DatabaseInstalls(server, RULES)
     shared.write([ordered(Order.ARM, 3.0)], RULES)
     all_synced(nodes)
     assert {node.state() for node in nodes} == {State.ARMED}
-    changes = shared.look(-1)
+    changes = shared.changes_since(-1)
     assert changes is not None
-    assert shared.look(changes.revision) is None
-    assert [one.record.state for one in changes.remembered] == [State.ARMED]
+    assert shared.changes_since(changes.revision) is None
+    assert [remembered.record.state for remembered in changes.remembered] == [State.ARMED]
     assert shared.newest == 3.0
 
 
 def test_a_report_for_an_attempt_that_began_elsewhere_counts(nodes: list[Node]) -> None:
     a, b, _ = nodes
-    a.write(asked(1.0), said(Word.INSTALLED, 2.0), ordered(Order.ARM, 3.0))
-    b.write(said(Word.INSTALLED, 4.0, attempt=2))  # b has heard of nothing yet
+    a.write(asked(1.0), said(ReportKind.INSTALLED, 2.0), ordered(Order.ARM, 3.0))
+    b.write(said(ReportKind.INSTALLED, 4.0, attempt=2))  # b has heard of nothing yet
     assert b.state() is State.INSTALLED
     all_synced(nodes)
     assert {(node.state(), node.attempt()) for node in nodes} == {(State.INSTALLED, 2)}
@@ -210,7 +216,7 @@ def test_a_report_for_an_attempt_that_began_elsewhere_counts(nodes: list[Node]) 
 def test_a_node_that_was_never_filled_says_so(place: Path) -> None:
     node = Node(place / "a.states", AWAY)
     with pytest.raises(StoreError, match="never read"):
-        node.store.look(-1)
+        node.store.changes_since(-1)
     with pytest.raises(StoreError, match="never read"):
         assert node.store.key
     live = LiveInstalls(SharedInstalls(node.store, Config()), RequestLog("stderr", "off"))
@@ -244,21 +250,21 @@ def test_states_of_another_database_are_not_mixed_in(nodes: list[Node], server: 
 def test_a_message_that_nobody_can_read_stops_none_after_it(nodes: list[Node]) -> None:
     a, b, _ = nodes
     a.store.outbox.put([b"[]"])
-    a.write(said(Word.INSTALLED, 1.0))
+    a.write(said(ReportKind.INSTALLED, 1.0))
     all_synced(nodes)
     assert b.state() is State.INSTALLED
     assert "message 1" in a.said[0]
 
 
 def test_a_nul_which_the_database_has_no_place_for_stops_nothing(nodes: list[Node]) -> None:
-    nodes[0].write(said(Word.INSTALLED, 1.0)._replace(detail="a\0b"))
+    nodes[0].write(said(ReportKind.INSTALLED, 1.0)._replace(detail="a\0b"))
     all_synced(nodes)
     assert nodes[1].state() is State.INSTALLED
 
 
 def test_a_delivery_whose_answer_is_lost_has_one_effect(nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
     a = nodes[0]
-    a.write(said(Word.PROGRESS, 1.0))
+    a.write(said(ReportKind.PROGRESS, 1.0))
     monkeypatch.setattr(type(a.store.outbox), "note_delivered", lambda self, number: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         a.sync()
@@ -273,8 +279,8 @@ def test_what_the_driver_reports_in_a_batch_is_an_error_of_the_store(server: Pos
 
 
 def test_a_state_path_has_no_effect_beside_a_database(place: Path) -> None:
-    told = open_states(Config(store="postgres", state_path=str(place / "unused.db")), FileStore(str(place)))
-    assert told == (None, ["SERVICE_STATE_PATH has no effect: the states are in the database"])
+    events = open_states(Config(store="postgres", state_path=str(place / "unused.db")), FileStore(str(place)))
+    assert events == (None, ["SERVICE_STATE_PATH has no effect: the states are in the database"])
     assert list(place.iterdir()) == []
 
 
@@ -299,8 +305,8 @@ def test_what_a_promoted_standby_did_not_have_comes_back(nodes: list[Node], serv
     a.write(asked(1.0))
     all_synced(nodes)
     before = saved(server)
-    a.write(said(Word.INSTALLED, 2.0))
-    b.write(said(Word.FAILED, 3.0, name="web-02"))
+    a.write(said(ReportKind.INSTALLED, 2.0))
+    b.write(said(ReportKind.FAILED, 3.0, name="web-02"))
     b.write(ordered(Order.ARM, 4.0, name="web-03"))
     b.sync()
     a.sync()
@@ -309,13 +315,16 @@ def test_what_a_promoted_standby_did_not_have_comes_back(nodes: list[Node], serv
     all_synced([c, b, a])
     states = {"web-01": State.INSTALLED, "web-02": State.FAILED, "web-03": State.ARMED, "web-04": State.INSTALLING}
     for node in nodes:
-        assert {name: one.record.state for name, one in node.all().items()} == states
+        assert {name: remembered.record.state for name, remembered in node.all().items()} == states
     assert [event.what for event in a.shared.history("web-01")] == ["given", "installed"]
 
 
 STEPS = st.lists(
     st.one_of(
-        st.tuples(st.integers(0, 2), st.sampled_from([Word.INSTALLED, Word.FAILED, Word.COPIED, Word.PROGRESS])),
+        st.tuples(
+            st.integers(0, 2),
+            st.sampled_from([ReportKind.INSTALLED, ReportKind.FAILED, ReportKind.COPIED, ReportKind.PROGRESS]),
+        ),
         st.tuples(st.integers(0, 2), st.sampled_from(["ks", "ipxe"])),
         st.tuples(st.integers(0, 2), st.sampled_from(list(Order))),
         st.tuples(st.integers(0, 2), st.just("sync")),
@@ -339,9 +348,9 @@ def test_whatever_happens_in_whatever_order_no_two_nodes_differ_in_the_end(
         node = nodes[number]
         known = node.all().get("web-01")
         attempt = known.record.attempt if known else 1
-        if isinstance(what, Word):
+        if isinstance(what, ReportKind):
             node.write(said(what, at, attempt))
-            if what is Word.INSTALLED and known is not None:
+            if what is ReportKind.INSTALLED and known is not None:
                 installed.add(attempt)
         elif isinstance(what, Order):
             node.write(ordered(what, at))
@@ -356,8 +365,8 @@ def test_whatever_happens_in_whatever_order_no_two_nodes_differ_in_the_end(
     all_synced(nodes)
     first, *others = [node.all() for node in nodes]
     assert others == [first, first]
-    shared = DatabaseInstalls(server, RULES).look(-1)
+    shared = DatabaseInstalls(server, RULES).changes_since(-1)
     assert shared is not None
-    assert {one.record.name: one for one in shared.remembered} == first
+    assert {remembered.record.name: remembered for remembered in shared.remembered} == first
     if "web-01" in first and first["web-01"].record.attempt in installed:
         assert first["web-01"].record.state is State.INSTALLED

@@ -108,7 +108,7 @@ def test_kinds_and_formats_are_apart(store: SqliteStore) -> None:
 
     assert store.keys() == sorted(keys)
     assert store.keys(Kind.MACHINE) == [machine("a", "ks"), machine("a")]
-    assert [one.body.decode() for one in store.all()] == [f"# {key}" for key in sorted(keys)]
+    assert [stored.body.decode() for stored in store.all()] == [f"# {key}" for key in sorted(keys)]
 
 
 @pytest.mark.parametrize(

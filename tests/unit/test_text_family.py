@@ -100,7 +100,7 @@ def test_a_directive_is_a_control_key(directive: str, expected: dict[str, object
 def test_match_is_read_with_shell_quoting(directive: str, criteria: dict[str, list[str]]) -> None:
     control = control_of(f"# answer: {directive}\n")
     assert control.problems == ()
-    assert {one.label for one in control.match} == criteria.keys()
+    assert {criterion.label for criterion in control.match} == criteria.keys()
     for criterion in control.match:
         for value in criteria[criterion.label]:
             assert criterion.holds(Forms([value]))

@@ -39,21 +39,21 @@ def written(tree: Any) -> str:
     return answer.decode()
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Equality that tells types apart, the order of keys in a table aside, and lets NaN be NaN."""
-    if type(one) is not type(other):
+    if type(first) is not type(second):
         return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, float):
-        return (math.isnan(one) and math.isnan(other)) or (
-            one == other and math.copysign(1, one) == math.copysign(1, other)
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(same(first[key], second[key]) for key in first)
+    if isinstance(first, list):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, float):
+        return (math.isnan(first) and math.isnan(second)) or (
+            first == second and math.copysign(1, first) == math.copysign(1, second)
         )
-    if isinstance(one, datetime.datetime):
-        return bool(one == other and one.utcoffset() == other.utcoffset())
-    return bool(one == other)
+    if isinstance(first, datetime.datetime):
+        return bool(first == second and first.utcoffset() == second.utcoffset())
+    return bool(first == second)
 
 
 @given(tables)
@@ -84,12 +84,12 @@ def test_a_layer_over_itself_or_nothing_is_itself(tree: dict[str, Any]) -> None:
 
 @given(tables, tables, tables)
 @settings(max_examples=examples(50))
-def test_merging_never_edits_a_layer(one: dict[str, Any], two: dict[str, Any], three: dict[str, Any]) -> None:
-    before = written(one), written(two)
-    toml_family.merge(toml_family.merge(one, two), three)
-    for key in list(one):
-        toml_family.unset(one, [(key,)])
-    assert (written(one), written(two)) == before
+def test_merging_never_edits_a_layer(lower: dict[str, Any], middle: dict[str, Any], upper: dict[str, Any]) -> None:
+    before = written(lower), written(middle)
+    toml_family.merge(toml_family.merge(lower, middle), upper)
+    for key in list(lower):
+        toml_family.unset(lower, [(key,)])
+    assert (written(lower), written(middle)) == before
 
 
 @given(text)

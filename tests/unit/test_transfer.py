@@ -45,7 +45,7 @@ def tree(directory: Path) -> dict[str, bytes]:
 
 
 def texts(store: SqliteStore) -> dict[str, bytes]:
-    return {str(one.key): one.body for one in store.all()}
+    return {str(stored.key): stored.body for stored in store.all()}
 
 
 def test_import_then_export_is_byte_identical(store: SqliteStore, directory: Path, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_pruning_removes_what_the_directory_does_not_have(store: SqliteStore, di
     summary = import_directory(directory, store, prune=True)
 
     assert (summary.new, summary.changed, summary.unchanged, summary.removed) == (0, 1, 0, 1)
-    assert [str(one.key) for one in store.all()] == ['machine "98:FA" (toml)', 'machine "unread" (toml)']
+    assert [str(stored.key) for stored in store.all()] == ['machine "98:FA" (toml)', 'machine "unread" (toml)']
 
 
 def test_pruning_by_an_empty_directory_is_refused(store: SqliteStore, directory: Path) -> None:

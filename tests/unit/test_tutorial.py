@@ -29,7 +29,7 @@ def fleet(tmp_path: Path) -> Fleet:
     }
     write_tree(answers, hashed)
     made = Fleet(FileStore(answers))
-    made.look()
+    made.poll()
     return made
 
 

@@ -34,7 +34,7 @@ from tests.support.service import write_tree
 from tests.support.unprivileged import as_nobody, reachable
 
 
-@pytest.fixture(autouse=True, params=["told by the kernel", "looking at everything"])
+@pytest.fixture(autouse=True, params=["reported by the kernel", "looking at everything"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     way = str(request.param)
     if way == "looking at everything":
@@ -123,9 +123,9 @@ def test_asked_for_everything_a_store_sees_what_nobody_reported(root: Path, way:
     write_tree(root, {"a.ks": "old", "sub/b.ks": "b"})
     watched = Watched(root)
     write_tree(root, {"a.ks": "newer", "sub/b.ipxe": "c"})
-    if way == "told by the kernel":
+    if way == "reported by the kernel":
         assert watched.settle() == {"a.ks": "old", "sub/b.ks": "b"}
-    watched.store.look_at_everything()
+    watched.store.force_full_poll()
     assert watched.settle() == {"a.ks": "newer", "sub/b.ks": "b", "sub/b.ipxe": "c"}
 
 
@@ -163,7 +163,7 @@ def test_a_database_is_compared_as_a_whole_when_that_is_asked_for(tmp_path: Path
         other.execute("UPDATE documents SET text = 'x'")
     loader.refresh()
     assert [raw.text for raw in loader.catalogue.documents] == ["old"]
-    store.look_at_everything()
+    store.force_full_poll()
     loader.refresh()
     assert [raw.text for raw in loader.catalogue.documents] == ["x"]
 
@@ -375,7 +375,7 @@ def test_what_cannot_be_read_is_logged_when_it_begins_and_when_it_ends(root: Pat
         for mode in (0o700, 0, 0, 0o700):
             (root / "groups").chmod(mode)
             watched.settle()
-            digest.take(watched.loader.catalogue, no_pause, log)
+            digest.update(watched.loader.catalogue, no_pause, log)
     first = "problem: directory groups cannot be listed: Permission denied"
     second = 'problem: group "g" (ks): cannot be opened: Permission denied (groups/g.ks)'
     assert lines == [first, second, f"no longer a {first}", f"no longer a {second}"]

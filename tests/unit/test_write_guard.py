@@ -45,7 +45,7 @@ def answer(admin: Admin, name: str = "node1") -> str:
 
 
 def in_store(admin: Admin) -> dict[str, str]:
-    return {one.key.identifier: one.body.decode() for one in SqliteStore(admin.store.path).all()}
+    return {stored.key.identifier: stored.body.decode() for stored in SqliteStore(admin.store.path).all()}
 
 
 def in_catalogue(admin: Admin) -> dict[str, str]:
@@ -289,7 +289,9 @@ def test_twenty_writers_at_once_are_answered_truthfully(tmp_path: Path) -> None:
         expected.pop(name, None)
         if text is not None:
             expected[name] = text
-    stored = {one.key.identifier: one.body.decode() for one in SqliteStore(tmp_path / "answers.db").all()}
+    stored = {
+        document.key.identifier: document.body.decode() for document in SqliteStore(tmp_path / "answers.db").all()
+    }
     assert len(acknowledged) > 40
     assert len({revision for revision, _, _ in acknowledged}) == len(acknowledged)
     assert stored == expected

@@ -16,7 +16,9 @@ def test_a_reason_is_one_line_of_at_most_800_characters(reason: str) -> None:
     line = body.removesuffix("\n")
     assert len(body) <= MAX_REASON == 800
     assert body.endswith("\n")
-    assert not [one for one in line if unicodedata.category(one) == "Cc" or one in "\u2028\u2029"]
+    assert not [
+        character for character in line if unicodedata.category(character) == "Cc" or character in "\u2028\u2029"
+    ]
 
 
 def test_a_short_reason_stays_as_it_is() -> None:

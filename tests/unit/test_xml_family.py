@@ -378,7 +378,10 @@ def test_control_keys_are_read_from_answer_meta() -> None:
     )
     assert (read.problems, read.extends, read.template) == ((), "base", False)
     assert read.members == ("525400112233", "7abc123")
-    assert [(one.label, len(one.patterns)) for one in read.match] == [("manufacturer", 2), ("dmi.system.serial", 1)]
+    assert [(criterion.label, len(criterion.patterns)) for criterion in read.match] == [
+        ("manufacturer", 2),
+        ("dmi.system.serial", 1),
+    ]
     assert read.unset == (("general", "mode"), ("a[@name='x.y/z']", "@k"))
 
 

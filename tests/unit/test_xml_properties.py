@@ -124,9 +124,9 @@ def test_merging_twice_is_merging_once_and_leaves_its_layers_alone(lower: Plain,
 @quick
 @given(maps, maps, maps)
 def test_merging_maps_is_associative(first: Plain, second: Plain, third: Plain) -> None:
-    one, two, three = tree(first), tree(second), tree(third)
-    left = xml_family.merge(xml_family.merge(one, two), three)
-    assert emitted(left) == emitted(xml_family.merge(one, xml_family.merge(two, three)))
+    lower, middle, upper = tree(first), tree(second), tree(third)
+    left = xml_family.merge(xml_family.merge(lower, middle), upper)
+    assert emitted(left) == emitted(xml_family.merge(lower, xml_family.merge(middle, upper)))
 
 
 @quick

@@ -11,7 +11,7 @@ import yaml as pyyaml
 from ruamel.yaml import YAML
 
 from answerd.formats import yaml_family
-from answerd.formats.family import DEEPEST, ParseError, Prepared, Written
+from answerd.formats.family import DEEPEST, ParseError, Prepared, RawValue
 from answerd.formats.template import TemplateReader
 from answerd.formats.yaml_reading import MOST_ALIASED
 from tests.support.lookups import Said
@@ -217,7 +217,7 @@ BOMBS = {
 
 @pytest.mark.parametrize("text", BOMBS.values(), ids=BOMBS)
 def test_an_alias_bomb_is_refused_before_it_grows(text: str) -> None:
-    with pytest.raises(ParseError, match=rf"aliases (stand for more than {MOST_ALIASED} nodes|nest it more)"):
+    with pytest.raises(ParseError, match=rf"aliases (expand to more than {MOST_ALIASED} nodes|nest it more)"):
         yaml_family.parse(text)
 
 
@@ -312,11 +312,11 @@ def test_control_keys_are_read_by_their_text_and_taken_out() -> None:
     control, rest = yaml_family.control(tree)
     assert control.faults == ()
     assert control.values == {
-        "extends": Written("0644", "line 3, column 10"),
-        "members": Written(["52:54:00:12:34:56", "1.10", "x", "2001-01-01", None], "line 4, column 10"),
-        "match": Written({"serial": "007", "n": ["yes", "no", {}], "5": "a"}, "line 5, column 8"),
-        "unset": Written(['a."b.c"', "1.2"], "line 6, column 10"),
-        "template": Written(False, "line 7, column 11"),
+        "extends": RawValue("0644", "line 3, column 10"),
+        "members": RawValue(["52:54:00:12:34:56", "1.10", "x", "2001-01-01", None], "line 4, column 10"),
+        "match": RawValue({"serial": "007", "n": ["yes", "no", {}], "5": "a"}, "line 5, column 8"),
+        "unset": RawValue(['a."b.c"', "1.2"], "line 6, column 10"),
+        "template": RawValue(False, "line 7, column 11"),
     }
     assert written(rest) == "#cloud-config\na: 1\n"
 

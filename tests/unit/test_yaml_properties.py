@@ -283,17 +283,17 @@ def test_merging_twice_is_merging_once(lower: tuple[Any, Any], upper: tuple[Any,
 @quick
 @given(documents(), documents(), documents())
 def test_merging_is_associative_where_no_map_meets_another_value(
-    one: tuple[Any, Any], two: tuple[Any, Any], three: tuple[Any, Any]
+    lower: tuple[Any, Any], middle: tuple[Any, Any], upper: tuple[Any, Any]
 ) -> None:
-    assume(_agree(one[0], two[0]) and _agree(two[0], three[0]) and _agree(one[0], three[0]))
-    left = yaml_family.merge(yaml_family.merge(one[1], two[1]), three[1])
-    assert as_read(left) == as_read(yaml_family.merge(one[1], yaml_family.merge(two[1], three[1])))
+    assume(_agree(lower[0], middle[0]) and _agree(middle[0], upper[0]) and _agree(lower[0], upper[0]))
+    left = yaml_family.merge(yaml_family.merge(lower[1], middle[1]), upper[1])
+    assert as_read(left) == as_read(yaml_family.merge(lower[1], yaml_family.merge(middle[1], upper[1])))
 
 
-def _agree(one: Any, other: Any) -> bool:
+def _agree(first: Any, second: Any) -> bool:
     """Whether two maps hold a map under a key, or no map, both of them."""
-    return isinstance(one, dict) == isinstance(other, dict) and (
-        not isinstance(one, dict) or all(_agree(one[key], other[key]) for key in one.keys() & other.keys())
+    return isinstance(first, dict) == isinstance(second, dict) and (
+        not isinstance(first, dict) or all(_agree(first[key], second[key]) for key in first.keys() & second.keys())
     )
 
 

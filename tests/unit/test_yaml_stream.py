@@ -78,8 +78,8 @@ def filled(value: Any) -> Any:
             value = value.replace("{{ " + label + " }}", said)
         return value
     if isinstance(value, list):
-        return [filled(one) for one in value]
-    return {key: filled(one) for key, one in value.items()} if isinstance(value, dict) else value
+        return [filled(item) for item in value]
+    return {key: filled(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 @given(st.lists(values, min_size=2, max_size=3), styles, st.booleans(), st.integers(2, 6))
@@ -90,7 +90,7 @@ def test_it_says_what_its_documents_say_with_their_placeholders_filled(
     text = pyyaml.safe_dump_all(
         documents, default_style=style, default_flow_style=flow, indent=indent, width=1_000, explicit_start=True
     )
-    assert list(pyyaml.safe_load_all(served(text))) == [filled(one) for one in documents]
+    assert list(pyyaml.safe_load_all(served(text))) == [filled(document) for document in documents]
 
 
 def test_nothing_is_laid_over_or_under_it() -> None:

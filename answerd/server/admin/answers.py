@@ -1,4 +1,4 @@
-"""Answers: what a machine would get, and what is wrong with the set as a whole.
+"""Answers: the answer that a machine would get, and the problems of the whole set.
 
 Rules: docs/admin-api.md#requests, docs/check.md.
 """
@@ -36,11 +36,11 @@ class CannotRender(Exception):
     """A document claims the request but its answer cannot be rendered."""
 
 
-class Answers:
+class AnswerHandlers:
     """Handlers of ``/resolve`` and ``/check``."""
 
     def __init__(self, guard: WriteGuard, sources: Sources = NO_SOURCES) -> None:
-        """``sources`` fill what the facts of a request do not, and change no state."""
+        """``sources`` fill placeholders that the facts of a request do not fill, and change no state."""
         self.guard = guard
         self.follower = guard.follower
         self.sources = sources

@@ -3,8 +3,8 @@
 Rules: docs/admin-api.md#apply.
 
 The body is never parsed as a whole, which would hold up every other request for as long as it takes. A scan finds where
-the elements of ``put`` and ``delete`` begin and end; each is parsed by itself, and ``pause`` is called in between. What
-is left of the body is its skeleton, a few bytes for each element, which a JSON parser judges too.
+the elements of ``put`` and ``delete`` begin and end; each is parsed by itself, and ``pause`` is called in between. The
+rest of the body is its skeleton, a few bytes for each element, which a JSON parser checks too.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ _SEPARATOR_BYTES = 64
 """Bytes between two elements that are not counted: a comma, and the indentation of a person's JSON."""
 
 _WINDOW = 262_144
-"""Bytes of a body that one look of the scan covers: a few milliseconds."""
+"""Bytes of a body that one step of the scan covers: a few milliseconds."""
 
 _PAUSE_EVERY = 256
-"""Tokens of one look after which the scan pauses."""
+"""Tokens of one step after which the scan pauses."""
 
 _NAME_BYTES = 64
 """Bytes of the longest key that can be one of the known ones, however it is escaped."""
 
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+("|\\?\Z)|[{}\[\]]', re.DOTALL)
-"""A string, to the end of what is looked at where it is not closed there, or a bracket."""
+"""A string, to the end of the scanned part where it is not closed there, or a bracket."""
 
 _REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+("|\\?\Z)', re.DOTALL)
-"""What is left of a string, to the end of what is looked at where it is not closed there."""
+"""The rest of a string, to the end of the scanned part where it is not closed there."""
 
 _QUOTE, _BRACKET = b'"['
 _OPENING = b"{["
 _IN_ARRAY, _IN_ELEMENT = 2, 3
-"""How deep the elements of an array are, and what they hold."""
+"""The depth of the elements of each array, and their keys."""
 
 _ARRAYS = ("put", "delete")
 _FLAGS = ("prune", "dry_run")
@@ -68,7 +68,7 @@ class ChangeRequest:
 
 
 def read_change(body: Content, pause: Callable[[], None]) -> ChangeRequest:
-    """Return what a body asks for. Raises `InvalidRequest`."""
+    """Return the change that a body asks for. Raises `InvalidRequest`."""
     scan = _Scan(body, pause)
     documents: dict[str, list[RawDocument]] = {name: [] for name in _ARRAYS}
     for name, start, end, strings in scan.elements():
@@ -78,27 +78,27 @@ def read_change(body: Content, pause: Callable[[], None]) -> ChangeRequest:
         if strings != 2 * len(element):  # every key and every value is a string
             raise InvalidRequest(f"a key of {place} is there twice")
         pause()
-    told = _parsed(bytes(scan.skeleton), "the body")
-    if not isinstance(told, dict):
+    fields = _parsed(bytes(scan.skeleton), "the body")
+    if not isinstance(fields, dict):
         raise InvalidRequest("the body is no JSON object")
-    unknown = sorted(told.keys() - {*_ARRAYS, *_FLAGS})
+    unknown = sorted(fields.keys() - {*_ARRAYS, *_FLAGS})
     if unknown:
         raise InvalidRequest(f"the body has an unknown key: it may have {', '.join((*_ARRAYS, *_FLAGS))}")
     for name in _ARRAYS:
-        if not isinstance(told.get(name, []), list) or told.get(name, []) != [{}] * len(documents[name]):
+        if not isinstance(fields.get(name, []), list) or fields.get(name, []) != [{}] * len(documents[name]):
             raise InvalidRequest(f'"{name}" is no list of objects')
     for name in _FLAGS:
-        if not isinstance(told.get(name, False), bool):
+        if not isinstance(fields.get(name, False), bool):
             raise InvalidRequest(f'"{name}" is neither true nor false')
     changes = ChangeSet(
-        tuple(documents["put"]), tuple(raw.key for raw in documents["delete"]), bool(told.get("prune", False))
+        tuple(documents["put"]), tuple(raw.key for raw in documents["delete"]), bool(fields.get("prune", False))
     )
-    return ChangeRequest(changes, bool(told.get("dry_run", False)))
+    return ChangeRequest(changes, bool(fields.get("dry_run", False)))
 
 
 @dataclass(slots=True)
 class _Scan:
-    """The walk over a body's strings and brackets, in looks of a few milliseconds with ``pause`` in between."""
+    """The walk over a body's strings and brackets, in steps of a few milliseconds with ``pause`` in between."""
 
     body: Content
     pause: Callable[[], None]
@@ -168,7 +168,7 @@ class _Scan:
                 self._bound(at - self._kept)
 
     def _end_of_string(self, at: int) -> int:
-        """Return the end of a string that is open at ``at``, in as many looks as it needs."""
+        """Return the end of a string that is open at ``at``, in as many steps as it needs."""
         body = self.body
         while True:
             self.pause()
@@ -202,7 +202,7 @@ class _Scan:
 
 
 def _fault_of_value(name: str) -> str:
-    """Return what is wrong where a key of the body has an array or an object that it cannot have."""
+    """Return the fault of a key of the body that has an array or an object as its value."""
     if name in _ARRAYS:
         return f'"{name}" is no list of objects'
     if name in _FLAGS:
@@ -217,34 +217,34 @@ def _parsed(text: bytes, place: str) -> Any:
         raise InvalidRequest(f"{place} is no JSON: {error.msg} (line {error.lineno} column {error.colno})") from None
 
 
-def _document(array: str, place: str, told: dict[str, Any]) -> RawDocument:
+def _document(array: str, place: str, fields: dict[str, Any]) -> RawDocument:
     """Return the document that an element describes; of a deletion without a text. Raises `InvalidRequest`."""
-    unknown = sorted(told.keys() - set(_FIELDS[array]))
+    unknown = sorted(fields.keys() - set(_FIELDS[array]))
     if unknown:
         raise InvalidRequest(f"{place} has an unknown key: it may have {', '.join(_FIELDS[array])}")
     for name in _FIELDS[array]:
-        if not isinstance(told.get(name, ""), str):
+        if not isinstance(fields.get(name, ""), str):
             raise InvalidRequest(f'"{name}" of {place} is no text')
-    if array == "put" and "text" not in told:
+    if array == "put" and "text" not in fields:
         raise InvalidRequest(f"{place} has no text")
-    key = _key(place, told)
-    text = told.get("text", "")
+    key = _key(place, fields)
+    text = fields.get("text", "")
     limit = INVENTORY_LIMIT if key.kind is Kind.INVENTORY else DOCUMENT_LIMIT
     if len(text) > limit or len(text.encode()) > limit:
         raise InvalidRequest(f"{place}, {key}, has more than {limit} bytes")
     return RawDocument(key, text)
 
 
-def _key(place: str, told: dict[str, Any]) -> Key:
+def _key(place: str, fields: dict[str, Any]) -> Key:
     kinds = {kind.value: kind for kind in Kind}
-    kind = kinds.get(told.get("kind", ""))
+    kind = kinds.get(fields.get("kind", ""))
     if kind is None:
         raise InvalidRequest(f"the kind of {place} is none of {', '.join(sorted(kinds))}")
     default = "csv" if kind is Kind.INVENTORY else DEFAULT_FORMAT
-    extension = told.get("format", default).lower()
+    extension = fields.get("format", default).lower()
     if kind is not Kind.INVENTORY and extension not in FORMATS:
         raise InvalidRequest(f"the format of {place} is none of {', '.join(FORMATS)}")
-    identifier = told.get("identifier", "")
+    identifier = fields.get("identifier", "")
     if len(identifier) > IDENTIFIER_LENGTH:
         raise InvalidRequest(f"the identifier of {place} has more than {IDENTIFIER_LENGTH} characters")
     key = Key(kind, identifier, extension)

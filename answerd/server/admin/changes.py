@@ -21,9 +21,9 @@ from answerd.server.admin.change_body import BODY_LIMIT, ChangeRequest, read_cha
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import Route
-from answerd.server.live_set import let_go
+from answerd.server.live_set import release_gradually
 from answerd.server.statuses import OK
-from answerd.server.write_guard import Applied, WriteGuard, WriteRefused, restore_document
+from answerd.server.write_guard import AppliedChange, WriteGuard, WriteRefused, restore_document
 from answerd.store import HistoryEntry, HistoryFilter, StoreError
 
 NAMED_AT_MOST = 1_000
@@ -41,7 +41,7 @@ HISTORY_BYTES = 4_194_304
 _TIME = re.compile(r"\d{4}-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d{1,3})?)?)?Z?)?)?\Z")
 
 
-class Changes:
+class ChangeHandlers:
     """Handlers of ``/apply`` and ``/history``."""
 
     def __init__(self, guard: WriteGuard) -> None:
@@ -55,7 +55,7 @@ class Changes:
         yield Route("POST", "/history/<revision>/restore", self.restore)
 
     def apply(self) -> bottle.HTTPResponse:
-        """Make a change of many documents, or say what it would do."""
+        """Make a change of many documents, or return its effect in a dry run."""
         body = requests.body()
         asked = read_change(body, self.guard.pause)
         if not isinstance(body, bytes):  # to give 64 MB back to the system takes some milliseconds
@@ -67,32 +67,32 @@ class Changes:
             refusal = error.with_traceback(None)  # whose frames hold the change
         finally:
             del asked
-            let_go(held, self.guard.pause)
+            release_gradually(held, self.guard.pause)
         try:
             raise refusal
         finally:
             del refusal  # or it and this frame would refer to each other: a cycle
 
     def _applied(self, asked: ChangeRequest, held: list[Any]) -> bottle.HTTPResponse:
-        """Make a change, and return the response. What of it is not in force is ``held`` too: 10,000 documents that
-        nobody has any more are not to go at once."""
+        """Make a change, and return the response. Its parts that are not in force are added to ``held``: freeing 10,000
+        documents at once would take long."""
         applied = self.guard.apply(
             asked.changes, requests.author(), requests.conditions(), requests.client(), dry_run=asked.dry_run
         )
         elsewhere = self.guard.follower.loader.catalogue.elsewhere
-        told = elsewhere(lambda: applied_as_json(applied, dry_run=asked.dry_run))
+        fields = elsewhere(lambda: applied_as_json(applied, dry_run=asked.dry_run))
         if asked.dry_run:
             compared = self._compared(applied, requests.client().respond_by)
-            told["answers"] = elsewhere(compared.as_json)
+            fields["answers"] = elsewhere(compared.as_json)
             for raw in (*applied.written.new, *applied.written.changed):
                 held.append(applied.after.documents.get(raw))
                 self.guard.pause()
-        counts = ", ".join(f"{told[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
-        note_outcome(f"{told['status']}: {counts}")
-        return json_response(OK, told, {"ETag": applied.etag})
+        counts = ", ".join(f"{fields[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
+        note_outcome(f"{fields['status']}: {counts}")
+        return json_response(OK, fields, {"ETag": applied.etag})
 
-    def _compared(self, applied: Applied, respond_by: float) -> Comparison:
-        """Return whose answers would change. Raises `StoreError` where that takes until the response is due."""
+    def _compared(self, applied: AppliedChange, respond_by: float) -> Comparison:
+        """Return the answers that would change. Raises `StoreError` where that takes until the response is due."""
 
         def check_deadline(done: int, total: int) -> None:
             if monotonic() >= respond_by:
@@ -108,11 +108,11 @@ class Changes:
         wanted = _filter(requests.query())
         found: list[HistoryEntry] = self.guard.run(self.store.history, wanted)
         note_outcome(f"{len(found)} changes")
-        told = self.guard.follower.loader.catalogue.elsewhere(lambda: [entry_as_json(entry) for entry in found])
-        return json_response(OK, {"history": told})
+        entries = self.guard.follower.loader.catalogue.elsewhere(lambda: [entry_as_json(entry) for entry in found])
+        return json_response(OK, {"history": entries})
 
     def restore(self, revision: str) -> bottle.HTTPResponse:
-        """Put a document back to what a change made of it: its text, or that it is not there."""
+        """Restore the state of a document after a change: its text, or its absence."""
         if not revision.isascii() or not revision.isdigit() or len(revision) > 18:  # noqa: PLR2004 - of a 64-bit number
             raise InvalidRequest("a revision is a number")
         found: list[HistoryEntry] = self.guard.run(self.store.history, HistoryFilter(revision=int(revision)))
@@ -123,8 +123,8 @@ class Changes:
         return json_response(OK, {"status": "restored", "problems": [*restored.problems]}, {"ETag": restored.etag})
 
 
-def applied_as_json(applied: Applied, *, dry_run: bool) -> dict[str, Any]:
-    """Return what a change did, as the API and ``answerd apply --json`` show it."""
+def applied_as_json(applied: AppliedChange, *, dry_run: bool) -> dict[str, Any]:
+    """Return the result of a change, as the API and ``answerd apply --json`` show it."""
     written = applied.written
     new, changed = [raw.key for raw in written.new], [raw.key for raw in written.changed]
     return {
@@ -163,7 +163,7 @@ def _names(keys: Sequence[Key]) -> list[dict[str, str]]:
 
 
 def _filter(query: dict[str, str]) -> HistoryFilter:
-    """Return which changes a query string asks for. Raises `InvalidRequest`."""
+    """Return the filter of the changes that a query string asks for. Raises `InvalidRequest`."""
     known = ("machine", "group", "kind", "format", "since", "before", "limit")
     unknown = sorted(query.keys() - set(known))
     if unknown:

@@ -31,7 +31,7 @@ def description() -> dict[str, Any]:
     return value
 
 
-class Description:
+class DescriptionHandlers:
     """Handlers of ``/health``, ``/ready`` and ``/openapi.json``."""
 
     def __init__(self, readiness: Readiness) -> None:

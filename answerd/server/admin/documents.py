@@ -18,11 +18,11 @@ from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import Route
 from answerd.server.etags import Conditions, etag, set_etag
 from answerd.server.statuses import NOT_MODIFIED, OK
-from answerd.server.write_guard import ConditionFailed, Stored, WriteGuard
-from answerd.store import Entry
+from answerd.server.write_guard import ConditionFailed, WriteGuard, WrittenDocument
+from answerd.store import DocumentEntry
 
 
-class Documents:
+class DocumentHandlers:
     """Handlers of ``/machines``, ``/groups`` and ``/default``."""
 
     def __init__(self, guard: WriteGuard) -> None:
@@ -38,7 +38,7 @@ class Documents:
             yield Route("DELETE", path, self.delete)
 
     def list(self, collection: str) -> bottle.HTTPResponse:
-        """Return the identifiers of a kind, each once per format, or with ``detail=1`` what is known of each."""
+        """Return the identifiers of a kind, each once per format, or with ``detail=1`` an object for each."""
         kind, query = KINDS[collection], requests.query()
         detail = query.get("detail", "0")
         if detail not in ("0", "1"):
@@ -85,7 +85,7 @@ class Documents:
         return _written("deleted", self.guard.delete(key, requests.author(), requests.conditions(), requests.client()))
 
 
-def _entry_as_json(entry: Entry) -> dict[str, Any]:
+def _entry_as_json(entry: DocumentEntry) -> dict[str, Any]:
     return {
         "identifier": entry.key.identifier,
         "format": entry.key.format,
@@ -95,6 +95,6 @@ def _entry_as_json(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _written(status: str, written: Stored, headers: dict[str, Any] | None = None) -> bottle.HTTPResponse:
+def _written(status: str, written: WrittenDocument, headers: dict[str, Any] | None = None) -> bottle.HTTPResponse:
     note_outcome(f"{status} {written.key}")
     return json_response(OK, {"status": status, "problems": [*written.problems]}, headers)

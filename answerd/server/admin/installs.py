@@ -11,8 +11,8 @@ import bottle
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.machines import Machine, machine_named, machines_of_group
 from answerd.answers.unclaimed import still_unclaimed
-from answerd.installs.memory import Memory, Remembered
-from answerd.installs.sentences import shown
+from answerd.installs.memory import InstallMemory, Remembered
+from answerd.installs.sentences import shown_name
 from answerd.installs.shown import as_json, event_as_json, unknown_as_json
 from answerd.installs.states import Order, Ordered, State
 from answerd.server.admin import requests
@@ -23,7 +23,7 @@ from answerd.server.installs import LiveInstalls
 from answerd.server.live_set import in_thread
 from answerd.server.roles import Role
 from answerd.server.statuses import OK
-from answerd.store.install_batch import Entry
+from answerd.store.install_batch import PendingEvent
 
 MOST_LISTED = 10_000
 """Records of one response without ``limit``."""
@@ -33,7 +33,7 @@ ORIGIN = "admin API"
 _PARAMETERS = frozenset({"state", "group", "machine", "limit", "after"})
 
 
-class Installs:
+class InstallHandlers:
     """Handlers of ``/installs`` and ``/unknown``."""
 
     def __init__(self, installs: LiveInstalls, catalogue: Callable[[], Catalogue]) -> None:
@@ -56,15 +56,15 @@ class Installs:
         # In a thread: there may be a million records.
         page = in_thread(_page, asked, self._installs.current(), self._catalogue())
         note_outcome(f"{len(page)} installs")
-        return json_response(OK, {"installs": [self._told(install) for install in page]})
+        return json_response(OK, {"installs": [self._as_json(install) for install in page]})
 
     def one(self, install: str) -> bottle.HTTPResponse:
         """Return one record with its history; a machine without a record is new."""
         machine = self._machine(install)
         remembered = self._records(machine)[0]
         events = in_thread(self._installs.store.history, remembered.record.name)
-        note_outcome(f"install of {shown(remembered.record.name)}")
-        return json_response(OK, {**self._told(remembered), "events": [event_as_json(event) for event in events]})
+        note_outcome(f"install of {shown_name(remembered.record.name)}")
+        return json_response(OK, {**self._as_json(remembered), "events": [event_as_json(event) for event in events]})
 
     def arm(self, install: str) -> bottle.HTTPResponse:
         """Arm a machine."""
@@ -84,20 +84,20 @@ class Installs:
         origin = f"{ORIGIN}, {requests.peer()}"
         names = [remembered.record.name for remembered in self._records(machine)]
         applied = self._installs.write(
-            [Entry(record_name, event, machine.identities, origin=origin) for record_name in names]
+            [PendingEvent(record_name, event, machine.identities, origin=origin) for record_name in names]
         )
         after = applied[0].after or Remembered(applied[0].outcome.record)
-        note_outcome(f"{order} {shown(names[0])}")
-        return json_response(OK, self._told(after))
+        note_outcome(f"{order} {shown_name(names[0])}")
+        return json_response(OK, self._as_json(after))
 
     def unknown(self) -> bottle.HTTPResponse:
         """Return the machines that asked and were claimed by nothing, the last first."""
         machines = in_thread(self._installs.store.unknown)
-        told = [unknown_as_json(machine) for machine in in_thread(still_unclaimed, self._catalogue(), machines)]
-        note_outcome(f"{len(told)} unknown machines")
-        return json_response(OK, {"unknown": told})
+        unknown = [unknown_as_json(machine) for machine in in_thread(still_unclaimed, self._catalogue(), machines)]
+        note_outcome(f"{len(unknown)} unknown machines")
+        return json_response(OK, {"unknown": unknown})
 
-    def _told(self, remembered: Remembered) -> dict[str, Any]:
+    def _as_json(self, remembered: Remembered) -> dict[str, Any]:
         return as_json(remembered, self._installs.now(), self._installs.rules)
 
     def _machine(self, segment: str) -> Machine:
@@ -108,18 +108,20 @@ class Installs:
             raise InvalidRequest("the name in the path is not UTF-8") from None
         machine = machine_named(self._catalogue(), self._installs.current(), name)
         if machine is None:
-            raise NotThere(f'no record, row, document or member is called "{shown(name)}", and it is no MAC address')
+            raise NotThere(
+                f'no record, row, document or member is called "{shown_name(name)}", and it is no MAC address'
+            )
         return machine
 
     def _records(self, machine: Machine) -> list[Remembered]:
         return _records(self._installs.current(), machine)
 
 
-def _records(memory: Memory, machine: Machine) -> list[Remembered]:
+def _records(memory: InstallMemory, machine: Machine) -> list[Remembered]:
     return list(machine.records) or [Remembered(memory.new(machine.name), machine.identities)]
 
 
-def _page(asked: dict[str, str], memory: Memory, catalogue: Catalogue) -> list[Remembered]:
+def _page(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue) -> list[Remembered]:
     """Return the records that a query asks for, sorted by name. Raises `InvalidRequest`, `NotThere`."""
     state, limit, after = _state(asked.get("state")), _limit(asked.get("limit")), asked.get("after", "")
     found = [
@@ -130,12 +132,12 @@ def _page(asked: dict[str, str], memory: Memory, catalogue: Catalogue) -> list[R
     return found[:limit]
 
 
-def _selected(asked: dict[str, str], memory: Memory, catalogue: Catalogue) -> list[Remembered]:
+def _selected(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue) -> list[Remembered]:
     found = list(memory.by_name.values())
     if "group" in asked:
         names = machines_of_group(catalogue, memory, asked["group"])
         if names is None:
-            raise NotThere(f'there is no group "{shown(asked["group"])}"')
+            raise NotThere(f'there is no group "{shown_name(asked["group"])}"')
         machines = [machine for name in names if (machine := machine_named(catalogue, memory, name)) is not None]
         found = list(
             {install.record.name: install for machine in machines for install in _records(memory, machine)}.values()
@@ -152,7 +154,9 @@ def _parameters(query: str) -> dict[str, str]:
     asked = dict(parse_qsl(query, keep_blank_values=True))
     for name in asked:
         if name not in _PARAMETERS:
-            raise InvalidRequest(f"there is no parameter {shown(name)}: there are {', '.join(sorted(_PARAMETERS))}")
+            raise InvalidRequest(
+                f"there is no parameter {shown_name(name)}: there are {', '.join(sorted(_PARAMETERS))}"
+            )
     return asked
 
 

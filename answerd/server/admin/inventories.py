@@ -30,7 +30,7 @@ from answerd.server.admin.routes import INVENTORY_LIMIT, Route
 from answerd.server.etags import Conditions, etag
 from answerd.server.exchange import exchange_of
 from answerd.server.statuses import NOT_MODIFIED, OK
-from answerd.server.write_guard import ConditionFailed, Stored, WriteGuard
+from answerd.server.write_guard import ConditionFailed, WriteGuard, WrittenDocument
 
 CONTENT_TYPE = "text/csv; charset=utf-8"
 
@@ -42,7 +42,7 @@ Edit = Callable[[str, Table, Row | None], str]
 """Makes a text of a text, with its table and the row that the request is about."""
 
 
-class Inventories:
+class InventoryHandlers:
     """Handlers of ``/inventory``."""
 
     def __init__(self, guard: WriteGuard) -> None:
@@ -121,14 +121,15 @@ class Inventories:
 
         return _written("deleted", self._edited(name, _identity(row), edit))
 
-    def _edited(self, name: str, identity: str, edit: Edit) -> Stored:
-        """Store what ``edit`` makes of an inventory: of the version that it was made from, or not at all."""
+    def _edited(self, name: str, identity: str, edit: Edit) -> WrittenDocument:
+        """Store the text that ``edit`` makes of an inventory, only if the inventory has not changed since it was
+        read."""
         asked = requests.conditions()
         tries = 1 if asked.if_match is not None else _MOST_TRIES
         with self._editing:
             return self._tried(name, identity, edit, asked, tries)
 
-    def _tried(self, name: str, identity: str, edit: Edit, asked: Conditions, tries: int) -> Stored:
+    def _tried(self, name: str, identity: str, edit: Edit, asked: Conditions, tries: int) -> WrittenDocument:
         while True:
             key, body, tag = self._stored(name)
             if fault := asked.fault(tag):
@@ -253,10 +254,10 @@ def _conditional(tag: str) -> bottle.HTTPResponse | None:
     return bottle.HTTPResponse(b"", NOT_MODIFIED, {"ETag": tag}) if conditions.is_not_modified(tag) else None
 
 
-def _written(status: str, written: Stored) -> bottle.HTTPResponse:
+def _written(status: str, written: WrittenDocument) -> bottle.HTTPResponse:
     return json_response(OK, _outcome(status, written), {"ETag": written.etag})
 
 
-def _outcome(status: str, written: Stored) -> dict[str, Any]:
+def _outcome(status: str, written: WrittenDocument) -> dict[str, Any]:
     note_outcome(f"{status} {written.key}")
     return {"status": status, "problems": [*written.problems]}

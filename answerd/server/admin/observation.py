@@ -1,5 +1,4 @@
-"""Handlers of ``/metrics`` and ``/events``: what the service counts (docs/metrics.md), and what happens
-(docs/admin-api.md#events)."""
+"""Handlers of ``/metrics`` (docs/metrics.md) and ``/events`` (docs/admin-api.md#events)."""
 
 from __future__ import annotations
 
@@ -18,10 +17,10 @@ from answerd.server.statuses import OK, SERVICE_UNAVAILABLE
 
 EVENT_STREAM = "text/event-stream"
 RETRY_SECONDS = 5
-"""After which a client may try again to listen."""
+"""Seconds after which a refused client may try again."""
 
 
-class Observation:
+class ObservationHandlers:
     """Hands out the metrics and the events."""
 
     def __init__(self, exposition: Callable[[], bytes], events: EventStreams | None = None) -> None:
@@ -39,7 +38,7 @@ class Observation:
         return bottle.HTTPResponse(self._exposition(), OK, {"Content-Type": CONTENT_TYPE})
 
     def events(self) -> bottle.HTTPResponse:
-        """Go on telling the client what happens."""
+        """Send events to the client until it goes away."""
         if self._events.is_full:
             reason = f"{MOST_STREAMS} clients listen to the events, which is the most"
             return error_response(SERVICE_UNAVAILABLE, reason, headers={"Retry-After": RETRY_SECONDS})

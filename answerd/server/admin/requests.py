@@ -1,4 +1,4 @@
-"""What a request to the admin API says: which document, in which format, on which conditions.
+"""The parameters of a request to the admin API: document, format, conditions.
 
 Everything a handler reads from the environ goes through here and is checked once.
 """
@@ -38,7 +38,7 @@ class InvalidRequest(Exception):
 
 
 class NotThere(Exception):
-    """What was asked for does not exist."""
+    """The requested object does not exist."""
 
 
 def environ() -> dict[str, Any]:
@@ -53,7 +53,7 @@ def peer() -> str:
 
 
 def author() -> Author:
-    """Return who makes a change, and what it says about it. Raises `InvalidRequest`."""
+    """Return the author of a change with the note about it. Raises `InvalidRequest`."""
     note = environ().get("HTTP_X_CHANGE_NOTE", "").strip().encode("latin-1", "replace").decode("utf-8", "replace")
     if len(note) > NOTE_LENGTH:
         raise InvalidRequest(f"X-Change-Note has more than {NOTE_LENGTH} characters")
@@ -98,7 +98,7 @@ def body() -> Content:
 
 
 def body_text(what: str) -> str:
-    """Return the body, which is ``what``. Raises `InvalidRequest` where it is not UTF-8."""
+    """Return the body as text; ``what`` names it in the error. Raises `InvalidRequest` where it is not UTF-8."""
     sent = bytes(body())
     try:
         return sent.decode("utf-8")

@@ -31,7 +31,7 @@ def json_response(status: int, value: dict[str, Any], headers: dict[str, Any] | 
 
 
 def json_bytes(value: dict[str, Any]) -> bytes:
-    """Return a value as JSON. What is no Unicode text is replaced."""
+    """Return a value as JSON. Characters that UTF-8 cannot encode are replaced."""
     try:
         return orjson.dumps(value)  # much faster, which counts for a response of megabytes
     except orjson.JSONEncodeError:

@@ -1,6 +1,6 @@
-"""Routes: which handler answers which method and path, who may ask, and how large a body it takes.
+"""Routes: the handler, the least role and the largest body of each method and path.
 
-Knows Bottle's spelling of paths. Must not know what a handler does.
+Knows Bottle's spelling of paths. Must not know the handlers.
 """
 
 from __future__ import annotations

@@ -77,12 +77,12 @@ def documents(
     statuses: list[int] = []
 
     def meet(service: Service, case: Case) -> None:
-        for one in case.documents:
-            statuses.append(_admin(service, "PUT", _target(one), _cut(one.text, size)).status)
+        for document in case.documents:
+            statuses.append(_admin(service, "PUT", _target(document), _cut(document.text, size)).status)
         _ask(service, case)
         _admin(service, "GET", f"/resolve/{MACHINE}?explain=1")
-        for one in reversed(case.documents):
-            _admin(service, "DELETE", _target(one))
+        for document in reversed(case.documents):
+            _admin(service, "DELETE", _target(document))
 
     with _database(scratch) as (service, idle):
         worst = _each(service, idle, {name: CASES[name](size) for name in cases}, meet)
@@ -161,19 +161,19 @@ def _each(
             results, idly = others.results, control.results
             waited = results.percentile(100), idly.percentile(100)
             tries.append(_Case(name, *waited, len(results.milliseconds), results.failures))
-        found.append(min(tries, key=lambda one: one.late))
+        found.append(min(tries, key=lambda attempt: attempt.late))
     return found
 
 
 def _figures(proof: str, found: list[_Case]) -> list[Figure]:
-    worst = max(found, key=lambda one: one.late)
+    worst = max(found, key=lambda result: result.late)
     return [
         told(proof, "cases", len(found)),
-        told(proof, "requests of others", sum(one.asked for one in found)),
-        exactly(proof, "requests of others that failed", sum(one.failed for one in found), 0),
+        told(proof, "requests of others", sum(result.asked for result in found)),
+        exactly(proof, "requests of others that failed", sum(result.failed for result in found), 0),
         under(proof, f"others wait longer at most, with {worst.name!r}", worst.late, BAR, "ms"),
-        told(proof, "others on an idle service wait at most", max(one.idle for one in found), "ms"),
-        exactly(proof, "cases that hold others up", sum(one.late >= BAR for one in found), 0),
+        told(proof, "others on an idle service wait at most", max(result.idle for result in found), "ms"),
+        exactly(proof, "cases that hold others up", sum(result.late >= BAR for result in found), 0),
     ]
 
 
@@ -219,8 +219,8 @@ def _ask(service: Service, case: Case) -> None:
     exchange(service.address, request_bytes("POST" if body else "GET", target, {}, body), PATIENCE)
 
 
-def _target(one: Written) -> str:
-    return f"/{one.kind}s/{one.identifier}?format={one.extension}"
+def _target(document: Written) -> str:
+    return f"/{document.kind}s/{document.identifier}?format={document.extension}"
 
 
 def _cut(text: str, size: int) -> bytes:
@@ -230,7 +230,10 @@ def _cut(text: str, size: int) -> bytes:
 
 def _files(documents: Iterable[Written]) -> dict[str, str]:
     folders = {Kind.GROUP: "groups/", Kind.MACHINE: "", Kind.DEFAULT: ""}
-    return {f"{folders[one.kind]}{one.identifier or 'default'}.{one.extension}": one.text for one in documents}
+    return {
+        f"{folders[document.kind]}{document.identifier or 'default'}.{document.extension}": document.text
+        for document in documents
+    }
 
 
 def _wait_for(service: Service, target: str, status: int) -> None:

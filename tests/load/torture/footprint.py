@@ -10,7 +10,7 @@ from tests.load.torture.figures import Figure, told, under
 from tests.support.processes import proportional_bytes
 
 MB = 1_048_576
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 STEADY_BYTES = MB
 SETTLE_SECONDS = 20.0
 """How long the service may take to give memory back: its deadline, the time it lingers, and some for the machine."""
@@ -40,7 +40,7 @@ class Footprint:
         return self.peak - self.before > RUNAWAY * self.bound
 
     def _watch(self) -> None:
-        while not self._over.wait(LOOK_SECONDS):
+        while not self._over.wait(POLL_SECONDS):
             self.peak = max(self.peak, proportional_bytes(self.pid))
 
     def __enter__(self) -> Footprint:
@@ -67,7 +67,7 @@ def steady_bytes(pid: int) -> int:
     until = time.monotonic() + SETTLE_SECONDS
     last = proportional_bytes(pid)
     while time.monotonic() < until:
-        time.sleep(5 * LOOK_SECONDS)
+        time.sleep(5 * POLL_SECONDS)
         now = proportional_bytes(pid)
         if abs(now - last) < STEADY_BYTES:
             return now
@@ -79,5 +79,5 @@ def _bytes_once_below(pid: int, level: int) -> int:
     """The memory of the service as soon as it is below a level, or when that has taken too long."""
     until = time.monotonic() + SETTLE_SECONDS
     while (now := proportional_bytes(pid)) >= level and time.monotonic() < until:
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
     return now

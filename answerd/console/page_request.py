@@ -17,7 +17,7 @@ MOST_FIELDS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PageRequest:
     """One request. ``query`` and ``form`` hold each name's values in order. ``session`` is None before log-in."""
 
     method: str
@@ -46,8 +46,8 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What is sent: a whole page or a fragment of HTML, a file, or a redirect."""
+class PageReply:
+    """The response to a page request: a whole page or a fragment of HTML, a file, or a redirect."""
 
     body: bytes
     status: int = 200
@@ -55,9 +55,9 @@ class Reply:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def redirect(where: str, headers: Iterable[tuple[str, str]] = ()) -> Reply:
+def redirect(where: str, headers: Iterable[tuple[str, str]] = ()) -> PageReply:
     """Return a redirect to a page of this console, to be fetched by GET."""
-    return Reply(b"", 303, headers=(("Location", where), *headers))
+    return PageReply(b"", 303, headers=(("Location", where), *headers))
 
 
 def cookie_of(headers: Mapping[str, str]) -> str:
@@ -77,13 +77,13 @@ def pairs(text: str) -> dict[str, list[str]]:
     return found
 
 
-def asked_of(environ: Mapping[str, Any]) -> Asked:
+def page_request_of(environ: Mapping[str, Any]) -> PageRequest:
     """Return the request of a WSGI environ. Raises ValueError for a form that is none."""
     exchange = exchange_of(environ)
     request = exchange.request
     headers = dict(request.headers)
     form = pairs(request.body.decode("utf-8")) if request.method == "POST" else {}
-    return Asked(
+    return PageRequest(
         request.method,
         unquote(request.path, errors="replace"),
         pairs(request.query),
