@@ -21,9 +21,7 @@ LEAST_FOR_BODIES: Final = 1_048_576
 LEAST_FOR_ANSWERS: Final = 8_388_608
 """One body and one answer of the largest size always fit, however low the limit of connections is."""
 
-_UNLIMITED_FILES: Final = (
-    1_048_576  # what is requested where the hard limit is "unlimited": the kernel's usual fs.nr_open
-)
+_UNLIMITED_FILES: Final = 1_048_576  # requested where the hard limit is "unlimited": the kernel's usual fs.nr_open
 
 FILES_BESIDE_CONNECTIONS: Final = 64
 """File descriptors reserved for the store, the log, libraries and the event loop."""

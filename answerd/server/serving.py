@@ -18,9 +18,7 @@ from answerd.server.request_log import RequestLog
 from answerd.server.statuses import SERVICE_UNAVAILABLE
 from answerd.server.wsgi import Response
 
-ACCEPT_AT_ONCE: Final = (
-    2_000  # connections accepted before others get a turn; with 500 the queue overflowed in a stampede
-)
+ACCEPT_AT_ONCE: Final = 2_000  # connections accepted before others get a turn; with 500 a stampede overflowed the queue
 _RETRY: Final = (("Retry-After", "2"),)
 
 
