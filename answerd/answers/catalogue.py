@@ -32,6 +32,7 @@ from answerd.errors import BrokenDocument
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
 from answerd.identity import Kind, identity_of
+from answerd.inventory.records import no_pause
 
 _K = TypeVar("_K")
 _V = TypeVar("_V", bound="Document | GroupClaim")
@@ -47,10 +48,6 @@ _MOST_GONE: Final = 100
 
 _MOST_GONE_MEMBERS: Final = 100_000
 """The most members that those claims may have together."""
-
-
-def no_pause() -> None:
-    """The pause of callers that serve no requests: do nothing."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -23,7 +23,7 @@ from answerd.identity import identity_of, is_shared_by_many, mac_digits, without
 from answerd.installs.memory import Decision, InstallMemory, Remembered, Visitor
 from answerd.installs.sentences import script, sentence
 from answerd.installs.states import Asked, Gate, Record, Refusal, Rules, brings_nothing_new
-from answerd.installs.tokens import TokenSubject, token_of
+from answerd.installs.tokens import TokenSubject, report_token
 
 IPXE = "ipxe"
 """The format whose documents are a boot loader's."""
@@ -140,7 +140,7 @@ class Gates:
             raise _nameless("{{ report }}", visitor)
         record = found[0].record if found else memory.new(visitor.name or "")
         base = self.source.base_url(facts)
-        return f"{base}/report/{token_of(TokenSubject(record.name, record.attempt), self.source.key)}"
+        return f"{base}/report/{report_token(TokenSubject(record.name, record.attempt), self.source.key)}"
 
 
 def _nameless(what: str, visitor: Visitor) -> CannotFill:

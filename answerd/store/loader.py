@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.answers.catalogue import Catalogue
 from answerd.documents import Elsewhere, here
+from answerd.inventory.records import no_pause
 from answerd.store import Changes, Store
 
 

@@ -28,8 +28,8 @@ from answerd.store.tables import (
     StoredRow,
     deleted_since,
     execute,
+    revision_token,
     rows_in_parts,
-    token_of,
 )
 
 ROWS_AT_ONCE = 200
@@ -105,7 +105,7 @@ def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
     """Copy the changes since the position of the replica; return whether there were any."""
     known = _position(local)
     newest: int = execute(database, "SELECT revision FROM counter").fetchone()[0]
-    token = (token_of(database, newest) or "") if newest else ""
+    token = (revision_token(database, newest) or "") if newest else ""
     has_changed = (newest, token) != (known.revision, known.token)
     if has_changed and known.revision is not None and _is_in_history(database, known.revision, known.token, newest):
         _copy_since(database, local, known.revision)
@@ -117,7 +117,7 @@ def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
 
 def _is_in_history(database: peewee.Database, revision: int, token: str, newest: int) -> bool:
     """Return whether a change is one of the database's: a fail-over may have lost it, and used its number again."""
-    return revision == 0 or (revision <= newest and token_of(database, revision) == token)
+    return revision == 0 or (revision <= newest and revision_token(database, revision) == token)
 
 
 def _position(local: peewee.SqliteDatabase) -> ReplicaPosition:

@@ -96,7 +96,7 @@ def newest_revision(database: peewee.Database) -> int:
     return newest or 0
 
 
-def token_of(database: peewee.Database, revision: int) -> str | None:
+def revision_token(database: peewee.Database, revision: int) -> str | None:
     """Return the random token of a change, None where there is no such change (any more)."""
     token: str | None = ChangeRow.select(ChangeRow.token).where(ChangeRow.id == revision).bind(database).scalar()
     return token
@@ -105,10 +105,10 @@ def token_of(database: peewee.Database, revision: int) -> str | None:
 def version_of(database: peewee.Database) -> Version:
     """Return the state of the database."""
     newest = newest_revision(database)
-    return Version(newest, token_of(database, newest) or "")
+    return Version(newest, revision_token(database, newest) or "")
 
 
-def entries_of(database: peewee.Database, kind: Kind, after: str, limit: int | None) -> list[DocumentEntry]:
+def document_entries(database: peewee.Database, kind: Kind, after: str, limit: int | None) -> list[DocumentEntry]:
     """Return documents of a kind without their texts (`answerd.store.WritableStore.entries`)."""
     query = (
         DocumentRow.select(
@@ -236,7 +236,9 @@ def find_row(database: peewee.Database, key: Key) -> StoredRow | None:
 def find_document(database: peewee.Database, key: Key) -> StoredDocument | None:
     """Return the same with the token of its revision."""
     row = find_row(database, key)
-    return StoredDocument(row.key, row.body, row.revision, token_of(database, row.revision) or "") if row else None
+    return (
+        StoredDocument(row.key, row.body, row.revision, revision_token(database, row.revision) or "") if row else None
+    )
 
 
 def key_fault(key: Key) -> str | None:
