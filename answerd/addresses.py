@@ -25,9 +25,8 @@ _LONGEST_SHOWN = 100
 
 @dataclass(frozen=True)
 class Address:
-    """Where to listen.
-
-    ``host`` is an IPv4 address, an IPv6 address in canonical form without brackets, or a host name in lower case.
+    """An address to listen on. ``host`` is an IPv4 address, an IPv6 address in canonical form without brackets, or a
+    host name in lower case.
     """
 
     host: str
@@ -86,7 +85,7 @@ def _parse_host(host: str) -> str:
         try:
             return str(ipaddress.IPv6Address(host[1:-1]))
         except ValueError:
-            raise ValueError("what is between the brackets is not an IPv6 address") from None
+            raise ValueError("the text between the brackets is not an IPv6 address") from None
     if ":" in host:
         raise ValueError("an IPv6 address is written in brackets, [address]:port")
     if not host.strip("0123456789."):

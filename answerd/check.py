@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.check_cases import CheckCase, RowCase, check_cases, row_cases
 from answerd.answers.compose import prepared_answer
 from answerd.answers.hidden_secrets import hiding
@@ -29,6 +29,7 @@ from answerd.errors import AnswerError, CannotFill
 from answerd.facts import SHORTEST_BODY_IDENTITY
 from answerd.formats.once import Once
 from answerd.identity import brief, identity_of
+from answerd.inventory.records import no_pause
 from answerd.inventory.rows import notes as row_notes
 from answerd.validators import TOOL_OF_FORMAT, Finding, Tools, Verdict, validate
 
@@ -44,7 +45,7 @@ TOOL_RUNS = 8
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What a check found, sorted. ``problems`` fail it, ``notes`` do not. ``rendered`` counts the answers tried.
+    """The result of a check, sorted. ``problems`` fail it, ``notes`` do not. ``rendered`` counts the answers tried.
 
     ``machines`` has the names of the affected machines, where they are known; a default has the name "".
     """

@@ -29,7 +29,8 @@ PREFIX = "SERVICE_"
 ENV_FILE = "SERVICE_ENV_FILE"
 SECRETS_DIR = "SERVICE_SECRETS_DIR"
 CREDENTIALS_DIRECTORY = "CREDENTIALS_DIRECTORY"
-"""Where systemd puts the credentials of a unit (``LoadCredential=``): the secrets, where no other directory is set."""
+"""The directory of systemd's credentials for a unit (``LoadCredential=``): the secrets, where no other directory is
+set."""
 
 TOKEN_LENGTH = 16
 """Characters below which a token can be guessed: a warning for the answer token, an error for the admin token."""
@@ -124,7 +125,7 @@ def _number(name: str, default: int | None, meaning: str, most: int) -> Any:
             raise ValueError("not a whole number above zero")
         digits = text.lstrip("0")
         if not digits:
-            raise ValueError("zero is no use here")
+            raise ValueError("it must be above zero")
         if len(digits) > len(str(most)) or int(digits) > most:
             raise ValueError(f"more than {most}")
         return int(digits)
@@ -252,7 +253,7 @@ class Config:
 
     @property
     def own_url(self) -> str:
-        """How machines reach this service, according to the settings."""
+        """The URL by which machines reach this service, according to the settings."""
         return self.url or f"{'https' if self.tls_cert else 'http'}://{self.listen}"
 
     @property

@@ -47,7 +47,7 @@ NameInKind = tuple[str, str]
 
 
 class Key(NamedTuple):
-    """What a document is stored under. ``identifier`` is empty for a default; ``format`` is the extension."""
+    """The key under which a document is stored. ``identifier`` is empty for a default; ``format`` is the extension."""
 
     kind: Kind
     identifier: str

@@ -32,6 +32,7 @@ from answerd.errors import BrokenDocument
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
 from answerd.identity import Kind, identity_of
+from answerd.inventory.records import no_pause
 
 _K = TypeVar("_K")
 _V = TypeVar("_V", bound="Document | GroupClaim")
@@ -49,13 +50,9 @@ _MOST_GONE_MEMBERS = 100_000
 """The most members that those claims may have together."""
 
 
-def no_pause() -> None:
-    """The pause of callers that serve no requests: do nothing."""
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class GroupClaim:
-    """What a group claims. ``document`` is the current version of the group, readable or not."""
+    """The claims of a group. ``document`` is the current version of the group, readable or not."""
 
     document: Document
     members: tuple[str, ...]
@@ -317,7 +314,7 @@ class _Change:
         return self.selectors
 
     def _claim(self, document: Document) -> GroupClaim | None:
-        """Return what a group claims; when it cannot be read, what its last readable version claimed, if there was one.
+        """Return the claims of a group; when it cannot be read, those of its last readable version, if there was one.
 
         The last version is found by the group's name, because its file may have moved or be spelled in another way.
         When two files have the name, the version from the same file counts; otherwise it is not known.

@@ -38,7 +38,7 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False, elsewhere: El
             top.forget_tree()  # needed again only when the layers below it change
     prepared = top.prepared[1]
     if prepared.is_blank and not may_be_blank:
-        raise EmptyAnswer(f"the answer of {named(layers)} is empty")
+        raise EmptyAnswer(f"the answer of {layer_names(layers)} is empty")
     return prepared
 
 
@@ -96,6 +96,6 @@ def _laid_over(lower: Tree, top: Document, below: Document) -> Tree:
         raise BrokenDocument(f"{top.key} cannot be laid over {below.key}: {error}") from None
 
 
-def named(layers: Layers) -> str:
+def layer_names(layers: Layers) -> str:
     """Return the names of the documents of a stack, its top document first."""
     return first_of([str(layer.key) for layer in reversed(layers)], _MOST_NAMED, " over ")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.check_cases import CheckCase, check_cases, row_cases
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
@@ -27,6 +27,7 @@ from answerd.formats.once import Once
 from answerd.formats.template import SECRETS, Placeholder
 from answerd.identity import identity_of
 from answerd.installs.states import State
+from answerd.inventory.records import no_pause
 
 Progress = Callable[[int, int], None]
 
@@ -45,7 +46,8 @@ _UNFILLED = Sources(
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one set answers: ``text``, or ``reason`` why it does not. ``layers`` names the documents, lowest first."""
+    """The answer of one set: ``text``, or the ``reason`` why there is none. ``layers`` names the documents, lowest
+    first."""
 
     text: str | None
     reason: str = ""
@@ -296,7 +298,7 @@ def _notes(before: Catalogue, after: Catalogue) -> Iterator[str]:
             if not document.content.readable:
                 yield f"{document.key} cannot be read: {document.problems[0]}"
             elif document.control.match and not document.control.members:
-                yield f"{document.key} differs and selects by match: only a request can tell for whom"
+                yield f"{document.key} differs and selects by match: for whom depends on requests"
     yield from _once_notes(before, after)
 
 

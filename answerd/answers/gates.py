@@ -15,15 +15,15 @@ from typing import Any, NamedTuple, Protocol
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.members import claimed_member
 from answerd.answers.select import Selection
-from answerd.answers.visitors import Known, RecentVisitors, knows
+from answerd.answers.visitors import Known, RecentVisitors
 from answerd.errors import CannotFill
 from answerd.facts import Facts
 from answerd.formats.once import Once
 from answerd.identity import identity_of, is_shared_by_many, mac_digits, without_pxelinux_prefix
 from answerd.installs.memory import Decision, InstallMemory, Remembered, Visitor
 from answerd.installs.sentences import script, sentence
-from answerd.installs.states import Asked, Gate, Record, Refusal, Rules, brings_nothing_new
-from answerd.installs.tokens import TokenSubject, token_of
+from answerd.installs.states import Asked, Gate, Record, Refusal, Rules, quiet_period
+from answerd.installs.tokens import TokenSubject, report_token
 
 IPXE = "ipxe"
 """The format whose documents are a boot loader's."""
@@ -95,17 +95,20 @@ class Gates:
         """
         source = self.source
         memory = source.current()
-        visitor, document, found, brings_nothing = self._look(memory, catalogue, selection, facts)
+        known = self._look(memory, catalogue, selection, facts)
+        now = source.now()
+        since, until = known.quiet
+        if since <= now <= until and not only_looks:
+            return None
+        visitor, document, found, rules = known.visitor, known.document, known.found, source.rules
         if not found and visitor.name is None:
-            raise _nameless("once")
+            raise _nameless("once", visitor)
         is_for_loader = once is Once.LOADER or selection.layers[-1].key.format == IPXE
-        asked = Asked(document, Gate.LOADER if is_for_loader else Gate.ANSWERS, once, source.now(), only_looks)
-        rules = source.rules
-        if brings_nothing:
-            for remembered in found:
-                if not brings_nothing_new(remembered.record, asked, rules):
-                    break
-            else:
+        asked = Asked(document, Gate.LOADER if is_for_loader else Gate.ANSWERS, once, now, only_looks)
+        if known.brings_nothing and not only_looks:
+            periods = [quiet_period(remembered.record, asked, rules) for remembered in found]
+            known.quiet = since, until = max(period[0] for period in periods), min(period[1] for period in periods)
+            if since <= now <= until:
                 return None
         asking = Asking(visitor, asked, memory.judge(visitor, found, asked, rules), document, facts.request.peer)
         judgement = asking.judgement
@@ -125,28 +128,33 @@ class Gates:
             return _records(memory, facts, name)
 
         known = self.recent.find(catalogue, selection, memory, facts.request, records)
-        if known is None:
-            visitor = visitor_of(catalogue, selection, facts)
-            found = records(visitor.name)
-            known = Known(visitor, str(selection.layers[-1].key), found, knows(found, visitor))
-            self.recent.keep(selection, facts.request, known)
+        if known is None or (not known.found and _is_named_by_shared(known.visitor, memory)):
+            visitor = visitor_of(catalogue, selection, facts, memory)
+            top = selection.layers[-1]
+            known = Known(top, selection.group, visitor, str(top.key))
+            known.note(records(visitor.name), memory)
+            self.recent.keep(facts.request, known)
         return known
 
     def report(self, catalogue: Catalogue, selection: Selection, facts: Facts) -> str:
         """Return the URL by which the machine reports. Raises `CannotFill`, `answerd.errors.StatesUnknown`."""
         memory = self.source.current()
-        visitor, _, found, _ = self._look(memory, catalogue, selection, facts)
+        known = self._look(memory, catalogue, selection, facts)
+        visitor, found = known.visitor, known.found
         if not found and visitor.name is None:
-            raise _nameless("{{ report }}")
+            raise _nameless("{{ report }}", visitor)
         record = found[0].record if found else memory.new(visitor.name or "")
         base = self.source.base_url(facts)
-        return f"{base}/report/{token_of(TokenSubject(record.name, record.attempt), self.source.key)}"
+        return f"{base}/report/{report_token(TokenSubject(record.name, record.attempt), self.source.key)}"
 
 
-def _nameless(what: str) -> CannotFill:
+def _nameless(what: str, visitor: Visitor) -> CannotFill:
+    has = (
+        "its serial, uuid and mac are those of many machines" if visitor.identities else "it has no serial, uuid or mac"
+    )
     reason = (
-        f"{what} needs to know which machine asks, and the request names none: it has no serial, uuid or mac, and no "
-        "machine document, row or member is its own"
+        f"{what} needs to know which machine asks, and the request names none: {has}, and no machine document, row or "
+        "member is its own"
     )
     return CannotFill(reason, "report", missing=True)
 
@@ -185,16 +193,24 @@ def _records(memory: InstallMemory, facts: Facts, name: str | None = None) -> li
     return memory.found_by(facts.identities_in(memory.intersection) if is_ordered else held, name)
 
 
-def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts) -> Visitor:
-    """Return the machine that asks: the name of its record, and the identities that the record collects."""
+def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts, memory: InstallMemory) -> Visitor:
+    """Return the machine that asks: the name of its record, and the identities that the record collects. What many
+    records share names none."""
     collected = collected_identities(facts)
-    name = _name(catalogue, selection, facts) or next(iter(collected.values()), None)
+    name = _name(catalogue, selection, facts)
+    if name is None:
+        name = next((text for identity, text in collected.items() if not memory.is_shared(identity)), None)
     if name is not None:
         own = identity_of(name)
         if own not in collected and not is_shared_by_many(own):
             collected = {own: name, **collected}
     group = selection.group.key.identifier if selection.group else None
     return Visitor(name, collected, group)
+
+
+def _is_named_by_shared(visitor: Visitor, memory: InstallMemory) -> bool:
+    """Return whether a visitor that came before was named by what many records share by now."""
+    return visitor.name is not None and memory.is_shared(identity_of(visitor.name))
 
 
 def _name(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:

@@ -73,7 +73,8 @@ def _blocks(before: list[str], after: list[str]) -> Iterator[_Block]:
 
 
 def _between(before: list[str], after: list[str], old: tuple[int, int], new: tuple[int, int]) -> Iterator[_Block]:
-    """Yield what two stretches have in common: their beginnings, their ends and, where they are short, more."""
+    """Yield the common lines of two stretches: at their beginnings, at their ends and, where they are short,
+    between."""
     begin, end = old
     new_begin, new_end = new
     same = 0

@@ -142,7 +142,7 @@ def _marked(text: str, family: str, layer: int) -> Tree:
 
 
 class _Places:
-    """Where the leaves of a stack of layers came from."""
+    """The origins of the leaves of a stack of layers."""
 
     def __init__(self, layers: Layers) -> None:
         self._layers = layers

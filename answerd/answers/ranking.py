@@ -1,4 +1,4 @@
-"""How claims compare, and the words for what a ``match`` requires and what a request has.
+"""Compare claims, and describe the criteria of a ``match`` and the values of a request in words.
 
 `Criterion.holds` alone decides whether a criterion holds; this module only describes the result.
 """

@@ -153,14 +153,14 @@ def _formats(facts: Facts, acceptable: Sequence[str], *, by_name: bool) -> Step:
     if by_name:
         return Step("formats", f"{formats}: asked for by name")
     if facts.word is None:
-        return Step("formats", f"{formats}: no segment of the path asks for one")
+        return Step("formats", f"{formats}: no segment of the path asks for a format")
     return Step("formats", f"{formats}: the path segment {shortened(facts.word)!r} asks for that")
 
 
 def _layers(outcome: Selection | AnswerError) -> Iterator[Step]:
     if isinstance(outcome, Selection):
         for height, layer in enumerate(outcome.layers, 1):
-            yield Step("layers", f"{height}. {named(layer)}", tuple(_what_it_does(layer.control)))
+            yield Step("layers", f"{height}. {document_and_source(layer)}", tuple(_what_it_does(layer.control)))
 
 
 def _what_it_does(control: Control) -> Iterator[str]:
@@ -181,7 +181,7 @@ def _quoted(group: str) -> str:
     return "what is no group's name" if identifier_fault(Kind.GROUP, group) else f'"{group}"'
 
 
-def named(document: Document) -> str:
+def document_and_source(document: Document) -> str:
     """Return a document and where it is stored: ``machine "98fa9b50d810" (toml), 98fa9b50d810.toml``."""
     return f"{document.key}, {printable(document.raw.source)}" if document.raw.source else str(document.key)
 
@@ -248,9 +248,9 @@ class _Considered:
 
     def _groups(self, extensions: tuple[str, ...]) -> bool:
         """Return whether a group claims through ``members``; then groups that only select are not examined."""
-        named = [claim for identity in self.facts.identities for claim in self.catalogue.members.get(identity, ())]
+        naming = [claim for identity in self.facts.identities for claim in self.catalogue.members.get(identity, ())]
         by_members = self._judge(
-            "group by members", [self._group_claim(claim, extensions) for claim in named], extensions
+            "group by members", [self._group_claim(claim, extensions) for claim in naming], extensions
         )
         selecting = [
             claim
@@ -269,7 +269,7 @@ class _Considered:
         best = self._judge("group by match", shown, extensions)
         if len(refused) > MOST_MATCHES:
             self._add_step("group by match", f"{len(refused) - MOST_MATCHES} more do not hold")
-        if not (named or claims):
+        if not (naming or claims):
             self._add_step("group", "no group names one of these identities, and none selects by match")
         elif not best:
             self._add_step("group", "none claims the request")
@@ -301,7 +301,7 @@ class _Considered:
                 fate = "is the best claim" if len(holding) > 1 else "is the only claim"
             else:
                 fate = f"loses to {best.document.key}: {_loses_by(_rank(claim, extensions), _rank(best, extensions))}"
-            self._add_step(heading, f"{named(claim.document)}: {fate}", self._details(claim))
+            self._add_step(heading, f"{document_and_source(claim.document)}: {fate}", self._details(claim))
         return best
 
     def _details(self, claim: _Claim) -> Iterator[str]:
@@ -318,7 +318,9 @@ class _Considered:
     def _unreadable_groups(self, extensions: Collection[str]) -> None:
         for group in self.catalogue.unreadable:
             if group.key.format in extensions:
-                self._add_step("unreadable", f"{named(group)} might claim this request: {group.problems[0]}")
+                self._add_step(
+                    "unreadable", f"{document_and_source(group)} might claim this request: {group.problems[0]}"
+                )
 
     def _defaults(self) -> None:
         chosen = self.outcome.default if isinstance(self.outcome, Selection) else None
@@ -332,7 +334,7 @@ class _Considered:
                     fate = "is not needed"
                 else:
                     fate = "would answer"
-                self._add_step("default", f"{named(default)} {fate}")
+                self._add_step("default", f"{document_and_source(default)} {fate}")
         if not any(extension in self.catalogue.defaults for extension in self.question.extensions):
             self._add_step("default", f"there is none in {', '.join(self.question.extensions)}")
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.compose import named, prepared_answer
+from answerd.answers.compose import layer_names, prepared_answer
 from answerd.answers.gates import Asking, is_loader, refusal_sentence, script_of
 from answerd.answers.members import claimed_member
 from answerd.answers.select import Question, Selection, question_of, select
@@ -45,7 +45,7 @@ class Answer(NamedTuple):
 
     @property
     def composition(self) -> str:
-        """How the answer came about: ``format=toml machine=98fa9b50d810 group=rack-a``, for the log and the admin
+        """The composition of the answer: ``format=toml machine=98fa9b50d810 group=rack-a``, for the log and the admin
         API."""
         return composition_of(self.format, self.selection, self.side_file, self.refusal)
 
@@ -122,7 +122,7 @@ def _answer(
         if is_blank(body) and not may_be_blank:
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
     if len(body) > LARGEST_ANSWER:
-        raise AnswerTooLarge(f"the answer of {named(selection.layers)} has more than {LARGEST_ANSWER} bytes")
+        raise AnswerTooLarge(f"the answer of {layer_names(selection.layers)} has more than {LARGEST_ANSWER} bytes")
     if asking is not None and sources.gates is not None:
         sources.gates.given(asking)
     return Answer(body, selection, FORMATS[selection.layers[-1].key.format], None, facts.row)
@@ -153,8 +153,8 @@ def _side_file(catalogue: Catalogue, question: Question, side_file: str, sources
     selection = user_data.selection
     body = b""
     if side_file == "meta-data":
-        named = _instance(catalogue, selection, facts)
-        body = f'instance-id: "{escape(named or NO_INSTANCE)}"\n'.encode()
+        instance = _instance(catalogue, selection, facts)
+        body = f'instance-id: "{escape(instance or NO_INSTANCE)}"\n'.encode()
     return Answer(body, selection, user_data.format, side_file, facts.row)
 
 

@@ -223,7 +223,7 @@ class Inventory:
         return printable(row.layout.source), (table.line_of(row) if table else None) or 0
 
 
-def source_of(document: RawDocument) -> str:
+def inventory_file(document: RawDocument) -> str:
     """Return the file that an inventory's places name, in a database too."""
     return document.source or file_of(document.key.identifier)
 
@@ -301,9 +301,9 @@ class _InventoryChange:
         try:
             if document.fault is not None:
                 raise _fault_of(document)
-            change = table_after(before, source_of(document), document.text, self.pause)
+            change = table_after(before, inventory_file(document), document.text, self.pause)
         except UnreadableError as error:
-            where = f"{printable(source_of(document))}:{error.line}"
+            where = f"{printable(inventory_file(document))}:{error.line}"
             self.unreadable[document] = f"{where}: the inventory cannot be read: {error.reason}"
             if before is not None:
                 self.tables[document] = before
@@ -368,7 +368,7 @@ class _InventoryChange:
         doubled = {}
         for documents in by_name.values():
             if len(documents) > 1:
-                sources = sorted(printable(source_of(document)) for document in documents)
+                sources = sorted(printable(inventory_file(document)) for document in documents)
                 sentence = f"{min(document.key for document in documents)}: {len(sources)} documents for one name: "
                 for document in documents:
                     doubled[self.tables[document].layout] = sentence + " and ".join(sources)

@@ -1,4 +1,4 @@
-"""Which documents answer a request, step by step (``docs/selection.md``).
+"""Select the documents that answer a request, step by step (``docs/selection.md``).
 
 Raises instead of guessing: a claim by a broken document is never passed on to the next best claim.
 """

@@ -32,7 +32,7 @@ def _no_place() -> CannotFill:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where the values of a service's own labels come from. Each function is called only for a placeholder of its own.
+    """The sources of the values of the service's own labels. Each function is called only for a placeholder of its own.
 
     ``secret`` gets the name of a secret and the identifiers of the machine, the most specific first, and returns the
     text. ``gates`` know the states of installs, None where the service keeps none. ``report`` and ``state`` replace the

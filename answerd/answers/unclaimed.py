@@ -15,7 +15,7 @@ import orjson
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.select import question_of, select
 from answerd.errors import AnswerError
-from answerd.facts import Facts, Request
+from answerd.facts import LARGE, Facts, Request
 from answerd.installs.shown import UnknownMachine
 
 _NOT_SENT_AS_VALUES = frozenset({"path", "file", "segment", "peer", "user_agent"})
@@ -24,6 +24,17 @@ _NOT_SENT_AS_VALUES = frozenset({"path", "file", "segment", "peer", "user_agent"
 def still_unclaimed(catalogue: Catalogue, machines: Iterable[UnknownMachine]) -> list[UnknownMachine]:
     """Return the machines that no document of a set claims and that have no row in an inventory."""
     return [machine for machine in machines if not _is_claimed(catalogue, _facts(machine))]
+
+
+def facts_as_json(facts: Facts) -> str:
+    """Return what a machine said, to be kept; an empty object for a large body."""
+    if len(facts.request.body) > LARGE:
+        return "{}"
+    labels = {label: [value for value in values if value.isprintable()] for label, values in facts.labels.items()}
+    try:
+        return orjson.dumps(labels).decode()
+    except (TypeError, ValueError):
+        return "{}"
 
 
 def _is_claimed(catalogue: Catalogue, asked: Facts) -> bool:

@@ -58,7 +58,7 @@ class BootConfigError(ValueError):
 
 @dataclass(frozen=True)
 class ServiceAddress:
-    """Where the service is. ``url`` has no slash at its end; ``host`` is its host, without brackets."""
+    """The address of the service. ``url`` has no slash at its end; ``host`` is its host, without brackets."""
 
     url: str
     host: str

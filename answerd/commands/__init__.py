@@ -80,7 +80,7 @@ class Help:
 
 
 class Command(Protocol):
-    """What a command's module provides."""
+    """The interface of a command's module."""
 
     HELP: Help
 

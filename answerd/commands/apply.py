@@ -66,7 +66,7 @@ class Refused(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a change did, or would do: the JSON of the admin API, and the set's ETag."""
+    """The result of a change, or of a dry run: the JSON of the admin API, and the set's ETag."""
 
     report: dict[str, Any]
     etag: str

@@ -23,7 +23,7 @@ from answerd.store.opening import open_existing
 from answerd.store.secret_files import SecretFiles, sources_of
 
 SYSTEM_ENV_FILE = Path("/etc/answerd.env")
-"""Where the packages put the service's settings."""
+"""The path of the service's settings in the packages."""
 
 
 def read_documents(directory: str | None = None) -> tuple[Store, Catalogue]:

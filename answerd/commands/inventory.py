@@ -10,7 +10,7 @@ from typing import cast
 from answerd import captures
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.row_claims import winners
-from answerd.answers.rows import Inventory, source_of
+from answerd.answers.rows import Inventory, inventory_file
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
 from answerd.commands.common import read_bytes, read_documents
 from answerd.commands.terminal import print_json, printable_line
@@ -123,7 +123,7 @@ def _claimed_by(catalogue: Catalogue, row: Row) -> list[str]:
 
 
 def _named(document: Document) -> str:
-    """A document by its key, without quotes: ``group web (toml)``."""
+    """Return the key of a document, without quotes: ``group web (toml)``."""
     return f"{document.key.kind} {document.key.identifier} ({document.key.format})"
 
 
@@ -168,7 +168,7 @@ def _add(arguments: Arguments) -> int:
     elif added:
         _write(store, key, text, with_rows_added(text, table, added))
     if not arguments["--dry-run"]:
-        source = source_of(RawDocument(key, ""))
+        source = inventory_file(RawDocument(key, ""))
         for cells in added:
             print(printable_line(f"added to {source}: {written_record(cells, table.layout.syntax.separator)}"))
         print(f"{len(added)} added, {len(machines) - len(added)} left out")
@@ -176,7 +176,7 @@ def _add(arguments: Arguments) -> int:
 
 
 def _hardware(file: str) -> Hardware | str:
-    """What a file says of a machine, or why it says nothing. Raises `CommandError` where it cannot be read."""
+    """Return the machine in a file, or why there is none. Raises `CommandError` where the file cannot be read."""
     try:
         if file.endswith(".meta"):
             if not Path(file).exists():
@@ -215,7 +215,7 @@ def _new_rows(
 
 
 def _text_of(catalogue: Catalogue, key: Key) -> str:
-    """The text of an inventory as it is stored; the header of a new one where there is none."""
+    """Return the text of an inventory as it is stored; the header of a new inventory where there is none."""
     inventory = catalogue.inventory
     for document in inventory.tables.keys() | inventory.unreadable.keys() if inventory else ():
         if document.key.name == key.name:
@@ -224,8 +224,8 @@ def _text_of(catalogue: Catalogue, key: Key) -> str:
 
 
 def _table_of(key: Key, text: str) -> Table:
-    """The rows of an inventory. Raises `CommandError` where it cannot be read."""
-    source = source_of(RawDocument(key, ""))
+    """Return the rows of an inventory. Raises `CommandError` where it cannot be read."""
+    source = inventory_file(RawDocument(key, ""))
     try:
         return read_table(source, text)
     except UnreadableError as error:

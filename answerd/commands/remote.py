@@ -35,7 +35,7 @@ class ApiReply:
 
 @dataclass(frozen=True, slots=True)
 class AdminApi:
-    """Where the service is, and the token for it."""
+    """The admin API of a service: its address, and the token for it."""
 
     scheme: str
     host: str

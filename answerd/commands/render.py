@@ -114,7 +114,7 @@ def _judge(answer: Answer, facts: Facts, catalogue: Catalogue, sources: Sources)
 
 
 def request_of(arguments: Arguments) -> Request:
-    """The request that ``render``'s arguments describe. Raises `CommandError`."""
+    """Return the request that ``render``'s arguments describe. Raises `CommandError`."""
     pieces = [piece for piece in _native(arguments["--query"] or "").split("&") if piece]
     paths = [piece.partition("=")[2] for piece in pieces if piece.partition("=")[0] == "path"]
     headers = []
@@ -146,5 +146,5 @@ def _alias_of(name: str) -> str:
 
 
 def _native(text: str) -> str:
-    """Text of the command line as requests bring it: UTF-8 bytes as Latin-1 characters."""
+    """Return a text of the command line in the form of a request: UTF-8 bytes as Latin-1 characters."""
     return text.encode("utf-8", "surrogateescape").decode("latin-1")

@@ -93,78 +93,78 @@ class Console:
     def _reply(self, environ: dict[str, Any]) -> tuple[PageReply, str]:
         nonce = secrets.token_urlsafe(16)
         try:
-            asked = replace(page_request_of(environ), nonce=nonce)
+            request = replace(page_request_of(environ), nonce=nonce)
         except ValueError:
             return _message(PageRequest("GET", "", {}, {}, "", "", "", {}), 400, "That form cannot be read."), nonce
-        if not may_be_asked_for(asked.host, self._access.hosts):
+        if not may_be_asked_for(request.host, self._access.hosts):
             reason = "This console is not asked for by that name. Add the name to SERVICE_CONSOLE_HOSTS."
-            return _message(asked, 421, reason), nonce
-        return self._routed(asked), nonce
+            return _message(request, 421, reason), nonce
+        return self._routed(request), nonce
 
-    def _routed(self, asked: PageRequest) -> PageReply:
-        if asked.path.startswith("/console/static/") and asked.method in ("GET", "HEAD"):
-            return _static(asked)
+    def _routed(self, request: PageRequest) -> PageReply:
+        if request.path.startswith("/console/static/") and request.method in ("GET", "HEAD"):
+            return _static(request)
         self._note_use()
-        method = "GET" if asked.method == "HEAD" else asked.method
-        if asked.path == LOGIN:
-            return self._log_in(asked) if method == "POST" else _login_page(asked.get("next"), asked)
-        session = self._access.sessions.find(cookie_of(asked.headers))
+        method = "GET" if request.method == "HEAD" else request.method
+        if request.path == LOGIN:
+            return self._log_in(request) if method == "POST" else _login_page(request.get("next"), request)
+        session = self._access.sessions.find(cookie_of(request.headers))
         if session is None:
-            return _to_login(asked)
-        asked = replace(asked, session=session)
-        if method == "POST" and not self._may_write(asked, session):
+            return _to_login(request)
+        request = replace(request, session=session)
+        if method == "POST" and not self._may_write(request, session):
             return _message(
-                asked, 403, "The form did not come from a page of this console. Go back, reload, try again."
+                request, 403, "The form did not come from a page of this console. Go back, reload, try again."
             )
-        if asked.path == LOGOUT and method == "POST":
+        if request.path == LOGOUT and method == "POST":
             self._access.sessions.end(session.identifier)
-            return redirect(LOGIN, [_cookie("", 0, asked)])
-        if asked.path in ("/", "/console"):
+            return redirect(LOGIN, [_cookie("", 0, request)])
+        if request.path in ("/", "/console"):
             return redirect("/console/")
-        handler = self._pages.get((method, asked.path))
+        handler = self._pages.get((method, request.path))
         if handler is not None:
-            needed = self._roles.get((method, asked.path), Role.READ)
+            needed = self._roles.get((method, request.path), Role.READ)
             if session.role < needed:
-                return _message(asked, 403, f"Your token may not do that: it needs the role {needed.name.lower()}.")
-            return handler(asked)
-        known = {allowed for allowed, path in self._pages if path == asked.path}
+                return _message(request, 403, f"Your token may not do that: it needs the role {needed.name.lower()}.")
+            return handler(request)
+        known = {allowed for allowed, path in self._pages if path == request.path}
         if known:
             return replace(
-                _message(asked, 405, "That cannot be done here."), headers=(("Allow", ", ".join(sorted(known))),)
+                _message(request, 405, "That cannot be done here."), headers=(("Allow", ", ".join(sorted(known))),)
             )
-        return _message(asked, 404, "There is no such page.")
+        return _message(request, 404, "There is no such page.")
 
-    def _log_in(self, asked: PageRequest) -> PageReply:
+    def _log_in(self, request: PageRequest) -> PageReply:
         access = self._access
-        where = asked.field("next")
-        seconds = access.block.seconds_left(asked.peer)
+        where = request.field("next")
+        seconds = access.block.seconds_left(request.peer)
         if seconds:
             reply = _login_page(
-                where, asked, f"Too many wrong tokens from this address. Try again in {seconds} s.", 429
+                where, request, f"Too many wrong tokens from this address. Try again in {seconds} s.", 429
             )
             return replace(reply, headers=(("Retry-After", str(seconds)),))
         if not is_same_origin(
-            asked.headers.get("origin"), asked.headers.get("sec-fetch-site"), asked.scheme, asked.host
+            request.headers.get("origin"), request.headers.get("sec-fetch-site"), request.scheme, request.host
         ):
-            return _message(asked, 403, "The form did not come from a page of this console.")
-        token = asked.field("token").strip()
+            return _message(request, 403, "The form did not come from a page of this console.")
+        token = request.field("token").strip()
         session = access.sessions.begin(token) if token else None
         if session is None:
             if token:
-                access.log(f"console: {asked.peer} failed authentication")
-                blocked = access.block.failed(asked.peer)
+                access.log(f"console: {request.peer} failed authentication")
+                blocked = access.block.failed(request.peer)
                 if blocked:
-                    access.log(f"console: {asked.peer} failed authentication too often, blocked for {blocked}s")
-            return _login_page(where, asked, "That is not the token of this service.", 401)
-        access.block.succeeded(asked.peer)
+                    access.log(f"console: {request.peer} failed authentication too often, blocked for {blocked}s")
+            return _login_page(where, request, "That is not the token of this service.", 401)
+        access.block.succeeded(request.peer)
         is_own = where.startswith("/console/") and "\\" not in where and "\n" not in where and "\r" not in where
-        return redirect(where if is_own else "/console/", [_cookie(session.identifier, SESSION_SECONDS, asked)])
+        return redirect(where if is_own else "/console/", [_cookie(session.identifier, SESSION_SECONDS, request)])
 
-    def _may_write(self, asked: PageRequest, session: Session) -> bool:
-        if not hmac.compare_digest(asked.field("csrf").encode(), session.csrf.encode()):
+    def _may_write(self, request: PageRequest, session: Session) -> bool:
+        if not hmac.compare_digest(request.field("csrf").encode(), session.csrf.encode()):
             return False
         return is_same_origin(
-            asked.headers.get("origin"), asked.headers.get("sec-fetch-site"), asked.scheme, asked.host
+            request.headers.get("origin"), request.headers.get("sec-fetch-site"), request.scheme, request.host
         )
 
     def _ask_api(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -183,29 +183,29 @@ class Console:
         return self._api(environ, start_response)
 
 
-def _static(asked: PageRequest) -> PageReply:
-    found = static_files().get(asked.path.removeprefix("/console/static/"))
+def _static(request: PageRequest) -> PageReply:
+    found = static_files().get(request.path.removeprefix("/console/static/"))
     if found is None:
-        return _message(asked, 404, "There is no such file.")
+        return _message(request, 404, "There is no such file.")
     content, content_type, tag = found
-    lifetime = f"public, max-age={STATIC_SECONDS}, immutable" if asked.get("v") == tag else "no-cache"
+    lifetime = f"public, max-age={STATIC_SECONDS}, immutable" if request.get("v") == tag else "no-cache"
     return PageReply(content, content_type=content_type, headers=(("Cache-Control", lifetime), ("ETag", f'"{tag}"')))
 
 
-def _to_login(asked: PageRequest) -> PageReply:
-    if asked.wants_fragment:
+def _to_login(request: PageRequest) -> PageReply:
+    if request.wants_fragment:
         return PageReply(b"", 401, headers=(("HX-Redirect", LOGIN),))
-    where = asked.path if asked.method == "GET" and asked.path.startswith("/console/") else ""
+    where = request.path if request.method == "GET" and request.path.startswith("/console/") else ""
     return redirect(f"{LOGIN}?next={where}" if where else LOGIN)
 
 
-def _login_page(where: str, asked: PageRequest, message: str = "", status: int = 200) -> PageReply:
-    return PageReply(page("login", asked=asked, where=where, message=message), status)
+def _login_page(where: str, request: PageRequest, message: str = "", status: int = 200) -> PageReply:
+    return PageReply(page("login", request=request, where=where, message=message), status)
 
 
-def _message(asked: PageRequest, status: int, message: str) -> PageReply:
-    return PageReply(page("message", asked=asked, title=HTTPStatus(status).phrase, message=message), status)
+def _message(request: PageRequest, status: int, message: str) -> PageReply:
+    return PageReply(page("message", request=request, title=HTTPStatus(status).phrase, message=message), status)
 
 
-def _cookie(identifier: str, seconds: int, asked: PageRequest) -> tuple[str, str]:
-    return "Set-Cookie", session_cookie(identifier, seconds=seconds, secure=asked.scheme == "https")
+def _cookie(identifier: str, seconds: int, request: PageRequest) -> tuple[str, str]:
+    return "Set-Cookie", session_cookie(identifier, seconds=seconds, secure=request.scheme == "https")

@@ -72,7 +72,7 @@ class Editing(Protocol):
         """Return a document, by its exact identifier or its identity."""
 
     def preview(self, key: Key, text: str) -> Consequences:
-        """Return what storing the text would change."""
+        """Return the consequences of storing the text."""
 
     def save(self, key: Key, text: str, etag: str, by: WriteAuthor) -> Sequence[str]:
         """Store a text; return the problems of the set. An empty ``etag``: the document must not exist yet."""

@@ -45,9 +45,9 @@ class DocumentPages:
         self._listings = Listings()
         self.tables: list[PreparedTable] = [self._listings]
 
-    def documents(self, asked: PageRequest) -> PageReply:
+    def documents(self, request: PageRequest) -> PageReply:
         """Return the list: groups, defaults and inventories, or the documents whose names hold the search."""
-        catalogue, search, kind = self._backend.catalogue(), asked.get("q"), asked.get("kind")
+        catalogue, search, kind = self._backend.catalogue(), request.get("q"), request.get("kind")
         listing = self._listings.of(catalogue)
         found = [*listing.found(kind, search)]
         inventories = [
@@ -58,7 +58,7 @@ class DocumentPages:
         return PageReply(
             page(
                 "documents",
-                asked=asked,
+                request=request,
                 store=self._backend.store,
                 writable=self._backend.editing is not None,
                 search=search,
@@ -72,45 +72,45 @@ class DocumentPages:
             )
         )
 
-    def document(self, asked: PageRequest) -> PageReply:
+    def document(self, request: PageRequest) -> PageReply:
         """Return one document with its editor."""
-        key = _key(asked.get("kind"), asked.get("name"), asked.get("format"))
+        key = _key(request.get("kind"), request.get("name"), request.get("format"))
         stored = self._stored(key) if key else None
-        if stored is None and key and key.kind is Kind.INVENTORY and asked.get("adopt") and self._backend.editing:
+        if stored is None and key and key.kind is Kind.INVENTORY and request.get("adopt") and self._backend.editing:
             stored = DocumentVersion(key, "", "")
         if stored is None:
-            return self._missing(asked)
-        if asked.get("adopt") and stored.key.kind is Kind.INVENTORY:
-            return self._adopting(asked, stored)
-        return self._editor(asked, stored.key, stored.text, stored.etag)
+            return self._missing(request)
+        if request.get("adopt") and stored.key.kind is Kind.INVENTORY:
+            return self._adopting(request, stored)
+        return self._editor(request, stored.key, stored.text, stored.etag)
 
-    def new_document(self, asked: PageRequest) -> PageReply:
+    def new_document(self, request: PageRequest) -> PageReply:
         """Return an empty editor."""
         if self._backend.editing is None:
-            return self._missing(asked)
-        key = _key(asked.get("kind", "machine"), asked.get("name"), asked.get("format", "toml"))
-        return self._editor(asked, key or Key(Kind.MACHINE, asked.get("name"), "toml"), "", "", is_new=True)
+            return self._missing(request)
+        key = _key(request.get("kind", "machine"), request.get("name"), request.get("format", "toml"))
+        return self._editor(request, key or Key(Kind.MACHINE, request.get("name"), "toml"), "", "", is_new=True)
 
-    def change_document(self, asked: PageRequest) -> PageReply:
+    def change_document(self, request: PageRequest) -> PageReply:
         """Preview, save, delete or restore a document, as the form of the editor asks."""
         editing = self._backend.editing
-        key = _key(asked.field("kind"), asked.field("name").strip(), asked.field("format"))
+        key = _key(request.field("kind"), request.field("name").strip(), request.field("format"))
         if editing is None or key is None:
-            return self._missing(asked)
+            return self._missing(request)
         # A browser sends the lines of a form with CR LF, whatever the document has.
-        text = asked.field("text").replace("\r\n", "\n")
+        text = request.field("text").replace("\r\n", "\n")
         stored = editing.find(key)
         if stored is not None and "\r\n" in stored.text and "\n" not in stored.text.replace("\r\n", ""):
             text = text.replace("\n", "\r\n")
-        etag, verb = asked.field("etag"), asked.field("do")
+        etag, verb = request.field("etag"), request.field("do")
         if verb == "preview":
-            return self._editor(asked, key, text, etag, consequences=editing.preview(key, text), is_new=not etag)
+            return self._editor(request, key, text, etag, consequences=editing.preview(key, text), is_new=not etag)
         try:
-            problems = self._change(editing, verb, key, text, asked)
+            problems = self._change(editing, verb, key, text, request)
         except NotSaved as error:
             other = _conflict(stored, text) if error.is_conflict else None
             return self._editor(
-                asked,
+                request,
                 key,
                 text,
                 stored.etag if stored and error.is_conflict else etag,
@@ -127,28 +127,28 @@ class DocumentPages:
         if stored is None or not problems:
             return redirect(document_link(key.kind, key.identifier, key.format))
         message = "Saved. These problems of the set are older than this change:"
-        return self._editor(asked, key, stored.text, stored.etag, message=message, problems=problems)
+        return self._editor(request, key, stored.text, stored.etag, message=message, problems=problems)
 
-    def _change(self, editing: Editing, verb: str, key: Key, text: str, asked: PageRequest) -> Sequence[str]:
-        by = WriteAuthor(asked.session.who if asked.session else "", asked.peer, asked.field("note").strip())
-        etag = asked.field("etag")
+    def _change(self, editing: Editing, verb: str, key: Key, text: str, request: PageRequest) -> Sequence[str]:
+        by = WriteAuthor(request.session.who if request.session else "", request.peer, request.field("note").strip())
+        etag = request.field("etag")
         if verb == "delete":
             return editing.delete(key, etag, by)
         if verb == "restore":
-            revision = asked.field("revision")
+            revision = request.field("revision")
             return editing.restore(key, int(revision) if revision.isdecimal() else -1, by)
         if verb == "save":
             return editing.save(key, text, etag, by)
         raise NotSaved("that is not something a document can be asked for")
 
-    def _adopting(self, asked: PageRequest, stored: DocumentVersion) -> PageReply:
+    def _adopting(self, request: PageRequest, stored: DocumentVersion) -> PageReply:
         """Return the editor of an inventory with a row for a machine that nothing claims, not yet stored."""
-        installs, name = self._backend.installs, asked.get("adopt")
+        installs, name = self._backend.installs, request.get("adopt")
         visitor = installs.unknown(name) if installs is not None else None
         cells = cells_of(visitor["facts"]) if visitor is not None else {}
         text = with_machine(file_of(stored.key.identifier), stored.text, cells)
         message = f"A row for {name} is at the end, and not saved yet. Fill in the rest, preview, then save."
-        return self._editor(asked, stored.key, text, stored.etag, message=message, is_new=not stored.etag)
+        return self._editor(request, stored.key, text, stored.etag, message=message, is_new=not stored.etag)
 
     def _stored(self, key: Key) -> DocumentVersion | None:
         if self._backend.editing is not None:
@@ -156,13 +156,13 @@ class DocumentPages:
         raw = document_at(self._backend.catalogue(), key)
         return DocumentVersion(raw.key, raw.text, "") if raw is not None else None
 
-    def _missing(self, asked: PageRequest) -> PageReply:
+    def _missing(self, request: PageRequest) -> PageReply:
         values = {"title": "No such document", "message": "It may have been removed since the list was made."}
-        return PageReply(page("message", asked=asked, **values), 404)
+        return PageReply(page("message", request=request, **values), 404)
 
     def _editor(
         self,
-        asked: PageRequest,
+        request: PageRequest,
         key: Key,
         text: str,
         etag: str,
@@ -178,7 +178,7 @@ class DocumentPages:
         editing, catalogue = self._backend.editing, self._backend.catalogue()
         body = page(
             "document",
-            asked=asked,
+            request=request,
             title="New document" if is_new else str(key),
             kind=key.kind.value,
             identifier=key.identifier,
@@ -195,7 +195,7 @@ class DocumentPages:
             problems=problems,
             failed=failed,
             other=other,
-            note=asked.field("note"),
+            note=request.field("note"),
             used_by=[] if is_new else _used_by(catalogue, self._listings.of(catalogue), key),
             history=editing.history(key) if editing is not None and not is_new else (),
         )

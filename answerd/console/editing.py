@@ -40,7 +40,7 @@ class GuardedEditing:
         return DocumentVersion(found.key, found.body.decode("utf-8", "replace"), etag(found.revision, found.token))
 
     def preview(self, key: Key, text: str) -> Consequences:
-        """Return what storing the text would change."""
+        """Return the consequences of storing the text."""
         try:
             applied = self._guard.apply(ChangeSet((RawDocument(key, text),)), dry_run=True)
         except WriteRefused as error:

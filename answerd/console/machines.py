@@ -30,7 +30,7 @@ SILENT = "silent"
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """How far a machine's install is. ``since`` is in seconds since 1970; ``shown`` is the state that it is counted
+    """The state of a machine's install. ``since`` is in seconds since 1970; ``shown`` is the state that it is counted
     as."""
 
     state: str
@@ -167,7 +167,8 @@ class MachineTable:
         return counted
 
     def _more(self, states: InstallStates | None) -> Sequence[MachineEntry]:
-        """The machines that only their installs or their requests made known, each the same object every time."""
+        """Return the machines that are known only by their installs or their requests, each the same object every
+        time."""
         if states is None:
             return ()
         named = self._named.by_identity
@@ -190,7 +191,7 @@ class MachineTable:
 
 
 def _found(machines: Iterable[MachineEntry], view: View) -> Iterable[MachineEntry]:
-    """The machines that a view's search, group and format leave."""
+    """Return the machines that match a view's search, group and format."""
     if view.group:
         machines = [machine for machine in machines if machine.group == view.group]
     if view.format:

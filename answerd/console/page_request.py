@@ -47,7 +47,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class PageReply:
-    """What is sent: a whole page or a fragment of HTML, a file, or a redirect."""
+    """The response to a page request: a whole page or a fragment of HTML, a file, or a redirect."""
 
     body: bytes
     status: int = 200

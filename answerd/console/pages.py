@@ -43,33 +43,33 @@ class Pages(DocumentPages):
         self._table = MachineTable()
         self.tables.append(self._table)
 
-    def now(self, asked: PageRequest) -> PageReply:
+    def now(self, request: PageRequest) -> PageReply:
         """Return the first page: states, problems, and the requests of this moment."""
         values = self._overview() | self._requests()
-        return _html(asked, "now", version=self._backend.version, store=self._backend.store, **values)
+        return _html(request, "now", version=self._backend.version, store=self._backend.store, **values)
 
-    def overview(self, asked: PageRequest) -> PageReply:
+    def overview(self, request: PageRequest) -> PageReply:
         """Return the tiles and problems of the first page, again."""
-        return _html(asked, "overview", **self._overview())
+        return _html(request, "overview", **self._overview())
 
-    def requests(self, asked: PageRequest) -> PageReply:
+    def requests(self, request: PageRequest) -> PageReply:
         """Return the last requests, again."""
-        return _html(asked, "requests", **self._requests())
+        return _html(request, "requests", **self._requests())
 
-    def machines(self, asked: PageRequest) -> PageReply:
+    def machines(self, request: PageRequest) -> PageReply:
         """Return the table of machines that the address describes."""
         view = View(
-            asked.get("q"),
-            asked.get("state"),
-            asked.get("group"),
-            asked.get("format"),
-            asked.get("sort") if asked.get("sort") in SORTS else "name",
-            asked.get("desc") == "1",
-            int(asked.get("page")) if asked.get("page").isdecimal() and len(asked.get("page")) < 8 else 1,  # noqa: PLR2004
+            request.get("q"),
+            request.get("state"),
+            request.get("group"),
+            request.get("format"),
+            request.get("sort") if request.get("sort") in SORTS else "name",
+            request.get("desc") == "1",
+            int(request.get("page")) if request.get("page").isdecimal() and len(request.get("page")) < 8 else 1,  # noqa: PLR2004
         )
         shown = self._shown(view)
         return _html(
-            asked,
+            request,
             "machines",
             view=view,
             shown=shown,
@@ -78,31 +78,31 @@ class Pages(DocumentPages):
             has_states=self._backend.installs is not None,
         )
 
-    def change_states(self, asked: PageRequest) -> PageReply:
+    def change_states(self, request: PageRequest) -> PageReply:
         """Arm, disarm or forget the machines of a form, and go back to the page it is on."""
-        installs, verb = self._backend.installs, asked.field("do")
+        installs, verb = self._backend.installs, request.field("do")
         if installs is None or verb not in VERBS:
-            return _failed(asked, 400, "That cannot be done here.")
+            return _failed(request, 400, "That cannot be done here.")
         try:
-            who = asked.session.who if asked.session else ""
-            installs.change(verb, asked.form.get("machine", ()), who, asked.peer)
+            who = request.session.who if request.session else ""
+            installs.change(verb, request.form.get("machine", ()), who, request.peer)
         except NotSaved as error:
-            return _failed(asked, 409, error.reason)
-        back = asked.field("back")
+            return _failed(request, 409, error.reason)
+        back = request.field("back")
         return redirect(back if back.startswith("/console/machine") else "/console/machines")
 
-    def machine(self, asked: PageRequest) -> PageReply:
+    def machine(self, request: PageRequest) -> PageReply:
         """Return everything about one machine."""
-        name, catalogue = asked.get("id"), self._backend.catalogue()
+        name, catalogue = request.get("id"), self._backend.catalogue()
         if not name:
             return redirect("/console/machines")
-        facts, show_secrets = facts_of([name]), asked.get("secrets") == "1"
+        facts, show_secrets = facts_of([name]), request.get("secrets") == "1"
         answering = Resolver(catalogue, self._backend.sources, show_secrets=show_secrets)
         record = self._backend.installs.record(name) if self._backend.installs else None
         row = _row_of(catalogue, facts)
         identities = {identity_of(name), *facts.identities, *(row.identities if row is not None else ())}
         return _html(
-            asked,
+            request,
             "machine",
             name=name,
             identities=sorted(identities),
@@ -117,46 +117,46 @@ class Pages(DocumentPages):
             show_secrets=show_secrets,
         )
 
-    def form_to_try(self, asked: PageRequest) -> PageReply:
+    def form_to_try(self, request: PageRequest) -> PageReply:
         """Return the form; with its result where the URL describes a request or names a capture."""
-        given = {name: asked.get(name) for name in ("path", "query", "headers", "body")}
-        if asked.get("replay"):
-            capture = self._capture(asked.get("replay"))
+        given = {name: request.get(name) for name in ("path", "query", "headers", "body")}
+        if request.get("replay"):
+            capture = self._capture(request.get("replay"))
             if capture is None:
-                return _failed(asked, 404, "That recorded request is not there any more.")
-            request = capture.request
+                return _failed(request, 404, "That recorded request is not there any more.")
+            recorded = capture.request
             given = {
-                "path": request.path,
-                "query": request.query,
-                "headers": "\n".join(f"{name}: {value}" for name, value in request.headers),
-                "body": request.body.decode("utf-8", "replace"),
+                "path": recorded.path,
+                "query": recorded.query,
+                "headers": "\n".join(f"{name}: {value}" for name, value in recorded.headers),
+                "body": recorded.body.decode("utf-8", "replace"),
             }
-        return self._try(asked, given, is_asked=any(given.values()), show_secrets=asked.get("secrets") == "1")
+        return self._try(request, given, is_asked=any(given.values()), show_secrets=request.get("secrets") == "1")
 
-    def tried(self, asked: PageRequest) -> PageReply:
+    def tried(self, request: PageRequest) -> PageReply:
         """Return the answer to the request that a form describes."""
-        given = {name: asked.field(name) for name in ("path", "query", "headers", "body")}
-        return self._try(asked, given, is_asked=True, show_secrets=asked.field("secrets") == "1")
+        given = {name: request.field(name) for name in ("path", "query", "headers", "body")}
+        return self._try(request, given, is_asked=True, show_secrets=request.field("secrets") == "1")
 
-    def check(self, asked: PageRequest) -> PageReply:
+    def check(self, request: PageRequest) -> PageReply:
         """Return every problem that a check finds."""
-        return _html(asked, "check", problems=self._backend.check())
+        return _html(request, "check", problems=self._backend.check())
 
-    def settings(self, asked: PageRequest) -> PageReply:
+    def settings(self, request: PageRequest) -> PageReply:
         """Return the settings, secrets masked."""
-        return _html(asked, "settings", settings=self._backend.settings, warnings=self._backend.warnings)
+        return _html(request, "settings", settings=self._backend.settings, warnings=self._backend.warnings)
 
-    def adopt(self, asked: PageRequest) -> PageReply:
+    def adopt(self, request: PageRequest) -> PageReply:
         """Return the facts of a machine that nothing claims, and the ways to adopt it."""
-        installs, name = self._backend.installs, asked.get("id")
+        installs, name = self._backend.installs, request.get("id")
         visitor = installs.unknown(name) if installs is not None else None
         if visitor is None:
-            return _failed(asked, 404, "No machine of that name has asked without being claimed.")
+            return _failed(request, 404, "No machine of that name has asked without being claimed.")
         catalogue = self._backend.catalogue()
         inventories = [raw.key.identifier for raw in inventories_of(catalogue)] or [DEFAULT_NAME]
         path = "".join(cells_of(visitor["facts"]).get("path", "")).strip("/").partition("/")[0].lower()
         return _html(
-            asked,
+            request,
             "adopt",
             name=name,
             visitor=visitor,
@@ -199,11 +199,11 @@ class Pages(DocumentPages):
 
         return catalogue.elsewhere(show)
 
-    def _try(self, asked: PageRequest, given: dict[str, str], *, is_asked: bool, show_secrets: bool) -> PageReply:
+    def _try(self, request: PageRequest, given: dict[str, str], *, is_asked: bool, show_secrets: bool) -> PageReply:
         answering = Resolver(self._backend.catalogue(), self._backend.sources, show_secrets=show_secrets)
         facts = Facts(_request_of(given)) if is_asked else None
         return _html(
-            asked,
+            request,
             "try",
             answer=answering.resolved(facts) if facts else None,
             steps=answering.steps(facts) if facts else (),
@@ -212,7 +212,7 @@ class Pages(DocumentPages):
         )
 
     def _captured_of(self, name: str) -> Iterator[_Captured]:
-        """Recorded requests that carry the identity of a machine, the latest first."""
+        """Return the recorded requests that carry the identity of a machine, the latest first."""
         directory, wanted = self._backend.captures, identity_of(name)
         if directory is None:
             return
@@ -252,7 +252,7 @@ class _RowShown:
 
 
 def _documents_of(catalogue: Catalogue, name: str, row: _RowShown | None) -> Iterator[tuple[str, str, str, str]]:
-    """Kind, identifier, format and name of the documents that claim a machine by its name or its row."""
+    """Yield kind, identifier, format and name of the documents that claim a machine by its name or its row."""
     identity = identity_of(name)
     how_found = {document.key: "" for document in catalogue.machines.get(identity, ())}
     for claim in catalogue.members.get(identity, ()):
@@ -280,7 +280,7 @@ def _row_of(catalogue: Catalogue, facts: Facts) -> _RowShown | None:
 
 
 def _request_of(given: dict[str, str]) -> Request:
-    """The request that a form describes. Lines that are not headers are left out."""
+    """Return the request that a form describes. Lines that are not headers are left out."""
     native = {name: text.encode("utf-8", "surrogateescape").decode("latin-1") for name, text in given.items()}
     headers = [
         (name.strip().lower(), value.strip())
@@ -292,9 +292,9 @@ def _request_of(given: dict[str, str]) -> Request:
     return Request(path or "/", together, headers, given["body"].encode("utf-8", "surrogateescape"))
 
 
-def _html(asked: PageRequest, template: str, **values: object) -> PageReply:
-    return PageReply(page(template, asked=asked, **values))
+def _html(request: PageRequest, template: str, **values: object) -> PageReply:
+    return PageReply(page(template, request=request, **values))
 
 
-def _failed(asked: PageRequest, status: int, message: str) -> PageReply:
-    return PageReply(page("message", asked=asked, title="Not done", message=message), status)
+def _failed(request: PageRequest, status: int, message: str) -> PageReply:
+    return PageReply(page("message", request=request, title="Not done", message=message), status)

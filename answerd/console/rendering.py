@@ -83,7 +83,8 @@ def document_link(kind: object, identifier: str, extension: str) -> str:
 
 
 def ago(when: datetime | float | str | None, now: datetime | None = None) -> str:
-    """Return how long ago a moment was: ``3 min ago``, ``just now``; empty for None. Seconds count from 1970 in UTC."""
+    """Return the time since a moment as words: ``3 min ago``, ``just now``; empty for None. Seconds count from 1970 in
+    UTC."""
     then = _moment(when)
     if then is None:
         return ""

@@ -122,7 +122,7 @@ class Control:
     """The members whose spelling differs from their identity, by that identity."""
 
     def spelled(self, member: str) -> str:
-        """Return how the document spells the member with this identity."""
+        """Return the spelling of the member with this identity in the document."""
         return self.member_texts.get(member, member)
 
 

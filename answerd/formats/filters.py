@@ -24,7 +24,7 @@ MOST_REPLACED = 8_388_608
 """The most characters that ``replace`` makes of all values of a label together, as many as an answer has."""
 
 COST = dict.fromkeys(("host", "prefix", "netmask", "network", "broadcast"), 16)
-"""How many times as long as the others a filter takes for each value. Filters that are not here count once."""
+"""The cost of a filter for each value, as a multiple of the usual cost. Filters that are not here cost 1."""
 
 MOST_PIECES = 1_000
 """The most values that ``split`` makes, as many as a label has."""

@@ -19,7 +19,7 @@ MOST_WORK = 33_554_432
 """Characters that the filters of one answer process together: 0.1 seconds of work, 0.4 of those on addresses."""
 
 FOR_EACH_VALUE = 32
-"""What each value counts in addition to its characters, whenever a filter is applied to it."""
+"""Characters that each value counts in addition to its own, whenever a filter is applied to it."""
 
 
 def too_large() -> AnswerTooLarge:

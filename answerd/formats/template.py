@@ -282,7 +282,8 @@ class TemplateReader:
 
 
 class _Closings:
-    """Where the ``{{`` of a text are closed on their lines. Queried in order: no part of the text is searched twice."""
+    """The ``}}`` that close the ``{{`` of a text on their lines. Queried in order: no part of the text is searched
+    twice."""
 
     def __init__(self, text: str) -> None:
         self._text = text

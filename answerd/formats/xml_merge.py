@@ -167,7 +167,7 @@ class _Children:
                 others = list(dict.fromkeys(_shown(children[at]) for at in range(first, last) if at not in own))
                 raise MergeError(
                     f"{self.place}: the list of {_shown(children[first])} has "
-                    f"{first_of(others, _MOST_NAMED)} in its midst, "
+                    f"{first_of(others, _MOST_NAMED)} between its elements, "
                     "an order that a merge cannot keep: put its elements together, or give each a name or an id"
                 )
 

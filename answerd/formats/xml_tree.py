@@ -73,7 +73,8 @@ class XmlDocument:
 
 
 class Shape(Enum):
-    """What an element contains. White space alone is nothing, unless it is CDATA or ``xml:space="preserve"``."""
+    """The kind of an element's content. White space alone is nothing, unless it is CDATA or
+    ``xml:space="preserve"``."""
 
     EMPTY = "nothing"
     TEXT = "text"

@@ -186,7 +186,7 @@ class _Composer:
         self.size += anchored.size
         self.aliased += anchored.size
         if self.aliased > MOST_ALIASED:
-            raise _refusal(f"its aliases stand for more than {MOST_ALIASED} nodes", event)
+            raise _refusal(f"its aliases expand to more than {MOST_ALIASED} nodes", event)
         if len(self.open) + anchored.height > DEEPEST:
             raise _refusal(f"its aliases nest it more than {DEEPEST} levels deep", event)
         if not _fits_flow(anchored.node):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from answerd.identity import identity_of, is_shared_by_many
 from answerd.installs.states import (
@@ -68,6 +68,10 @@ class Decision(NamedTuple):
     refusal: Refusal | None = None
 
 
+MOST_ALIKE: Final = 8
+"""Records that one identity finds. What more records have (a UUID of a whole batch of boards, the MAC address of an
+adapter that is passed around) tells nobody which machine asks, and would cost each request a look at all of them."""
+
 _RECORDS_AT_ONCE = 1_000
 """Records that a walk looks at between two pauses."""
 
@@ -89,6 +93,8 @@ class InstallMemory:
         self.under_way: set[str] = set()  # names' identities of those that are expected to report
         self.index = 0  # rises whenever a name or an identity finds other records
         self._by_identity: dict[str, tuple[str, ...]] = {}
+        self._shared: dict[str, dict[str, None]] = {}  # those that more than `MOST_ALIKE` records have
+        self.newly_shared: list[str] = []  # to be emptied by those who want to tell
         self.forgotten: dict[str, int] = dict(forgotten or {})
         for known in remembered:
             self.put(known)
@@ -115,9 +121,7 @@ class InstallMemory:
         for identity in gone:
             self._drop(identity, name)
         for identity in remembered.identities:
-            names = self._by_identity.get(identity, ())
-            if name not in names:
-                self._by_identity[identity] = (*names, name)
+            self._add(identity, name)
 
     def forget(self, name: str, attempt: int) -> None:
         """Remove the record of a name's identity, whose last attempt was ``attempt``."""
@@ -141,7 +145,29 @@ class InstallMemory:
                 pause()
         return silent
 
+    def _add(self, identity: str, name: str) -> None:
+        shared = self._shared.get(identity)
+        if shared is not None:
+            shared[name] = None
+            return
+        names = self._by_identity.get(identity, ())
+        if name in names:
+            return
+        names = (*names, name)
+        if len(names) > MOST_ALIKE:
+            self._shared[identity] = dict.fromkeys(names)
+            self.newly_shared.append(identity)
+            names = ()  # found by nobody, but still there for `intersection`
+        self._by_identity[identity] = names
+
     def _drop(self, identity: str, name: str) -> None:
+        shared = self._shared.get(identity)
+        if shared is not None:
+            shared.pop(name, None)
+            if len(shared) > MOST_ALIKE:
+                return
+            del self._shared[identity]
+            self._by_identity[identity] = tuple(shared)
         rest = tuple(other for other in self._by_identity.get(identity, ()) if other != name)
         if rest:
             self._by_identity[identity] = rest
@@ -157,11 +183,18 @@ class InstallMemory:
         records = [self._by_identity.get(identity, ()) for identity in identities]
         return all(len(names) == 1 and names == records[0] for names in records)
 
+    def is_shared(self, identity: str) -> bool:
+        """Return whether more than `MOST_ALIKE` records have an identity, and none of them is called so."""
+        return identity in self._shared and identity not in self.by_name
+
     def found_by(self, identities: Iterable[str], name: str | None = None) -> list[Remembered]:
-        """Return the records that have one of these identities, or this name, each once; that of the name first."""
+        """Return the records that have one of these identities, or this name, each once; that of the name first. An
+        identity that is shared by many finds only the record that is called so."""
         names = [identity_of(name)] if name is not None else []
         for identity in identities:
             names += self._by_identity.get(identity, ())
+            if identity in self._shared:
+                names.append(identity)
         return [self.by_name[found] for found in dict.fromkeys(names) if found in self.by_name]
 
     def state(self, records: Iterable[Remembered]) -> State:

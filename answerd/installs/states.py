@@ -38,11 +38,12 @@ More than 400 lines, because the rules of all states and events are read togethe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from answerd.formats.once import Once
 
@@ -67,12 +68,12 @@ class State(StrEnum):
 
 
 class Gate(StrEnum):
-    """Where a document with ``once`` is given."""
+    """A gate at which a document with ``once`` is given or refused."""
 
     LOADER = "loader"
     """Scripts of boot loaders: a machine that is refused can boot from its disk."""
     ANSWERS = "answers"
-    """What installers ask for: a machine that is refused stops."""
+    """Answers of installers: a machine that is refused stops."""
 
 
 class Opening(StrEnum):
@@ -96,8 +97,8 @@ GATES: Mapping[State, Mapping[Gate, Opening]] = MappingProxyType(
         State.EXHAUSTED: {Gate.LOADER: Opening.CLOSED, Gate.ANSWERS: Opening.CLOSED},
     }
 )
-"""Which gate is open in which state. After an operator's ``disarm`` there is no grace. At an open gate a document with
-``once = "armed"`` still waits for an operator."""
+"""The gates that are open in each state. After an operator's ``disarm`` there is no grace. At an open gate a document
+with ``once = "armed"`` still waits for an operator."""
 
 
 class StateChange(StrEnum):
@@ -311,19 +312,19 @@ def step(record: Record, event: Event, rules: Rules) -> Outcome:
     return Outcome(_ordered(record, event))
 
 
-def brings_nothing_new(record: Record, asked: Asked, rules: Rules) -> bool:
-    """Return whether a document is given once more within the same start, and the machine was heard of just before:
-    `step` would change nothing but ``heard``, and that by too little to matter."""
+NEVER: Final = (math.inf, -math.inf)
+"""No time at all, as `quiet_period` gives it."""
+
+
+def quiet_period(record: Record, asked: Asked, rules: Rules) -> tuple[float, float]:
+    """Return the first and the last time at which a document is given once more within the same start and the machine
+    was heard of just before: `step` would change nothing but ``heard``, and that by too little to matter. The time of
+    ``asked`` does not count."""
     first = record.given.get(asked.document)
-    return (
-        first is not None
-        and record.state in UNDER_WAY
-        and not asked.only_looks
-        and 0 <= asked.at - first <= rules.start
-        and 0 <= asked.at - record.heard <= HEARD_AGAIN_SECONDS
-        and asked.at - record.heard <= HEARD_AGAIN_SHARE * rules.silence
-        and refusal_of(record, asked, rules) is None
-    )
+    if first is None or asked.only_looks or record.state not in UNDER_WAY or refusal_of(record, asked, rules):
+        return NEVER
+    again = min(HEARD_AGAIN_SECONDS, HEARD_AGAIN_SHARE * rules.silence)
+    return max(first, record.heard), min(first + rules.start, record.heard + again)
 
 
 def refusal_of(record: Record, asked: Asked, rules: Rules) -> Refusal | None:

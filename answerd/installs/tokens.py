@@ -29,9 +29,9 @@ class TokenSubject(NamedTuple):
     attempt: int
 
 
-def token_of(speaker: TokenSubject, key: bytes) -> str:
+def report_token(subject: TokenSubject, key: bytes) -> str:
     """Return the token, the same at every call: letters, digits, ``-``, ``_`` and ``.``."""
-    return f"{_encoded(speaker.name.encode())}.{speaker.attempt}.{_signature(speaker, key)}"
+    return f"{_encoded(subject.name.encode())}.{subject.attempt}.{_signature(subject, key)}"
 
 
 def subject_of(token: str, key: bytes) -> TokenSubject | None:
@@ -41,19 +41,19 @@ def subject_of(token: str, key: bytes) -> TokenSubject | None:
     if not (attempt.isascii() and attempt.isdigit() and len(attempt) <= _MOST_ATTEMPT_DIGITS and signature.isascii()):
         return None
     try:
-        speaker = TokenSubject(urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode(), int(attempt))
+        subject = TokenSubject(urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode(), int(attempt))
     except ValueError:
         return None
-    return speaker if hmac.compare_digest(token_of(speaker, key), token) else None
+    return subject if hmac.compare_digest(report_token(subject, key), token) else None
 
 
-def fingerprint(token: str) -> str:
+def token_fingerprint(token: str) -> str:
     """Return the fingerprint that logs and errors show in place of a token: 6 characters of its SHA-256."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()[:6]
 
 
-def _signature(speaker: TokenSubject, key: bytes) -> str:
-    signed = hmac.digest(key, f"{speaker.attempt}:{speaker.name}".encode(), "sha256")
+def _signature(subject: TokenSubject, key: bytes) -> str:
+    signed = hmac.digest(key, f"{subject.attempt}:{subject.name}".encode(), "sha256")
     return _encoded(signed[:_SIGNED])
 
 

@@ -60,7 +60,7 @@ class CsvRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """How the cells of one file are separated. ``blanks`` are trimmed around unquoted cells."""
+    """The syntax of one file. ``blanks`` are trimmed around unquoted cells."""
 
     separator: str
     blanks: str

@@ -198,7 +198,7 @@ def notes(layout: Layout, cells: Sequence[str]) -> list[str]:
             if wrong:
                 continue
             if is_shared_by_many(identity):
-                found.append(f"column {column}: a value that many machines share identifies nobody")
+                found.append(f"column {column}: a value that many machines share identifies none of them")
             elif len(identity) < SHORTEST_IN_BODY:
                 found.append(
                     f"column {column}: a value of under {SHORTEST_IN_BODY} letters and digits "

@@ -38,8 +38,8 @@ def read(path: Path) -> MigratedData:
     for name, answer in answers.items():
         _take(name, answer, data)
     data.leave_out(
-        f'the answer "{DEFAULT}" as an answer to everybody',
-        "a machine that nobody meant to install would be wiped. If you want it, write default.toml with the line "
+        f'the answer "{DEFAULT}" as the answer to every machine',
+        "a machine that was not meant to be installed would be wiped. If you want it, write default.toml with the line "
         f'extends = "{BASE}"',
     )
     data.add_task("Prepare new media, or give the old ones the URL of this service: http://HOST:8000/proxmox")
@@ -78,7 +78,7 @@ def _take(name: str, answer: Mapping[str, Any], data: MigratedData) -> None:
             origin, f'"must not contain {refused}" has no counterpart; give the machines that it kept out their own'
         )
     if not members and not match:
-        data.leave_out(origin, "nothing is left that it could be chosen by", json.dumps(answer, indent=2))
+        data.leave_out(origin, "no selector is left for it", json.dumps(answer, indent=2))
         return
     comment = f'From the answer "{name}" of autopve. What is not here comes from groups/{BASE}.toml.'
     control: dict[str, Any] = {"extends": BASE}

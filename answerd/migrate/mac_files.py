@@ -56,7 +56,7 @@ def _take(file: Path, name: str, data: MigratedData) -> None:
         return
     found = format_of(extension, text)
     if found is None:
-        data.leave_out(name, "its format is not known: neither its extension nor its text tells", text)
+        data.leave_out(name, "its format is not known: neither its extension nor its text shows it", text)
         return
     served = literal(text, found.extension)
     if served is None:

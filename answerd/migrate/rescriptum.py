@@ -8,7 +8,7 @@ from answerd.migrate.result import MigratedData, MigrationError
 from answerd.store.layout import counts, key_of
 
 INSTALLED = "installed-"
-"""How rescriptum renames the directory of a machine whose installation was reported."""
+"""The pattern of the name that rescriptum gives the directory of a machine whose installation was reported."""
 
 
 def read(path: Path) -> MigratedData:

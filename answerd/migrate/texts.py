@@ -84,7 +84,7 @@ _SIGNS: tuple[tuple[str, str], ...] = (
     ("ks", r"^(?:%packages|rootpw\s|bootloader\s|autopart|clearpart\s|lang\s)"),
     ("yaml", r"\A#cloud-config\b|^autoinstall:"),
 )
-"""How the text of a file without a telling extension shows its format."""
+"""Patterns by which the text of a file shows its format, where the extension does not."""
 
 PXELINUX = re.compile(r"^\s*(?:DEFAULT|LABEL|KERNEL|APPEND)\s", re.MULTILINE | re.IGNORECASE)
 

@@ -41,7 +41,7 @@ ADMIN_SHARE_OF_FILES = 16
 
 @dataclass(frozen=True)
 class Descriptors:
-    """How the file descriptors of a process are divided, so that each kind of client has its own share.
+    """The division of a process's file descriptors, so that each kind of client has its own share.
 
     ``answers``: connections to the answer endpoint, over all workers. ``lingering``: those of one worker that have been
     answered and still send. ``admin``: connections to the admin API; as many may linger. ``warning``: empty, or why

@@ -103,7 +103,7 @@ def _read(setting: str, path: str) -> str:
 
 def _no_password() -> str:
     # OpenSSL would ask for it on the terminal, and the service would hang at its start.
-    raise ssl.SSLError(0, "the key is encrypted, and a service has nobody to ask for its password")
+    raise ssl.SSLError(0, "the key is encrypted, and a service cannot ask for its password")
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -70,8 +70,8 @@ def gc_paused(*, makes_many: bool = False) -> Iterator[None]:
 
 
 class _Holding:
-    """How many blocks disable the collector at the moment, and how many objects were new when the first began.
-    ``slices``: how often `freeze_new` was called since it froze."""
+    """The number of blocks that disable the collector at the moment, and the number of new objects when the first
+    began. ``slices``: how often `freeze_new` was called since it froze."""
 
     def __init__(self) -> None:
         self.lock: AbstractContextManager[Any] = get_original("_thread", "allocate_lock")()

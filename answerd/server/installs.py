@@ -14,17 +14,18 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import gevent
-import orjson
 from gevent.event import AsyncResult, Event
 from gevent.lock import RLock
 from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
 from answerd.answers.gates import Asking, collected_identities, url_of_host
+from answerd.answers.unclaimed import facts_as_json
 from answerd.errors import StatesUnknown
-from answerd.facts import LARGE, Facts
+from answerd.facts import Facts
 from answerd.identity import identity_of
 from answerd.installs.memory import AppliedEvent, InstallMemory, Remembered, apply
+from answerd.installs.sentences import shown_name
 from answerd.installs.states import UNDER_WAY, Asked
 from answerd.server import gc_tuning
 from answerd.server.live_set import in_pool, in_thread
@@ -121,7 +122,7 @@ class LiveInstalls:
     def current(self) -> InstallMemory:
         """Return all records, including every change that was acknowledged before. Raises `StatesUnknown`."""
         if self._seen != self._commits.all() and _thread_now() == self._loop_thread:
-            self.refresh()  # in another thread, the loop has done it for this request
+            self._catch_up()  # in another thread, the loop has done it for this request
         if not self._is_known:
             raise StatesUnknown("whether this machine may install cannot be said: the states cannot be read")
         return self._memory
@@ -172,7 +173,7 @@ class LiveInstalls:
             if len(self._sighted) >= MOST_SIGHTINGS:
                 self._sighted.clear()
             self._sighted[identity] = now
-            facts_text = _facts_as_json(facts)
+            facts_text = facts_as_json(facts)
         asked = before.asked + 1 if before else 1
         self._sightings[identity] = Sighting(machine, now, facts_text or (before.facts if before else ""), asked)
         self._wake.set()
@@ -192,7 +193,11 @@ class LiveInstalls:
         before = self._memory.by_name.get(name)
         applied = apply(before, self._memory.forgotten.get(name, 0), entry.happened, self.rules)
         if applied.after is not None and applied.after is not before:
+            self._memory.newly_shared.clear()
             self._put(applied.after)
+            for one in self._memory.newly_shared:
+                text = shown_name(applied.after.identities[one])
+                self._log.service(f"states of installs: {text} tells no machine from others any more: too many have it")
 
     def _put(self, remembered: Remembered) -> None:
         """Put a record in force, and notify the listeners of a change of its state."""
@@ -239,6 +244,12 @@ class LiveInstalls:
             if changes is not None:
                 self._take(changes)
             self._seen = seen
+
+    def _catch_up(self) -> None:
+        """Read what was committed. Of many requests that wait for one change, the first reads it."""
+        with self._lock:
+            if self._seen != self._commits.all():
+                self.refresh()
 
     def _take(self, changes: InstallChanges) -> None:
         if not changes.whole:
@@ -346,7 +357,7 @@ class LiveInstalls:
         if is_whole:
             self._notes.written()
         self._note_write_fault(None)
-        self._commits.announce(written.changes.revision)
+        self._commits.announce(max(written.changes.revision, self._commits.own + 1))  # an order may have none yet
         if written.changes.revision == self._revision + 1:  # else another process has written too: the next poll reads
             self._take(written.changes)
             self._commits.copy_own(self._seen)
@@ -387,14 +398,3 @@ def _is_given_again(remembered: Remembered, asked: Asked) -> bool:
 
 def _time_of(numbered: tuple[int, PendingEvent]) -> float:
     return numbered[1].event.at
-
-
-def _facts_as_json(facts: Facts) -> str:
-    """Return the facts of a machine as JSON; empty for a large body."""
-    if len(facts.request.body) > LARGE:
-        return "{}"
-    labels = {label: [value for value in values if value.isprintable()] for label, values in facts.labels.items()}
-    try:
-        return orjson.dumps(labels).decode()
-    except (TypeError, ValueError):
-        return "{}"

@@ -131,7 +131,8 @@ def _fork_child(name: str, live: Callable[[], int], log: RequestLog) -> int:
 
 
 class Heartbeats:
-    """When each worker's loop last had a turn, in memory that the processes share. Made once, before forking."""
+    """The times at which each worker's loop last had a turn, in memory that the processes share. Made once, before
+    forking."""
 
     def __init__(self, workers: int) -> None:
         self._beats = memoryview(mmap.mmap(-1, workers * 8)).cast("d")
@@ -152,7 +153,7 @@ class Heartbeats:
 
 
 class Children(Protocol):
-    """What a supervisor keeps running, by index."""
+    """The children that a supervisor keeps running, by index."""
 
     @property
     def names(self) -> Sequence[str]:

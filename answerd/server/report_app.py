@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 from answerd.identity import printable
 from answerd.installs.reports import WORDS, read_report
 from answerd.installs.states import Reported, ReportKind
-from answerd.installs.tokens import TokenSubject, fingerprint, subject_of
+from answerd.installs.tokens import TokenSubject, subject_of, token_fingerprint
 from answerd.server.http_parser import HttpRequest
 from answerd.server.installs import LiveInstalls
 from answerd.server.request_log import REPORT
@@ -41,7 +41,7 @@ class ReportReply(NamedTuple):
 class _Path(NamedTuple):
     """The parsed path of a report. ``fault`` is the error in it."""
 
-    speaker: TokenSubject | None
+    subject: TokenSubject | None
     word: ReportKind | None = None
     token: str = ""
     fault: str = ""
@@ -67,30 +67,30 @@ def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> Repo
         path = _read_path(request.path, installs.key)
     except StoreError as error:
         return _refused(INTERNAL_ERROR, f"the report could not be stored: {error}")
-    if path.speaker is None or path.fault:
+    if path.subject is None or path.fault:
         return _refused(NOT_FOUND, path.fault)
     if request.method == "HEAD":
-        return ReportReply(OK, _DONE, f"nothing reported for {printable(path.speaker.name)}")
+        return ReportReply(OK, _DONE, f"nothing reported for {printable(path.subject.name)}")
     secret = path.token.encode()
-    shown = fingerprint(path.token).encode()
+    shown = token_fingerprint(path.token).encode()
     report = read_report(path.word, request.query, request.headers, request.body.replace(secret, shown))
     detail = " ".join(part for part in (report.message, report.says if report.says != report.message else "") if part)
-    speaker = path.speaker
-    event = Reported(report.word, speaker.attempt, installs.now(), report.message, report.percent)
-    entry = PendingEvent(speaker.name, event, detail=detail, origin=peer, body=report.kept)
+    subject = path.subject
+    event = Reported(report.word, subject.attempt, installs.now(), report.message, report.percent)
+    entry = PendingEvent(subject.name, event, detail=detail, origin=peer, body=report.kept)
     try:
         (applied,) = installs.write([entry])
     except StoreError as error:
         return _refused(INTERNAL_ERROR, f"the report could not be stored: {error}")
     noted = "" if applied.outcome.counts else ", which changes nothing"
-    return ReportReply(OK, _DONE, f"reported {report.word} for {printable(speaker.name)}{noted}", report.word.value)
+    return ReportReply(OK, _DONE, f"reported {report.word} for {printable(subject.name)}{noted}", report.word.value)
 
 
 def token_in(path: str) -> tuple[str, str]:
     """Return the token of a report's path, and the text that is shown in its place."""
     segments = _segments(path)
     token = segments[1] if len(segments) > 1 else path
-    return token, fingerprint(token)
+    return token, token_fingerprint(token)
 
 
 def _refused(status: int, reason: str) -> ReportReply:
@@ -102,15 +102,15 @@ def _read_path(path: str, key: bytes) -> _Path:
     if len(segments) == 1:
         return _Path(None, fault="a report needs the URL that {{ report }} wrote into the answer: the token is missing")
     token = segments[1]
-    speaker = subject_of(token, key)
-    if speaker is None:
+    subject = subject_of(token, key)
+    if subject is None:
         return _Path(None, fault="this is no token of this service: report to the URL in the machine's own answer")
     if len(segments) == _MOST_SEGMENTS - 1:
-        return _Path(speaker, None, token)
+        return _Path(subject, None, token)
     word = WORDS.get(segments[2].lower()) if len(segments) == _MOST_SEGMENTS else None
     if word is None:
-        return _Path(speaker, fault=f"a report ends in {', '.join(list(WORDS)[:-1])} or {list(WORDS)[-1]}")
-    return _Path(speaker, word, token)
+        return _Path(subject, fault=f"a report ends in {', '.join(list(WORDS)[:-1])} or {list(WORDS)[-1]}")
+    return _Path(subject, word, token)
 
 
 def _segments(path: str) -> Sequence[str]:

@@ -24,7 +24,7 @@ from urllib.parse import unquote
 
 from gevent.monkey import get_original
 
-from answerd.installs.tokens import fingerprint
+from answerd.installs.tokens import token_fingerprint
 from answerd.server.statuses import FIRST_PROBLEM
 
 Level = Literal["all", "problems", "off"]
@@ -106,7 +106,7 @@ def without_token(target: str) -> str:
         at += 1
     if at >= len(pieces) or unquote(pieces[first]).lower() != REPORT:
         return target
-    pieces[at] = fingerprint(unquote(pieces[at]))
+    pieces[at] = token_fingerprint(unquote(pieces[at]))
     return "/".join(pieces) + mark + query
 
 

@@ -48,7 +48,7 @@ Gate = Callable[[HttpRequest, str], bool]
 
 
 class ErrorForm(Protocol):
-    """How a listener writes its own errors."""
+    """The form of a listener's own errors."""
 
     def __call__(self, status: int, reason: str, headers: Iterable[tuple[str, str]] = ()) -> Response:
         """Return the response with this reason."""

@@ -22,11 +22,12 @@ from typing import Any, Protocol
 
 from gevent.lock import RLock
 
-from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
 from answerd.identity import Kind
+from answerd.inventory.records import no_pause
 from answerd.server import gc_tuning
 from answerd.server.client import Client, PatientClient
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag, set_etag

@@ -32,7 +32,6 @@ from answerd.store.install_tables import (
     ForgottenRow,
     InstallRow,
     SettingRow,
-    fetched,
     history_of,
     installs,
     newest_time,
@@ -42,6 +41,7 @@ from answerd.store.install_tables import (
 from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.outbox import Waiting
 from answerd.store.sqlite_file import READER_WAIT_SECONDS, SqliteFile
+from answerd.store.tables import fetched
 
 _POLL_SECONDS = 0.001
 
@@ -71,7 +71,7 @@ class StateStore(Protocol):
         """The latest time in any record."""
 
     def changes_since(self, since: int) -> InstallChanges | None:
-        """Return what changed since a revision, everything since -1; None when nothing did."""
+        """Return the changes since a revision, everything since -1; None when there are none."""
 
     def history(self, name: str) -> list[HistoryEvent]:
         """Return the events of the record of this name, oldest first."""
@@ -129,7 +129,7 @@ class InstallStore:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def changes_since(self, since: int) -> InstallChanges | None:
-        """Return what changed since a revision, everything since -1; None when nothing did. Raises `StoreError`."""
+        """Return the changes since a revision, everything since -1; None when there are none. Raises `StoreError`."""
         with self._exclusively("reader"), self._file.faults("read"):
             database = self._connection("_reader", READER_WAIT_SECONDS)
             version = database.data_version

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.answers.catalogue import Catalogue
 from answerd.documents import Elsewhere, here
+from answerd.inventory.records import no_pause
 from answerd.store import Changes, Store
 
 
@@ -23,7 +24,7 @@ class Loader:
         self.catalogue = Catalogue(elsewhere=elsewhere, has_states=has_states)
 
     def poll(self) -> Changes | None:
-        """Return what changed in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""
+        """Return the changes in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""
         return self.store.changes()
 
     def apply(self, changes: Changes, pause: Callable[[], None] = no_pause) -> None:

@@ -1,4 +1,4 @@
-"""Which files of a directory tree may have changed, according to the kernel (inotify).
+"""Find the files of a directory tree that may have changed, according to the kernel (inotify).
 
 A hint that avoids looking at 100,000 files four times a second; its user reads the files, and decides whether a change
 has settled. Where the kernel cannot be relied on (a network file system, a mount below the root, symbolic links, no

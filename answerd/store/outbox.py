@@ -58,7 +58,7 @@ class Message(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """How many messages wait for the receiver, and for how many seconds the oldest does."""
+    """The number of messages that wait for the receiver, and the age of the oldest in seconds."""
 
     messages: int = 0
     seconds: float = 0.0

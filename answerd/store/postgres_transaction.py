@@ -80,7 +80,7 @@ class PostgresTransaction(RowTransaction):
         except (peewee.PeeweeException, OSError):
             raise CommitUnknown(
                 f"the connection to the database {self._server.described} was lost while the change was committed: it "
-                "may have been stored; the document's ETag tells"
+                "may have been stored; the document's ETag shows whether it was"
             ) from None
 
     def change(self, found: Found, text: str) -> None:

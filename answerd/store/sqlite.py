@@ -78,7 +78,7 @@ class SqliteStore(DatabaseStore):
             return self._feed.changes()
 
     def difference(self, written: WriteResult) -> Changes:
-        """Return what a write changes in what was handed out last."""
+        """Return the changes by a write, compared with the documents that were handed out last."""
         return self._feed.difference(written)
 
     def adopt(self, changes: Changes, version: Version) -> None:

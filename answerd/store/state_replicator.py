@@ -14,7 +14,14 @@ import peewee
 from answerd.identity import identity_of
 from answerd.installs.states import Rules
 from answerd.store import StoreError
-from answerd.store.database_installs import InstallsPosition, is_in_history, parts_since, position, receive, shared_key
+from answerd.store.database_installs import (
+    InstallsPosition,
+    current_position,
+    is_in_history,
+    parts_since,
+    receive,
+    shared_key,
+)
 from answerd.store.evidence_batch import MachineEvidence
 from answerd.store.node_installs import NodeInstallStore, drained
 from answerd.store.outbox import Message, deliver, last_received
@@ -100,7 +107,7 @@ class StateReplicator:
         database's history. Return whether there was any."""
         known = self._node.position()
         with database.atomic("REPEATABLE READ"):
-            newest = position(database)
+            newest = current_position(database)
             if newest == known:
                 return False
             is_whole = known is None or known.revision > newest.revision or not is_in_history(database, known)

@@ -234,7 +234,8 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
 
 
 def _depth_of_documents(name: str) -> int:
-    """Return how deep directories with documents may be: a group's own directory is a level deeper than a machine's."""
+    """Return the depth that directories with documents may have: a group's own directory is a level deeper than a
+    machine's."""
     return _DEEPEST if is_groups(name.partition("/")[0]) else _DEEPEST - 1
 
 

@@ -149,4 +149,4 @@ _JUDGES: dict[str, Callable[[_JudgedAnswer, Remarks], ToolRequest | None]] = {
     "seed": _judge_preseed,
     "ipxe": _judge_ipxe,
 }
-"""Extension to its judge, which returns what to ask a tool, or None. ``cfg`` is absent: nothing can judge it."""
+"""Extension to its judge, which returns the request to a tool, or None. ``cfg`` is absent: nothing can judge it."""

@@ -1,4 +1,4 @@
-"""What must hold between the keys of a Proxmox answer.
+"""The rules between the keys of a Proxmox answer.
 
 Each rule reads a `ProxmoxAnswer` and adds remarks. A key that is wrong by itself takes no part, so that one mistake is
 reported once.
@@ -77,7 +77,7 @@ def _passwords(answer: ProxmoxAnswer, remarks: Remarks) -> None:
         _plain_password(password, answer.release, remarks)
     if (crypt := table.get("root-password-hashed")) is not None and not values.looks_hashed(crypt):
         where = "global.root-password-hashed"
-        remarks.warn(f"{where}: does not look like a crypt(3) hash ($6$…): nobody could log in", where)
+        remarks.warn(f"{where}: does not look like a crypt(3) hash ($6$…): no one could log in", where)
 
 
 def _plain_password(password: str, release: Release, remarks: Remarks) -> None:

@@ -59,7 +59,7 @@ class ToolRequest:
 
 @dataclass(frozen=True)
 class ToolOutcome:
-    """What a program did: its exit status, and both outputs, without the path of the copy that it was given."""
+    """The outcome of a program: its exit status, and both outputs, without the path of the copy that it was given."""
 
     status: int
     stdout: str
@@ -123,7 +123,8 @@ class Tools:
     search_path: str = os.defpath
     timeout: float = TIMEOUT_SECONDS
     isolation: tuple[str, ...] = ()
-    """How a program's command line begins, so that it has no network; empty where the system does not allow it."""
+    """The beginning of a program's command line that takes its network away; empty where the system does not allow
+    it."""
     wanted: bool = True
     """False when no tool was looked for, so that a missing one is not worth a note."""
 

@@ -7,6 +7,7 @@ import re
 import selectors
 import socket
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 
@@ -18,7 +19,7 @@ from answerd.store.installs import InstallStore
 from answerd.store.sqlite_file import SqliteFile
 from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
-from loadtest.bench.load import Contestant, Round, WrongAnswers, alternate, ask, carry_out
+from loadtest.bench.load import Contestant, Round, WrongAnswers, alternate, ask, carry_out, explained
 from loadtest.bench.loading import settle
 from loadtest.bench.servers import Server, answerd
 from loadtest.bench.stores import stored
@@ -79,7 +80,8 @@ def _first_givings(effort: Effort) -> list[Figure]:
                 server = _started(running, _fleet(size, once=with_once))
                 contestant = Contestant("", server, shapes.TEMPLATED_POST, size)
                 before = server.process.cpu_seconds()
-                outcome = carry_out(contestant.order())
+                with explained(contestant):
+                    outcome = carry_out(contestant.order())
                 took = server.process.cpu_seconds() - before
                 rounds.append(Round(outcome.requests, outcome.seconds, took, outcome.cpu_seconds))
     label = f"first givings, {size:,} machines once each"
@@ -195,9 +197,14 @@ def _all_at_once(server: Server, targets: Sequence[str], proof: bytes = b"") -> 
                 if not piece:
                     waiting.unregister(client)
         took = time.perf_counter() - began
-    for answer in received.values():
-        if not answer.startswith(b"HTTP/1.1 200 ") or wanted not in answer:
-            raise WrongAnswers(f"{method}: {answer[:200]!r}")
+    wrong = [one for one in received.values() if not one.startswith(b"HTTP/1.1 200 ") or wanted not in one]
+    if wrong:
+        statuses = Counter(one[9:12].decode("latin-1") or "no reply" for one in wrong)
+        counted = ", ".join(f"{count} times {status}" for status, count in sorted(statuses.items()))
+        reason = wrong[0].partition(b"\r\n\r\n")[2][:200]
+        raise WrongAnswers(
+            f"{len(wrong)} of {len(targets)} to {method} were wrong ({counted}), one of them: {reason!r}"
+        )
     return took
 
 

@@ -30,7 +30,19 @@ CONNECTIONS = 64
 SAMPLE = 10_000
 """Distinct machines that a throughput round goes through, spread over the whole fleet."""
 
-_RESULT = re.compile(r"^RESULT (\d+) (\d+) (\d+)$", re.MULTILINE)
+LATE_SECONDS = 30
+"""When wrk counts an answer as a fault. By default that is 2: a machine that stands still for so long in a round makes
+one fault of each connection."""
+
+_RESULT = re.compile(r"^RESULT (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+)$", re.MULTILINE)
+_FAULTS = (
+    "with another status",
+    f"later than {LATE_SECONDS} s",
+    "not connected",
+    "broken off while they were read",
+    "broken off while the request was sent",
+)
+"""What wrk counts, in the order of `_RESULT`."""
 
 
 class WrongAnswers(Exception):
@@ -137,7 +149,18 @@ def generating(order: Order) -> Iterator[Callable[[], Outcome]]:
 
 def make_warm(contestant: Contestant) -> None:
     """Ask once for every machine of the sample, each answer checked. Raises `WrongAnswers`."""
-    carry_out(contestant.order())
+    with explained(contestant):
+        carry_out(contestant.order())
+
+
+@contextmanager
+def explained(contestant: Contestant) -> Iterator[None]:
+    """Add to `WrongAnswers` whose they were, and what the server's log says of them."""
+    try:
+        yield
+    except WrongAnswers as error:
+        told = "; ".join(contestant.server.refusals())
+        raise WrongAnswers(f"{contestant.label}: {error}; its log: {told or 'nothing'}") from None
 
 
 def turn(contestant: Contestant, seconds: float) -> Round:
@@ -145,7 +168,8 @@ def turn(contestant: Contestant, seconds: float) -> Round:
     process = contestant.server.process
     before = process.cpu_seconds()
     generate = _with_wrk if shutil.which("wrk") else _bundled
-    requests, took, generator_cpu = generate(contestant, seconds)
+    with explained(contestant):
+        requests, took, generator_cpu = generate(contestant, seconds)
     return Round(requests, took, process.cpu_seconds() - before, generator_cpu)
 
 
@@ -170,19 +194,30 @@ def _with_wrk(contestant: Contestant, seconds: float) -> tuple[int, float, float
     with tempfile.TemporaryDirectory(prefix="answerd-bench-") as name:
         script = Path(name) / "requests.lua"
         script.write_text(contestant.shape.lua(contestant.machines, contestant.step))
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "-s", str(script)]
+        duration = f"-d{max(1, round(seconds))}s"
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", duration, f"--timeout={LATE_SECONDS}s", "-s", str(script)]
         children = os.times()
         with Process([*command, f"http://127.0.0.1:{contestant.server.port}"], GENERATOR_CORE, stdout=PIPE) as process:
             text, _ = process.child.communicate()
         ended = os.times()
-    found = _RESULT.search(text)
-    if found is None:
-        raise WrongAnswers(f"{contestant.label}: wrk said {text[-300:]!r}")
-    requests, microseconds, faults = map(int, found.groups())
-    if faults:
-        raise WrongAnswers(f"{contestant.label}: {faults} of {requests} answers were no 200, or none at all")
+    requests, microseconds = counted(text)
     cpu = ended.children_user + ended.children_system - children.children_user - children.children_system
     return requests, microseconds / 1e6, cpu
+
+
+def counted(text: str) -> tuple[int, int]:
+    """Return how many answers wrk counted, and in how many microseconds. Raises `WrongAnswers` where it counted a
+    fault, or nothing."""
+    found = _RESULT.search(text)
+    if found is None:
+        raise WrongAnswers(f"wrk said {text[-300:]!r}")
+    requests, microseconds, *faults = map(int, found.groups())
+    if any(faults):
+        told = ", ".join(f"{count} {what}" for count, what in zip(faults, _FAULTS, strict=True) if count)
+        raise WrongAnswers(f"of {requests} answers {told}")
+    if not requests:
+        raise WrongAnswers("no answer in a whole round")
+    return requests, microseconds
 
 
 def paired(upper: Sequence[Round], lower: Sequence[Round], what: Callable[[Round], float]) -> Spread:

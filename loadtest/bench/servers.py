@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ START_SECONDS = 600.0
 
 _POLL_SECONDS = 0.005
 _LISTENING = re.compile(r"- answerd \S+ listening on \S+?:(\d+)")
+_STATUS = re.compile(r" body=\d+ (-|\d{3}) ")
 _ADMIN_LISTENING = re.compile(r"admin API listening on \S+?:(\d+)")
 _NGINX_PLACES = ("/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/local/nginx/sbin/nginx")
 CODE: list[Path] = []
@@ -41,6 +43,17 @@ class Server:
     started: float
     """When it was started, on the monotonic clock."""
     admin_port: int | None = None
+    log: Path | None = None
+    """What it said, where that is kept: of requests only those that it refused."""
+
+    def refusals(self, most: int = 3) -> list[str]:
+        """Return how many requests its log has refused by status, then the last lines of it."""
+        if self.log is None:
+            return []
+        lines = self.log.read_text("utf-8", "replace").splitlines()
+        statuses = Counter(found[1] for line in lines if (found := _STATUS.search(line)))
+        counted = [f"{count} times {status}" for status, count in sorted(statuses.items())]
+        return [*counted, *lines[-most:]]
 
 
 class CannotStart(Exception):
@@ -103,7 +116,9 @@ def answerd(settings: dict[str, object], *, wait: bool = True, checkout: Path | 
         log.touch()
         clean = {key: value for key, value in os.environ.items() if not key.startswith("SERVICE_")}
         port = 0 if wait else free_port()
-        given = {"SERVICE_LISTEN_ADDR": f"127.0.0.1:{port}", "SERVICE_LOG": "off", "SERVICE_LOG_FILE": log, **settings}
+        # Of the requests only those that are refused, which costs an answer nothing.
+        logged = {"SERVICE_LOG": "problems", "SERVICE_LOG_FILE": log}
+        given = {"SERVICE_LISTEN_ADDR": f"127.0.0.1:{port}", **logged, **settings}
         started = time.monotonic()
         environment = clean | {key: str(value) for key, value in given.items()}
         command = [sys.executable, "-m", "answerd", "serve"]
@@ -113,7 +128,7 @@ def answerd(settings: dict[str, object], *, wait: bool = True, checkout: Path | 
             command.insert(1, "-P")  # or the current directory would come before PYTHONPATH
         with log.open("a") as errors, Process(command, SERVICE_CORE, environment=environment, stderr=errors) as process:
             port, admin_port = _listening(process, log) if wait else (port, None)
-            yield Server(process, port, started, admin_port)
+            yield Server(process, port, started, admin_port, log)
 
 
 def _listening(process: Process, log: Path) -> tuple[int, int | None]:

@@ -65,8 +65,8 @@ function request()
 end
 function done(summary, latency, requests)
   local e = summary.errors
-  io.write(string.format("RESULT %d %d %d\\n", summary.requests, summary.duration,
-    e.connect + e.read + e.write + e.status + e.timeout))
+  io.write(string.format("RESULT %d %d %d %d %d %d %d\\n", summary.requests, summary.duration,
+    e.status, e.timeout, e.connect, e.read, e.write))
 end
 """
 

@@ -131,7 +131,7 @@ XML_CASES: dict[str, tuple[str, str, str]] = {
         '<r><answer-meta extends="base"/><l type="list"><i>2</i></l></r>',
         "r/l=2",
     ),
-    "deeper, and told by an attribute": (
+    "deeper, and distinguished by an attribute": (
         '<r><a name="x"><l type="list"><i>1</i></l></a><a name="y"><l type="list"><i>8</i></l></a></r>',
         '<r><answer-meta extends="base"><append>a[@name="y"]/l</append></answer-meta>'
         '<a name="y"><l type="list"><i>2</i></l></a><a name="x"><l type="list"><i>9</i></l></a></r>',

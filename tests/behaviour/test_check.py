@@ -65,13 +65,13 @@ SETS: dict[str, tuple[Mapping[str, str], list[str], list[str]]] = {
         [],
         [],
     ),
-    "a load problem is told once": ({"groups/g.toml": 'members = ["node1"]\nextends = "ghost"\n'}, ["ghost"], []),
-    "a cycle is told once": (
+    "a load problem is reported once": ({"groups/g.toml": 'members = ["node1"]\nextends = "ghost"\n'}, ["ghost"], []),
+    "a cycle is reported once": (
         {"groups/g.toml": 'members = ["node1", "node2"]\nextends = "g"\n', "node3.toml": 'extends = "g"\n'},
         ["cycle"],
         [],
     ),
-    "a broken document is told once": (
+    "a broken document is reported once": (
         {"node1.toml": "x = = 1\n", "node2.toml": 'x = "{{ a b }}"\n'},
         ["node1", "node2"],
         [],
@@ -90,7 +90,7 @@ def test_what_a_check_says(fleet: Fleet, documents: Mapping[str, str], problems:
 
 
 def test_a_load_problem_is_told_once(fleet: Fleet) -> None:
-    fleet.write(SETS["a load problem is told once"][0])
+    fleet.write(SETS["a load problem is reported once"][0])
     assert fleet.check().problems == tuple(fleet.problems())
 
 

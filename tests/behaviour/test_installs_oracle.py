@@ -181,7 +181,7 @@ def real() -> Iterator[Real]:
 def test_a_life_is_what_the_page_says(real: Real, seed: int) -> None:
     choose, machine, reading = random.Random(seed), f"SN{seed}", Reading()
     urls: list[tuple[str, int]] = []
-    told = []
+    printed = []
     for _ in range(EVENTS):
         real.shared.at += choose.choice(STEPS)
         at = real.shared.now()
@@ -191,21 +191,21 @@ def test_a_life_is_what_the_page_says(real: Real, seed: int) -> None:
             before = reading.state
             expected = reading.ask(document, at)
             text = real.ask(document, machine)
-            told.append((document, expected))
-            assert (text is not None) == expected, told
+            printed.append((document, expected))
+            assert (text is not None) == expected, printed
             if text is not None:
                 found = re.search(r"http://s(/report/\S+) (\w+)", text)
                 assert found is not None
-                assert found[2] == before, told
+                assert found[2] == before, printed
                 urls.append((found[1], reading.attempt))
         elif kind == "report" and urls:
             word, (url, attempt) = choose.choice(WORDS), choose.choice(urls)
-            told.append((word, attempt == reading.attempt))
+            printed.append((word, attempt == reading.attempt))
             assert real.report(f"{url}/{word}") == 200
             reading.report(word, attempt, at)
         elif kind == "order":
             order = choose.choice(ORDERS)
-            told.append((order, True))
+            printed.append((order, True))
             real.order(order, machine)
             reading.order(order, at)
-        assert real.state(machine) == reading.state, told
+        assert real.state(machine) == reading.state, printed

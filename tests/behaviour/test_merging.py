@@ -49,7 +49,7 @@ MERGES: dict[str, tuple[str, str, dict[str, Any]]] = {
             "n": 1,
         },
     ),
-    "keys are told apart by case": ("a = 1\n", "A = 2\n", {"a": 1, "A": 2}),
+    "keys differ by case": ("a = 1\n", "A = 2\n", {"a": 1, "A": 2}),
     "strange keys": ('"" = 1\n"a.b" = 1\n', '"a b" = 2\n', {"": 1, "a.b": 1, "a b": 2}),
 }
 

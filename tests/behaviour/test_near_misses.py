@@ -143,7 +143,7 @@ def test_nothing_is_parsed_to_answer_a_request_that_something_claims(
     assert fleet.text("/ubuntu/vendor-data?mac=m1") == ""
 
 
-# --- what is told of a 500 -------------------------------------------------------------------------------------------
+# --- the reason of a 500 ----------------------------------------------------------------------------------------------
 
 
 def facts(query: str, path: str = "/proxmox") -> Facts:

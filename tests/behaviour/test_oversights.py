@@ -82,9 +82,9 @@ def test_what_is_perhaps_not_meant_is_a_note(fleet: Fleet, documents: Mapping[st
 @pytest.mark.parametrize("documents", SOUND.values(), ids=SOUND)
 def test_what_is_meant_is_left_alone(fleet: Fleet, documents: Mapping[str, str]) -> None:
     report = fleet.write(documents).check()
-    told = [*report.problems, *report.notes]
+    sentences = [*report.problems, *report.notes]
     words = ("did you mean", "known to send", "write 0", "hexadecimal", "groups/")
-    assert [sentence for sentence in told if any(word in sentence for word in words)] == []
+    assert [sentence for sentence in sentences if any(word in sentence for word in words)] == []
 
 
 def test_a_check_leaves_the_prepared_answers_as_they_are(fleet: Fleet) -> None:

@@ -28,21 +28,23 @@ def why(fleet: Fleet, target: str = "/") -> Reasoning:
     return reasoning(fleet.loader.catalogue, Facts(Request(path, query)))
 
 
-def told(fleet: Fleet, heading: str, target: str = "/") -> list[str]:
+def steps_under(fleet: Fleet, heading: str, target: str = "/") -> list[str]:
     """The sentences and details under one heading."""
     steps = [step for step in why(fleet, target).steps if step.heading == heading]
     return [line for step in steps for line in (step.sentence, *step.details)]
 
 
 def test_facts_and_identities_are_those_of_the_request(fleet: Fleet) -> None:
-    found = told(fleet, "facts", f"/x?mac={MAC}&Serial=7")
+    found = steps_under(fleet, "facts", f"/x?mac={MAC}&Serial=7")
     assert sorted(found) == ["file = x", f"mac = {MAC}", "path = x", "segment = x", "serial = 7"]
-    assert f"{BARE}, sent as {MAC}" in told(fleet, "identities", f"/x?mac={MAC}")
+    assert f"{BARE}, sent as {MAC}" in steps_under(fleet, "identities", f"/x?mac={MAC}")
 
 
 def test_an_empty_request_says_that_nobody_can_claim_it(fleet: Fleet) -> None:
-    assert told(fleet, "facts") == ["none: the request says nothing but the names it is asked with"]
-    assert told(fleet, "identities") == ["none: no machine document and no group's members can claim this request"]
+    assert steps_under(fleet, "facts") == ["none: the request says nothing but the names it is asked with"]
+    assert steps_under(fleet, "identities") == [
+        "none: no machine document and no group's members can claim this request"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -50,16 +52,16 @@ def test_an_empty_request_says_that_nobody_can_claim_it(fleet: Fleet) -> None:
     [
         ("/a/PVE/b", "toml: the path segment 'pve' asks for that"),
         ("/debian?x=1", "preseed, seed: the path segment 'debian' asks for that"),
-        ("/x", "no segment of the path asks for one"),
+        ("/x", "no segment of the path asks for a format"),
     ],
 )
 def test_the_segment_that_asks_for_a_format_is_named(fleet: Fleet, target: str, expected: str) -> None:
-    assert told(fleet, "formats", target)[0].endswith(expected)
+    assert steps_under(fleet, "formats", target)[0].endswith(expected)
 
 
 def test_the_machine_with_more_criteria_wins_and_each_criterion_is_told(fleet: Fleet) -> None:
     fleet.write({"m1.toml": TOML, "m2.toml": 'a = 1\n[match]\nserial = "7*"\n'})
-    lines = "\n".join(told(fleet, "machine", "/pve?x=m1&y=m2&serial=7A"))
+    lines = "\n".join(steps_under(fleet, "machine", "/pve?x=m1&y=m2&serial=7A"))
     assert 'machine "m2" (toml)' in lines
     assert "is the best claim\nserial holds: the request's serial is '7A'" in lines
     assert 'loses to machine "m2" (toml): it has fewer criteria' in lines
@@ -90,7 +92,7 @@ def test_the_machine_with_more_criteria_wins_and_each_criterion_is_told(fleet: F
 )
 def test_why_a_machine_does_not_answer(fleet: Fleet, files: dict[str, str], target: str, expected: str) -> None:
     fleet.write(files)
-    assert expected in "\n".join(told(fleet, "machine", target))
+    assert expected in "\n".join(steps_under(fleet, "machine", target))
 
 
 def test_a_claim_through_members_beats_any_claim_by_match(fleet: Fleet) -> None:
@@ -101,8 +103,8 @@ def test_a_claim_through_members_beats_any_claim_by_match(fleet: Fleet) -> None:
         }
     )
     target = f"/pve?mac={MAC}&x=1&y=2"
-    assert "is the only claim" in told(fleet, "group by members", target)[0]
-    assert told(fleet, "group by match", target) == [
+    assert "is the only claim" in steps_under(fleet, "group by members", target)[0]
+    assert steps_under(fleet, "group by match", target) == [
         "not looked at: a claim through members beats any claim by match alone"
     ]
 
@@ -115,7 +117,7 @@ def test_groups_that_select_are_told_with_each_criterion(fleet: Fleet) -> None:
             "groups/three.toml": 'a = 3\nmatch = {vendor = "HP"}\n',
         }
     )
-    lines = "\n".join(told(fleet, "group by match", "/pve?vendor=Dell+Inc.&model=R740"))
+    lines = "\n".join(steps_under(fleet, "group by match", "/pve?vendor=Dell+Inc.&model=R740"))
     assert 'loses to group "two" (toml): it has fewer criteria' in lines
     assert "model holds: the request's model is 'R740'" in lines
     assert "vendor fails: the request's vendor is 'Dell Inc.'" in lines
@@ -130,9 +132,9 @@ def test_a_machine_that_extends_a_group_looks_at_no_other(fleet: Fleet) -> None:
         }
     )
     target = f"/pve?mac={MAC}"
-    assert told(fleet, "group", target) == ['the machine itself extends "base": no other group is looked at']
-    assert told(fleet, "group by members", target) == []
-    layers = told(fleet, "layers", target)
+    assert steps_under(fleet, "group", target) == ['the machine itself extends "base": no other group is looked at']
+    assert steps_under(fleet, "group by members", target) == []
+    layers = steps_under(fleet, "layers", target)
     assert layers[0].startswith('1. group "base" (toml)')
     assert layers[1].startswith(f'2. machine "{BARE}" (toml)')
     assert layers[2] == "takes away what lies below it at b"
@@ -142,28 +144,28 @@ def test_an_unreadable_group_is_named_as_what_might_claim_the_request(fleet: Fle
     fleet.write({"groups/odd.toml": "a = \n", "default.toml": TOML})
     found = why(fleet, "/pve?x=m1")
     assert isinstance(found.outcome, AnswerError)
-    assert "might claim this request" in told(fleet, "unreadable", "/pve?x=m1")[0]
-    assert told(fleet, "answer", "/pve?x=m1")[0].startswith('none: group "odd" (toml) might claim')
+    assert "might claim this request" in steps_under(fleet, "unreadable", "/pve?x=m1")[0]
+    assert steps_under(fleet, "answer", "/pve?x=m1")[0].startswith('none: group "odd" (toml) might claim')
 
 
 def test_the_default_answers_last(fleet: Fleet) -> None:
     fleet.write({"default.toml": TOML, "m1.toml": TOML})
-    assert "answers, as nothing else claims the request" in told(fleet, "default", "/pve")[0]
-    assert told(fleet, "default", "/pve?x=m1") == []
-    assert told(fleet, "default", "/ks") == ["there is none in ks"]
+    assert "answers, as nothing else claims the request" in steps_under(fleet, "default", "/pve")[0]
+    assert steps_under(fleet, "default", "/pve?x=m1") == []
+    assert steps_under(fleet, "default", "/ks") == ["there is none in ks"]
 
 
 def test_a_side_file_of_cloud_init_is_told_in_two_rounds(fleet: Fleet) -> None:
     fleet.write({"m1.yaml": "a: 1\n"})
-    lines = told(fleet, "machine", "/ubuntu/meta-data?x=m1")
+    lines = steps_under(fleet, "machine", "/ubuntu/meta-data?x=m1")
     assert "its match does not name 'file'" in lines[0]
     assert "is the only claim" in lines[1]
-    assert told(fleet, "answer", "/ubuntu/meta-data?x=m1") == ["format=yaml machine=m1 nocloud=meta-data"]
+    assert steps_under(fleet, "answer", "/ubuntu/meta-data?x=m1") == ["format=yaml machine=m1 nocloud=meta-data"]
 
 
 def test_a_placeholder_that_cannot_be_filled_is_told_with_its_place(fleet: Fleet) -> None:
     fleet.write({"m1.toml": 'a = 1\nb = "{{ serial }}"\n'})
-    assert told(fleet, "placeholder", "/pve?x=m1")[0].endswith(":2 needs the fact 'serial'")
+    assert steps_under(fleet, "placeholder", "/pve?x=m1")[0].endswith(":2 needs the fact 'serial'")
 
 
 def test_the_lines_for_a_console_name_each_heading_once(fleet: Fleet) -> None:

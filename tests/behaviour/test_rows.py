@@ -258,12 +258,12 @@ def test_a_large_body_finds_its_row_too(fleet: Fleet) -> None:
 
 def test_the_reasoning_names_the_row(fleet: Fleet) -> None:
     fleet.write({"inventory.csv": ROWS, "default.ks": SAYS_ID})
-    told = "\n".join(reasoning(fleet.loader.catalogue, facts_of(["7abc123"])).lines())
-    assert "inventory.csv:2 is the row of this machine" in told
-    assert "role = web" in told
-    assert "98fa9b50d820" in told
-    told = "\n".join(reasoning(fleet.loader.catalogue, facts_of(["7abc999"])).lines())
-    assert "no row of the inventory" in told
+    lines = "\n".join(reasoning(fleet.loader.catalogue, facts_of(["7abc123"])).lines())
+    assert "inventory.csv:2 is the row of this machine" in lines
+    assert "role = web" in lines
+    assert "98fa9b50d820" in lines
+    lines = "\n".join(reasoning(fleet.loader.catalogue, facts_of(["7abc999"])).lines())
+    assert "no row of the inventory" in lines
     both = "\n".join(reasoning(fleet.loader.catalogue, facts_of(["web-01", "db-01"])).lines())
     assert "inventory.csv:2 and inventory.csv:3" in both
 

@@ -230,23 +230,23 @@ def expected(docs: Sequence[Doc], asked: Asked) -> str:
     """What the rules say to a request, in one line."""
     try:
         if not asked.side_file:
-            return told(Oracle(docs, asked).selected())
+            return composition(Oracle(docs, asked).selected())
         try:
-            return told(Oracle(docs, asked, only_file=True).selected())
+            return composition(Oracle(docs, asked, only_file=True).selected())
         except Unclaimed:
             path = [*asked.path[:-1], "user-data"] if asked.path[-1:] and asked.path[-1] in SIDE_FILES else asked.path
             query = {
                 label: "user-data" if label == "file" and value in SIDE_FILES else value
                 for label, value in asked.query.items()
             }
-            return f"{told(Oracle(docs, Asked(path, query)).selected())}; made up {asked.side_file}"
+            return f"{composition(Oracle(docs, Asked(path, query)).selected())}; made up {asked.side_file}"
     except Refused:
         return "500"
     except Unclaimed:
         return "404"
 
 
-def told(layers: Sequence[Doc]) -> str:
+def composition(layers: Sequence[Doc]) -> str:
     return " < ".join(doc.shown for doc in layers)
 
 

@@ -17,7 +17,7 @@ import pytest
 from answerd.cli import main
 from answerd.documents import Key
 from answerd.identity import Kind
-from answerd.server.roles import parse_tokens
+from answerd.server.roles import parse_token_file
 from answerd.store import HistoryFilter
 from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.sqlite import SqliteStore
@@ -54,9 +54,9 @@ def test_a_directory_is_applied_as_one_change(
     directory: Path, database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["apply", "--note", "first", str(directory)]) == 0
-    told = capsys.readouterr()
-    assert told.out == "applied: 2 new, 0 changed, 0 unchanged, 0 removed; 0 problems\n"
-    assert "README.md" in told.err
+    output = capsys.readouterr()
+    assert output.out == "applied: 2 new, 0 changed, 0 unchanged, 0 removed; 0 problems\n"
+    assert "README.md" in output.err
     assert texts(database) == {"n1.toml": 'extends = "base"\n', "base.toml": "x = 1\n"}
 
     assert main(["apply", str(directory)]) == 0
@@ -120,12 +120,12 @@ def test_a_dry_run_shows_whose_answers_would_change_and_changes_nothing(
     capsys.readouterr()
 
     assert main(["apply", "--dry-run", "--prune", str(directory)]) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
 
-    assert told.splitlines()[0] == "dry run: 1 new, 1 changed, 0 unchanged, 1 removed; 0 problems"
-    assert 'removed  machine "n1" (toml)' in told
-    assert "gone: n1 (toml)" in told
-    assert "+y = 1" in told
+    assert output.splitlines()[0] == "dry run: 1 new, 1 changed, 0 unchanged, 1 removed; 0 problems"
+    assert 'removed  machine "n1" (toml)' in output
+    assert "gone: n1 (toml)" in output
+    assert "+y = 1" in output
     assert texts(database)["base.toml"] == "x = 1\n"
 
     assert main(["apply", "--dry-run", "--json", str(directory)]) == 0
@@ -138,9 +138,9 @@ def test_a_change_that_breaks_the_set_is_refused_with_the_problems(
     (directory / "groups" / "base.toml").unlink()
 
     assert main(["apply", str(directory)]) == 1
-    told = capsys.readouterr().err
+    output = capsys.readouterr().err
 
-    assert 'problem: machine "n1" (toml): extends unknown group "base"' in told
+    assert 'problem: machine "n1" (toml): extends unknown group "base"' in output
     assert texts(database) == {}
     assert main(["apply", str(directory / "nowhere")]) == 2
     assert main(["apply", "--ca", "x.pem", str(directory)]) == 2
@@ -171,7 +171,7 @@ def test_a_service_is_changed_through_its_api_by_a_named_token(
     assert main(["token", "ci", "--role", "admin"]) == 0
     made = capsys.readouterr()
     token = made.err.rpartition(" ")[2].strip()
-    assert [named.name for named in parse_tokens(made.out)] == ["ci"]
+    assert [named.name for named in parse_token_file(made.out)] == ["ci"]
     monkeypatch.setenv("SERVICE_ADMIN_TOKEN", token)
     apply = ["apply", "--to", url, "--note", "für rack 7", "--prune", str(directory)]
 
@@ -227,15 +227,15 @@ def test_the_history_is_shown_and_a_document_put_back(
     capsys.readouterr()
 
     assert main(["history", "--no-pager", "groups/BASE.toml"]) == 0
-    told = capsys.readouterr().out
-    assert "revision 3" in told
-    assert "+x = 2" in told
-    assert "first" in told
-    assert "hunter2" not in told
+    output = capsys.readouterr().out
+    assert "revision 3" in output
+    assert "+x = 2" in output
+    assert "first" in output
+    assert "hunter2" not in output
     assert main(["history", "--json", "--limit", "1"]) == 0
     assert [entry["name"] for entry in json.loads(capsys.readouterr().out)["history"]] == ["groups/base.toml"]
 
-    revision = next(line.split()[1] for line in told.splitlines() if "new" in line)
+    revision = next(line.split()[1] for line in output.splitlines() if "new" in line)
     assert main(["restore-document", "groups/base.toml", "--revision", revision]) == 0
     assert texts(database)["base.toml"] == "x = 1\n"
     assert main(["restore-document", "n1.toml", "--revision", revision]) == 1

@@ -125,9 +125,9 @@ def captured(directory: Path, count: int = 1) -> list[Path]:
 
 def replayed(meta: Path, service_answers: Path) -> tuple[int, bytes, str]:
     done = run("render", "--replay", str(meta), SERVICE_ANSWERS_DIR=service_answers)
-    store, _, told = done.stderr.decode().partition("\n")
+    store, _, printed = done.stderr.decode().partition("\n")
     assert store.startswith("# store: files:")
-    return done.returncode, done.stdout, told
+    return done.returncode, done.stdout, printed
 
 
 @dataclass(frozen=True)
@@ -170,15 +170,15 @@ def test_a_replay_answers_byte_for_byte_what_was_sent(
     status = main(["render", "--replay", str(capture.meta)])
     sys.stdout.flush()
     out, err = capfdbinary.readouterr()
-    store, _, told = err.decode().partition("\n")
+    store, _, printed = err.decode().partition("\n")
     assert store == f"# store: files:{capture.answers}, {len(FILES)} documents"
     if capture.reply.status == 200:
         assert (status, out) == (0, capture.reply.body)
-        assert told == f"# {captures.read(capture.meta).outcome.partition(' ')[2]}\n"
+        assert printed == f"# {captures.read(capture.meta).outcome.partition(' ')[2]}\n"
     else:
         # A header that is no valid Unicode cannot fill a placeholder.
         assert (status, capture.reply.status) == (1, 500 if name == "header in latin-1" else 404)
-        assert told == f"answerd: {capture.reply.text}"
+        assert printed == f"answerd: {capture.reply.text}"
 
 
 @pytest.mark.parametrize("name", CLIENTS)
@@ -339,9 +339,9 @@ def test_captures_are_listed_newest_first_with_identity_and_outcome(serving: Ser
     assert " 404 " in listed[0]
     assert "mac=52:54:00:ab:cd:ef" in listed[1]
     assert " 200 format=toml machine=525400abcdef " in listed[1]
-    told = json.loads(run("captures", "--json", SERVICE_CAPTURE_DIR=directory).stdout)["captures"]
-    assert [capture["outcome"][:3] for capture in told] == ["404", "200"]
-    assert set(told[0]) == {"file", "time", "peer", "identity", "request", "outcome"}
+    printed = json.loads(run("captures", "--json", SERVICE_CAPTURE_DIR=directory).stdout)["captures"]
+    assert [capture["outcome"][:3] for capture in printed] == ["404", "200"]
+    assert set(printed[0]) == {"file", "time", "peer", "identity", "request", "outcome"}
 
 
 def meta_of(**keys: Any) -> str:

@@ -129,9 +129,9 @@ def test_check_is_content_with_a_sound_set_and_tells_what_it_could_not_try(comma
     assert done.returncode == 0, text
     for words in ("'serial'", 'group "select" (toml)', "cfg"):
         assert words in text
-    told = json.loads(command("check", "--json").stdout)
-    assert told["problems"] == []
-    assert any("'serial'" in note for note in told["notes"])
+    printed = json.loads(command("check", "--json").stdout)
+    assert printed["problems"] == []
+    assert any("'serial'" in note for note in printed["notes"])
 
 
 def test_check_names_what_is_broken_and_exits_1(tmp_path: Path) -> None:
@@ -154,9 +154,9 @@ def test_check_names_what_is_broken_and_exits_1(tmp_path: Path) -> None:
         assert words in text
     as_json = run("check", "--json", SERVICE_ANSWERS_DIR=tmp_path)
     assert as_json.returncode == 1
-    told = json.loads(as_json.stdout)
-    assert told["problems"] == sorted(told["problems"])
-    assert len(told["problems"]) == 7
+    printed = json.loads(as_json.stdout)
+    assert printed["problems"] == sorted(printed["problems"])
+    assert len(printed["problems"]) == 7
 
 
 def test_check_of_a_directory_that_is_not_there_fails(tmp_path: Path) -> None:

@@ -57,11 +57,11 @@ def test_render_explain_comments_each_key_with_its_document_and_line(answers: Pa
 
 
 def test_render_explain_as_json(answers: Path) -> None:
-    told: dict[str, Any] = json.loads(printed(answers, "render", "--query", "path=/pve&host=node1", "--explain=json"))
-    assert told["composition"] == "format=toml machine=node1 group=base"
-    country = next(value for value in told["values"] if value["key"] == "global.country")
+    report: dict[str, Any] = json.loads(printed(answers, "render", "--query", "path=/pve&host=node1", "--explain=json"))
+    assert report["composition"] == "format=toml machine=node1 group=base"
+    country = next(value for value in report["values"] if value["key"] == "global.country")
     assert (country["source"], country["line"]) == ("node1.toml", 3)
-    assert set(told) == {"composition", "format", "layers", "values", "answer"}
+    assert set(report) == {"composition", "format", "layers", "values", "answer"}
 
 
 def test_the_explanation_does_not_change_what_stands_on_stderr(answers: Path) -> None:
@@ -82,24 +82,24 @@ def test_json_without_explain_is_refused(answers: Path) -> None:
 
 def test_render_why_tells_the_reasoning_and_answers_all_the_same(answers: Path) -> None:
     done = run("render", "--query", "path=/pve&host=node1", "--why", SERVICE_ANSWERS_DIR=answers)
-    told = done.stderr.decode()
-    assert 'machine "node1" (toml), node1.toml: is the only claim' in told
-    assert 'machine "node1" (preseed), node1.preseed: does not claim the request' in told
-    assert "toml: the path segment 'pve' asks for that" in told
+    report = done.stderr.decode()
+    assert 'machine "node1" (toml), node1.toml: is the only claim' in report
+    assert 'machine "node1" (preseed), node1.preseed: does not claim the request' in report
+    assert "toml: the path segment 'pve' asks for that" in report
     assert tomllib.loads(done.stdout.decode())["global"]["country"] == "de"
 
 
 def test_render_why_tells_why_there_is_no_answer(answers: Path) -> None:
-    told = said(answers, "render", "--query", "path=/rhel&host=node1", "--why", status=1)
-    assert "there is none in ks" in told
-    assert told.splitlines()[-1].startswith("answerd: no document claims")
-    assert "machine node1 exists as toml and as preseed, this URL asks for ks" in told
+    report = said(answers, "render", "--query", "path=/rhel&host=node1", "--why", status=1)
+    assert "there is none in ks" in report
+    assert report.splitlines()[-1].startswith("answerd: no document claims")
+    assert "machine node1 exists as toml and as preseed, this URL asks for ks" in report
 
 
 def test_render_tells_findings_with_their_document_and_line(answers: Path) -> None:
     (answers / "node2.toml").write_text('extends = "base"\n[global]\nkeyboard = "xx"\n')
-    told = said(answers, "render", "node2", "--explain")
-    assert re.search(r"^# invalid: global\.keyboard.*\(node2\.toml:3\)$", told, re.MULTILINE)
+    report = said(answers, "render", "node2", "--explain")
+    assert re.search(r"^# invalid: global\.keyboard.*\(node2\.toml:3\)$", report, re.MULTILINE)
 
 
 def test_the_release_of_the_installer_that_asks_decides(answers: Path, tmp_path: Path) -> None:
@@ -141,10 +141,10 @@ def test_check_tells_the_same_of_many_machines_once_and_lists_them_for_programs(
     shown = printed(answers, "check")
     assert len([line for line in shown.splitlines() if "'who'" in line]) == 1
     assert "and 17 more (--json lists them): nothing is known to send" in shown
-    told = json.loads(printed(answers, "check", "--json"))
-    assert len([note for note in told["notes"] if "'who'" in note]) == 20
-    assert told["problems"] == []
-    assert told["answers"] == 22
+    report = json.loads(printed(answers, "check", "--json"))
+    assert len([note for note in report["notes"] if "'who'" in note]) == 20
+    assert report["problems"] == []
+    assert report["answers"] == 22
 
 
 def test_check_without_a_terminal_has_no_colours(answers: Path) -> None:
@@ -210,12 +210,12 @@ def test_diff_of_the_same_is_status_0(answers: Path) -> None:
 
 
 def test_diff_for_programs(answers: Path, other: Path) -> None:
-    told = json.loads(printed(answers, "diff", "--json", str(other), status=1))
-    assert (told["compared"], told["notes"]) == (
+    report = json.loads(printed(answers, "diff", "--json", str(other), status=1))
+    assert (report["compared"], report["notes"]) == (
         2,
-        ['group "base" (toml) differs and selects by match: only a request can tell for whom'],
+        ['group "base" (toml) differs and selects by match: for whom depends on requests'],
     )
-    (difference,) = told["differences"]
+    (difference,) = report["differences"]
     assert (difference["name"], difference["change"]) == ("node1 (toml)", "changed")
     assert difference["after"]["layers"] == ['group "base" (toml)', 'machine "node1" (toml)']
     assert '+keyboard = "fr"' in difference["diff"]

@@ -434,9 +434,9 @@ def test_without_files_left_clients_are_told_and_served_again_later() -> None:
     with serving(files=60, max_connections=2_000) as server:
         held = [server.connect() for _ in range(80)]
         # Written to each, but there may be no file to linger with, and then it may not arrive.
-        told = {server.send(GET).status for _ in range(20)}
-        assert 503 in told
-        assert told <= {0, 503}
+        shed_statuses = {server.send(GET).status for _ in range(20)}
+        assert 503 in shed_statuses
+        assert shed_statuses <= {0, 503}
         assert "Too many open files" in server.wait_for_line("accept failed")
         for client in held:
             client.close()

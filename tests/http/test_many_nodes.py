@@ -188,8 +188,8 @@ def test_a_report_to_one_node_closes_the_machines_gates_at_every_node(
     assert not is_refused(second)
     wait_until(lambda: not is_refused(first))
     wait_until(lambda: install(first) != report)
-    told = json.loads(first.ask_admin("GET", "/installs/aabbccddee01", Authorization=f"Bearer {TOKEN}").body)
-    assert [event["event"] for event in told["events"]].count("installed") == 1
+    record = json.loads(first.ask_admin("GET", "/installs/aabbccddee01", Authorization=f"Bearer {TOKEN}").body)
+    assert [event["event"] for event in record["events"]].count("installed") == 1
 
     cluster.stop(signal.SIGQUIT)
     assert first.post(f"{install(first)}/installed", b"").status == 200

@@ -109,10 +109,10 @@ def test_control_characters_in_names_never_reach_the_terminal(tmp_path: Path) ->
     write_tree(tmp_path, {f"answers/{evil}": "", "answers/b\x1b[2J.txt": "", "answers/n1.ks": "x"})
     (tmp_path / "answers" / "c\x1b.toml").symlink_to("nowhere")
     done = run("import", str(tmp_path / "answers"), SERVICE_STORE="sqlite", SERVICE_DB_PATH=tmp_path / "a.db")
-    told = (done.stdout + done.stderr).decode()
-    assert "\x1b" not in told
-    assert "\x07" not in told
-    assert all(line.startswith(("skipped: ", "not imported: ", "1 document ")) for line in told.splitlines())
+    output = (done.stdout + done.stderr).decode()
+    assert "\x1b" not in output
+    assert "\x07" not in output
+    assert all(line.startswith(("skipped: ", "not imported: ", "1 document ")) for line in output.splitlines())
     write_tree(tmp_path, {"twins/a\x1b.toml": "", "twins/b/x\x1b.ks": "", "twins/b/y.ks": ""})
     refused = run("import", str(tmp_path / "twins"), SERVICE_STORE="sqlite", SERVICE_DB_PATH=tmp_path / "a.db")
     assert b"\x1b" not in refused.stdout + refused.stderr

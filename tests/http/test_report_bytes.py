@@ -166,5 +166,5 @@ def test_every_installers_own_bytes_mean_what_the_table_says(serving: Callable[.
         assert sent == {"content-length": "3", "connection": "close", "cache-control": "no-store"}, name
     records = {remembered.record.name: remembered.record for remembered in open_state_file(str(states))[0].all()}
     assert {name: records[name].state.value for name in CASES} == {name: case.state for name, case in CASES.items()}
-    told = {name: case.message for name, case in CASES.items() if case.message is not None}
-    assert {name: records[name].message for name in told} == told
+    messages = {name: case.message for name, case in CASES.items() if case.message is not None}
+    assert {name: records[name].message for name in messages} == messages

@@ -87,9 +87,9 @@ def test_a_disk_that_is_full_is_told_in_one_line(place: Path) -> None:
             check=False,
         )
     assert done.returncode == 1
-    store, *told = done.stderr.splitlines()
+    store, *output = done.stderr.splitlines()
     assert store.startswith(b"# store: files:")
-    assert told == [b"answerd: standard output: No space left on device"]
+    assert output == [b"answerd: standard output: No space left on device"]
 
 
 def test_without_any_output_a_command_still_has_its_status(place: Path) -> None:

@@ -192,8 +192,8 @@ def apt(arguments: list[str], options: list[str], where: Path) -> None:
 def release_options(release: int, where: Path) -> list[str]:
     """apt's options for another release of Debian: with lists of its own, from the mirror that apt has already."""
     targets = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages"]
-    told = subprocess.run(targets, capture_output=True, text=True, check=False).stdout.split("\n")
-    mirrors = [line.split()[0] for line in told if line.endswith(f" {CODENAMES[INSTALLED]}")]
+    output = subprocess.run(targets, capture_output=True, text=True, check=False).stdout.split("\n")
+    mirrors = [line.split()[0] for line in output if line.endswith(f" {CODENAMES[INSTALLED]}")]
     if not mirrors:
         pytest.skip(f"apt has no mirror of {CODENAMES[INSTALLED]}")
     (where / "lists" / "partial").mkdir(parents=True)

@@ -63,6 +63,6 @@ def test_it_takes_its_preseed_and_reports_progress_and_the_end(
         for method, target, status in map(re.Match.groups, asked)
     ]
     assert steps == [("GET", "preseed", "200"), ("POST", "progress", "200"), ("POST", "installed", "200")]
-    told = run("installs", "--json", SERVICE_STATE_PATH=state, SERVICE_ANSWERS_DIR=tmp_path / "answers")
-    (record,) = json.loads(told.stdout)["installs"]
+    printed = run("installs", "--json", SERVICE_STATE_PATH=state, SERVICE_ANSWERS_DIR=tmp_path / "answers")
+    (record,) = json.loads(printed.stdout)["installs"]
     assert (record["state"], record["starts"]) == ("installed", 1)

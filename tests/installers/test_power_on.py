@@ -84,8 +84,8 @@ def test_the_machine_of_the_tutorial_is_installed_once(
         machine.wait_for("the disk, after the installation", lambda: WORD in machine.said, INSTALLER_SECONDS)
         said = machine.said
     assert "MARK host=node-01" in said
-    told = run("installs", "--json", SERVICE_ANSWERS_DIR=tmp_path / "answers", **settings)
-    (record,) = json.loads(told.stdout)["installs"]
+    printed = run("installs", "--json", SERVICE_ANSWERS_DIR=tmp_path / "answers", **settings)
+    (record,) = json.loads(printed.stdout)["installs"]
     assert (record["machine"], record["state"], record["starts"]) == ("node-01", "installed", 1)
     loaders = [line for line in lab.service.log if " GET /ipxe?" in line]
     assert len(loaders) == 2

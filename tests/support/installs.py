@@ -48,9 +48,9 @@ class RememberedInstalls:
 
     def report(self, url: str, word: ReportKind = ReportKind.INSTALLED) -> None:
         """Report by a URL as an answer had it."""
-        speaker = subject_of(url.rpartition("/")[2], self.key)
-        assert speaker is not None, url
-        self._apply(RecordEvent(speaker.name, Reported(word, speaker.attempt, self.clock)))
+        subject = subject_of(url.rpartition("/")[2], self.key)
+        assert subject is not None, url
+        self._apply(RecordEvent(subject.name, Reported(word, subject.attempt, self.clock)))
 
     def order(self, name: str, order: Order) -> None:
         """Arm, disarm or forget a machine."""

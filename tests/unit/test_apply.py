@@ -21,7 +21,7 @@ from answerd.server.admin.requests import InvalidRequest
 from answerd.server.admin.routes import Route
 from answerd.server.admin_app import ROUTE
 from answerd.server.live_set import release_gradually
-from answerd.server.roles import Role, TokensError, new_token, parse_tokens
+from answerd.server.roles import Role, TokensError, new_token, parse_token_file
 from answerd.server.write_guard import ChangeSet
 from answerd.store import HistoryFilter, StoreError
 from tests.support.admin import Admin
@@ -44,8 +44,8 @@ def apply(admin: Admin, *puts: dict[str, str], **body: Any) -> Reply:
 
 def counts(reply: Reply) -> tuple[int, int, int, int]:
     assert reply.status == 200, reply.body
-    told = reply.json
-    return told["new"], told["changed"], told["unchanged"], told["removed"]
+    result = reply.json
+    return result["new"], result["changed"], result["unchanged"], result["removed"]
 
 
 def texts(admin: Admin) -> dict[str, str]:
@@ -344,16 +344,16 @@ def test_a_body_is_read_as_a_json_parser_reads_it(
         "delete": [{"kind": "group", "identifier": name, "format": extension} for name, extension, _ in deletes],
     }
     text = json.dumps(body, ensure_ascii=ascii_only, indent=indent)
-    told = json.loads(text)
+    result = json.loads(text)
     try:
         asked = read_change(text.encode(), lambda: None)
     except InvalidRequest:
         raise AssertionError("a valid body was refused") from None
 
     assert [(raw.key.identifier, raw.key.format, raw.text) for raw in asked.changes.puts] == [
-        (put["identifier"], put["format"].lower(), put["text"]) for put in told["put"]
+        (put["identifier"], put["format"].lower(), put["text"]) for put in result["put"]
     ]
-    assert [key.identifier for key in asked.changes.deletes] == [deleted["identifier"] for deleted in told["delete"]]
+    assert [key.identifier for key in asked.changes.deletes] == [deleted["identifier"] for deleted in result["delete"]]
     assert (asked.changes.prune, asked.dry_run) == (prune, False)
 
 
@@ -533,7 +533,7 @@ def test_a_file_of_tokens_is_read_line_by_line() -> None:
     _, first = new_token("ci", Role.ADMIN)
     _, second = new_token("grafana@lab", Role.READ)
 
-    assert parse_tokens(f"# people\n\n{first}\n  {second}  \n") == (first, second)
+    assert parse_token_file(f"# people\n\n{first}\n  {second}  \n") == (first, second)
 
 
 @pytest.mark.parametrize(
@@ -547,7 +547,7 @@ def test_a_file_of_tokens_is_read_line_by_line() -> None:
 )
 def test_a_line_that_is_no_token_is_named_and_not_quoted(line: str, reason: str) -> None:
     with pytest.raises(TokensError, match=f"line 2: .*{reason}"):
-        parse_tokens(f"\n{line}\n")
+        parse_token_file(f"\n{line}\n")
 
 
 def test_a_comparison_that_takes_too_long_says_so(admin: Admin) -> None:

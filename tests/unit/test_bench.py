@@ -20,9 +20,9 @@ from loadtest.bench import report, rivals, shapes
 from loadtest.bench.against import checked_out
 from loadtest.bench.figures import Bar, Figure, Spread
 from loadtest.bench.generator import Generator, Order
-from loadtest.bench.load import Round, paired
+from loadtest.bench.load import Round, WrongAnswers, counted, paired
 from loadtest.bench.processes import GENERATOR_CORE, Process
-from loadtest.bench.servers import CannotStart, answerd
+from loadtest.bench.servers import CannotStart, Server, answerd
 from loadtest.bench.stores import FilesSet, SqliteSet
 from loadtest.fleet import WIDE, Machine, proxmox_body, rack_document, templated_document, templated_fleet
 
@@ -41,6 +41,35 @@ def test_a_round_tells_cost_and_ceiling_from_cpu_time() -> None:
     turn = Round(requests=1_000, seconds=0.5, service_cpu=0.1, generator_cpu=0.05)
     assert [turn.rate, turn.cost, turn.generator_ceiling] == pytest.approx([2_000, 100, 20_000])
     assert [turn.service_busy, turn.generator_busy] == pytest.approx([0.2, 0.1])
+
+
+def test_what_wrk_counts_is_read() -> None:
+    assert counted("Running 2s test\nRESULT 9000 2000123 0 0 0 0 0\n") == (9_000, 2_000_123)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("RESULT 714 2000123 64 0 0 0 0\n", "of 714 answers 64 with another status"),
+        ("RESULT 714 2000123 0 64 0 0 0\n", "of 714 answers 64 later than 30 s"),
+        ("RESULT 714 2000123 0 0 3 2 1\n", "3 not connected, 2 broken off while they were read, 1 broken off while"),
+        ("RESULT 0 2000123 0 0 0 0 0\n", "no answer in a whole round"),
+        ("unable to connect\n", "wrk said 'unable to connect"),
+    ],
+)
+def test_a_fault_that_wrk_counts_says_of_which_sort_it_is(text: str, said: str) -> None:
+    with pytest.raises(WrongAnswers, match=said):
+        counted(text)
+
+
+def test_a_server_tells_which_statuses_it_gave_and_why(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    line = "2026-11-22T02:53:01Z 127.0.0.1:5 GET /ks?mac=1 body=0 {} the reason bytes=10\n"
+    log.write_text("2026-11-22T02:53:00Z - answerd 0.1.0 listening\n" + line.format(503) * 2 + line.format(404))
+    with Process([sys.executable, "-c", ""], GENERATOR_CORE) as process:
+        told = Server(process, 1, 0.0, log=log).refusals(most=1)
+        assert told == ["1 times 404", "2 times 503", line.format(404).rstrip("\n")]
+        assert Server(process, 1, 0.0).refusals() == []
 
 
 @pytest.mark.parametrize(

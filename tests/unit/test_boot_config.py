@@ -157,5 +157,7 @@ def test_what_cannot_be_written_says_why(arguments: list[str], said: bytes) -> N
 
 def test_the_page_names_every_dialect_and_every_firmware() -> None:
     assert [words(name)[0] for name, _, _ in rows(PAGE, 3) if words(name)] == list(DIALECTS)
-    told = {int(code): words(file)[0] for _, codes, file, _ in rows(PAGE, 4)[1:] for code in codes.split(", ")}
-    assert told == {code: firmware.file for firmware in FIRMWARE for code in firmware.codes}
+    files_of_codes = {
+        int(code): words(file)[0] for _, codes, file, _ in rows(PAGE, 4)[1:] for code in codes.split(", ")
+    }
+    assert files_of_codes == {code: firmware.file for firmware in FIRMWARE for code in firmware.codes}

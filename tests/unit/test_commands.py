@@ -259,13 +259,13 @@ def test_diff_shows_machines_with_the_same_change_together(shell: Shell) -> None
     assert done.out.count("-y = 1") == 1
     summary = shell("diff", "--summary", "b")
     assert (summary.status, summary.out) == (1, done.out[:4])
-    told = json.loads("\n".join(shell("diff", "--json", "b").out))
-    assert [(change["format"], len(change["names"])) for change in told["changes"]] == [
+    printed = json.loads("\n".join(shell("diff", "--json", "b").out))
+    assert [(change["format"], len(change["names"])) for change in printed["changes"]] == [
         ("toml", 1),
         ("toml", 120),
         ("toml", 1),
     ]
-    assert all("diff" in difference for difference in told["differences"])
+    assert all("diff" in difference for difference in printed["differences"])
     assert not any(
         "diff" in difference
         for difference in json.loads("\n".join(shell("diff", "--json", "--summary", "b").out))["differences"]

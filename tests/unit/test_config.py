@@ -329,7 +329,7 @@ def test_bits_beyond_the_prefix_and_empty_entries_are_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("environ", "told"),
+    ("environ", "reasons"),
     [
         ({**ADMIN, "SERVICE_STORE": "files"}, ["SERVICE_ADMIN_ADDR", "SERVICE_STORE=sqlite"]),
         ({"SERVICE_ADMIN_ADDR": "127.0.0.1:0"}, ["SERVICE_ADMIN_ADDR", "SERVICE_STORE"]),
@@ -356,9 +356,9 @@ def test_bits_beyond_the_prefix_and_empty_entries_are_dropped() -> None:
         "key without certificate",
     ],
 )
-def test_a_combination_that_cannot_start_is_refused(environ: dict[str, str], told: list[str]) -> None:
+def test_a_combination_that_cannot_start_is_refused(environ: dict[str, str], reasons: list[str]) -> None:
     reason = refusal(environ)
-    assert all(word in reason for word in told)
+    assert all(word in reason for word in reasons)
     assert SHORT_TOKEN not in reason
 
 

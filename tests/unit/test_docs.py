@@ -60,10 +60,10 @@ def test_every_word_of_a_path_stands_in_the_table_with_its_extensions() -> None:
 
 
 def test_every_control_key_stands_in_the_table_with_the_documents_it_is_for() -> None:
-    told = {words(key)[0]: kinds for key, kinds, _ in rows(page("merging"), 3) if words(key)}
-    assert set(told) == set(CONTROL_KEYS)
+    kinds_of_keys = {words(key)[0]: kinds for key, kinds, _ in rows(page("merging"), 3) if words(key)}
+    assert set(kinds_of_keys) == set(CONTROL_KEYS)
     for key, kinds in CONTROL_KEYS.items():
-        named = {kind for kind in Kind if "all kinds" in told[key] or f"{kind}s" in told[key]}
+        named = {kind for kind in Kind if "all kinds" in kinds_of_keys[key] or f"{kind}s" in kinds_of_keys[key]}
         assert named == kinds
 
 

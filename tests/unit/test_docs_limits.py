@@ -9,6 +9,7 @@ import pytest
 from answerd import captures, errors, identity
 from answerd.answers import problem_sentences
 from answerd.formats import family, filters, meter, template, xml_tree, yaml_reading
+from answerd.installs import memory
 from answerd.inventory import records
 from answerd.inventory import rows as inventory_rows
 from answerd.server import capture, request_log
@@ -54,6 +55,7 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
             f"{meter.FOR_EACH_VALUE * filters.COST['host']}",
             f"{meter.MOST_WORK:,} characters",
         ),
+        ("records of installs that one `serial`, `uuid` or `mac` finds", f"{memory.MOST_ALIKE} records"),
         ("values that the filter `split` makes", f"{filters.MOST_PIECES:,} values"),
         ("problems of one document that are listed", f"{errors.MOST_PROBLEMS} problems"),
         ("findings of one answer that are listed, and warnings", f"{verdict.MOST_REMARKS} findings"),
@@ -73,4 +75,4 @@ def test_a_limit_is_that_of_the_code(what: str, limit: str) -> None:
 
 
 def test_every_row_is_tested() -> None:
-    assert len(TABLE) - 1 == 29, "the heads of the tables are alike: 'what'"
+    assert len(TABLE) - 1 == 30, "the heads of the tables are alike: 'what'"

@@ -143,5 +143,5 @@ def test_a_change_of_a_state_is_told_once_with_the_record(tmp_path: Path) -> Non
         installs.refresh()
     tell(streams)
 
-    told = [(name, data["machine"], data["state"]) for name, _, data in listener.events]
-    assert told == [("state", "web-01", "armed"), ("state", "web-01", "installed"), ("state", "web-01", "new")]
+    states = [(name, data["machine"], data["state"]) for name, _, data in listener.events]
+    assert states == [("state", "web-01", "armed"), ("state", "web-01", "installed"), ("state", "web-01", "new")]

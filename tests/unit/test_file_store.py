@@ -37,7 +37,7 @@ def nobody_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Mounts, "is_local", lambda mounts, directory: False)
 
 
-@pytest.fixture(autouse=True, params=["told by the kernel", "looking at everything"])
+@pytest.fixture(autouse=True, params=["reported by the kernel", "looking at everything"])
 def every_way_of_watching(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "looking at everything":
         nobody_tells(monkeypatch)

@@ -201,7 +201,7 @@ def scratch() -> Iterator[Path]:
     shutil.rmtree(directory)
 
 
-@pytest.mark.parametrize("way", ["told by the kernel", "looking at everything"])
+@pytest.mark.parametrize("way", ["reported by the kernel", "looking at everything"])
 def test_what_is_in_force_is_what_a_literal_walk_finds(
     way: str, scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

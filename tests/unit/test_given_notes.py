@@ -14,7 +14,7 @@ from answerd.answers.gates import Asking
 from answerd.config import Config
 from answerd.formats.once import Once
 from answerd.identity import identity_of
-from answerd.installs.memory import Decision, Visitor
+from answerd.installs.memory import MOST_ALIKE, Decision, Visitor
 from answerd.installs.states import Asked, Event, Gate, Order, Ordered, Refusal, Reported, ReportKind, State, refusal_of
 from answerd.server.installs import LiveInstalls
 from answerd.server.request_log import RequestLog
@@ -292,3 +292,16 @@ def test_that_a_machine_was_heard_again_waits_longer_than_what_is_new(processes:
     first.flush()
     assert first.store.all()[0].record.heard == now + 200
     gevent.kill(first._alarm)
+
+
+def test_the_log_says_which_value_too_many_machines_have(
+    processes: Processes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    first, now = processes.first, processes.shared.now()
+    for number in range(MOST_ALIKE + 2):
+        name = f"node{number}"
+        asked = Asked("ks", Gate.ANSWERS, Once.ON, now)
+        first._remember(PendingEvent(name, asked, {name: name, "boarduuid": "board-uuid"}))
+    first._log.flush()
+    lines = [line.partition(" - ")[2] for line in capfd.readouterr().err.splitlines()]
+    assert lines == ["states of installs: board-uuid tells no machine from others any more: too many have it"]

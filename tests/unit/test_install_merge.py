@@ -63,7 +63,7 @@ def on_one_node(kinds: Iterable[Kind]) -> tuple[Record, Evidence]:
     return record, known
 
 
-def told(record: Record) -> tuple[object, ...]:
+def summary_of(record: Record) -> tuple[object, ...]:
     since = record.since if record.state is not State.NEW else 0
     given_now = dict(record.given) if record.state is not State.NEW else {}
     # A report that comes after an operator's word is evidence of a start all the same, and changes nothing else.
@@ -76,8 +76,8 @@ def test_on_one_node_the_evidence_comes_to_the_state_that_the_events_do(length: 
     wrong = []
     for kinds in product(KINDS, repeat=length):
         record, known = on_one_node(kinds)
-        if told(record_of(known, RULES)) != told(record):
-            wrong.append(([kind.name for kind in kinds], told(record), told(record_of(known, RULES))))
+        if summary_of(record_of(known, RULES)) != summary_of(record):
+            wrong.append(([kind.name for kind in kinds], summary_of(record), summary_of(record_of(known, RULES))))
     assert wrong == []
 
 
@@ -85,7 +85,7 @@ def test_on_one_node_the_evidence_comes_to_the_state_that_the_events_do(length: 
 @given(st.lists(st.sampled_from(KINDS), min_size=5, max_size=14))
 def test_longer_histories_of_one_node_come_to_the_same_too(kinds: list[Kind]) -> None:
     record, known = on_one_node(kinds)
-    assert told(record_of(known, RULES)) == told(record)
+    assert summary_of(record_of(known, RULES)) == summary_of(record)
 
 
 def reachable() -> Iterator[Evidence]:

@@ -128,13 +128,13 @@ def test_the_lines_to_try_name_commands_and_options_that_exist(page: str) -> Non
 
 
 def test_the_table_names_every_page_and_its_format() -> None:
-    told = {
+    notes = {
         re.sub(r".*\((.+)\.md\).*", r"\1", cells[0]): re.sub(r"`", "", cells[1])
         for cells in rows(INDEX, 5)
         if ".md)" in cells[0]
     }
-    assert set(told) == set(PAGES)
-    assert {name: REQUESTS[name][0][2] for name in PAGES} == told
+    assert set(notes) == set(PAGES)
+    assert {name: REQUESTS[name][0][2] for name in PAGES} == notes
 
 
 def test_json_on_the_pages_is_json() -> None:

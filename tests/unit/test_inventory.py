@@ -159,7 +159,7 @@ def test_a_fault_names_the_column_keeps_valid_identities_and_quotes_nothing(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("serial,id\nNone,web-01\n", ["column serial: a value that many machines share identifies nobody"]),
+        ("serial,id\nNone,web-01\n", ["column serial: a value that many machines share identifies none of them"]),
         ("id\nw1\n", ["column id: a value of under 4 letters and digits is not recognised in a JSON body"]),
         ("id\nweb1\n", []),
     ],

@@ -54,9 +54,9 @@ def run(
 def rows(run: Run, *arguments: str) -> list[Any]:
     status, out, _ = run("--json", *arguments)
     assert status == 0
-    told = json.loads(out)
-    assert list(told) == ["rows"]
-    return list(told["rows"])
+    printed = json.loads(out)
+    assert list(printed) == ["rows"]
+    return list(printed["rows"])
 
 
 def test_rows_are_listed_with_what_claims_them(run: Run) -> None:

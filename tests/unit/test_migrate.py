@@ -177,7 +177,7 @@ def test_no_secret_of_autopve_is_left_in_a_document_or_the_report(tmp_path: Path
     assert "now in secrets/root-password" in made.documents["groups/autopve-default.toml"]
 
 
-@pytest.mark.parametrize("said", ["must not contain nope", "must contain a b { c", "nothing is left"])
+@pytest.mark.parametrize("said", ["must not contain nope", "must contain a b { c", "no selector is left"])
 def test_conditions_of_autopve_without_a_counterpart_are_listed(said: str, tmp_path: Path) -> None:
     made = made_of("autopve", tmp_path, {"storage-general.json": json.dumps({"config_100": AUTOPVE})})
     assert said in left(made)

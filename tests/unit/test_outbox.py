@@ -209,8 +209,8 @@ def test_what_is_known_comes_out_as_it_went_in() -> None:
     starts = {1: Start(1.0), 2: Start(2.0, Strength.FAILED, 12.5, {"ks": 2.0}, said)}
     known = Evidence("web-01", 3, True, 0.5, 13.0, 14.0, starts, 12.5)
     slot = MachineEvidence("web-01", known, 2, {"web01": "web-01"}, "rack")
-    told = HistoryLine(12.5, "failed", "no disk", "192.0.2.1", 1, b"\x00\xff{}")
-    assert read_message(message_of(slot, told)) == (slot, told)
+    line = HistoryLine(12.5, "failed", "no disk", "192.0.2.1", 1, b"\x00\xff{}")
+    assert read_message(message_of(slot, line)) == (slot, line)
     assert read_message(message_of(MachineEvidence("web-01", None, 2))) == (MachineEvidence("web-01", None, 2), None)
     sighting = Sighting("52:54:00:00:00:09", 4.0, "{}", 2)
     assert read_message(message_of_sighting(sighting)) == sighting

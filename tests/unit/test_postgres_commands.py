@@ -212,9 +212,9 @@ def test_a_backup_is_restored_with_its_states_and_made_again(shell: Shell, url: 
     assert shell("backup", "new.db").status == 0
     shell.set(SERVICE_STORE="sqlite", SERVICE_DB_PATH=shell.place / "moved.db")
     assert shell("restore", "new.db").status == 0
-    told = json.loads("\n".join(shell("install", "--json", "aa-bb-cc-dd-ee-01").out))
-    assert told["state"] == "installed"
-    assert [event["event"] for event in told["events"]][-1] == "disarmed"
+    printed = json.loads("\n".join(shell("install", "--json", "aa-bb-cc-dd-ee-01").out))
+    assert printed["state"] == "installed"
+    assert [event["event"] for event in printed["events"]][-1] == "disarmed"
 
 
 @pytest.mark.parametrize(
@@ -235,8 +235,8 @@ def test_the_commands_about_installs_work_on_the_database(shell: Shell, rack: Pa
     assert shell("wait", "--timeout", "0.1s", "web-01").status == 3
     assert shell("disarm", "aa:bb:cc:dd:ee:01").status == 0
     assert shell("wait", "aa:bb:cc:dd:ee:01").status == 0
-    told = json.loads("\n".join(shell("install", "--json", "aa:bb:cc:dd:ee:01").out))
-    assert [event["event"] for event in told["events"]] == ["armed", "disarmed"]
+    printed = json.loads("\n".join(shell("install", "--json", "aa:bb:cc:dd:ee:01").out))
+    assert [event["event"] for event in printed["events"]] == ["armed", "disarmed"]
     assert shell("forget", "aa:bb:cc:dd:ee:01").status == 0
     assert shell("installs", "--unknown").out[-1] == "0 machines that nothing claims"
     assert shell("arm", "nobody").status == 1

@@ -36,17 +36,17 @@ STEPS = st.lists(st.lists(CHANGE, max_size=3, unique_by=lambda change: change[0]
 
 @given(STEPS, st.booleans(), st.sampled_from([1, 2, 100]))
 def test_an_index_brought_up_to_date_equals_one_made_anew(
-    steps: list[list[tuple[Key, str | None]]], told: bool, most_groups: int
+    steps: list[list[tuple[Key, str | None]]], reports_changes: bool, most_groups: int
 ) -> None:
     with (
         mock.patch("answerd.answers.problems.MOST_GROUPS", most_groups),
         mock.patch("answerd.answers.catalogue.MOST_GROUPS", most_groups),
         mock.patch("answerd.answers.problem_sentences.MOST_GROUPS", most_groups),
     ):
-        check_against_one_made_anew(steps, told)
+        check_against_one_made_anew(steps, reports_changes)
 
 
-def check_against_one_made_anew(steps: list[list[tuple[Key, str | None]]], told: bool) -> None:
+def check_against_one_made_anew(steps: list[list[tuple[Key, str | None]]], reports_changes: bool) -> None:
     catalogue, held = Catalogue(), dict[Key, RawDocument]()
     index = ProblemIndex.of(catalogue)
     for step in steps:
@@ -54,7 +54,7 @@ def check_against_one_made_anew(steps: list[list[tuple[Key, str | None]]], told:
         added = [RawDocument(key, text) for key, text in step if text is not None]
         held.update({raw.key: raw for raw in added})
         catalogue = catalogue.changed(added, removed)
-        index = index.after(catalogue, added, removed) if told else index.after(catalogue)
+        index = index.after(catalogue, added, removed) if reports_changes else index.after(catalogue)
 
         assert index.listed() == load_problems(catalogue)
         assert set(index.too_high) == {

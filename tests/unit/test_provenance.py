@@ -487,14 +487,14 @@ def test_a_placeholder_that_nothing_fills_is_found() -> None:
 
 def test_the_json_explanation_names_layers_values_and_the_answer() -> None:
     answer = answer_to({"groups/base.toml": BASE, "m1.toml": TOP}, "m1", "toml", "host=a")
-    told = json.loads(json.dumps(explanation(answer)))
-    assert told["composition"] == "format=toml machine=m1 group=base"
-    assert told["format"] == "toml"
-    assert [layer["source"] for layer in told["layers"]] == ["groups/base.toml", "m1.toml"]
-    assert told["answer"] == answer.body.decode()
-    keyboard = next(value for value in told["values"] if value["key"] == "global.keyboard")
+    explanation_json = json.loads(json.dumps(explanation(answer)))
+    assert explanation_json["composition"] == "format=toml machine=m1 group=base"
+    assert explanation_json["format"] == "toml"
+    assert [layer["source"] for layer in explanation_json["layers"]] == ["groups/base.toml", "m1.toml"]
+    assert explanation_json["answer"] == answer.body.decode()
+    keyboard = next(value for value in explanation_json["values"] if value["key"] == "global.keyboard")
     assert (keyboard["source"], keyboard["line"]) == ("groups/base.toml", 3)
-    assert told["answer"].split("\n")[keyboard["answer_line"] - 1] == 'keyboard = "de"'
+    assert explanation_json["answer"].split("\n")[keyboard["answer_line"] - 1] == 'keyboard = "de"'
 
 
 def test_a_file_that_was_made_up_for_cloud_init_comes_from_no_document() -> None:

@@ -1,7 +1,7 @@
 """The Proxmox answer schema: a good answer, one edit, and the key that must be complained of (or none).
 
 Facts under test: the installer's own rules as docs/validators.md lists them. Findings are compared by path only, and as
-the whole set, so a mistake that is told under two keys fails as well as one that is not told.
+the whole set, so a mistake that is reported under two keys fails as well as a mistake that is not reported.
 """
 
 from __future__ import annotations

@@ -130,8 +130,12 @@ def test_the_history_and_the_unknown_machines_of_all_nodes_are_at_each(nodes: li
     a.write(asked(1.0), said(ReportKind.PROGRESS, 2.0), said(ReportKind.INSTALLED, 3.0))
     a.store.write([], RULES, [Sighting("52:54:00:00:00:09", 4.0, '{"path": ["/ks"]}')])
     all_synced(nodes)
-    told = [(event.what, event.origin, event.body) for event in b.store.history("WEB-01")]
-    assert told == [("given", "192.0.2.1", b""), ("progress", "192.0.2.1", b"log"), ("installed", "192.0.2.1", b"log")]
+    events = [(event.what, event.origin, event.body) for event in b.store.history("WEB-01")]
+    assert events == [
+        ("given", "192.0.2.1", b""),
+        ("progress", "192.0.2.1", b"log"),
+        ("installed", "192.0.2.1", b"log"),
+    ]
     assert [(machine.machine, machine.asked) for machine in b.store.unknown()] == [("52:54:00:00:00:09", 1)]
 
 
@@ -275,8 +279,8 @@ def test_what_the_driver_reports_in_a_batch_is_an_error_of_the_store(server: Pos
 
 
 def test_a_state_path_has_no_effect_beside_a_database(place: Path) -> None:
-    told = open_states(Config(store="postgres", state_path=str(place / "unused.db")), FileStore(str(place)))
-    assert told == (None, ["SERVICE_STATE_PATH has no effect: the states are in the database"])
+    events = open_states(Config(store="postgres", state_path=str(place / "unused.db")), FileStore(str(place)))
+    assert events == (None, ["SERVICE_STATE_PATH has no effect: the states are in the database"])
     assert list(place.iterdir()) == []
 
 

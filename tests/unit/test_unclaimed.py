@@ -8,11 +8,10 @@ from collections.abc import Mapping
 import pytest
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.unclaimed import still_unclaimed
+from answerd.answers.unclaimed import facts_as_json, still_unclaimed
 from answerd.documents import RawDocument
 from answerd.facts import Facts, Request
 from answerd.installs.shown import UnknownMachine
-from answerd.server.installs import _facts_as_json
 from tests.support.fleet import key_of
 
 MAC = "98:fa:9b:50:d8:10"
@@ -24,7 +23,7 @@ BY_BODY = Facts(Request("/proxmox", "", (), BODY, "192.0.2.7"))
 
 def unknown(facts: Facts, machine: str = "7ABC123", *, is_large: bool = False) -> UnknownMachine:
     """What is kept of a machine that said this."""
-    return UnknownMachine(machine, 1, 2, 1, "{}" if is_large else _facts_as_json(facts))
+    return UnknownMachine(machine, 1, 2, 1, "{}" if is_large else facts_as_json(facts))
 
 
 @pytest.mark.parametrize(

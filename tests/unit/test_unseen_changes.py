@@ -15,13 +15,13 @@ from typing import cast
 
 import pytest
 
-from answerd.answers.catalogue import no_pause
 from answerd.answers.problems import load_problems
 from answerd.answers.resolve import resolve
 from answerd.documents import Key
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from answerd.identity import Kind
+from answerd.inventory.records import no_pause
 from answerd.server.answer_set import Preparation
 from answerd.server.request_log import RequestLog
 from answerd.store import StoreError
@@ -34,7 +34,7 @@ from tests.support.service import write_tree
 from tests.support.unprivileged import as_nobody, reachable
 
 
-@pytest.fixture(autouse=True, params=["told by the kernel", "looking at everything"])
+@pytest.fixture(autouse=True, params=["reported by the kernel", "looking at everything"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     way = str(request.param)
     if way == "looking at everything":
@@ -123,7 +123,7 @@ def test_asked_for_everything_a_store_sees_what_nobody_reported(root: Path, way:
     write_tree(root, {"a.ks": "old", "sub/b.ks": "b"})
     watched = Watched(root)
     write_tree(root, {"a.ks": "newer", "sub/b.ipxe": "c"})
-    if way == "told by the kernel":
+    if way == "reported by the kernel":
         assert watched.settle() == {"a.ks": "old", "sub/b.ks": "b"}
     watched.store.force_full_poll()
     assert watched.settle() == {"a.ks": "newer", "sub/b.ks": "b", "sub/b.ipxe": "c"}

@@ -85,23 +85,23 @@ def test_states_and_their_history_of_an_older_version_are_kept(
         "armed", "installing", "copied", "installed", "failed", "exhausted",
     }  # fmt: skip
 
-    def told(*line: str) -> Any:
+    def command_output(*line: str) -> Any:
         assert main([*line, "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
-    assert [install["machine"] for install in told("installs")["installs"]] == sorted(printed["installs"])
+    assert [install["machine"] for install in command_output("installs")["installs"]] == sorted(printed["installs"])
     for machine, expected in printed["installs"].items():
-        shown = told("install", machine)
+        shown = command_output("install", machine)
         del shown["silent"]  # follows from the time of today
         assert shown == expected
-    assert told("installs", "--unknown")["unknown"] == printed["unknown"]
+    assert command_output("installs", "--unknown")["unknown"] == printed["unknown"]
 
 
 @pytest.mark.parametrize("database", OF_STATES, indirect=True)
 def test_a_report_whose_url_an_older_version_gave_out_speaks_for_its_machine(database: Path, printed: Any) -> None:
     store = InstallStore(SqliteFile(database))
     for number, url in printed["urls"].items():
-        speaker = subject_of(url.rpartition("/")[2], store.key)
-        assert speaker is not None
-        assert speaker.name in (f"web-{number:0>2}", f"52:54:00:00:00:{number:0>2}")
-        assert speaker.attempt == 1
+        subject = subject_of(url.rpartition("/")[2], store.key)
+        assert subject is not None
+        assert subject.name in (f"web-{number:0>2}", f"52:54:00:00:00:{number:0>2}")
+        assert subject.attempt == 1

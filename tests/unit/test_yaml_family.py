@@ -217,7 +217,7 @@ BOMBS = {
 
 @pytest.mark.parametrize("text", BOMBS.values(), ids=BOMBS)
 def test_an_alias_bomb_is_refused_before_it_grows(text: str) -> None:
-    with pytest.raises(ParseError, match=rf"aliases (stand for more than {MOST_ALIASED} nodes|nest it more)"):
+    with pytest.raises(ParseError, match=rf"aliases (expand to more than {MOST_ALIASED} nodes|nest it more)"):
         yaml_family.parse(text)
 
 

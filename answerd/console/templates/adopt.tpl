@@ -5,8 +5,8 @@
 % if writable:
 <p>Opens the inventory with a row of what the machine said at its end. Fill in the rest, see what it would get, and save.</p>
 <div class="actions">
-% for one, file in inventories:
-<a class="button main" href="{{link('/console/document', kind='inventory', name=one, format='csv', adopt=name)}}">Row in {{file}}</a>
+% for inventory, file in inventories:
+<a class="button main" href="{{link('/console/document', kind='inventory', name=inventory, format='csv', adopt=name)}}">Row in {{file}}</a>
 % end
 </div>
 % else:

@@ -5,8 +5,8 @@
 % else:
 <section class="card" aria-labelledby="problems"><h2 id="problems">{{counted(len(problems), 'problem')}}</h2>
 <ul class="list">
-% for one in problems[:1000]:
-<li>{{one}}</li>
+% for problem in problems[:1000]:
+<li>{{problem}}</li>
 % end
 </ul>
 % if len(problems) > 1000:

@@ -49,19 +49,19 @@
 </section>
 % end
 <form class="card" method="post" action="/console/document">
-  <input type="hidden" name="csrf" value="{{asked.session.csrf}}">
+  <input type="hidden" name="csrf" value="{{request.session.csrf}}">
   <input type="hidden" name="etag" value="{{etag}}">
   % if is_new:
   <div class="row">
     <div class="field"><label for="kind">Kind</label><select id="kind" name="kind">
-    % for one in kinds:
-      <option{{!' selected' if one == kind else ''}}>{{one}}</option>
+    % for option in kinds:
+      <option{{!' selected' if option == kind else ''}}>{{option}}</option>
     % end
     </select></div>
     <div class="field wide"><label for="name">Name <span class="hint">MAC address, serial number or name; empty for a default</span></label><input id="name" name="name" value="{{identifier}}"></div>
     <div class="field"><label for="format">Format</label><select id="format" name="format">
-    % for one in formats:
-      <option{{!' selected' if one == extension else ''}}>{{one}}</option>
+    % for option in formats:
+      <option{{!' selected' if option == extension else ''}}>{{option}}</option>
     % end
     </select></div>
   </div>
@@ -94,15 +94,15 @@
 % end
 % if history:
 <section class="card" aria-labelledby="past"><h2 id="past">History</h2>
-% for one in history:
-<details><summary><span title="{{exact(one.when)}}">{{ago(one.when)}}</span> · {{one.what}} by {{one.who}}{{': ' + one.note if one.note else ''}} <span class="muted">revision {{one.revision}}</span></summary>
-<pre class="diff" tabindex="0" role="region" aria-label="Revision {{one.revision}}">
-% for line in one.lines:
+% for entry in history:
+<details><summary><span title="{{exact(entry.when)}}">{{ago(entry.when)}}</span> · {{entry.what}} by {{entry.who}}{{': ' + entry.note if entry.note else ''}} <span class="muted">revision {{entry.revision}}</span></summary>
+<pre class="diff" tabindex="0" role="region" aria-label="Revision {{entry.revision}}">
+% for line in entry.lines:
 <span class="{{diff_class(line)}}">{{line}}</span>\\
 % end
 </pre>
-% if writable and one.restorable:
-<form method="post" action="/console/document"><input type="hidden" name="csrf" value="{{asked.session.csrf}}"><input type="hidden" name="kind" value="{{kind}}"><input type="hidden" name="name" value="{{identifier}}"><input type="hidden" name="format" value="{{extension}}"><input type="hidden" name="revision" value="{{one.revision}}"><div class="actions"><button name="do" value="restore">Restore this version</button></div></form>
+% if writable and entry.restorable:
+<form method="post" action="/console/document"><input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="kind" value="{{kind}}"><input type="hidden" name="name" value="{{identifier}}"><input type="hidden" name="format" value="{{extension}}"><input type="hidden" name="revision" value="{{entry.revision}}"><div class="actions"><button name="do" value="restore">Restore this version</button></div></form>
 % end
 </details>
 % end

@@ -11,8 +11,8 @@
     <div class="field wide"><label for="q">Search</label><input id="q" name="q" value="{{search}}" placeholder="Name of a document"></div>
     <div class="field"><label for="kind">Kind</label><select id="kind" name="kind">
       <option value="">All but machines</option>
-      % for one in kinds:
-      <option{{!' selected' if one == kind else ''}}>{{one}}</option>
+      % for option in kinds:
+      <option{{!' selected' if option == kind else ''}}>{{option}}</option>
       % end
     </select></div>
     <div><button class="main">Show</button></div>
@@ -33,14 +33,14 @@
 <div class="card"><div class="scroll" tabindex="0" role="region" aria-label="Documents"><table>
 <thead><tr><th>Document</th><th>Kind</th><th>Format</th><th>Extends</th><th>Claims</th><th>Extended by</th><th>Problems</th></tr></thead>
 <tbody>
-% for one in documents:
+% for document in documents:
 <tr>
-  <td><a href="{{document_link(one.kind, one.identifier, one.format)}}">{{one.identifier or 'default'}}</a></td>
-  <td>{{one.kind}}</td><td>{{one.format}}</td>
-  <td>{{one.extends}}</td><td>{{one.claims}}</td><td>{{one.extended_by or ''}}</td>
+  <td><a href="{{document_link(document.kind, document.identifier, document.format)}}">{{document.identifier or 'default'}}</a></td>
+  <td>{{document.kind}}</td><td>{{document.format}}</td>
+  <td>{{document.extends}}</td><td>{{document.claims}}</td><td>{{document.extended_by or ''}}</td>
   <td>
-  % if one.problems:
-  <span class="state problem">{{counted(one.problems, 'problem')}}</span>
+  % if document.problems:
+  <span class="state problem">{{counted(document.problems, 'problem')}}</span>
   % end
   </td>
 </tr>

@@ -4,7 +4,7 @@
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<meta name="csp-nonce" content="{{asked.nonce}}">
+<meta name="csp-nonce" content="{{request.nonce}}">
 <meta name="htmx-config" content='{"includeIndicatorStyles": false, "allowEval": false, "allowScriptTags": false, "selfRequestsOnly": true, "historyCacheSize": 0}'>
 <title>{{title}} · answerd</title>
 <link rel="icon" href="{{static('icon.svg')}}" type="image/svg+xml">
@@ -18,7 +18,7 @@
 </head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>
-% if asked.session:
+% if request.session:
 <header class="bar">
   <div class="bar-inner">
     <a class="brand" href="/console/">answer<b>d</b></a>
@@ -28,7 +28,7 @@
     % end
     </nav>
     <form method="post" action="/console/logout">
-      <input type="hidden" name="csrf" value="{{asked.session.csrf}}">
+      <input type="hidden" name="csrf" value="{{request.session.csrf}}">
       <button class="link">Log out</button>
     </form>
   </div>

@@ -15,8 +15,8 @@
     <h2 id="who">Who it is</h2>
     <dl>
       <dt>Identities</dt><dd class="mono">
-      % for one in identities:
-        <div>{{one}}</div>
+      % for identity in identities:
+        <div>{{identity}}</div>
       % end
       </dd>
       % if row:
@@ -54,7 +54,7 @@
     <p class="muted">Nothing was given to this machine with <code>once</code> yet: it is new.</p>
     % end
     <form method="post" action="/console/machines">
-      <input type="hidden" name="csrf" value="{{asked.session.csrf}}">
+      <input type="hidden" name="csrf" value="{{request.session.csrf}}">
       <input type="hidden" name="machine" value="{{name}}">
       <input type="hidden" name="back" value="{{machine_link(name)}}">
       <div class="actions">
@@ -105,8 +105,8 @@
 % if captured:
 <section class="card" aria-labelledby="captured"><h2 id="captured">Recorded requests</h2>
 <ul class="list">
-% for one in captured:
-<li><span class="mono">{{one.request_line}}</span> <span class="muted" title="{{exact(one.time)}}">{{ago(one.time)}}</span> <span class="muted">{{one.outcome}}</span> <a href="{{link('/console/try', replay=one.name)}}">Replay</a></li>
+% for capture in captured:
+<li><span class="mono">{{capture.request_line}}</span> <span class="muted" title="{{exact(capture.time)}}">{{ago(capture.time)}}</span> <span class="muted">{{capture.outcome}}</span> <a href="{{link('/console/try', replay=capture.name)}}">Replay</a></li>
 % end
 </ul></section>
 % end

@@ -21,22 +21,22 @@ end
     % if has_states:
     <div class="field"><label for="state">State</label>
       <select id="state" name="state"><option value="">Any</option>
-      % for one in states:
-        <option{{!' selected' if one == view.state else ''}}>{{one}}</option>
+      % for option in states:
+        <option{{!' selected' if option == view.state else ''}}>{{option}}</option>
       % end
       </select></div>
     % end
     <div class="field"><label for="group">Group</label>
       <input id="group" name="group" value="{{view.group}}" list="groups">
       <datalist id="groups">
-      % for one in shown.groups:
-        <option value="{{one}}">
+      % for group in shown.groups:
+        <option value="{{group}}">
       % end
       </datalist></div>
     <div class="field"><label for="format">Format</label>
       <select id="format" name="format"><option value="">Any</option>
-      % for one in formats:
-        <option{{!' selected' if one == view.format else ''}}>{{one}}</option>
+      % for option in formats:
+        <option{{!' selected' if option == view.format else ''}}>{{option}}</option>
       % end
       </select></div>
     <div><button class="main">Show</button></div>
@@ -54,7 +54,7 @@ end
 </div>
 % else:
 <form class="card" method="post" action="/console/machines">
-  <input type="hidden" name="csrf" value="{{asked.session.csrf}}">
+  <input type="hidden" name="csrf" value="{{request.session.csrf}}">
   <input type="hidden" name="back" value="{{on_page(shown.page)}}">
   <div class="scroll" tabindex="0" role="region" aria-label="Machines">
   <table>

@@ -8,8 +8,8 @@
 </div>
 % if problems:
 <section class="card" aria-labelledby="now-problems"><h2 id="now-problems">Problems of the set</h2><ul class="list">
-% for one in problems[:10]:
-<li>{{one}}</li>
+% for problem in problems[:10]:
+<li>{{problem}}</li>
 % end
 </ul>
 % if len(problems) > 10:

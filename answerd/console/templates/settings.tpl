@@ -8,8 +8,8 @@
 </tbody></table></div></div>
 % if warnings:
 <section class="card" aria-labelledby="warnings"><h2 id="warnings">Warnings</h2><ul class="list">
-% for one in warnings:
-<li>{{one}}</li>
+% for warning in warnings:
+<li>{{warning}}</li>
 % end
 </ul></section>
 % end

@@ -1,7 +1,7 @@
 % rebase('layout', title='Try', current='/console/try')
 <div class="head"><h1>Try a request</h1><span class="sub">Exactly what the server would answer; nothing is changed or counted.</span></div>
 <form class="card" method="post" action="/console/try">
-  <input type="hidden" name="csrf" value="{{asked.session.csrf}}">
+  <input type="hidden" name="csrf" value="{{request.session.csrf}}">
   <div class="row">
     <div class="field"><label for="path">Path</label><input id="path" name="path" value="{{path}}" placeholder="/proxmox"></div>
     <div class="field wide"><label for="query">Query</label><input id="query" name="query" value="{{query}}" placeholder="mac=98:fa:9b:50:d8:10"></div>

@@ -92,7 +92,7 @@ class ChangeHandlers:
         return json_response(OK, fields, {"ETag": applied.etag})
 
     def _compared(self, applied: AppliedChange, respond_by: float) -> Comparison:
-        """Return whose answers would change. Raises `StoreError` where that takes until the response is due."""
+        """Return the answers that would change. Raises `StoreError` where that takes until the response is due."""
 
         def check_deadline(done: int, total: int) -> None:
             if monotonic() >= respond_by:

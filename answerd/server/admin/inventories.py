@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 import bottle
 from gevent.lock import BoundedSemaphore
 
-from answerd.answers.rows import source_of
+from answerd.answers.rows import inventory_file
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, brief, identity_of
 from answerd.inventory import FORMAT
@@ -159,7 +159,7 @@ class InventoryHandlers:
         for document, table in inventory.tables.items() if inventory else ():
             if document.key.name == key.name and table.text == bare:
                 return table
-        source = source_of(RawDocument(key, ""))
+        source = inventory_file(RawDocument(key, ""))
         try:
             return read_table(source, text, self.guard.pause)
         except UnreadableError as error:

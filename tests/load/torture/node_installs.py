@@ -15,9 +15,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from typing import Any, Protocol
 
 from answerd.store.database_installs import DatabaseInstalls
+from tests.load.torture.figures import Figure, exactly
 from tests.support.replies import Reply
 from tests.support.service import Service
 from tests.support.waiting import wait_until
@@ -66,13 +68,24 @@ class Calm:
             return all(end < moment for _, end in self._troubles)
 
 
+class Wrong(StrEnum):
+    """What must not happen."""
+
+    AT_ONE_NODE = "scripts given again by the node that acknowledged the report"
+    IN_CALM = "scripts given again by another node later than in 1 s, in calm"
+    REFUSED = "scripts refused to a machine that was never installed, or armed more than 1 s before, in calm"
+    OTHER = "other faults of installs"
+
+
 class Machine:
     """A machine and its operator. ``installed`` is when and at which node its report was acknowledged, None while it
-    may install; ``told`` are the messages that were acknowledged in this attempt."""
+    may install; ``armed`` is when that was acknowledged, None in the first attempt; ``told`` are the messages that were
+    acknowledged in this attempt."""
 
     def __init__(self, number: int) -> None:
         self.mac = f"5254ff{number:06x}"
         self.installed: tuple[float, Node] | None = None
+        self.armed: float | None = None
         self.told: list[str] = []
         self.url = ""
         self.attempt = 0  # of the last URL
@@ -88,7 +101,7 @@ class Installs:
         self.machines = [Machine(number) for number in range(machines)]
         self.calm = Calm()
         self.counts: Counter[str] = Counter()
-        self.wrong: list[str] = []
+        self.wrong: dict[Wrong, list[str]] = {kind: [] for kind in Wrong}
         self._token = token
         self._seed = seed
         self._end = threading.Event()
@@ -126,7 +139,7 @@ class Installs:
             except (OSError, AssertionError):
                 self._count("no reply")  # the node was killed, or refuses while the database is away
             except Exception as error:  # of this proof
-                self._fault(f"{machine.mac}: {type(error).__name__}: {error}")
+                self._fault(Wrong.OTHER, f"{machine.mac}: {type(error).__name__}: {error}")
 
     def _step(self, machine: Machine, choose: random.Random) -> None:
         node = choose.choice(self.nodes)
@@ -135,16 +148,17 @@ class Installs:
         elif machine.refusals < 3:
             self._boot_again(machine, node)
         elif self._arm(machine, node):
-            machine.installed, machine.url, machine.refusals = None, "", 0
+            machine.installed, machine.armed, machine.url, machine.refusals = None, time.monotonic(), "", 0
             machine.told.clear()
             self._count("armed")
 
     def _install(self, machine: Machine, node: Node, choose: random.Random) -> None:
         if not machine.url:
+            asked = time.monotonic()
             reply = self._ask(node, machine)
             found = _REPORT.search(reply.text)
             if found is None or int(found[1]) <= machine.attempt:
-                self._count("asked a node that has not heard of arm yet")
+                self._refused(machine, asked, reply)
                 return
             machine.url, machine.attempt = found[0], int(found[1])
             self._count("given")
@@ -160,6 +174,16 @@ class Installs:
             machine.installed = time.monotonic(), node
             self._count("installed")
 
+    def _refused(self, machine: Machine, asked: float, reply: Reply) -> None:
+        """It may install, and got no script of its attempt: right where the node cannot have heard of ``arm`` yet."""
+        if machine.armed is None:
+            self._fault(Wrong.REFUSED, f"{machine.mac}: refused in its first attempt: {reply.text!r}")
+        elif asked - machine.armed > HEARD_SECONDS and self.calm.since(machine.armed):
+            late = f"{asked - machine.armed:.1f} s after it was armed"
+            self._fault(Wrong.REFUSED, f"{machine.mac}: refused {late}, in calm: {reply.text!r}")
+        else:
+            self._count("asked a node that has not heard of arm yet")
+
     def _boot_again(self, machine: Machine, node: Node) -> None:
         assert machine.installed is not None
         at, reported_to = machine.installed
@@ -171,16 +195,16 @@ class Installs:
             return
         if node is reported_to:
             told = f"reported {machine.url}, got {reply.text!r}"
-            self._fault(f"{machine.mac}: given again by the node that acknowledged its report: {told}")
+            self._fault(Wrong.AT_ONE_NODE, f"{machine.mac}: {told}")
         elif asked - at > HEARD_SECONDS and self.calm.since(at):
-            self._fault(f"{machine.mac}: given again {asked - at:.1f} s after its report, in calm")
+            self._fault(Wrong.IN_CALM, f"{machine.mac}: {asked - at:.1f} s after its report")
         else:
             self._count("given again by a node that could not know")
 
     def _ask(self, node: Node, machine: Machine) -> Reply:
         reply = _up(node).get(f"/ipxe?mac={machine.mac}")
         if reply.status not in (0, 200):
-            self._fault(f"{machine.mac}: {reply.status} {reply.body[:80]!r}")
+            self._fault(Wrong.OTHER, f"{machine.mac}: {reply.status} {reply.text[:300]!r}")
         if reply.status != 200:
             raise AssertionError
         self._count("answers")
@@ -191,11 +215,18 @@ class Installs:
         machine.may_be_armed = True
         reply = service.ask_admin("POST", f"/installs/{machine.mac}/arm", Authorization=f"Bearer {self._token}")
         if reply.status not in (0, 200, 503):
-            self._fault(f"{machine.mac}: arm was answered with {reply.status} {reply.text}")
+            self._fault(Wrong.OTHER, f"{machine.mac}: arm was answered with {reply.status} {reply.text}")
         machine.may_be_armed = reply.status != 200
         return reply.status == 200
 
     # --- the end -----------------------------------------------------------------------------------------------------
+
+    def faults(self, proof: str) -> Iterator[Figure]:
+        """Yield how often each thing happened that must not, with the first times."""
+        for kind, wrong in self.wrong.items():
+            yield exactly(proof, kind, len(wrong), 0)
+            for fault in wrong[:3]:
+                yield Figure(proof, "one of them", fault[:400], "-", False)
 
     def differ(self) -> int:
         """Wait until all nodes know the same of all machines; return how many machines differ in the end."""
@@ -233,9 +264,9 @@ class Installs:
         with self._lock:
             self.counts[what] += 1
 
-    def _fault(self, fault: str) -> None:
+    def _fault(self, kind: Wrong, fault: str) -> None:
         with self._lock:
-            self.wrong.append(fault)
+            self.wrong[kind].append(fault)
 
 
 def _up(node: Node) -> Service:

@@ -66,6 +66,33 @@ def is_time(figure: Figure) -> bool:
     return figure.bar.endswith((" ms", " s"))
 
 
+class LateNode:
+    """A node that has the documents after some requests; until then it answers 404."""
+
+    workers = 1
+
+    def __init__(self, stored: dict[int, int], late: int) -> None:
+        self.stored = stored
+        self.late = late
+
+    def answer(self, machine: int) -> int:
+        self.late -= 1
+        if self.late >= 0:
+            raise ValueError("404 b'no document claims mac=...'")
+        return self.stored[machine]
+
+
+@pytest.mark.parametrize(("late", "differ"), [(0, 0), (3, 0), (10**9, 1)])
+def test_nodes_that_have_the_documents_later_are_waited_for(
+    late: int, differ: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = {machine: machine + 1 for machine in range(5)}
+    monkeypatch.setattr(nodes, "_stored", lambda _url: {nodes.mac(machine): one for machine, one in stored.items()})
+    monkeypatch.setattr(nodes, "AGREE_SECONDS", 0.2)
+    lab = nodes.Lab([LateNode(stored, late)], len(stored), seed=1)  # type: ignore[list-item]
+    assert nodes._wait_until_equal(lab, "") == differ
+
+
 def test_a_figure_that_misses_its_bar_shows_in_the_table() -> None:
     rows = table([under("p", "m", 51.0, 50.0, "ms"), exactly("p", "n", 3, 3)]).splitlines()
     assert [row.split("|")[5].strip() for row in rows[2:]] == ["FAILED", "ok"]
