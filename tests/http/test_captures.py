@@ -271,10 +271,10 @@ def test_several_processes_never_write_one_too_many(tmp_path: Path) -> None:
     directory = tmp_path / "captures"
     fill(directory, captures.MOST_CAPTURES - 10)
     write = (
-        "import sys; from pathlib import Path; from answerd.captures import Capture, Shelf\n"
-        "shelf = Shelf(Path(sys.argv[1]))\n"
+        "import sys; from pathlib import Path; from answerd.captures import Capture, CaptureDirectory\n"
+        "directory = CaptureDirectory(Path(sys.argv[1]))\n"
         "for number in range(150):\n"
-        "    shelf.write(Capture('2026-08-24T08:43:37Z', '192.0.2.7', 'GET / HTTP/1.1', [], b'x', '200'))\n"
+        "    directory.write(Capture('2026-08-24T08:43:37Z', '192.0.2.7', 'GET / HTTP/1.1', [], b'x', '200'))\n"
     )
     writers = [subprocess.Popen([sys.executable, "-c", write, str(directory)]) for _ in range(3)]
     most = 0
