@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.problem_sentences import (
@@ -37,16 +37,16 @@ from answerd.inventory.records import no_pause
 _K = TypeVar("_K")
 _V = TypeVar("_V", bound="Document | GroupClaim")
 
-_FILED_BETWEEN_PAUSES = 100
+_FILED_BETWEEN_PAUSES: Final = 100
 """Documents that are filed between two pauses: 0.3 ms."""
 
 Claimed = tuple[tuple[str, ...], tuple[Criterion, ...]]
 """The ``members`` and ``match`` of a group."""
 
-_MOST_GONE = 100
+_MOST_GONE: Final = 100
 """Removed groups whose last claims are kept: a file that is moved may be missing for a few looks."""
 
-_MOST_GONE_MEMBERS = 100_000
+_MOST_GONE_MEMBERS: Final = 100_000
 """The most members that those claims may have together."""
 
 

@@ -10,6 +10,7 @@ frees a document that refers to itself, and it does not look at documents (`answ
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from answerd.documents import LARGE_TEXT, Document, Elsewhere, RawDocument, here
 from answerd.errors import BrokenDocument, EmptyAnswer
@@ -19,7 +20,7 @@ from answerd.identity import first_of
 
 Layers = tuple[Document, ...]
 
-_MOST_NAMED = 4
+_MOST_NAMED: Final = 4
 """Layers that a sentence names."""
 
 

@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from answerd.documents import Key
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
 
-LONGEST_VALUE = 60
+LONGEST_VALUE: Final = 60
 """Characters of a value from a request that a sentence quotes, so that console lines stay readable."""
 
-MOST_VALUES = 3
+MOST_VALUES: Final = 3
 """Values of one label that a sentence quotes."""
 
 

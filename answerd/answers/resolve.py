@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Final
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import layer_names, prepared_answer
@@ -22,13 +22,13 @@ from answerd.formats.once import Once
 from answerd.formats.yaml_writing import escape
 from answerd.inventory.rows import Row
 
-_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
-NO_INSTANCE = "nocloud"
+NO_INSTANCE: Final = "nocloud"
 """The ``instance-id`` of a machine without a name (docs/selection.md#noclouds-side-files)."""
 
 
-class Answer(NamedTuple):
+class Answer:
     """One answer. ``side_file`` names the file of NoCloud that the service made up, where it did; then ``body`` may be
     empty.
 
@@ -36,12 +36,23 @@ class Answer(NamedTuple):
     refused the documents of ``selection``, where it was: then ``body`` is a script that the service makes up.
     """
 
-    body: bytes
-    selection: Selection
-    format: Format
-    side_file: str | None = None
-    row: Row | None = None
-    refusal: str | None = None
+    __slots__ = ("body", "format", "refusal", "row", "selection", "side_file")
+
+    def __init__(
+        self,
+        body: bytes,
+        selection: Selection,
+        format: Format,
+        side_file: str | None = None,
+        row: Row | None = None,
+        refusal: str | None = None,
+    ) -> None:
+        self.body = body
+        self.selection = selection
+        self.format = format
+        self.side_file = side_file
+        self.row = row
+        self.refusal = refusal
 
     @property
     def composition(self) -> str:

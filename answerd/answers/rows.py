@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from typing import Final
 
 from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.row_facts import RowFacts
@@ -22,16 +23,16 @@ from answerd.inventory.records import UnreadableError
 from answerd.inventory.rows import Layout, Row, judged
 from answerd.inventory.table import Table, table_after
 
-_INDEXED_BETWEEN_PAUSES = 100
+_INDEXED_BETWEEN_PAUSES: Final = 100
 """Rows indexed between two pauses: 0.5 ms."""
 
-_MOST_GONE = 4
+_MOST_GONE: Final = 4
 """Removed inventories whose last rows are kept: a file that is replaced may be missing for a few looks."""
 
-_MOST_PLACES = 4
+_MOST_PLACES: Final = 4
 """Rows of one identity that a sentence names."""
 
-_LOOKED_AT_FOR_PLACES = 100
+_LOOKED_AT_FOR_PLACES: Final = 100
 """Rows of one identity of which the first places are named: a request pays for no more."""
 
 Entry = Row | tuple[Row, ...]

@@ -7,35 +7,36 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from answerd.identity import mac_digits
 
 Filter = tuple[str, tuple[str, ...]]
 """A filter as a placeholder has it: its name and the texts in its parentheses."""
 
-LONGEST_FILTERED = 65_536
+LONGEST_FILTERED: Final = 65_536
 """The most characters that ``replace`` and ``join`` make, as many as a secret has. Repeated filters could double a
 value each time."""
 
-GROWING = frozenset({"replace", "join"})
+GROWING: Final = frozenset({"replace", "join"})
 """The filters that can make a value longer."""
 
-MOST_REPLACED = 8_388_608
+MOST_REPLACED: Final = 8_388_608
 """The most characters that ``replace`` makes of all values of a label together, as many as an answer has."""
 
-COST = dict.fromkeys(("host", "prefix", "netmask", "network", "broadcast"), 16)
+COST: Final = dict.fromkeys(("host", "prefix", "netmask", "network", "broadcast"), 16)
 """The cost of a filter for each value, as a multiple of the usual cost. Filters that are not here cost 1."""
 
-MOST_PIECES = 1_000
+MOST_PIECES: Final = 1_000
 """The most values that ``split`` makes, as many as a label has."""
 
-_OCTETS = range(0, 12, 2)
-_NO_SLUG = re.compile(r"[^a-z0-9]+")
-_LONGEST_SLUG = 63
+_OCTETS: Final = range(0, 12, 2)
+_NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
+_LONGEST_SLUG: Final = 63
 """Characters of a DNS label (RFC 1035)."""
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\Z")
-_PREFIXED = re.compile(r"[0-9A-Fa-f:.]+/(?:0|[1-9][0-9]{0,2})\Z")
-_TRUTHS = dict.fromkeys(("true", "yes", "on", "1"), "true") | dict.fromkeys(("false", "no", "off", "0"), "false")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\Z")
+_PREFIXED: Final = re.compile(r"[0-9A-Fa-f:.]+/(?:0|[1-9][0-9]{0,2})\Z")
+_TRUTHS: Final = dict.fromkeys(("true", "yes", "on", "1"), "true") | dict.fromkeys(("false", "no", "off", "0"), "false")
 
 _Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
@@ -93,7 +94,7 @@ def _bool(value: str) -> str:
     return truth
 
 
-FILTERS: dict[str, Callable[[str], str]] = {
+FILTERS: Final[dict[str, Callable[[str], str]]] = {
     "bare": _separated_by(""),
     "colons": _separated_by(":"),
     "dashes": _separated_by("-"),
@@ -110,16 +111,16 @@ FILTERS: dict[str, Callable[[str], str]] = {
 }
 """The filters without arguments that change a text."""
 
-TEXTS = {"default": 1, "replace": 2, "split": 1, "join": 1}
+TEXTS: Final = {"default": 1, "replace": 2, "split": 1, "join": 1}
 """The filters with arguments, and how many."""
 
-TYPES = frozenset({"number", "bool", "list"})
+TYPES: Final = frozenset({"number", "bool", "list"})
 """The filters that replace the string of a structured document by another type. Each is the last of its placeholder."""
 
-GATHERING = frozenset({"join", "list"})
+GATHERING: Final = frozenset({"join", "list"})
 """The filters that use all values of a label. Without these, a placeholder uses the first value."""
 
-KNOWN = ", ".join(
+KNOWN: Final = ", ".join(
     sorted([*FILTERS, "list", 'default("text")', 'replace("a", "b")', 'split(",")', 'join(" ")'], key=str.lower)
 )
 """Every filter, as a sentence lists them."""

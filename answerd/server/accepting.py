@@ -12,19 +12,19 @@ from _socket import MSG_DONTWAIT, MSG_NOSIGNAL, SHUT_WR
 from _socket import socket as Socket
 from collections.abc import Callable
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 from gevent.monkey import get_original
 
 from answerd.server.request_log import describe_error
 from answerd.server.sockets import BACKLOG
 
-PAUSE_SECONDS = 0.05  # without accepting, when the system has no memory for a connection
-_READ = 1  # event of the loop
+PAUSE_SECONDS: Final = 0.05  # without accepting, when the system has no memory for a connection
+_READ: Final = 1  # event of the loop
 _close = get_original("os", "close")  # gevent's waits for the loop's next turn
-_NO_FILES = frozenset({errno.EMFILE, errno.ENFILE})
-_NO_MEMORY = frozenset({errno.ENOBUFS, errno.ENOMEM})
-_CLOSED = frozenset({errno.EBADF, errno.EINVAL, errno.ENOTSOCK})
+_NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
+_NO_MEMORY: Final = frozenset({errno.ENOBUFS, errno.ENOMEM})
+_CLOSED: Final = frozenset({errno.EBADF, errno.EINVAL, errno.ENOTSOCK})
 
 Admit = Callable[[Socket, tuple[Any, ...], float], None]
 """Takes an accepted socket, the client's address and the time on the monotonic clock."""

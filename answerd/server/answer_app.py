@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 import bottle
 from gevent.lock import BoundedSemaphore
@@ -47,14 +47,14 @@ from answerd.server.statuses import (
 )
 from answerd.server.wsgi import PLAIN_TEXT, reason_line
 
-_LONGEST_SHOWN = 100
+_LONGEST_SHOWN: Final = 100
 """Characters of a value in a log line."""
 
-_readers: list[ThreadPool] = []
+_readers: Final[list[ThreadPool]] = []
 """The thread of this process that reads large bodies: 1 MB of JSON can take 50 MB while it is read, and a second thread
 would compete with the event loop for the interpreter. Made when first needed, after the fork."""
 
-_large_bodies = BoundedSemaphore(1)
+_large_bodies: Final = BoundedSemaphore(1)
 """Held while a large body is read; the others wait, at most until shortly before their deadline."""
 
 

@@ -17,7 +17,7 @@ from _socket import socket as Socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from ssl import SSLContext
-from typing import Any
+from typing import Any, Final
 from wsgiref.types import WSGIApplication
 
 from gevent import get_hub
@@ -38,8 +38,8 @@ from answerd.server.serving import Counts, ErrorForm, Gate, Limits, NoCounts, Se
 from answerd.server.sockets import refuse_new
 from answerd.server.wsgi import base_environ, plain_text
 
-SERVE_AT_ONCE = 32  # fresh connections read before others get a turn
-SHED_UNDER_TLS = 256  # handshakes at a time whose only purpose is to say 503
+SERVE_AT_ONCE: Final = 32  # fresh connections read before others get a turn
+SHED_UNDER_TLS: Final = 256  # handshakes at a time whose only purpose is to say 503
 
 
 def _always(_request: HttpRequest, _peer: str) -> bool:
