@@ -87,8 +87,10 @@ COMPILED = [
     "answerd/answers/select.py",
     "answerd/answers/selectors.py",
     "answerd/answers/sources.py",
+    "answerd/documents.py",
     "answerd/errors.py",
     "answerd/facts.py",
+    "answerd/formats/__init__.py",
     "answerd/formats/control.py",
     "answerd/formats/family.py",
     "answerd/formats/filters.py",
@@ -98,15 +100,25 @@ COMPILED = [
     "answerd/inventory/rows.py",
     "answerd/json_body.py",
     "answerd/memo.py",
+    "answerd/server/accepting.py",
     "answerd/server/access.py",
+    "answerd/server/admission.py",
     "answerd/server/answer_app.py",
+    "answerd/server/answering.py",
     "answerd/server/channel.py",
     "answerd/server/connection.py",
+    "answerd/server/counters.py",
+    "answerd/server/deadlines.py",
     "answerd/server/exchange.py",
     "answerd/server/header_block.py",
     "answerd/server/http_parser.py",
+    "answerd/server/listener.py",
+    "answerd/server/memory.py",
+    "answerd/server/metrics.py",
     "answerd/server/peer.py",
     "answerd/server/probes.py",
+    "answerd/server/request_log.py",
+    "answerd/server/serving.py",
     "answerd/server/wsgi.py",
 ]
 """What a request runs through: compiled where ANSWERD_COMPILE=1 (docs/performance.md#the-compiled-build)."""
@@ -135,7 +147,9 @@ def extensions() -> list[Any]:
         return []
     from mypyc.build import mypycify  # noqa: PLC0415 - only such a build has it
 
-    built: list[Any] = mypycify(["--config-file=", "--ignore-missing-imports", *COMPILED], debug_level="0")
+    level = os.environ.get("ANSWERD_COMPILE_LEVEL", "3")  # of optimization; scripts/test compiles quickly with 0
+    arguments = ["--config-file=", "--ignore-missing-imports", *COMPILED]
+    built: list[Any] = mypycify(arguments, opt_level=level, debug_level="0")
     return built
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
+from answerd.content import Content
 from answerd.errors import MOST_PROBLEMS
 from answerd.formats import ALIASES, FORMATS
 from answerd.formats.control import Control, read_control
@@ -18,23 +19,23 @@ from answerd.formats.family import AnyFamily, ParseError, Prepared, Tree
 from answerd.formats.template import TemplateReader
 from answerd.identity import Kind, brief, identifier_fault, identity_of, printable
 
-BYTE_ORDER_MARK = "\ufeff"
+BYTE_ORDER_MARK: Final = "\ufeff"
 
-LARGE_TEXT = 8_192
+LARGE_TEXT: Final = 8_192
 """Characters of a text that take some 10 milliseconds to read: a caller that other work waits for reads it
 elsewhere."""
 
 _T = TypeVar("_T")
 
 
-class Elsewhere(Protocol):
+class Offload(Protocol):
     """Runs long work where it delays no request."""
 
     def __call__(self, work: Callable[[], _T]) -> _T:
         """Return the work's result, or raise its exception."""
 
 
-def here(work: Callable[[], _T]) -> _T:
+def run_inline(work: Callable[[], _T]) -> _T:
     """Do the work at once: for callers whose work delays no request."""
     return work()
 
@@ -87,22 +88,7 @@ class RawDocument:
     fault_line: int = 1
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
-class Content:
-    """A document's text, understood, without the tree of its values.
-
-    ``verbatim``: served alone, it is served as it was written. ``problems`` are sentences without the document's name.
-    ``readable`` is False when it does not parse, or when its claims are not known; then the first of ``problems`` says
-    why.
-    """
-
-    control: Control
-    problems: tuple[str, ...] = ()
-    readable: bool = True
-    verbatim: bool = False
-
-
-_NOT_KEPT = Tree(object())
+_NOT_KEPT: Final = Tree(object())
 """A placeholder for a tree that is not parsed yet, or was dropped."""
 
 
@@ -161,10 +147,10 @@ class Document:
         self._content = content  # last: a reader that finds it finds the problems too
         return content, tree
 
-    def read(self, elsewhere: Elsewhere) -> None:
-        """Parse the text if it is not parsed yet, a large text ``elsewhere``."""
+    def read(self, offload: Offload) -> None:
+        """Parse the text if it is not parsed yet, a large text by ``offload``."""
         if len(self.raw.text) > LARGE_TEXT and self._content is None:
-            elsewhere(lambda: self.content)
+            offload(lambda: self.content)
 
     def forget_tree(self) -> None:
         """Drop the tree, which takes more memory than the text. It is parsed again on the next access."""

@@ -5,7 +5,9 @@ The core raises these; the server maps them to statuses in one table. Nothing he
 
 from __future__ import annotations
 
-MOST_PROBLEMS = 10
+from typing import Final
+
+MOST_PROBLEMS: Final = 10
 """Problems of one document that are listed; further problems are only counted."""
 
 

@@ -83,7 +83,9 @@ def _header_serial(facts: Facts, body: object) -> str:
     """Return the serial number in a header or the query of a request that has a JSON body."""
     if body is None:
         return ""
-    return Facts(facts.request._replace(body=b"")).first("serial") or ""
+    request = facts.request
+    bare = Request(request.path, request.query, request.headers, b"", request.peer, request.identities)
+    return Facts(bare).first("serial") or ""
 
 
 def _json(body: bytes) -> object:

@@ -7,10 +7,12 @@ requests or stores.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from ipaddress import IPv6Address, ip_address
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from answerd.turns import let_others_run
 
 
 class Kind(StrEnum):
@@ -22,16 +24,16 @@ class Kind(StrEnum):
     MACHINE = "machine"
 
 
-IDENTIFIER_LENGTH = 200
+IDENTIFIER_LENGTH: Final = 200
 """Characters an identifier may have at most (docs/formats.md#identifiers)."""
 
-LONGEST_VALUE = 1_024
+LONGEST_VALUE: Final = 1_024
 """Characters of the longest text that is a value of a label, or an identity, of a request."""
 
-SHORTEST_MAC = 12
+SHORTEST_MAC: Final = 12
 """Characters of a MAC address without separators."""
 
-SHARED_BY_MANY = frozenset(
+SHARED_BY_MANY: Final = frozenset(
     {
         "tobefilledbyoem",
         "defaultstring",
@@ -43,17 +45,17 @@ SHARED_BY_MANY = frozenset(
 )
 """Identities that vendors give to many machines (`is_shared_by_many`), so that they identify none."""
 
-RESERVED_MACHINES = frozenset({"groups", "default", "inventory"})
+RESERVED_MACHINES: Final = frozenset({"groups", "default", "inventory"})
 """Names that a machine cannot have, in any letter case: the file layout uses them."""
 
-_FILLING_DIGITS = ("0", "1", "f")
-_IDENTIFIER = re.compile(r"(?!\.)[A-Za-z0-9._:-]+\Z")
-_TO_LOWER = bytes(ord(chr(code).lower()) if code < 128 else code for code in range(256))  # noqa: PLR2004 - ASCII
-_PUNCTUATION_IN_LINE = bytes(code for code in range(128) if not chr(code).isalnum())
-_PUNCTUATION = _PUNCTUATION_IN_LINE.replace(b"\n", b"")
-_FOUR_OCTETS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}\Z")
-_EIGHT_OCTETS = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){7}\Z")
-_MAC = re.compile(
+_FILLING_DIGITS: Final[tuple[str, ...]] = ("0", "1", "f")
+_IDENTIFIER: Final = re.compile(r"(?!\.)[A-Za-z0-9._:-]+\Z")
+_TO_LOWER: Final = bytes(ord(chr(code).lower()) if code < 128 else code for code in range(256))  # noqa: PLR2004 - ASCII
+_PUNCTUATION_IN_LINE: Final = bytes(code for code in range(128) if not chr(code).isalnum())
+_PUNCTUATION: Final = _PUNCTUATION_IN_LINE.replace(b"\n", b"")
+_FOUR_OCTETS: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}\Z")
+_EIGHT_OCTETS: Final = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){7}\Z")
+_MAC: Final = re.compile(
     r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}|[0-9A-Fa-f]{2}(?:-[0-9A-Fa-f]{2}){5}"
     r"|[0-9A-Fa-f]{12}|[0-9A-Fa-f]{4}(?:\.[0-9A-Fa-f]{4}){2}"
 )
@@ -89,9 +91,9 @@ def identity_of(text: str) -> str:
     return normalize(text)
 
 
-_AT_ONCE = 10_000
+_AT_ONCE: Final = 10_000
 """Texts whose identities are worked out at once: 1 ms."""
-_ALL_BUT_SEPARATORS = bytes(code for code in range(256) if chr(code) not in ":.\n")
+_ALL_BUT_SEPARATORS: Final = bytes(code for code in range(256) if chr(code) not in ":.\n")
 
 
 def identities_of(texts: Sequence[str]) -> list[str]:
@@ -100,13 +102,18 @@ def identities_of(texts: Sequence[str]) -> list[str]:
     Many at once cost a tenth: one translation of all, where all are plain ASCII.
     """
     if len(texts) > _AT_ONCE:  # between two slices another thread may run
-        slices = [texts[at : at + _AT_ONCE] for at in range(0, len(texts), _AT_ONCE)]
-        return [identity for some in slices for identity in identities_of(some)]
+        identities: list[str] = []
+        for at in range(0, len(texts), _AT_ONCE):
+            identities += identities_of(texts[at : at + _AT_ONCE])
+            let_others_run()
+        return identities
     joined = "\n".join(texts)
-    if not joined.isascii() or joined.count("\n") != len(texts) - 1 or _has_long_line(joined):
-        return [identity_of(text) if len(text) <= LONGEST_VALUE else "" for text in texts]
+    if not joined.isascii() or _has_long_line(joined):
+        return _each_identity(texts)
     lines = joined.encode()
     found = lines.translate(_TO_LOWER, _PUNCTUATION).decode().split("\n")
+    if len(found) != len(texts):  # a text holds a line end
+        return _each_identity(texts)
     separators = lines.translate(None, _ALL_BUT_SEPARATORS)
     # Only a text with the dots or colons of an IP address may be one; the five colons of a MAC address are not enough.
     for wanted in (b"...", b":::::::"):
@@ -124,6 +131,10 @@ def identities_of(texts: Sequence[str]) -> list[str]:
             if "::" in text:
                 found[at] = identity_of(text)
     return found
+
+
+def _each_identity(texts: Sequence[str]) -> list[str]:
+    return [identity_of(text) if len(text) <= LONGEST_VALUE else "" for text in texts]
 
 
 def _has_long_line(text: str) -> bool:
@@ -156,7 +167,7 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
 
 
-LONGEST_SHOWN = 60
+LONGEST_SHOWN: Final = 60
 """Characters of a name that a sentence shows; a key may be as long as its document."""
 
 
@@ -165,7 +176,7 @@ def brief(text: str, most: int = LONGEST_SHOWN) -> str:
     return printable(text) if len(text) <= most else f"{printable(text[:most])}…"
 
 
-def first_of(texts: Sequence[str], most: int, joint: str = ", ") -> str:
+def join_limited(texts: Sequence[str], most: int, joint: str = ", ") -> str:
     """``a, b, c and 4 more``."""
     listed = joint.join(texts[:most])
     return f"{listed} and {len(texts) - most:,} more" if len(texts) > most else listed
@@ -209,9 +220,9 @@ def without_pxelinux_prefix(text: str) -> str | None:
 
 # A text is drawn as a map of its characters, so that bytes.find (a memmem) can look for a shape: a regular
 # expression over a 3 KB body costs 60 microseconds, the map and four searches cost 5.
-_HEX = ord("h")
-_DRAWN = dict.fromkeys(b"0123456789abcdefABCDEF", _HEX) | {code: code for code in b':-."'}
-_SHAPE_OF = bytes(_DRAWN.get(code, ord(" ") if code in b" \t\r\n" else 0) for code in range(256))
+_HEX: Final = ord("h")
+_DRAWN: Final = dict.fromkeys(b"0123456789abcdefABCDEF", _HEX) | {code: code for code in b':-."'}
+_SHAPE_OF: Final = bytes(_DRAWN.get(code, ord(" ") if code in b" \t\r\n" else 0) for code in range(256))
 
 
 class _Spelling(NamedTuple):
@@ -228,7 +239,7 @@ class _Spelling(NamedTuple):
     most: int
 
 
-_SPELLINGS = (
+_SPELLINGS: Final[tuple[tuple[bytes, _Spelling], ...]] = (
     (b"hh:hh:hh:hh:hh:hh", _Spelling(17, 2, b":", re.compile(rb"hh(?::hh(?!h))*"), 2)),
     (b"hh-hh-hh-hh-hh-hh", _Spelling(17, 2, b"-", re.compile(rb"hh(?:-hh(?!h))*"), 2)),
     (b"hhhhhhhhhhhh", _Spelling(12, 1, b"", re.compile(rb"h+"), 0)),
@@ -236,23 +247,25 @@ _SPELLINGS = (
 )
 """Each spelling with the map of an address in it."""
 
-_UUID_BEFORE = b"-hhhh-"
+_UUID_BEFORE: Final = b"-hhhh-"
 """What is before the last group of a UUID, which is looked at most often and is part of something longer."""
-_SEPARATORS = b":.-"
-_HEX_RUN = re.compile(rb"h*")
-_WINDOW = 64
+_SEPARATORS: Final = b":.-"
+_HEX_RUN: Final = re.compile(rb"h*")
+_WINDOW: Final = 64
 """Bytes before an address that are looked at first; a word is seldom longer."""
-_LONGEST_UTF_8 = 4
-_OCTET = 2
-_LONG_GROUP = 4
+_LONGEST_UTF_8: Final = 4
+_OCTET: Final = 2
+_LONG_GROUP: Final = 4
 """Hex digits of a group that cannot stand beside an address: a UUID's groups have at least so many."""
-_NO_HEX_DIGITS = bytes(code for code in range(256) if _SHAPE_OF[code] != _HEX)
-_SHORT = 1_024
+_NO_HEX_DIGITS: Final = bytes(code for code in range(256) if _SHAPE_OF[code] != _HEX)
+_TURN: Final = 0xFF
+"""Other threads have a turn after so many addresses, and one more: 0.3 ms."""
+_SHORT: Final = 1_024
 """Bytes of a text that is worth counting its digits first: most paths and queries have too few for an address."""
 
 
-def find_macs(data: bytes, *, but_quoted: bool = False) -> Iterator[str]:
-    """Yield every MAC address in ``data``, as it is spelled there (docs/selection.md).
+def find_macs(data: bytes, *, but_quoted: bool = False) -> list[str]:
+    """Return every MAC address in ``data``, as it is spelled there (docs/selection.md).
 
     Six octets with one separator throughout, or none, or in Cisco's three groups; with no further hex digit
     adjoining, no further two-digit group beside it with the same separator (an InfiniBand address is none) and no
@@ -260,8 +273,10 @@ def find_macs(data: bytes, *, but_quoted: bool = False) -> Iterator[str]:
     ``ac`` of ``mac-98-fa-…`` is none. ``but_quoted``: leave out what is a whole JSON string and no key; the caller has
     those from the parsed body.
     """
-    if len(data) <= _SHORT and len(data.translate(None, _NO_HEX_DIGITS)) < SHORTEST_MAC:
-        return
+    found: list[str] = []
+    tried = 0
+    if not but_quoted and len(data) <= _SHORT and len(data.translate(None, _NO_HEX_DIGITS)) < SHORTEST_MAC:
+        return found
     shape = data.translate(_SHAPE_OF)
     for wanted, spelling in _SPELLINGS:
         start = shape.find(wanted)
@@ -277,8 +292,12 @@ def find_macs(data: bytes, *, but_quoted: bool = False) -> Iterator[str]:
                 end = run.end() if run else end
                 if not shape.startswith(_UUID_BEFORE, max(0, start - len(_UUID_BEFORE))):
                     for at in _addresses_in_run(data, shape, start, end, spelling):
-                        yield data[at : at + spelling.length].decode("ascii")
+                        found.append(data[at : at + spelling.length].decode("ascii"))
             start = shape.find(wanted, end)
+            tried += 1
+            if not tried & _TURN:
+                let_others_run()
+    return found
 
 
 def _addresses_in_run(data: bytes, shape: bytes, start: int, end: int, spelling: _Spelling) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.problem_sentences import (
@@ -27,30 +27,27 @@ from answerd.answers.problem_sentences import (
 )
 from answerd.answers.rows import Inventory, inventory_after
 from answerd.answers.selectors import SelectorIndex
-from answerd.documents import Document, Elsewhere, Key, NameInKind, RawDocument, here
+from answerd.documents import Document, Key, NameInKind, Offload, RawDocument, run_inline
 from answerd.errors import BrokenDocument
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
 from answerd.identity import Kind, identity_of
+from answerd.inventory.records import no_pause
 
 _K = TypeVar("_K")
 _V = TypeVar("_V", bound="Document | GroupClaim")
 
-_FILED_BETWEEN_PAUSES = 100
+_FILED_BETWEEN_PAUSES: Final = 100
 """Documents that are filed between two pauses: 0.3 ms."""
 
 Claimed = tuple[tuple[str, ...], tuple[Criterion, ...]]
 """The ``members`` and ``match`` of a group."""
 
-_MOST_GONE = 100
+_MOST_GONE: Final = 100
 """Removed groups whose last claims are kept: a file that is moved may be missing for a few looks."""
 
-_MOST_GONE_MEMBERS = 100_000
+_MOST_GONE_MEMBERS: Final = 100_000
 """The most members that those claims may have together."""
-
-
-def no_pause() -> None:
-    """The pause of callers that serve no requests: do nothing."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -69,7 +66,7 @@ class Catalogue:
     ``unreadable`` are the groups that have not been readable since the start, which might claim anything. ``unlisted``
     says which part of the store has never been listed, for the same reason. ``faults`` says which part could be listed
     before and cannot be now: a problem, but the claims are known. ``gone`` has what removed groups claimed, for the
-    case that a group returns and cannot be read. ``elsewhere`` runs long work for one document or one answer; a
+    case that a group returns and cannot be read. ``offload`` runs long work for one document or one answer; a
     catalogue that is made from this one uses it too. ``inventory`` has the rows of all inventories, None where there is
     none. ``has_states``: whether the service keeps states of installs.
     """
@@ -87,7 +84,7 @@ class Catalogue:
     selectors: SelectorIndex[GroupClaim] = field(default_factory=SelectorIndex)
     unreadable: tuple[Document, ...] = ()
     unlisted: tuple[str, ...] = ()
-    elsewhere: Elsewhere = here
+    offload: Offload = run_inline
     gone: Mapping[NameInKind, Claimed] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     inventory: Inventory | None = None
@@ -249,7 +246,7 @@ class _Change:
             selectors=self.selectors,
             unreadable=tuple(sorted(self.unreadable, key=_order)),
             unlisted=unlisted,
-            elsewhere=self.before.elsewhere,
+            offload=self.before.offload,
             gone=self._gone(),
             faults=faults,
             inventory=inventory,
@@ -288,7 +285,7 @@ class _Change:
                 _append(self.machines, document.identity, document)
         elif kind is Kind.GROUP:
             _append(self.groups, (document.identity, raw.key.format), document)
-            document.read(self.before.elsewhere)
+            document.read(self.before.offload)
             claim = self._claim(document)
             if claim:
                 self.claims[document] = claim

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.row_claims import claims_of
 from answerd.documents import Document
 from answerd.errors import AnswerError
 from answerd.facts import Facts, facts_of
+from answerd.inventory.records import no_pause
 from answerd.inventory.rows import Row
 
 

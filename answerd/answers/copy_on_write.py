@@ -9,21 +9,21 @@ object in it, to its reference count: after a fork, none of that memory would be
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
 
-_SMALL = 1_000
-_SHARE = 16
+_SMALL: Final = 1_000
+_SHARE: Final = 16
 """Changes are copied while they are at most `_SMALL` or at most this part of the whole; above that everything is
 rebuilt, in slices."""
 
-_BETWEEN_PAUSES = 1_000
+_BETWEEN_PAUSES: Final = 1_000
 """Entries that are rebuilt between two pauses: 0.2 ms."""
 
-_GONE: Any = object()
-_UNCHANGED: Any = object()
+_GONE: Final[Any] = object()
+_UNCHANGED: Final[Any] = object()
 
 
 class CopyOnWriteMap(MutableMapping[K, V]):

@@ -15,15 +15,15 @@ from typing import Any, NamedTuple, Protocol
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.members import claimed_member
 from answerd.answers.select import Selection
-from answerd.answers.visitors import Known, RecentVisitors, knows
+from answerd.answers.visitors import KnownVisitor, RecentVisitors
 from answerd.errors import CannotFill
 from answerd.facts import Facts
 from answerd.formats.once import Once
 from answerd.identity import identity_of, is_shared_by_many, mac_digits, without_pxelinux_prefix
 from answerd.installs.memory import Decision, InstallMemory, Remembered, Visitor
 from answerd.installs.sentences import script, sentence
-from answerd.installs.states import Asked, Gate, Record, Refusal, Rules, brings_nothing_new
-from answerd.installs.tokens import TokenSubject, token_of
+from answerd.installs.states import Asked, Gate, Record, Refusal, Rules, quiet_period
+from answerd.installs.tokens import TokenSubject, report_token
 
 IPXE = "ipxe"
 """The format whose documents are a boot loader's."""
@@ -86,7 +86,7 @@ class Gates:
         return memory.state(_records(memory, facts)).value
 
     def ask(
-        self, catalogue: Catalogue, selection: Selection, facts: Facts, once: Once, *, only_looks: bool = False
+        self, catalogue: Catalogue, selection: Selection, facts: Facts, once: Once, *, without_start: bool = False
     ) -> Asking | None:
         """Return what the states decide about a request for an answer with ``once``; None where it is given once more
         and that is not worth a note.
@@ -95,17 +95,20 @@ class Gates:
         """
         source = self.source
         memory = source.current()
-        visitor, document, found, brings_nothing = self._look(memory, catalogue, selection, facts)
+        known = self._look(memory, catalogue, selection, facts)
+        now = source.now()
+        since, until = known.quiet
+        if since <= now <= until and not without_start:
+            return None
+        visitor, document, found, rules = known.visitor, known.document, known.found, source.rules
         if not found and visitor.name is None:
             raise _nameless("once", visitor)
         is_for_loader = once is Once.LOADER or selection.layers[-1].key.format == IPXE
-        asked = Asked(document, Gate.LOADER if is_for_loader else Gate.ANSWERS, once, source.now(), only_looks)
-        rules = source.rules
-        if brings_nothing:
-            for remembered in found:
-                if not brings_nothing_new(remembered.record, asked, rules):
-                    break
-            else:
+        asked = Asked(document, Gate.LOADER if is_for_loader else Gate.ANSWERS, once, now, without_start)
+        if known.brings_nothing and not without_start:
+            periods = [quiet_period(remembered.record, asked, rules) for remembered in found]
+            known.quiet = since, until = max(period[0] for period in periods), min(period[1] for period in periods)
+            if since <= now <= until:
                 return None
         asking = Asking(visitor, asked, memory.judge(visitor, found, asked, rules), document, facts.request.peer)
         judgement = asking.judgement
@@ -115,10 +118,10 @@ class Gates:
 
     def given(self, asking: Asking) -> None:
         """Record that the answer was composed."""
-        if not asking.asked.only_looks and asking.judgement.outcomes:
+        if not asking.asked.without_start and asking.judgement.outcomes:
             self.source.given(asking)
 
-    def _look(self, memory: InstallMemory, catalogue: Catalogue, selection: Selection, facts: Facts) -> Known:
+    def _look(self, memory: InstallMemory, catalogue: Catalogue, selection: Selection, facts: Facts) -> KnownVisitor:
         """Return the machine that asks, with its records."""
 
         def records(name: str | None) -> list[Remembered]:
@@ -127,20 +130,22 @@ class Gates:
         known = self.recent.find(catalogue, selection, memory, facts.request, records)
         if known is None or (not known.found and _is_named_by_shared(known.visitor, memory)):
             visitor = visitor_of(catalogue, selection, facts, memory)
-            found = records(visitor.name)
-            known = Known(visitor, str(selection.layers[-1].key), found, knows(found, visitor))
-            self.recent.keep(selection, facts.request, known)
+            top = selection.layers[-1]
+            known = KnownVisitor(top, selection.group, visitor, str(top.key))
+            known.note(records(visitor.name), memory)
+            self.recent.keep(facts.request, known)
         return known
 
     def report(self, catalogue: Catalogue, selection: Selection, facts: Facts) -> str:
         """Return the URL by which the machine reports. Raises `CannotFill`, `answerd.errors.StatesUnknown`."""
         memory = self.source.current()
-        visitor, _, found, _ = self._look(memory, catalogue, selection, facts)
+        known = self._look(memory, catalogue, selection, facts)
+        visitor, found = known.visitor, known.found
         if not found and visitor.name is None:
             raise _nameless("{{ report }}", visitor)
         record = found[0].record if found else memory.new(visitor.name or "")
         base = self.source.base_url(facts)
-        return f"{base}/report/{token_of(TokenSubject(record.name, record.attempt), self.source.key)}"
+        return f"{base}/report/{report_token(TokenSubject(record.name, record.attempt), self.source.key)}"
 
 
 def _nameless(what: str, visitor: Visitor) -> CannotFill:

@@ -33,7 +33,8 @@ def without_secrets(catalogue: Catalogue, answer: Answer, facts: Facts, sources:
     lookup = _lookup(catalogue, answer, facts, sources)
     parts = prepared_answer(answer.selection.layers, may_be_blank=True).parts
     shown = [part.decode() if isinstance(part, bytes) else _shown(part, lookup) for part in parts]
-    return answer._replace(body="".join(shown).encode())
+    body = "".join(shown).encode()
+    return Answer(body, answer.selection, answer.format, answer.side_file, answer.row, answer.refusal)
 
 
 def hiding(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Callable[[str], str]:

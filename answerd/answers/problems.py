@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.problem_sentences import (
     MOST_GROUPS,
@@ -26,6 +26,7 @@ from answerd.answers.problem_sentences import (
 from answerd.documents import Document, DocumentName, NameInKind, RawDocument
 from answerd.errors import BrokenDocument
 from answerd.identity import Kind, identity_of
+from answerd.inventory.records import no_pause
 
 _Cause = TypeVar("_Cause")
 
@@ -181,7 +182,7 @@ class _Update:
             self.pause()
 
     def _check(self, document: Document) -> None:
-        document.read(self.catalogue.elsewhere)
+        document.read(self.catalogue.offload)
         _put(self.of_documents, document, tuple(_of_document(self.catalogue, document)))
 
     def _check_name(self, document: Document) -> None:

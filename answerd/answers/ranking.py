@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from answerd.documents import Key
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
 
-LONGEST_VALUE = 60
+LONGEST_VALUE: Final = 60
 """Characters of a value from a request that a sentence quotes, so that console lines stay readable."""
 
-MOST_VALUES = 3
+MOST_VALUES: Final = 3
 """Values of one label that a sentence quotes."""
 
 
@@ -34,7 +35,7 @@ def shortened(text: str, length: int = LONGEST_VALUE) -> str:
     return shown if len(text) <= length else f"{shown[:length]}…"
 
 
-def join_limited(texts: Sequence[str], most: int = MOST_VALUES) -> str:
+def join_shortened(texts: Sequence[str], most: int = MOST_VALUES) -> str:
     """Return ``a, b, c and 4 more``."""
     shown = ", ".join(shortened(text) for text in texts[:most])
     return f"{shown} and {len(texts) - most} more" if len(texts) > most else shown
@@ -55,4 +56,4 @@ def request_has(label: str, facts: Facts) -> str:
     values = facts.values(label)
     if not values:
         return f"the request has no {shortened(label)}"
-    return f"the request's {shortened(label)} is {join_limited([repr(shortened(value)) for value in values])}"
+    return f"the request's {shortened(label)} is {join_shortened([repr(shortened(value)) for value in values])}"

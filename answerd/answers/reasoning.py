@@ -14,7 +14,7 @@ from answerd.answers.catalogue import Catalogue, GroupClaim
 from answerd.answers.compose import once_of
 from answerd.answers.gates import refusal_sentence
 from answerd.answers.provenance import needing
-from answerd.answers.ranking import Rank, asks_for, join_limited, rank, request_has, shortened
+from answerd.answers.ranking import Rank, asks_for, join_shortened, rank, request_has, shortened
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import Question, Selection, question_of, select
 from answerd.answers.sources import NO_SOURCES, Sources
@@ -111,7 +111,7 @@ def _install(catalogue: Catalogue, selection: Selection, facts: Facts, sources: 
         return
     deciding = next(layer for layer in reversed(selection.layers) if layer.control.once is not None)
     try:
-        asking = sources.gates.ask(catalogue, selection, facts, once, only_looks=True)
+        asking = sources.gates.ask(catalogue, selection, facts, once, without_start=True)
         state = sources.gates.state(facts)
     except AnswerError as error:
         yield Step("install", f"once in {deciding.key}, and no answer: {error.reason}")
@@ -134,7 +134,7 @@ def _with_row(catalogue: Catalogue, facts: Facts) -> tuple[Facts, list[Step]]:
     columns = ", ".join(map(shortened, known.row.values()))
     sentence = f"{inventory.place(known.row)} is the row of this machine: its values count for {columns}"
     found = [identity for identity in known.row.identities() if identity in facts.identities]
-    return known, [Step("row", sentence, (f"found by {join_limited(found)}",))]
+    return known, [Step("row", sentence, (f"found by {join_shortened(found)}",))]
 
 
 def _request(facts: Facts) -> Iterator[Step]:
@@ -160,15 +160,15 @@ def _formats(facts: Facts, acceptable: Sequence[str], *, by_name: bool) -> Step:
 def _layers(outcome: Selection | AnswerError) -> Iterator[Step]:
     if isinstance(outcome, Selection):
         for height, layer in enumerate(outcome.layers, 1):
-            yield Step("layers", f"{height}. {named(layer)}", tuple(_what_it_does(layer.control)))
+            yield Step("layers", f"{height}. {document_and_source(layer)}", tuple(_what_it_does(layer.control)))
 
 
 def _what_it_does(control: Control) -> Iterator[str]:
     """Yield the effects of a layer's control keys on the layers below it."""
     if control.unset:
-        yield f"takes away what lies below it at {join_limited(list(map(_keys, control.unset)), MOST_PATHS)}"
+        yield f"takes away what lies below it at {join_shortened(list(map(_keys, control.unset)), MOST_PATHS)}"
     if control.append:
-        yield f"adds to the arrays below it at {join_limited(list(map(_keys, control.append)), MOST_PATHS)}"
+        yield f"adds to the arrays below it at {join_shortened(list(map(_keys, control.append)), MOST_PATHS)}"
 
 
 def _keys(path: Path) -> str:
@@ -181,7 +181,7 @@ def _quoted(group: str) -> str:
     return "what is no group's name" if identifier_fault(Kind.GROUP, group) else f'"{group}"'
 
 
-def named(document: Document) -> str:
+def document_and_source(document: Document) -> str:
     """Return a document and where it is stored: ``machine "98fa9b50d810" (toml), 98fa9b50d810.toml``."""
     return f"{document.key}, {printable(document.raw.source)}" if document.raw.source else str(document.key)
 
@@ -248,9 +248,9 @@ class _Considered:
 
     def _groups(self, extensions: tuple[str, ...]) -> bool:
         """Return whether a group claims through ``members``; then groups that only select are not examined."""
-        named = [claim for identity in self.facts.identities for claim in self.catalogue.members.get(identity, ())]
+        naming = [claim for identity in self.facts.identities for claim in self.catalogue.members.get(identity, ())]
         by_members = self._judge(
-            "group by members", [self._group_claim(claim, extensions) for claim in named], extensions
+            "group by members", [self._group_claim(claim, extensions) for claim in naming], extensions
         )
         selecting = [
             claim
@@ -269,7 +269,7 @@ class _Considered:
         best = self._judge("group by match", shown, extensions)
         if len(refused) > MOST_MATCHES:
             self._add_step("group by match", f"{len(refused) - MOST_MATCHES} more do not hold")
-        if not (named or claims):
+        if not (naming or claims):
             self._add_step("group", "no group names one of these identities, and none selects by match")
         elif not best:
             self._add_step("group", "none claims the request")
@@ -301,7 +301,7 @@ class _Considered:
                 fate = "is the best claim" if len(holding) > 1 else "is the only claim"
             else:
                 fate = f"loses to {best.document.key}: {_loses_by(_rank(claim, extensions), _rank(best, extensions))}"
-            self._add_step(heading, f"{named(claim.document)}: {fate}", self._details(claim))
+            self._add_step(heading, f"{document_and_source(claim.document)}: {fate}", self._details(claim))
         return best
 
     def _details(self, claim: _Claim) -> Iterator[str]:
@@ -318,7 +318,9 @@ class _Considered:
     def _unreadable_groups(self, extensions: Collection[str]) -> None:
         for group in self.catalogue.unreadable:
             if group.key.format in extensions:
-                self._add_step("unreadable", f"{named(group)} might claim this request: {group.problems[0]}")
+                self._add_step(
+                    "unreadable", f"{document_and_source(group)} might claim this request: {group.problems[0]}"
+                )
 
     def _defaults(self) -> None:
         chosen = self.outcome.default if isinstance(self.outcome, Selection) else None
@@ -332,7 +334,7 @@ class _Considered:
                     fate = "is not needed"
                 else:
                     fate = "would answer"
-                self._add_step("default", f"{named(default)} {fate}")
+                self._add_step("default", f"{document_and_source(default)} {fate}")
         if not any(extension in self.catalogue.defaults for extension in self.question.extensions):
             self._add_step("default", f"there is none in {', '.join(self.question.extensions)}")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Final
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.compose import named, prepared_answer
+from answerd.answers.compose import layer_names, prepared_answer
 from answerd.answers.gates import Asking, is_loader, refusal_sentence, script_of
 from answerd.answers.members import claimed_member
 from answerd.answers.select import Question, Selection, question_of, select
@@ -22,13 +22,13 @@ from answerd.formats.once import Once
 from answerd.formats.yaml_writing import escape
 from answerd.inventory.rows import Row
 
-_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
-NO_INSTANCE = "nocloud"
+NO_INSTANCE: Final = "nocloud"
 """The ``instance-id`` of a machine without a name (docs/selection.md#noclouds-side-files)."""
 
 
-class Answer(NamedTuple):
+class Answer:
     """One answer. ``side_file`` names the file of NoCloud that the service made up, where it did; then ``body`` may be
     empty.
 
@@ -36,12 +36,23 @@ class Answer(NamedTuple):
     refused the documents of ``selection``, where it was: then ``body`` is a script that the service makes up.
     """
 
-    body: bytes
-    selection: Selection
-    format: Format
-    side_file: str | None = None
-    row: Row | None = None
-    refusal: str | None = None
+    __slots__ = ("body", "format", "refusal", "row", "selection", "side_file")
+
+    def __init__(
+        self,
+        body: bytes,
+        selection: Selection,
+        format: Format,
+        side_file: str | None = None,
+        row: Row | None = None,
+        refusal: str | None = None,
+    ) -> None:
+        self.body = body
+        self.selection = selection
+        self.format = format
+        self.side_file = side_file
+        self.row = row
+        self.refusal = refusal
 
     @property
     def composition(self) -> str:
@@ -100,29 +111,29 @@ def _answer(
     sources: Sources,
     *,
     may_be_blank: bool = False,
-    only_looks: bool = False,
+    without_start: bool = False,
     after_refusal: bool = False,
 ) -> Answer:
-    """Return the answer to a question. ``only_looks``: the answer is not delivered, so no install begins.
+    """Return the answer to a question. ``without_start``: the answer is not delivered, so no install begins.
     ``after_refusal``: an answer with ``once`` was already refused."""
     facts = question.facts
     selection = select(catalogue, question)
-    prepared = prepared_answer(selection.layers, may_be_blank=may_be_blank, elsewhere=catalogue.elsewhere)
+    prepared = prepared_answer(selection.layers, may_be_blank=may_be_blank, offload=catalogue.offload)
     asking = None
     if prepared.once is not None and prepared.once is not Once.OFF and sources.gates is not None:
         if after_refusal:
             raise NotClaimed("what may answer in this state has once itself")
-        asking = sources.gates.ask(catalogue, selection, facts, prepared.once, only_looks=only_looks)
+        asking = sources.gates.ask(catalogue, selection, facts, prepared.once, without_start=without_start)
         if asking is not None and asking.judgement.refusal is not None:
             return _refused(catalogue, question, sources, selection, asking)
     body = prepared.static
     if body is None:
         values = Values(selection, facts, sources, catalogue)
-        body = catalogue.elsewhere(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
+        body = catalogue.offload(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
         if is_blank(body) and not may_be_blank:
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
     if len(body) > LARGEST_ANSWER:
-        raise AnswerTooLarge(f"the answer of {named(selection.layers)} has more than {LARGEST_ANSWER} bytes")
+        raise AnswerTooLarge(f"the answer of {layer_names(selection.layers)} has more than {LARGEST_ANSWER} bytes")
     if asking is not None and sources.gates is not None:
         sources.gates.given(asking)
     return Answer(body, selection, FORMATS[selection.layers[-1].key.format], None, facts.row)
@@ -149,12 +160,12 @@ def _side_file(catalogue: Catalogue, question: Question, side_file: str, sources
     facts = question.facts.asking_for_user_data()
     facts.state_source = question.facts.state_source
     asked = Question(facts, question.extensions, question.assumed)
-    user_data = _answer(catalogue, asked, sources, only_looks=True)
+    user_data = _answer(catalogue, asked, sources, without_start=True)
     selection = user_data.selection
     body = b""
     if side_file == "meta-data":
-        named = _instance(catalogue, selection, facts)
-        body = f'instance-id: "{escape(named or NO_INSTANCE)}"\n'.encode()
+        instance = _instance(catalogue, selection, facts)
+        body = f'instance-id: "{escape(instance or NO_INSTANCE)}"\n'.encode()
     return Answer(body, selection, user_data.format, side_file, facts.row)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from typing import Final
 
 from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.row_facts import RowFacts
@@ -22,16 +23,16 @@ from answerd.inventory.records import UnreadableError
 from answerd.inventory.rows import Layout, Row, judged
 from answerd.inventory.table import Table, table_after
 
-_INDEXED_BETWEEN_PAUSES = 100
+_INDEXED_BETWEEN_PAUSES: Final = 100
 """Rows indexed between two pauses: 0.5 ms."""
 
-_MOST_GONE = 4
+_MOST_GONE: Final = 4
 """Removed inventories whose last rows are kept: a file that is replaced may be missing for a few looks."""
 
-_MOST_PLACES = 4
+_MOST_PLACES: Final = 4
 """Rows of one identity that a sentence names."""
 
-_LOOKED_AT_FOR_PLACES = 100
+_LOOKED_AT_FOR_PLACES: Final = 100
 """Rows of one identity of which the first places are named: a request pays for no more."""
 
 Entry = Row | tuple[Row, ...]
@@ -223,7 +224,7 @@ class Inventory:
         return printable(row.layout.source), (table.line_of(row) if table else None) or 0
 
 
-def source_of(document: RawDocument) -> str:
+def inventory_file(document: RawDocument) -> str:
     """Return the file that an inventory's places name, in a database too."""
     return document.source or file_of(document.key.identifier)
 
@@ -301,9 +302,9 @@ class _InventoryChange:
         try:
             if document.fault is not None:
                 raise _fault_of(document)
-            change = table_after(before, source_of(document), document.text, self.pause)
+            change = table_after(before, inventory_file(document), document.text, self.pause)
         except UnreadableError as error:
-            where = f"{printable(source_of(document))}:{error.line}"
+            where = f"{printable(inventory_file(document))}:{error.line}"
             self.unreadable[document] = f"{where}: the inventory cannot be read: {error.reason}"
             if before is not None:
                 self.tables[document] = before
@@ -368,7 +369,7 @@ class _InventoryChange:
         doubled = {}
         for documents in by_name.values():
             if len(documents) > 1:
-                sources = sorted(printable(source_of(document)) for document in documents)
+                sources = sorted(printable(inventory_file(document)) for document in documents)
                 sentence = f"{min(document.key for document in documents)}: {len(sources)} documents for one name: "
                 for document in documents:
                     doubled[self.tables[document].layout] = sentence + " and ".join(sources)

@@ -6,7 +6,6 @@ Raises instead of guessing: a claim by a broken document is never passed on to t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue, GroupClaim, refuse_broken
 from answerd.answers.near_misses import unclaimed
@@ -18,16 +17,26 @@ from answerd.facts import Facts
 from answerd.formats.control import Criterion
 
 
-class Selection(NamedTuple):
+class Selection:
     """The documents of one answer. ``layers`` are all of them, lowest first."""
 
-    layers: tuple[Document, ...]
-    machine: Document | None = None
-    group: Document | None = None
-    default: Document | None = None
+    __slots__ = ("default", "group", "layers", "machine")
+
+    # Not a named tuple: that could not be compiled, and takes twice as long to make.
+    def __init__(
+        self,
+        layers: tuple[Document, ...],
+        machine: Document | None = None,
+        group: Document | None = None,
+        default: Document | None = None,
+    ) -> None:
+        self.layers = layers
+        self.machine = machine
+        self.group = group
+        self.default = default
 
 
-class Question(NamedTuple):
+class Question:
     """A question to a catalogue.
 
     ``extensions`` are the formats that may answer, in the order that decides ties. The ``match`` of a document in
@@ -35,11 +44,21 @@ class Question(NamedTuple):
     documents whose ``match`` names that label may claim. ``without_default``: a default never answers.
     """
 
-    facts: Facts
-    extensions: tuple[str, ...]
-    assumed: Collection[Document] = ()
-    only_naming: str | None = None
-    without_default: bool = False
+    __slots__ = ("assumed", "extensions", "facts", "only_naming", "without_default")
+
+    def __init__(
+        self,
+        facts: Facts,
+        extensions: tuple[str, ...],
+        assumed: Collection[Document] = (),
+        only_naming: str | None = None,
+        without_default: bool = False,
+    ) -> None:
+        self.facts = facts
+        self.extensions = extensions
+        self.assumed = assumed
+        self.only_naming = only_naming
+        self.without_default = without_default
 
     def holds_for(self, document: Document, match: Sequence[Criterion]) -> bool:
         """Return whether a document's ``match`` lets it claim the request."""
@@ -81,7 +100,7 @@ def _best_machine(catalogue: Catalogue, question: Question) -> Document | None:
     """Return the machine document that claims the request with most criteria; ties by identifier, then format order."""
     claims = claims_by_identity(catalogue, question)
     for document in claims:
-        document.read(catalogue.elsewhere)
+        document.read(catalogue.offload)
     if len(claims) > 1:
         claims.sort(key=lambda claim: rank(claim.key, claim.control.match, question.extensions))
     for document in claims:
@@ -182,7 +201,7 @@ def _default(catalogue: Catalogue, question: Question) -> Selection:
         if defaults and not question.without_default:
             catalogue.refuse_duplicates(defaults)
             default = defaults[0]
-            default.read(catalogue.elsewhere)
+            default.read(catalogue.offload)
             refuse_broken(default)
             extended = catalogue.extended_by(default)
             below = catalogue.chain(extended) if extended else ()

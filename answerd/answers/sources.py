@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import Gates
@@ -17,7 +18,7 @@ from answerd.facts import RESERVED_LABELS, STATE, Facts
 from answerd.formats.template import SECRETS
 from answerd.inventory.rows import Row
 
-REPORT = "report"
+REPORT: Final = "report"
 
 
 def _no_secret(name: str, _identifiers: Sequence[str]) -> str:
@@ -48,7 +49,7 @@ class Sources:
     gates: Gates | None = None
 
 
-NO_SOURCES = Sources()
+NO_SOURCES: Final = Sources()
 """A service without secrets and without states."""
 
 

@@ -47,7 +47,7 @@ def run(arguments: Arguments) -> int:
         raise CommandError("--limit is a number above zero", WRONG_USAGE)
     if since and not _TIME.match(since):
         raise CommandError("--since is a time of UTC, such as 2026-11-21 or 2026-11-21T09:14", WRONG_USAGE)
-    kind, identifier, extension = named(arguments["KEY"]) if arguments["KEY"] else (None, None, None)
+    kind, identifier, extension = parse_document_name(arguments["KEY"]) if arguments["KEY"] else (None, None, None)
     wanted = HistoryFilter(kind, identifier, extension, since.rstrip("Z") if since else None, limit=int(limit))
     entries = database().history(wanted)
     show_secrets = bool(arguments["--show-secrets"])
@@ -69,7 +69,7 @@ def database() -> Any:
     return store
 
 
-def named(key: str) -> tuple[Kind, str, str | None]:
+def parse_document_name(key: str) -> tuple[Kind, str, str | None]:
     """Return kind, identifier and format, None for any, of a document's name. Raises `CommandError`."""
     folder, _, file = key.rpartition("/")
     kinds = {"": Kind.MACHINE, "groups": Kind.GROUP, "inventory": Kind.INVENTORY}
@@ -86,7 +86,7 @@ def named(key: str) -> tuple[Kind, str, str | None]:
 
 
 def name_of(key: Key) -> str:
-    """Return a document's name as `named` reads it."""
+    """Return a document's name as `parse_document_name` reads it."""
     folder = {Kind.GROUP: "groups/", Kind.INVENTORY: "inventory/"}.get(key.kind, "")
     return f"{folder}{key.identifier or 'default'}.{key.format}"
 

@@ -9,7 +9,7 @@ from answerd.commands import Arguments, CommandError, Help
 from answerd.commands.machines import open_installs
 from answerd.commands.terminal import print_json, printable_line
 from answerd.installs.sentences import shown_name
-from answerd.installs.shown import as_json, event_as_json
+from answerd.installs.shown import event_as_json, record_as_json
 
 HELP = Help(
     summary="One machine's install, with its history.",
@@ -36,7 +36,10 @@ def run(arguments: Arguments) -> int:
     for remembered in found:
         events = installs.store.history(remembered.record.name)
         records.append(
-            {**as_json(remembered, installs.now, installs.rules), "events": [event_as_json(event) for event in events]}
+            {
+                **record_as_json(remembered, installs.now, installs.rules),
+                "events": [event_as_json(event) for event in events],
+            }
         )
     if arguments["--json"]:
         print_json(records[0] if len(records) == 1 else records)

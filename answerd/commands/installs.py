@@ -12,7 +12,7 @@ from answerd.commands.machines import SELECTION, OpenInstalls, open_installs
 from answerd.commands.terminal import coloured, counted, print_json, printable_line
 from answerd.installs.memory import Remembered
 from answerd.installs.sentences import shown_name
-from answerd.installs.shown import UnknownMachine, as_json, unknown_as_json
+from answerd.installs.shown import UnknownMachine, record_as_json, unknown_as_json
 from answerd.installs.states import State
 
 HELP = Help(
@@ -46,7 +46,7 @@ def run(arguments: Arguments) -> int:
         _print_unknown(still_unclaimed(installs.catalogue, installs.store.unknown()), as_text=not arguments["--json"])
         return 0
     found = selected(installs, arguments["--group"], state)
-    records = [as_json(remembered, installs.now, installs.rules) for remembered in found]
+    records = [record_as_json(remembered, installs.now, installs.rules) for remembered in found]
     if arguments["--json"]:
         print_json({"installs": records})
     else:

@@ -10,7 +10,7 @@ from typing import cast
 from answerd import captures
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.row_claims import winners
-from answerd.answers.rows import Inventory, source_of
+from answerd.answers.rows import Inventory, inventory_file
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
 from answerd.commands.common import read_bytes, read_documents
 from answerd.commands.terminal import print_json, printable_line
@@ -168,7 +168,7 @@ def _add(arguments: Arguments) -> int:
     elif added:
         _write(store, key, text, with_rows_added(text, table, added))
     if not arguments["--dry-run"]:
-        source = source_of(RawDocument(key, ""))
+        source = inventory_file(RawDocument(key, ""))
         for cells in added:
             print(printable_line(f"added to {source}: {written_record(cells, table.layout.syntax.separator)}"))
         print(f"{len(added)} added, {len(machines) - len(added)} left out")
@@ -225,7 +225,7 @@ def _text_of(catalogue: Catalogue, key: Key) -> str:
 
 def _table_of(key: Key, text: str) -> Table:
     """Return the rows of an inventory. Raises `CommandError` where it cannot be read."""
-    source = source_of(RawDocument(key, ""))
+    source = inventory_file(RawDocument(key, ""))
     try:
         return read_table(source, text)
     except UnreadableError as error:

@@ -112,7 +112,7 @@ def give_order(arguments: Arguments, order: Order, done: str) -> int:
     state = state_named(arguments["--state"])
     installs = open_installs()
     names, unknown = _selected(installs, arguments, state)
-    entries = [entry for name in names for entry in entries_of(installs, name, order, ORIGIN)]
+    entries = [entry for name in names for entry in events_of_order(installs, name, order, ORIGIN)]
     if entries:
         installs.store.write(entries, installs.rules)
     for name in dict.fromkeys(entry.name for entry in entries):
@@ -123,7 +123,7 @@ def give_order(arguments: Arguments, order: Order, done: str) -> int:
     return FAILED if unknown else 0
 
 
-def entries_of(installs: OpenInstalls, name: str, order: Order, origin: str) -> list[PendingEvent]:
+def events_of_order(installs: OpenInstalls, name: str, order: Order, origin: str) -> list[PendingEvent]:
     """Return the events of an order to a machine, one for each of its records."""
     machine = installs.named(name)
     if machine is None:

@@ -6,7 +6,7 @@ import sys
 
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError, Help
 from answerd.commands.apply import directly, user_name
-from answerd.commands.history import database, name_of, named
+from answerd.commands.history import database, name_of, parse_document_name
 from answerd.commands.terminal import printable_line
 from answerd.store import Author, HistoryFilter
 
@@ -40,7 +40,7 @@ def run(arguments: Arguments) -> int:
     number = arguments["--revision"]
     if not (number.isascii() and number.isdigit()):
         raise CommandError("--revision is a number", WRONG_USAGE)
-    kind, identifier, extension = named(arguments["KEY"])
+    kind, identifier, extension = parse_document_name(arguments["KEY"])
     store = database()
     found = store.history(HistoryFilter(kind, identifier, extension, revision=int(number)))
     if not found:

@@ -15,7 +15,7 @@ from answerd.console.machines import NEW, SILENT, Install
 from answerd.errors import StatesUnknown
 from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
-from answerd.installs.shown import UnknownMachine, as_json, event_as_json, unknown_as_json
+from answerd.installs.shown import UnknownMachine, event_as_json, record_as_json, unknown_as_json
 from answerd.installs.states import UNDER_WAY, Order, Ordered, Record, State, is_silent
 from answerd.server.installs import LiveInstalls
 from answerd.server.live_set import in_thread
@@ -60,7 +60,7 @@ class LiveStates:
             events = in_thread(self._installs.store.history, remembered.record.name)
         except StoreError:
             events = []
-        fields = as_json(remembered, self._installs.now(), self._installs.rules)
+        fields = record_as_json(remembered, self._installs.now(), self._installs.rules)
         return {**fields, "events": [event_as_json(event) for event in reversed(events)]}
 
     def change(self, verb: str, names: Iterable[str], who: str, peer: str) -> None:

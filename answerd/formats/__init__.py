@@ -8,6 +8,7 @@ Each is one table, which the code reads. To add a format, add its family's modul
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from answerd.formats import json_family, text_family, toml_family, xml_family, yaml_family
 from answerd.formats.family import AnyFamily, Family, Parsed, T
@@ -26,7 +27,7 @@ def _formats(family: Family[Parsed, T], content_type: str, *extensions: str) -> 
     return tuple(Format(extension, family, content_type) for extension in extensions)
 
 
-FORMATS: dict[str, Format] = {
+FORMATS: Final[dict[str, Format]] = {
     listed.extension: listed
     for listed in (
         *_formats(toml_family, "text/plain; charset=utf-8", "toml"),
@@ -38,7 +39,7 @@ FORMATS: dict[str, Format] = {
 }
 """Every format by its extension, in the format order that decides ties."""
 
-ALL_EXTENSIONS: tuple[str, ...] = tuple(FORMATS)
+ALL_EXTENSIONS: Final[tuple[str, ...]] = tuple(FORMATS)
 """The extensions that a request without an alias accepts."""
 
 
@@ -46,7 +47,7 @@ def _aliases(table: dict[str, str]) -> dict[str, tuple[str, ...]]:
     return {alias: tuple(extensions.split()) for aliases, extensions in table.items() for alias in aliases.split()}
 
 
-ALIASES: dict[str, tuple[str, ...]] = _aliases(
+ALIASES: Final[dict[str, tuple[str, ...]]] = _aliases(
     {
         "proxmox pve toml": "toml",
         "debian preseed": "preseed seed",
@@ -63,7 +64,7 @@ ALIASES: dict[str, tuple[str, ...]] = _aliases(
 )
 """A path segment (lower-cased) and the extensions it restricts a request to, in their order of preference."""
 
-WELL_KNOWN_NAMES: dict[str, tuple[str, ...]] = _aliases(
+WELL_KNOWN_NAMES: Final[dict[str, tuple[str, ...]]] = _aliases(
     {
         "user-data meta-data vendor-data network-config": "yaml yml",
         "install.conf upgrade.conf": "cfg",
@@ -74,7 +75,7 @@ WELL_KNOWN_NAMES: dict[str, tuple[str, ...]] = _aliases(
 """A last path segment (lower-cased) that restricts a request like an alias. Installers request these names by
 default."""
 
-_WELL_KNOWN_ENDINGS = ("-install.conf", "-upgrade.conf")
+_WELL_KNOWN_ENDINGS: Final = ("-install.conf", "-upgrade.conf")
 """OpenBSD puts the machine's MAC address or host name before these."""
 
 

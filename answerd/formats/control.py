@@ -11,13 +11,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from numbers import Number
+from typing import Final
 
 from answerd.formats.family import Path, RawControl, RawValue
 from answerd.formats.forms import Forms
 from answerd.formats.once import Once
 from answerd.identity import Kind, brief, identity_of, normalize
 
-CONTROL_KEYS: dict[str, frozenset[Kind]] = {
+CONTROL_KEYS: Final[dict[str, frozenset[Kind]]] = {
     "extends": frozenset(Kind),
     "members": frozenset({Kind.GROUP}),
     "match": frozenset({Kind.GROUP, Kind.MACHINE}),
@@ -28,14 +29,14 @@ CONTROL_KEYS: dict[str, frozenset[Kind]] = {
 }
 """Every control key and the kinds of document in which it has a meaning."""
 
-CLAIMING_KEYS = frozenset({"members", "match"})
+CLAIMING_KEYS: Final = frozenset({"members", "match"})
 """A group in which one of these is malformed might claim anything: it cannot be read.
 
 Rules: docs/selection.md#broken-documents.
 """
 
 
-_A_FEW = 8
+_A_FEW: Final = 8
 """Up to this many values are tried one by one, which is faster than a search in all of them."""
 
 
@@ -133,7 +134,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-_LONGEST_NAME = 40
+_LONGEST_NAME: Final = 40
 """Characters that are compared: a longer name is no misspelled control key, and the cost grows with the square."""
 
 
@@ -252,7 +253,7 @@ def _paths(written: RawValue) -> tuple[Path, ...]:
     return tuple(_path(path, place) for place, path in enumerate(value, 1))
 
 
-_STEP = re.compile(r'"(?P<quoted>[^"]*)"|(?P<bare>[^."]+)')
+_STEP: Final = re.compile(r'"(?P<quoted>[^"]*)"|(?P<bare>[^."]+)')
 
 
 def _path(text: object, place: int) -> Path:
@@ -282,7 +283,7 @@ def _template(written: RawValue) -> bool:
     return written.value
 
 
-_READERS: dict[str, Callable[[RawValue], object]] = {
+_READERS: Final[dict[str, Callable[[RawValue], object]]] = {
     "extends": _extends,
     "members": _members,
     "match": _match,

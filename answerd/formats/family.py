@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NewType, Protocol, TypeVar
+from typing import Any, Final, NewType, Protocol, TypeVar
 
 from answerd.formats.filters import COST, GROWING
 from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
 from answerd.formats.once import Once
 from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
 from answerd.memo import remembered
+from answerd.turns import in_turns
 
 Tree = NewType("Tree", object)
 """A document of some family, for code that only passes it back to its family. Never modified: layers share parts."""
@@ -26,7 +27,7 @@ T = TypeVar("T")
 """A family's own tree."""
 
 
-DEEPEST = 100
+DEEPEST: Final = 100
 """Levels of nesting that are read. The deepest key of a real answer is at level 8; recursion fails near 900."""
 
 
@@ -100,7 +101,7 @@ Path = tuple[str, ...]
 Branches = dict[str, "Branches | None"]
 """Paths as a tree: each first step with what follows it, None where a path ends."""
 
-NO_BRANCHES: Branches = {}
+NO_BRANCHES: Final[Branches] = {}
 """No paths. Do not modify."""
 
 
@@ -173,7 +174,7 @@ def typed_slot_of(placeholder: Placeholder, write: Callable[[str], str]) -> Type
     return TypedSlot(Template((placeholder,)), write)
 
 
-_LONGEST_SHARED = 1_000
+_LONGEST_SHARED: Final = 1_000
 """Characters in the placeholders of an answer up to which its layout is shared with answers that have the same."""
 
 
@@ -238,12 +239,14 @@ class Prepared:
         slots = self.slots
         if not slots:
             return self._constant
+        lengths, block, at = self._lengths, self._block, self._begin
+        pairs: Iterable[tuple[int, Slot]] = zip(lengths, slots, strict=False)  # bytes follow the last slot
         if self.effort:
             lookup = Metered(lookup)
-        lengths, block, at = self._lengths, self._block, self._begin
+            pairs = in_turns(pairs)
         filled: list[bytes] = []
         room = LARGEST_ANSWER
-        for length, slot in zip(lengths, slots, strict=False):  # bytes follow the last slot
+        for length, slot in pairs:
             value = slot.fill(lookup).encode()
             room -= len(value)
             if room < 0:  # checked early: a value may be long, and repeated
@@ -279,28 +282,28 @@ class Prepared:
             at += sum(answer._lengths)
 
 
-COUNTED = 1
+COUNTED: Final = 1
 """The effort of an answer whose filters may process much, so that their work is counted while it is filled."""
 
-LONG = 2
+LONG: Final = 2
 """The effort of an answer that may take some milliseconds to fill."""
 
-MANY_SLOTS = 2_000
+MANY_SLOTS: Final = 2_000
 """Slots of an answer that take some milliseconds to fill."""
 
-MANY_GROWING_SLOTS = 16
+MANY_GROWING_SLOTS: Final = 16
 """Slots with filters that grow their values, with the same effect: 32 filters of 64 KB take up to a millisecond."""
 
-MANY_FILTERS = 2_000
+MANY_FILTERS: Final = 2_000
 """Filters of all slots, with the same effect."""
 
-MANY_FILTERS_OF_ALL_VALUES = 32
+MANY_FILTERS_OF_ALL_VALUES: Final = 32
 """Filters that are applied to all values of a label, with the same effect: a label has up to a thousand."""
 
-FEW_FILTERS = 64
+FEW_FILTERS: Final = 64
 """Filters of single values that need no counting: the longest value has 64 KB."""
 
-_PACKED = 65_536
+_PACKED: Final = 65_536
 """Bytes of an answer up to which it is put into a block with others; a larger answer is a block by itself."""
 
 

@@ -7,35 +7,36 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from answerd.identity import mac_digits
 
 Filter = tuple[str, tuple[str, ...]]
 """A filter as a placeholder has it: its name and the texts in its parentheses."""
 
-LONGEST_FILTERED = 65_536
+LONGEST_FILTERED: Final = 65_536
 """The most characters that ``replace`` and ``join`` make, as many as a secret has. Repeated filters could double a
 value each time."""
 
-GROWING = frozenset({"replace", "join"})
+GROWING: Final = frozenset({"replace", "join"})
 """The filters that can make a value longer."""
 
-MOST_REPLACED = 8_388_608
+MOST_REPLACED: Final = 8_388_608
 """The most characters that ``replace`` makes of all values of a label together, as many as an answer has."""
 
-COST = dict.fromkeys(("host", "prefix", "netmask", "network", "broadcast"), 16)
+COST: Final = dict.fromkeys(("host", "prefix", "netmask", "network", "broadcast"), 16)
 """The cost of a filter for each value, as a multiple of the usual cost. Filters that are not here cost 1."""
 
-MOST_PIECES = 1_000
+MOST_PIECES: Final = 1_000
 """The most values that ``split`` makes, as many as a label has."""
 
-_OCTETS = range(0, 12, 2)
-_NO_SLUG = re.compile(r"[^a-z0-9]+")
-_LONGEST_SLUG = 63
+_OCTETS: Final = range(0, 12, 2)
+_NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
+_LONGEST_SLUG: Final = 63
 """Characters of a DNS label (RFC 1035)."""
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\Z")
-_PREFIXED = re.compile(r"[0-9A-Fa-f:.]+/(?:0|[1-9][0-9]{0,2})\Z")
-_TRUTHS = dict.fromkeys(("true", "yes", "on", "1"), "true") | dict.fromkeys(("false", "no", "off", "0"), "false")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\Z")
+_PREFIXED: Final = re.compile(r"[0-9A-Fa-f:.]+/(?:0|[1-9][0-9]{0,2})\Z")
+_TRUTHS: Final = dict.fromkeys(("true", "yes", "on", "1"), "true") | dict.fromkeys(("false", "no", "off", "0"), "false")
 
 _Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
@@ -93,7 +94,7 @@ def _bool(value: str) -> str:
     return truth
 
 
-FILTERS: dict[str, Callable[[str], str]] = {
+FILTERS: Final[dict[str, Callable[[str], str]]] = {
     "bare": _separated_by(""),
     "colons": _separated_by(":"),
     "dashes": _separated_by("-"),
@@ -110,16 +111,16 @@ FILTERS: dict[str, Callable[[str], str]] = {
 }
 """The filters without arguments that change a text."""
 
-TEXTS = {"default": 1, "replace": 2, "split": 1, "join": 1}
+TEXTS: Final = {"default": 1, "replace": 2, "split": 1, "join": 1}
 """The filters with arguments, and how many."""
 
-TYPES = frozenset({"number", "bool", "list"})
+TYPES: Final = frozenset({"number", "bool", "list"})
 """The filters that replace the string of a structured document by another type. Each is the last of its placeholder."""
 
-GATHERING = frozenset({"join", "list"})
+GATHERING: Final = frozenset({"join", "list"})
 """The filters that use all values of a label. Without these, a placeholder uses the first value."""
 
-KNOWN = ", ".join(
+KNOWN: Final = ", ".join(
     sorted([*FILTERS, "list", 'default("text")', 'replace("a", "b")', 'split(",")', 'join(" ")'], key=str.lower)
 )
 """Every filter, as a sentence lists them."""
@@ -138,7 +139,7 @@ def fault(name: str, texts: Sequence[str]) -> str:
     return ""
 
 
-def one(name: str, texts: tuple[str, ...], value: str | None) -> str | None:
+def apply_filter(name: str, texts: tuple[str, ...], value: str | None) -> str | None:
     """Apply a filter to one value, None for a missing value. Raises ValueError."""
     if name == "default":
         return texts[0] if value is None else value
@@ -151,7 +152,7 @@ def one(name: str, texts: tuple[str, ...], value: str | None) -> str | None:
     return FILTERS[name](value)
 
 
-def several(name: str, texts: tuple[str, ...], values: Sequence[str]) -> Sequence[str]:
+def apply_to_all(name: str, texts: tuple[str, ...], values: Sequence[str]) -> Sequence[str]:
     """Apply a filter to all values of a label. Raises ValueError."""
     if name == "default":
         return values or texts
@@ -166,7 +167,7 @@ def several(name: str, texts: tuple[str, ...], values: Sequence[str]) -> Sequenc
         return pieces
     if name == "replace" and sum(map(len, values)) * max(1, len(texts[1])) > MOST_REPLACED:
         return _all_replaced(values, *texts)
-    return [made for value in values if (made := one(name, texts, value)) is not None]
+    return [made for value in values if (made := apply_filter(name, texts, value)) is not None]
 
 
 def _pieces(value: str, separator: str) -> Iterable[str]:

@@ -7,18 +7,18 @@ alone takes long, but all of them together take minutes. Answers with few filter
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from answerd.errors import AnswerTooLarge
 from answerd.formats import filters
 
-LARGEST_ANSWER = 8_388_608
+LARGEST_ANSWER: Final = 8_388_608
 """Bytes. A real answer has some thousands; the answer of a client that reads slowly is kept in memory."""
 
-MOST_WORK = 33_554_432
+MOST_WORK: Final = 33_554_432
 """Characters that the filters of one answer process together: 0.1 seconds of work, 0.4 of those on addresses."""
 
-FOR_EACH_VALUE = 32
+FOR_EACH_VALUE: Final = 32
 """Characters that each value counts in addition to its own, whenever a filter is applied to it."""
 
 

@@ -171,7 +171,7 @@ def without(element: Element, paths: Iterable[Path]) -> Element:
     return _without(element, _Steps([branches(paths)]))
 
 
-def named(element: Element, paths: Iterable[Path]) -> dict[Path, list[Element]]:
+def elements_named(element: Element, paths: Iterable[Path]) -> dict[Path, list[Element]]:
     """Return the elements that each path names below an element, every sibling of a name. Paths that name none are not
     in it."""
     found: dict[Path, list[Element]] = {path: [] for path in paths}

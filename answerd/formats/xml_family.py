@@ -14,7 +14,7 @@ from functools import partial
 from answerd.errors import CannotFill
 from answerd.formats.family import MergeError, Path, Prepared, RawControl, Slot
 from answerd.formats.template import Placeholder, Template, TemplateReader
-from answerd.formats.xml_control import META, holding, named, read_meta, without
+from answerd.formats.xml_control import META, elements_named, holding, read_meta, without
 from answerd.formats.xml_merge import is_list, merged
 from answerd.formats.xml_tree import Element, Instruction, Shape, Text, XmlDocument, read, shape
 from answerd.identity import brief
@@ -75,7 +75,7 @@ def unset(tree: XmlDocument, paths: Collection[Path]) -> XmlDocument:
 
 def not_arrays(tree: XmlDocument, paths: Collection[Path]) -> Collection[Path]:
     """Return the ``paths`` that name no element, or an element that is no list."""
-    found = named(tree.root, paths)
+    found = elements_named(tree.root, paths)
     return [path for path in paths if not (found[path] and all(is_list(element.attributes) for element in found[path]))]
 
 
@@ -85,7 +85,9 @@ def merge(lower: XmlDocument, upper: XmlDocument, append: Collection[Path] = ())
     if lower.root.name != upper.root.name:
         above, below = brief(upper.root.name), brief(lower.root.name)
         raise MergeError(f"the root elements differ: <{above}> cannot be laid over <{below}>")
-    appended = {id(element) for found in named(upper.root, append).values() for element in found} if append else ()
+    appended = (
+        {id(element) for found in elements_named(upper.root, append).values() for element in found} if append else ()
+    )
     return XmlDocument({**lower.around, **upper.around}, merged(lower.root, upper.root, appended=appended))
 
 

@@ -16,7 +16,7 @@ def timestamp(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def as_json(remembered: Remembered, now: float, rules: Rules) -> dict[str, Any]:
+def record_as_json(remembered: Remembered, now: float, rules: Rules) -> dict[str, Any]:
     """Return a record as JSON. ``since`` is null for a machine without a state."""
     record = remembered.record
     percent = record.percent

@@ -38,11 +38,12 @@ More than 400 lines, because the rules of all states and events are read togethe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from answerd.formats.once import Once
 
@@ -240,14 +241,14 @@ class Rules:
 
 
 class Asked(NamedTuple):
-    """A machine asks for ``document``, a text that names it, at ``at``. ``only_looks``: it is a file that the service
-    makes up beside the document (NoCloud's), which is judged like it and never begins a start."""
+    """A machine asks for ``document``, a text that names it, at ``at``. ``without_start``: it is a file of NoCloud that
+    the service makes up beside the document. It is judged like the document and never begins a start."""
 
     document: str
     gate: Gate
     once: Once
     at: float
-    only_looks: bool = False
+    without_start: bool = False
 
 
 class Reported(NamedTuple):
@@ -311,19 +312,19 @@ def step(record: Record, event: Event, rules: Rules) -> Outcome:
     return Outcome(_ordered(record, event))
 
 
-def brings_nothing_new(record: Record, asked: Asked, rules: Rules) -> bool:
-    """Return whether a document is given once more within the same start, and the machine was heard of just before:
-    `step` would change nothing but ``heard``, and that by too little to matter."""
+NEVER: Final = (math.inf, -math.inf)
+"""No time at all, as `quiet_period` gives it."""
+
+
+def quiet_period(record: Record, asked: Asked, rules: Rules) -> tuple[float, float]:
+    """Return the first and the last time at which a document is given once more within the same start and the machine
+    was heard of just before: `step` would change nothing but ``heard``, and that by too little to matter. The time of
+    ``asked`` does not count."""
     first = record.given.get(asked.document)
-    return (
-        first is not None
-        and record.state in UNDER_WAY
-        and not asked.only_looks
-        and 0 <= asked.at - first <= rules.start
-        and 0 <= asked.at - record.heard <= HEARD_AGAIN_SECONDS
-        and asked.at - record.heard <= HEARD_AGAIN_SHARE * rules.silence
-        and refusal_of(record, asked, rules) is None
-    )
+    if first is None or asked.without_start or record.state not in UNDER_WAY or refusal_of(record, asked, rules):
+        return NEVER
+    again = min(HEARD_AGAIN_SECONDS, HEARD_AGAIN_SHARE * rules.silence)
+    return max(first, record.heard), min(first + rules.start, record.heard + again)
 
 
 def refusal_of(record: Record, asked: Asked, rules: Rules) -> Refusal | None:
@@ -359,9 +360,9 @@ def _asked(record: Record, asked: Asked, rules: Rules) -> Outcome:
         return Outcome(record, refusal, counts=False)
     begins = _begins_start(record, asked, rules)
     if begins and record.starts >= rules.starts:
-        exhausted = record if asked.only_looks else _entered(record, StateChange.TOO_MANY, asked.at)
-        return Outcome(exhausted, Refusal.EXHAUSTED, counts=not asked.only_looks)
-    if asked.only_looks:
+        exhausted = record if asked.without_start else _entered(record, StateChange.TOO_MANY, asked.at)
+        return Outcome(exhausted, Refusal.EXHAUSTED, counts=not asked.without_start)
+    if asked.without_start:
         return Outcome(record, counts=False)
     heard = max(record.heard, asked.at)
     if begins:

@@ -29,7 +29,7 @@ class TokenSubject(NamedTuple):
     attempt: int
 
 
-def token_of(subject: TokenSubject, key: bytes) -> str:
+def report_token(subject: TokenSubject, key: bytes) -> str:
     """Return the token, the same at every call: letters, digits, ``-``, ``_`` and ``.``."""
     return f"{_encoded(subject.name.encode())}.{subject.attempt}.{_signature(subject, key)}"
 
@@ -44,10 +44,10 @@ def subject_of(token: str, key: bytes) -> TokenSubject | None:
         subject = TokenSubject(urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode(), int(attempt))
     except ValueError:
         return None
-    return subject if hmac.compare_digest(token_of(subject, key), token) else None
+    return subject if hmac.compare_digest(report_token(subject, key), token) else None
 
 
-def fingerprint(token: str) -> str:
+def token_fingerprint(token: str) -> str:
     """Return the fingerprint that logs and errors show in place of a token: 6 characters of its SHA-256."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()[:6]
 

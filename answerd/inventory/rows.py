@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from answerd.identity import (
     RESERVED_MACHINES,
@@ -19,23 +19,25 @@ from answerd.identity import (
 )
 from answerd.inventory.records import MOST_COLUMNS, CsvRecord, Syntax, UnreadableError
 
-IDENTITY_COLUMNS = ("id", "mac", "serial", "uuid")
+IDENTITY_COLUMNS: Final[tuple[str, ...]] = ("id", "mac", "serial", "uuid")
 """Columns whose values identify a machine, in the order in which the first identity of a row is looked for."""
 
-RESERVED_COLUMNS = frozenset({"path", "file", "segment", "peer", "user_agent", "machine", "group", "state", "report"})
+RESERVED_COLUMNS: Final = frozenset(
+    {"path", "file", "segment", "peer", "user_agent", "machine", "group", "state", "report"}
+)
 """Labels that the URL, the service or the selection sets, so that no column can have them."""
 
-RESERVED_BEGINNING = "secret."
+RESERVED_BEGINNING: Final = "secret."
 """The prefix of the labels of secrets."""
 
-SHORTEST_IN_BODY = 4
+SHORTEST_IN_BODY: Final = 4
 """Characters of an identity that a JSON body can claim (docs/selection.md#what-a-request-says-facts)."""
 
-MOST_ADDRESSES = 1_000
+MOST_ADDRESSES: Final = 1_000
 """Addresses of one ``mac`` cell: the values that a label can have (docs/http.md#limits)."""
 
-_LABEL = re.compile(r"[\w$@][\w$@.:-]*")
-_UUID = re.compile(r"[0-9a-f]{32}")
+_LABEL: Final = re.compile(r"[\w$@][\w$@.:-]*")
+_UUID: Final = re.compile(r"[0-9a-f]{32}")
 
 
 class Layout:
@@ -236,7 +238,7 @@ def _uuid(value: str) -> tuple[str, str | None]:
     return identity, None if _UUID.fullmatch(identity) else "a UUID has 32 hex digits"
 
 
-_VALUES = {"id": _id, "mac": _mac, "serial": _serial, "uuid": _uuid}
+_VALUES: Final = {"id": _id, "mac": _mac, "serial": _serial, "uuid": _uuid}
 """The function of each identity column that returns the identity of a value, and the value's fault."""
 
 

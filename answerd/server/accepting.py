@@ -12,19 +12,19 @@ from _socket import MSG_DONTWAIT, MSG_NOSIGNAL, SHUT_WR
 from _socket import socket as Socket
 from collections.abc import Callable
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 from gevent.monkey import get_original
 
 from answerd.server.request_log import describe_error
 from answerd.server.sockets import BACKLOG
 
-PAUSE_SECONDS = 0.05  # without accepting, when the system has no memory for a connection
-_READ = 1  # event of the loop
+PAUSE_SECONDS: Final = 0.05  # without accepting, when the system has no memory for a connection
+_READ: Final = 1  # event of the loop
 _close = get_original("os", "close")  # gevent's waits for the loop's next turn
-_NO_FILES = frozenset({errno.EMFILE, errno.ENFILE})
-_NO_MEMORY = frozenset({errno.ENOBUFS, errno.ENOMEM})
-_CLOSED = frozenset({errno.EBADF, errno.EINVAL, errno.ENOTSOCK})
+_NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
+_NO_MEMORY: Final = frozenset({errno.ENOBUFS, errno.ENOMEM})
+_CLOSED: Final = frozenset({errno.EBADF, errno.EINVAL, errno.ENOTSOCK})
 
 Admit = Callable[[Socket, tuple[Any, ...], float], None]
 """Takes an accepted socket, the client's address and the time on the monotonic clock."""
@@ -143,14 +143,14 @@ class Acceptor:
         self.drop_spare_file()
         try:
             descriptor, _ = self._socket._accept()  # type: ignore[attr-defined]
-            self._say_busy(Socket(self._family, socket.SOCK_STREAM, 0, descriptor))
+            self._send_busy(Socket(self._family, socket.SOCK_STREAM, 0, descriptor))
         except OSError:
             return False
         finally:
             self._take_spare_file()
         return True
 
-    def _say_busy(self, accepted: Socket) -> None:
+    def _send_busy(self, accepted: Socket) -> None:
         """Send the 503 without lingering: nearly always in time, when the client's request is there already."""
         try:
             if self._busy:

@@ -6,6 +6,7 @@ Knows the order of these statuses (docs/http.md#order-of-statuses). Must not kno
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from answerd.addresses import Network
 from answerd.server.bearer import Tokens
@@ -14,7 +15,7 @@ from answerd.server.peer import is_within
 from answerd.server.statuses import FORBIDDEN, METHOD_NOT_ALLOWED, UNAUTHORIZED
 from answerd.server.wsgi import keys_of
 
-METHODS = ("GET", "POST")
+METHODS: Final[tuple[str, ...]] = ("GET", "POST")
 
 
 class Access:

@@ -10,32 +10,33 @@ import math
 import mmap
 import resource
 from dataclasses import dataclass
+from typing import Final
 
-_SLOT_BYTES = 8
-SHARE = 65_536
+_SLOT_BYTES: Final = 8
+SHARE: Final = 65_536
 """Bytes of bodies for each connection of the limit, and the same of answers. A body of that size is never refused for
 lack of memory."""
 
-LEAST_FOR_BODIES = 1_048_576
-LEAST_FOR_ANSWERS = 8_388_608
+LEAST_FOR_BODIES: Final = 1_048_576
+LEAST_FOR_ANSWERS: Final = 8_388_608
 """One body and one answer of the largest size always fit, however low the limit of connections is."""
 
-_UNLIMITED_FILES = 1_048_576  # what is requested where the hard limit is "unlimited": the kernel's usual fs.nr_open
+_UNLIMITED_FILES: Final = 1_048_576  # requested where the hard limit is "unlimited": the kernel's usual fs.nr_open
 
-FILES_BESIDE_CONNECTIONS = 64
+FILES_BESIDE_CONNECTIONS: Final = 64
 """File descriptors reserved for the store, the log, libraries and the event loop."""
 
-LINGERING = 16_384
+LINGERING: Final = 16_384
 """Connections of a listener that have been answered and still send."""
 
-LINGERING_SHARE_OF_FILES = 4
+LINGERING_SHARE_OF_FILES: Final = 4
 """Where few files may be open, one in this many is reserved for those."""
 
-ADMIN_CONNECTIONS = 256
+ADMIN_CONNECTIONS: Final = 256
 """Connections in flight that the admin API admits, beside those of the answer endpoint: for tools, not for machines."""
 
-LEAST_ADMIN_CONNECTIONS = 8
-ADMIN_SHARE_OF_FILES = 16
+LEAST_ADMIN_CONNECTIONS: Final = 8
+ADMIN_SHARE_OF_FILES: Final = 16
 """Where few files may be open, the admin API admits one connection for this many of them."""
 
 

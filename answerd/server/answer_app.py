@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 import bottle
 from gevent.lock import BoundedSemaphore
@@ -26,7 +26,7 @@ from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.errors import AnswerError, GateClosed, NotClaimed, NothingLoaded
 from answerd.facts import LARGE, Facts, Request
 from answerd.server.access import METHODS, Access
-from answerd.server.bottle_locals import hold_in_context
+from answerd.server.bottle_locals import use_context_variables
 from answerd.server.capture import Recorder
 from answerd.server.exchange import KEY, Exchange
 from answerd.server.http_parser import HttpRequest
@@ -47,14 +47,14 @@ from answerd.server.statuses import (
 )
 from answerd.server.wsgi import PLAIN_TEXT, reason_line
 
-_LONGEST_SHOWN = 100
+_LONGEST_SHOWN: Final = 100
 """Characters of a value in a log line."""
 
-_readers: list[ThreadPool] = []
+_readers: Final[list[ThreadPool]] = []
 """The thread of this process that reads large bodies: 1 MB of JSON can take 50 MB while it is read, and a second thread
 would compete with the event loop for the interpreter. Made when first needed, after the fork."""
 
-_large_bodies = BoundedSemaphore(1)
+_large_bodies: Final = BoundedSemaphore(1)
 """Held while a large body is read; the others wait, at most until shortly before their deadline."""
 
 
@@ -75,7 +75,7 @@ def make_answer_app(
     """
     if installs is not None:
         sources = replace(sources, gates=Gates(installs))
-    hold_in_context()
+    use_context_variables()
     app = bottle.Bottle()
     app.catchall = False  # the listener answers unexpected exceptions, and logs them in one line
     app.uninstall(bottle.JSONPlugin)

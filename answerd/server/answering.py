@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections import deque
 from time import monotonic
-from typing import Protocol
+from typing import Final, Protocol
 
 from gevent import getcurrent
 from gevent.hub import Hub
 from greenlet import greenlet
 
-ANSWERING_SECONDS = 0.003  # that answers are made before those that are there are sent
-IDLE_RUNNERS = 64  # greenlets kept for the next request
+ANSWERING_SECONDS: Final = 0.003  # that answers are made before those that are there are sent
+IDLE_RUNNERS: Final = 64  # greenlets kept for the next request
 
 
 class Answerable(Protocol):

@@ -13,18 +13,19 @@ from _socket import socket as Socket
 from collections.abc import Callable
 from fcntl import ioctl
 from termios import FIONREAD
-from typing import Any
+from typing import Any, Final
 
 from answerd.server.tls import TlsLayer
 
-READ, WRITE = 1, 2  # events of the loop
-DISCARD_SIZE = 262_144
-SMALL_ANSWER = 65_536  # bytes that the socket's send buffer takes at once
-TLS_PIECE = 65_536  # bytes of an answer that are encrypted at a time
-_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
-_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL
-_unread = bytearray(4)  # an int: how many bytes the kernel holds
-_discarded = bytearray(DISCARD_SIZE)  # where the bytes go that are thrown away
+READ: Final = 1  # events of the loop
+WRITE: Final = 2
+DISCARD_SIZE: Final = 262_144
+SMALL_ANSWER: Final = 65_536  # bytes that the socket's send buffer takes at once
+TLS_PIECE: Final = 65_536  # bytes of an answer that are encrypted at a time
+_RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)
+_FLAGS: Final = MSG_DONTWAIT | MSG_NOSIGNAL
+_unread: Final = bytearray(4)  # an int: how many bytes the kernel holds
+_discarded: Final = bytearray(DISCARD_SIZE)  # where the bytes go that are thrown away
 
 
 class Channel:

@@ -18,7 +18,7 @@ from _socket import MSG_DONTWAIT, SHUT_WR
 from _socket import socket as Socket
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from answerd.server.channel import READ, SMALL_ANSWER, WRITE, Channel
 from answerd.server.client import Sink
@@ -32,11 +32,11 @@ from answerd.server.serving import Serving
 from answerd.server.statuses import INTERNAL_ERROR
 from answerd.server.wsgi import Response, environ_of, respond, without_length
 
-READ_SIZE = 65_536
-UNCOUNTED_BODY = 8_192  # bytes of a body that came with its header; real ones have up to 4 KB
-STREAM_BACKLOG = 262_144  # bytes of a stream that wait for its client; one that lags further is cut
-_TO_RESPOND_SECONDS = 1.0  # before the deadline, an app stops waiting
-CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+READ_SIZE: Final = 65_536
+UNCOUNTED_BODY: Final = 8_192  # bytes of a body that came with its header; real ones have up to 4 KB
+STREAM_BACKLOG: Final = 262_144  # bytes of a stream that wait for its client; one that lags further is cut
+_TO_RESPOND_SECONDS: Final = 1.0  # before the deadline, an app stops waiting
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Host(Protocol):

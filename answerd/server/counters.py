@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Mapping, Sequence
+from typing import Final
 
-_CELL_BYTES = 8
+_CELL_BYTES: Final = 8
 
 Cell = tuple[str, ...]
 """The name of a metric and the values of its labels."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 from answerd.server.connection import Connection
 from answerd.server.serving import Limits
 
-SWEEP_SECONDS = 0.1
-CUT_AT_ONCE = 500  # connections closed in one sweep, about 5 ms
-SILENT_SECONDS = 1.0  # that a connection without a byte is still waited for while draining
+SWEEP_SECONDS: Final = 0.1
+CUT_AT_ONCE: Final = 500  # connections closed in one sweep, about 5 ms
+SILENT_SECONDS: Final = 1.0  # that a connection without a byte is still waited for while draining
 
 
 class Deadlines:

@@ -17,7 +17,7 @@ import gevent
 import orjson
 
 from answerd.installs.memory import Remembered
-from answerd.installs.shown import as_json, timestamp
+from answerd.installs.shown import record_as_json, timestamp
 from answerd.server.client import Sink
 from answerd.server.installs import LiveInstalls
 from answerd.server.request_feed import FedLine, RequestFeed
@@ -102,7 +102,7 @@ class EventStreams:
 
     def _send_new(self) -> None:
         """Send the events since the last time."""
-        self._look_at_requests()
+        self._read_requests()
         now = time.monotonic()
         if self._overflowed:
             self._pending.append(_event("lost", None, {"events": self._overflowed}))
@@ -119,7 +119,7 @@ class EventStreams:
                 del self._streams[sink]
                 sink.close()
 
-    def _look_at_requests(self) -> None:
+    def _read_requests(self) -> None:
         if self._feed is None:
             return
         lines, self._seen, lost = self._feed.since(self._seen, MOST_AT_ONCE)
@@ -133,7 +133,7 @@ class EventStreams:
 
     def _state_changed(self, remembered: Remembered) -> None:
         if self._installs is not None:
-            self._add("state", as_json(remembered, self._installs.now(), self._installs.rules))
+            self._add("state", record_as_json(remembered, self._installs.now(), self._installs.rules))
 
     def _add(self, name: str, value: dict[str, Any]) -> None:
         self._number += 1

@@ -6,17 +6,15 @@ An app finds it in its environ (`exchange_of`). Must not know WSGI's own keys, s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from answerd.server.client import Client, Sink
 from answerd.server.http_parser import HttpRequest
 
-KEY = "answerd.exchange"
+KEY: Final = "answerd.exchange"
 """Its key in an environ, the only one that is not WSGI's."""
 
 
-@dataclass(slots=True)
 class Exchange:
     """A request and its surroundings. An app reads all of it, and writes what follows ``client``.
 
@@ -31,17 +29,23 @@ class Exchange:
     head is sent, whose body it is to send; the connection has no deadline from then on.
     """
 
-    request: HttpRequest
-    peer: str
-    client: Client
-    outcome: str = ""
-    describe: Callable[[], str] | None = None
-    extension: str = ""
-    kind: str = ""
-    token_name: str | None = None
-    role: int = 0
-    is_session: bool = False
-    takeover: Callable[[Sink], object] | None = None
+    __slots__ = (
+        "client", "describe", "extension", "is_session", "kind", "outcome", "peer", "request", "role", "takeover",
+        "token_name",
+    )  # fmt: skip
+
+    def __init__(self, request: HttpRequest, peer: str, client: Client) -> None:
+        self.request = request
+        self.peer = peer
+        self.client = client
+        self.outcome = ""
+        self.describe: Callable[[], str] | None = None
+        self.extension = ""
+        self.kind = ""
+        self.token_name: str | None = None
+        self.role = 0
+        self.is_session = False
+        self.takeover: Callable[[Sink], object] | None = None
 
     @property
     def words(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
@@ -16,13 +17,13 @@ from answerd.server.statuses import BAD_REQUEST
 
 # The request line that llhttp is shown in place of the real one, so that no method and no target switches it to
 # another protocol (CONNECT, PRI) or another rule.
-PLACEHOLDER_LINE = b"POST / HTTP/1.1\r\n"
+PLACEHOLDER_LINE: Final = b"POST / HTTP/1.1\r\n"
 
 # Characters that no host and no port can have (RFC 9110, 7.2, and RFC 3986, 3.2.2). An empty Host is allowed.
-_NOT_IN_HOST = re.compile(r'[\s/\\?#@"<>]')
+_NOT_IN_HOST: Final = re.compile(r'[\s/\\?#@"<>]')
 
 # A Content-Length (RFC 9110, 8.6: 1*DIGIT) that may exceed the 64 bits that llhttp counts with.
-_OVERLONG_LENGTH = re.compile(rb"(?i)(\r\ncontent-length:[ \t]*)[0-9]{19,}([ \t]*\r\n)")
+_OVERLONG_LENGTH: Final = re.compile(rb"(?i)(\r\ncontent-length:[ \t]*)[0-9]{19,}([ \t]*\r\n)")
 
 
 class BadRequest(Exception):
@@ -53,13 +54,13 @@ class HeaderBlock:
     is_kept: bool = False
 
 
-_validated_blocks: dict[tuple[int, bytes], HeaderBlock] = {}
+_validated_blocks: Final[dict[tuple[int, bytes], HeaderBlock]] = {}
 """Blocks that are valid, with the minor version for which they are. Installers of one kind send the same lines for
 every machine, and to parse them again costs half of what a request costs here."""
 
-_KEPT_BLOCKS = 512
-_LONGEST_KEPT_BLOCK = 1_024
-_MOST_KEPT_LINES = 32
+_KEPT_BLOCKS: Final = 512
+_LONGEST_KEPT_BLOCK: Final = 1_024
+_MOST_KEPT_LINES: Final = 32
 """Bounds of what is kept, in blocks and in bytes and lines of each: 5 MB at most whatever clients send."""
 
 
@@ -130,9 +131,9 @@ def _header_lines(block: bytes) -> list[tuple[str, str]]:
     return [(_name(name), value.decode("latin-1").strip(" \t")) for name, value in read.lines]
 
 
-_known_names: dict[bytes, str] = {}
-_KNOWN_NAMES = 512  # spellings remembered; installers use a few dozen, a hostile client any number
-_LONGEST_KNOWN_NAME = 64
+_known_names: Final[dict[bytes, str]] = {}
+_KNOWN_NAMES: Final = 512  # spellings remembered; installers use a few dozen, a hostile client any number
+_LONGEST_KNOWN_NAME: Final = 64
 
 
 def _name(name: bytes) -> str:

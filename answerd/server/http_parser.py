@@ -16,8 +16,8 @@ from __future__ import annotations
 import mmap
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from answerd.server.chunked_body import ChunkedBody
@@ -25,18 +25,18 @@ from answerd.server.header_block import BadRequest, HeaderBlock, Headers, known_
 from answerd.server.spool import Spool
 from answerd.server.statuses import BAD_REQUEST, HEADER_TOO_LARGE, URI_TOO_LONG
 
-MAX_REQUEST_LINE = 8_192  # bytes without its line end (docs/http.md#limits: 414 above)
-MAX_HEADER_BLOCK = 65_536  # bytes of all header lines with their line ends (docs/http.md#limits: 431 above)
+MAX_REQUEST_LINE: Final = 8_192  # bytes without its line end (docs/http.md#limits: 414 above)
+MAX_HEADER_BLOCK: Final = 65_536  # bytes of all header lines with their line ends (docs/http.md#limits: 431 above)
 
 # request-line = method SP request-target SP HTTP-version (RFC 9112, 3). The method is a token (RFC 9110, 5.6.2); the
 # target may hold bytes beyond ASCII, which no RFC allows and some installers send.
-_REQUEST_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~\x80-\xff]+) HTTP/1\.([01])")
+_REQUEST_LINE: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~\x80-\xff]+) HTTP/1\.([01])")
 
 # Empty lines before a request are skipped (RFC 9112, 2.2).
-_EMPTY_LINES = re.compile(rb"\A(?:\r\n)+")
+_EMPTY_LINES: Final = re.compile(rb"\A(?:\r\n)+")
 
 # absolute-form (RFC 9112, 3.2.2) without its fragment; the group is path and query.
-_ABSOLUTE_TARGET = re.compile(r"[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\]+([^#]*)")
+_ABSOLUTE_TARGET: Final = re.compile(r"[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\]+([^#]*)")
 
 
 class Progress(Enum):
@@ -48,10 +48,10 @@ class Progress(Enum):
 
 
 # Python 3.11 takes 0.1 µs to find a member of an enumeration, and a request needs three.
-MORE, COMPLETE = Progress.MORE, Progress.COMPLETE
+MORE: Final = Progress.MORE
+COMPLETE: Final = Progress.COMPLETE
 
 
-@dataclass(slots=True)
 class HttpRequest:
     """One request. Text is latin-1 of the bytes on the wire, nothing is percent-decoded.
 
@@ -60,15 +60,30 @@ class HttpRequest:
     wants it (`WantsBody`). A body that was allowed to be larger (`LargerBody`), and is, is ``spooled`` instead.
     """
 
-    method: str
-    target: str
-    path: str
-    query: str
-    minor_version: int  # of HTTP/1
-    header: HeaderBlock
-    body: bytes = b""
-    body_too_large: bool = False
-    spooled: mmap.mmap | None = None
+    __slots__ = ("body", "body_too_large", "header", "method", "minor_version", "path", "query", "spooled", "target")
+
+    # Not a dataclass: that would be given an `__init__` that is not compiled.
+    def __init__(
+        self,
+        method: str,
+        target: str,
+        path: str,
+        query: str,
+        minor_version: int,
+        header: HeaderBlock,
+        body: bytes = b"",
+        body_too_large: bool = False,
+    ) -> None:
+        """``minor_version``: of HTTP/1."""
+        self.method = method
+        self.target = target
+        self.path = path
+        self.query = query
+        self.minor_version = minor_version
+        self.header = header
+        self.body = body
+        self.body_too_large = body_too_large
+        self.spooled: mmap.mmap | None = None
 
     @property
     def headers(self) -> Headers:

@@ -20,7 +20,8 @@ from gevent import get_hub
 from gevent.lock import RLock
 from gevent.threadpool import ThreadPool
 
-from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.answers.catalogue import Catalogue
+from answerd.inventory.records import no_pause
 from answerd.server import gc_tuning
 from answerd.store import Changes, StoreError
 from answerd.store.loader import Loader

@@ -35,21 +35,21 @@ class Metric:
     labels: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
-ANSWERED: Final = ("machine", "group", "default", "side_file")
+ANSWERED: Final[tuple[str, ...]] = ("machine", "group", "default", "side_file")
 """The source of an answer: its top layer, or a file that the service makes up for NoCloud."""
 
 PROBE: Final = "probe"
 REPORT: Final = "report"
-OUTCOMES: Final = (*ANSWERED, PROBE, REPORT, "unclaimed", "refused", "failed", "busy")
-BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+OUTCOMES: Final[tuple[str, ...]] = (*ANSWERED, PROBE, REPORT, "unclaimed", "refused", "failed", "busy")
+BUCKETS: Final[tuple[float, ...]] = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds in seconds of the histogram."""
 
-_FORMATS = ("format", ("", *FORMATS))
-_STATUSES = ("status", tuple(str(status) for status in sorted(ANSWER_STATUSES)))
-_ADMIN_STATUSES = ("status", tuple(str(status) for status in sorted(ADMIN_STATUSES)))
-_KINDS = ("kind", tuple(kind.value for kind in Kind))
+_FORMATS: Final = ("format", ("", *FORMATS))
+_STATUSES: Final = ("status", tuple(str(status) for status in sorted(ANSWER_STATUSES)))
+_ADMIN_STATUSES: Final = ("status", tuple(str(status) for status in sorted(ADMIN_STATUSES)))
+_KINDS: Final = ("kind", tuple(kind.value for kind in Kind))
 
-METRICS: Final = (
+METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         "answerd_requests_total",
         "counter",

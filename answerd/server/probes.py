@@ -6,15 +6,15 @@ Both listeners answer them, without a token and to every address (docs/http.md#r
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from answerd.server.http_parser import HttpRequest
 from answerd.server.statuses import OK, SERVICE_UNAVAILABLE
 
-HEALTH = "/health"
-READY = "/ready"
-PROBES = (HEALTH, READY)
-METHODS = ("GET", "HEAD")
+HEALTH: Final = "/health"
+READY: Final = "/ready"
+PROBES: Final[tuple[str, ...]] = (HEALTH, READY)
+METHODS: Final[tuple[str, ...]] = ("GET", "HEAD")
 
 Readiness = Callable[[], str]
 """Why there is no set to answer from; empty where there is one."""
@@ -28,8 +28,8 @@ class Probe(NamedTuple):
     outcome: str
 
 
-_HEALTHY = Probe(OK, b"OK\n", "health")
-_READY = Probe(OK, b"OK\n", "ready")
+_HEALTHY: Final = Probe(OK, b"OK\n", "health")
+_READY: Final = Probe(OK, b"OK\n", "ready")
 
 
 def is_probe(request: HttpRequest) -> bool:

@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 from answerd.identity import printable
 from answerd.installs.reports import WORDS, read_report
 from answerd.installs.states import Reported, ReportKind
-from answerd.installs.tokens import TokenSubject, fingerprint, subject_of
+from answerd.installs.tokens import TokenSubject, subject_of, token_fingerprint
 from answerd.server.http_parser import HttpRequest
 from answerd.server.installs import LiveInstalls
 from answerd.server.request_log import REPORT
@@ -72,9 +72,11 @@ def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> Repo
     if request.method == "HEAD":
         return ReportReply(OK, _DONE, f"nothing reported for {printable(path.subject.name)}")
     secret = path.token.encode()
-    shown = fingerprint(path.token).encode()
+    shown = token_fingerprint(path.token).encode()
     report = read_report(path.word, request.query, request.headers, request.body.replace(secret, shown))
-    detail = " ".join(part for part in (report.message, report.says if report.says != report.message else "") if part)
+    detail = " ".join(
+        part for part in (report.message, report.summary if report.summary != report.message else "") if part
+    )
     subject = path.subject
     event = Reported(report.word, subject.attempt, installs.now(), report.message, report.percent)
     entry = PendingEvent(subject.name, event, detail=detail, origin=peer, body=report.kept)
@@ -90,7 +92,7 @@ def token_in(path: str) -> tuple[str, str]:
     """Return the token of a report's path, and the text that is shown in its place."""
     segments = _segments(path)
     token = segments[1] if len(segments) > 1 else path
-    return token, fingerprint(token)
+    return token, token_fingerprint(token)
 
 
 def _refused(status: int, reason: str) -> ReportReply:

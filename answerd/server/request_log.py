@@ -24,7 +24,7 @@ from urllib.parse import unquote
 
 from gevent.monkey import get_original
 
-from answerd.installs.tokens import fingerprint
+from answerd.installs.tokens import token_fingerprint
 from answerd.server.statuses import FIRST_PROBLEM
 
 Level = Literal["all", "problems", "off"]
@@ -47,7 +47,8 @@ MAX_JSON_MESSAGE: Final = 1_900
 BATCH_SECONDS: Final = 0.01
 CLOSE_SECONDS: Final = 1.0  # that the end of the process waits for a log nobody reads
 
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# Surrogates cannot stand in a literal that is compiled.
+_UNSAFE: Final = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029{chr(0xD800)}-{chr(0xDFFF)}]")
 _STREAMS: Final = {"stdout": 1, "stderr": 2}
 
 # The real ones: gevent's would run in the loop that must not wait.
@@ -88,7 +89,7 @@ class _Reopened:
         self.descriptor = descriptor
 
 
-REPORT = "report"
+REPORT: Final = "report"
 """The first segment of the path of a report, in any letter case."""
 
 
@@ -106,7 +107,7 @@ def without_token(target: str) -> str:
         at += 1
     if at >= len(pieces) or unquote(pieces[first]).lower() != REPORT:
         return target
-    pieces[at] = fingerprint(unquote(pieces[at]))
+    pieces[at] = token_fingerprint(unquote(pieces[at]))
     return "/".join(pieces) + mark + query
 
 

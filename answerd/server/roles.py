@@ -68,7 +68,7 @@ def hash_of(token: bytes) -> str:
     return hashlib.sha256(token).hexdigest()
 
 
-def parse_tokens(text: str) -> tuple[NamedToken, ...]:
+def parse_token_file(text: str) -> tuple[NamedToken, ...]:
     """Return the tokens of a file's text. Blank lines and lines that begin with ``#`` are ignored. Raises
     `TokensError`, which names the line and quotes nothing of it."""
     found: list[NamedToken] = []
@@ -93,7 +93,7 @@ def read_tokens(path: str) -> tuple[NamedToken, ...]:
     """Return the tokens of a file. Raises `TokensError`."""
     shown = printable(path)
     try:
-        return parse_tokens(Path(path).read_bytes().decode("utf-8-sig"))
+        return parse_token_file(Path(path).read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise TokensError(f"{shown} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from wsgiref.types import WSGIApplication
 
 from answerd.addresses import Network
@@ -18,8 +18,8 @@ from answerd.server.request_log import RequestLog
 from answerd.server.statuses import SERVICE_UNAVAILABLE
 from answerd.server.wsgi import Response
 
-ACCEPT_AT_ONCE = 2_000  # connections accepted before others get a turn; with 500 the queue overflowed in a stampede
-_RETRY = (("Retry-After", "2"),)
+ACCEPT_AT_ONCE: Final = 2_000  # connections accepted before others get a turn; with 500 a stampede overflowed the queue
+_RETRY: Final = (("Retry-After", "2"),)
 
 
 @dataclass(frozen=True, slots=True)

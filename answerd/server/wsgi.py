@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from io import BytesIO
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 from wsgiref.types import WSGIApplication
 
 from answerd.server.exchange import KEY, Exchange
@@ -18,24 +18,31 @@ from answerd.server.header_block import HeaderBlock
 from answerd.server.request_log import escape
 from answerd.server.statuses import FIRST_PROBLEM
 
-PLAIN_TEXT = "text/plain; charset=utf-8"
-MAX_REASON = 800  # characters of an error's plain-text line, its line end included: it is read on a console
-_LINE_END = re.compile(r"[ \t]*[\r\n]+[ \t]*")
-_ELLIPSIS = "..."
-_LONGEST_WORD = 60  # characters; a longer one is cut in its middle
+PLAIN_TEXT: Final = "text/plain; charset=utf-8"
+MAX_REASON: Final = 800  # characters of an error's plain-text line, its line end included: it is read on a console
+_LINE_END: Final = re.compile(r"[ \t]*[\r\n]+[ \t]*")
+_ELLIPSIS: Final = "..."
+_LONGEST_WORD: Final = 60  # characters; a longer one is cut in its middle
 # On every response. An answer holds what no cache may keep, and no browser may take it for anything but its type.
-_ON_EVERY_RESPONSE = (("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"))
+_ON_EVERY_RESPONSE: Final[tuple[tuple[str, str], ...]] = (
+    ("Cache-Control", "no-store"),
+    ("X-Content-Type-Options", "nosniff"),
+)
 # Headers that the listener decides: every answer has a length and closes its connection.
-_DECIDED_HERE = frozenset({"content-length", "connection", "keep-alive", "transfer-encoding", "date", "server"})
-_NOT_FOR_APPS = frozenset({"content-length", "transfer-encoding"})  # the body has been read: CONTENT_LENGTH is its size
+_DECIDED_HERE: Final = frozenset({"content-length", "connection", "keep-alive", "transfer-encoding", "date", "server"})
+# The body has been read: CONTENT_LENGTH is its size.
+_NOT_FOR_APPS: Final = frozenset({"content-length", "transfer-encoding"})
 
 
-class Response(NamedTuple):
+class Response:
     """An answer ready to be sent. ``body`` is empty for HEAD, ``head`` still tells its length."""
 
-    status: int
-    head: bytes
-    body: bytes
+    __slots__ = ("body", "head", "status")
+
+    def __init__(self, status: int, head: bytes, body: bytes) -> None:
+        self.status = status
+        self.head = head
+        self.body = body
 
     @property
     def reason(self) -> str:
@@ -70,7 +77,7 @@ class ErrorLines:
         """Do nothing: each write is logged at once."""
 
 
-BASE_ENVIRON: Mapping[str, Any] = {
+BASE_ENVIRON: Final[Mapping[str, Any]] = {
     "GATEWAY_INTERFACE": "CGI/1.1",
     "SCRIPT_NAME": "",
     "wsgi.version": (1, 0),
@@ -112,8 +119,8 @@ def environ_of(exchange: Exchange, base: dict[str, Any], port: int) -> dict[str,
     return environ
 
 
-_keys_of_blocks: dict[HeaderBlock, dict[str, str]] = {}
-_KEPT_KEYS = 512
+_keys_of_blocks: Final[dict[HeaderBlock, dict[str, str]]] = {}
+_KEPT_KEYS: Final = 512
 """Header blocks whose keys are remembered: as many as `answerd.server.header_block` keeps, and only those."""
 
 
@@ -203,13 +210,13 @@ def plain_text(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()
 
 def error_response(status: int, content_type: str, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> Response:
     """Return a response for an error without the app."""
-    told = [("Content-Type", content_type), *headers]
-    head = _head_without_length(f"{status} {HTTPStatus(status).phrase}", told)
+    all_headers = [("Content-Type", content_type), *headers]
+    head = _head_without_length(f"{status} {HTTPStatus(status).phrase}", all_headers)
     return Response(status, b"%b%d\r\nConnection: close\r\n\r\n" % (head, len(body)), body)
 
 
-_known_heads: dict[tuple[str, tuple[tuple[str, str], ...]], bytes] = {}
-_KNOWN_HEADS = 256
+_known_heads: Final[dict[tuple[str, tuple[tuple[str, str], ...]], bytes]] = {}
+_KNOWN_HEADS: Final = 256
 """Heads without their length that are kept: an app has a few dozen, except for those with an ETag."""
 
 

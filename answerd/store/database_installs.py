@@ -28,7 +28,6 @@ from answerd.store.install_tables import (
     InstallRow,
     SettingRow,
     StoredInstall,
-    fetched,
     history_of,
     installs,
     newest_time,
@@ -40,7 +39,7 @@ from answerd.store.outbox import Message, new_messages
 from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, CommitUnknown, PostgresServer
 from answerd.store.postgres_transaction import CHANNEL
 from answerd.store.state_messages import read_message
-from answerd.store.tables import execute
+from answerd.store.tables import execute, fetched
 
 ROWS_AT_ONCE = 500
 """Records that are read by one statement."""
@@ -66,13 +65,13 @@ class OrderResult(NamedTuple):
     lines: Sequence[tuple[str, HistoryLine]]
 
 
-def position(database: peewee.Database) -> InstallsPosition:
+def current_position(database: peewee.Database) -> InstallsPosition:
     """Return the state of the database."""
     revision = int(setting(database, "revision") or 0)
-    return InstallsPosition(revision, token_of(database, revision) or "")
+    return InstallsPosition(revision, revision_token(database, revision) or "")
 
 
-def token_of(database: peewee.Database, revision: int) -> str | None:
+def revision_token(database: peewee.Database, revision: int) -> str | None:
     """Return the random token of a revision; None where it is not known (any more)."""
     row = execute(database, "SELECT token FROM install_revisions WHERE revision = %s", (revision,)).fetchone()
     return row[0] if row else None
@@ -80,7 +79,7 @@ def token_of(database: peewee.Database, revision: int) -> str | None:
 
 def is_in_history(database: peewee.Database, known: InstallsPosition) -> bool:
     """Return whether a revision is one of the database's: a fail-over may have lost it, and used its number again."""
-    return not known.revision or token_of(database, known.revision) == known.token
+    return not known.revision or revision_token(database, known.revision) == known.token
 
 
 def shared_key(database: peewee.Database, own: bytes | None = None) -> bytes:
@@ -166,7 +165,7 @@ class DatabaseInstalls:
     def changes_since(self, since: int) -> InstallChanges | None:
         """Return the changes since a revision, everything since -1; None when there are none. Raises `StoreError`."""
         with self.reading() as database:
-            newest = position(database).revision
+            newest = current_position(database).revision
             if newest == since:
                 return None
             is_whole = since < 0 or newest < since
@@ -244,7 +243,7 @@ class DatabaseInstalls:
     def is_empty(self) -> bool:
         """Return whether nothing is known of any machine. Raises `StoreError`."""
         with self.reading() as database:
-            return not position(database).revision
+            return not current_position(database).revision
 
     @contextmanager
     def reading(self) -> Iterator[peewee.Database]:

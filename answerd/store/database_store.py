@@ -27,7 +27,16 @@ from answerd.store import (
 )
 from answerd.store.history import find_changes, forget_changes
 from answerd.store.row_transaction import RowTransaction
-from answerd.store.tables import DocumentRow, entries_of, fetched, find_document, is_known, key_of, rows, version_of
+from answerd.store.tables import (
+    DocumentRow,
+    document_entries,
+    fetched,
+    find_document,
+    is_known,
+    key_of,
+    rows,
+    version_of,
+)
 
 
 class DatabaseStore(ABC):
@@ -79,7 +88,7 @@ class DatabaseStore(ABC):
     def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[DocumentEntry]:
         """Return the documents of a kind without their texts, sorted by identifier and format. Raises `StoreError`."""
         with self._reading() as database:
-            return entries_of(database, kind, after, limit)
+            return document_entries(database, kind, after, limit)
 
     def version(self) -> Version:
         """Return the state of the database. Raises `StoreError`."""

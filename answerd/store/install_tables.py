@@ -16,6 +16,7 @@ from answerd.identity import identity_of
 from answerd.installs.memory import Remembered
 from answerd.installs.shown import HistoryEvent, UnknownMachine
 from answerd.installs.states import Record, State
+from answerd.store.tables import fetched
 
 MOST_EVENTS = 200
 """Events of one record that are kept."""
@@ -184,11 +185,6 @@ def forgotten_named(database: peewee.Database, names: Sequence[str]) -> dict[str
         )
         found.update(fetched(query, database))
     return found
-
-
-def fetched(query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:
-    """Return all rows at once: a cursor left open would keep the log of the database from being emptied."""
-    return list(query.tuples().execute(database))
 
 
 def setting(database: peewee.Database, name: str) -> str | None:

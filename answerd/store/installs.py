@@ -32,7 +32,6 @@ from answerd.store.install_tables import (
     ForgottenRow,
     InstallRow,
     SettingRow,
-    fetched,
     history_of,
     installs,
     newest_time,
@@ -42,6 +41,7 @@ from answerd.store.install_tables import (
 from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.outbox import Waiting
 from answerd.store.sqlite_file import READER_WAIT_SECONDS, SqliteFile
+from answerd.store.tables import fetched
 
 _POLL_SECONDS = 0.001
 

@@ -41,7 +41,7 @@ from answerd.store.replica import ROWS_AT_ONCE, Replica
 from answerd.store.replicator import Replicator
 from answerd.store.sqlite_changes import ChangeReader, difference_from
 from answerd.store.state_replicator import StateReplicator
-from answerd.store.tables import DocumentRow, StoredRow, rows
+from answerd.store.tables import BEFORE_ALL, StoredRow, rows_in_parts
 
 
 class PostgresStore(DatabaseStore):
@@ -109,10 +109,8 @@ class PostgresStore(DatabaseStore):
     def _every_row(self) -> Iterator[StoredRow]:
         """Yield all documents of one snapshot, some at a time: each statement has its own bound of time."""
         with self.server.connected() as database, self.server.faults("read"), database.atomic("REPEATABLE READ"):
-            last = 0
-            while part := list(rows(database, DocumentRow.id > last, DocumentRow.id, ROWS_AT_ONCE)):
+            for part in rows_in_parts(database, BEFORE_ALL, ROWS_AT_ONCE):
                 yield from part
-                last = part[-1].id
 
     def backup(self, path: str) -> None:
         """Write documents, inventories and their history, of one snapshot, to a new SQLite database. Raises

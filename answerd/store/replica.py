@@ -21,7 +21,16 @@ from answerd.identity import identity_of
 from answerd.store import WRITER_WAIT_SECONDS
 from answerd.store.migrations import migrate
 from answerd.store.sqlite_file import SqliteFile
-from answerd.store.tables import ChangeRow, DocumentRow, StoredRow, deleted_since, execute, rows, token_of
+from answerd.store.tables import (
+    BEFORE_ALL,
+    ChangeRow,
+    DocumentRow,
+    StoredRow,
+    deleted_since,
+    execute,
+    revision_token,
+    rows_in_parts,
+)
 
 ROWS_AT_ONCE = 200
 """Documents read from the database at a time: 0.5 MB of them at most of 2 KB each."""
@@ -96,7 +105,7 @@ def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
     """Copy the changes since the position of the replica; return whether there were any."""
     known = _position(local)
     newest: int = execute(database, "SELECT revision FROM counter").fetchone()[0]
-    token = (token_of(database, newest) or "") if newest else ""
+    token = (revision_token(database, newest) or "") if newest else ""
     has_changed = (newest, token) != (known.revision, known.token)
     if has_changed and known.revision is not None and _is_in_history(database, known.revision, known.token, newest):
         _copy_since(database, local, known.revision)
@@ -108,7 +117,7 @@ def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
 
 def _is_in_history(database: peewee.Database, revision: int, token: str, newest: int) -> bool:
     """Return whether a change is one of the database's: a fail-over may have lost it, and used its number again."""
-    return revision == 0 or (revision <= newest and token_of(database, revision) == token)
+    return revision == 0 or (revision <= newest and revision_token(database, revision) == token)
 
 
 def _position(local: peewee.SqliteDatabase) -> ReplicaPosition:
@@ -129,7 +138,7 @@ def _copy_since(database: peewee.Database, local: peewee.SqliteDatabase, revisio
     """Copy the changes after ``revision``."""
     for kind, name, extension in [(key.kind, key.identifier, key.format) for key in deleted_since(database, revision)]:
         _delete(local, Key(kind, name, extension))
-    for part in _in_parts(database, revision):
+    for part in rows_in_parts(database, revision, ROWS_AT_ONCE):
         for row in part:
             _delete(local, row.key)
         _insert(local, part)
@@ -140,23 +149,10 @@ def _copy_all(database: peewee.Database, local: peewee.SqliteDatabase, newest: i
     """Copy every document: the replica is empty, or its last change is not one of the database's history."""
     DocumentRow.delete().bind(local).execute()
     ChangeRow.delete().bind(local).execute()
-    for part in _in_parts(database, -1):
+    for part in rows_in_parts(database, BEFORE_ALL, ROWS_AT_ONCE):
         _insert(local, part)
     if newest:
         _log(local, [(newest, token, "default", "", "toml", "")])
-
-
-def _in_parts(database: peewee.Database, after: int) -> Iterator[list[StoredRow]]:
-    """Yield the documents whose revision is higher, some at a time."""
-    last = 0
-    while True:
-        condition = (DocumentRow.revision > after) & (DocumentRow.id > last)
-        part = list(rows(database, condition, DocumentRow.id, ROWS_AT_ONCE))
-        if part:
-            yield part
-        if len(part) < ROWS_AT_ONCE:
-            return
-        last = part[-1].id
 
 
 def _copy_log(database: peewee.Database, local: peewee.SqliteDatabase, revision: int) -> None:
@@ -187,15 +183,12 @@ def _delete(local: peewee.SqliteDatabase, key: Key) -> None:
 
 
 def _insert(local: peewee.SqliteDatabase, part: Sequence[StoredRow]) -> None:
-    columns = [
-        {
-            "kind": row.key.kind.value,
-            "identifier": row.key.identifier,
-            "identity": identity_of(row.key.identifier),
-            "format": row.key.format,
-            "text": row.body.decode(),
-            "revision": row.revision,
-        }
-        for row in part
-    ]
-    DocumentRow.insert_many(columns).bind(local).execute()
+    values: list[str | int] = []
+    for row in part:
+        key = row.key
+        values += (key.kind.value, key.identifier, identity_of(key.identifier), key.format)
+        values += (row.body.decode(), row.revision)
+    # Not by the query builder: it takes as long as all the rest of a new node's copy.
+    places = ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(part))
+    names = "kind, identifier, identity, format, text, revision"
+    execute(local, f"INSERT INTO documents ({names}) VALUES {places}", tuple(values))  # noqa: S608 - no text of others

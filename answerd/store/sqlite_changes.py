@@ -18,7 +18,7 @@ import peewee
 from answerd.documents import Key, RawDocument
 from answerd.store import Changes, Version, WriteResult
 from answerd.store.sqlite_file import READER_WAIT_SECONDS, SqliteFile
-from answerd.store.tables import DocumentRow, deleted_since, rows, token_of, version_of
+from answerd.store.tables import DocumentRow, deleted_since, revision_token, rows, version_of
 
 _POLL_SECONDS = 0.001
 
@@ -142,7 +142,7 @@ class ChangeReader:
     def _is_other_history(self, database: peewee.SqliteDatabase) -> bool:
         """Return whether the change that was seen last is another one now: a backup was restored, and its numbers are
         used again; or it is too old to be kept."""
-        return self._revision > 0 and token_of(database, self._revision) != self._token
+        return self._revision > 0 and revision_token(database, self._revision) != self._token
 
     def _close_reader(self) -> None:
         if self._reader:

@@ -20,11 +20,11 @@ from answerd.store.install_tables import (
     InstallRow,
     SettingRow,
     UnknownRow,
-    fetched,
     installs,
     setting,
 )
 from answerd.store.sqlite_file import SqliteFile
+from answerd.store.tables import fetched
 
 RECORDS_AT_ONCE = 20
 """Records that are copied together, each with up to 250 events of 64 KB."""

@@ -96,7 +96,7 @@ def newest_revision(database: peewee.Database) -> int:
     return newest or 0
 
 
-def token_of(database: peewee.Database, revision: int) -> str | None:
+def revision_token(database: peewee.Database, revision: int) -> str | None:
     """Return the random token of a change, None where there is no such change (any more)."""
     token: str | None = ChangeRow.select(ChangeRow.token).where(ChangeRow.id == revision).bind(database).scalar()
     return token
@@ -105,10 +105,10 @@ def token_of(database: peewee.Database, revision: int) -> str | None:
 def version_of(database: peewee.Database) -> Version:
     """Return the state of the database."""
     newest = newest_revision(database)
-    return Version(newest, token_of(database, newest) or "")
+    return Version(newest, revision_token(database, newest) or "")
 
 
-def entries_of(database: peewee.Database, kind: Kind, after: str, limit: int | None) -> list[DocumentEntry]:
+def document_entries(database: peewee.Database, kind: Kind, after: str, limit: int | None) -> list[DocumentEntry]:
     """Return documents of a kind without their texts (`answerd.store.WritableStore.entries`)."""
     query = (
         DocumentRow.select(
@@ -142,22 +142,62 @@ def deleted_since(database: peewee.Database, revision: int) -> set[Key]:
 
 def rows(database: peewee.Database, condition: Any, order: Any = None, limit: int | None = None) -> Iterator[StoredRow]:
     """Yield documents of known formats that meet a condition. To be read to the end: a cursor left open would keep the
-    log of the database from being emptied."""
-    query = DocumentRow.select(
+    log of the database from being emptied.
+
+    What is known is decided here, not by the database: with conditions for kind and format, SQLite looks by these, and
+    reads all documents to find the one that changed.
+    """
+    query = _documents(database)
+    if condition is not None:
+        query = query.where(condition)
+    if order is not None:
+        query = query.order_by(order).limit(limit)
+    # Peewee's own wrapper of a cursor takes as long for a row as all the rest together.
+    return filter(None, map(_known_row, database.execute(query)))  # type: ignore[no-untyped-call]
+
+
+BEFORE_ALL = -1
+"""A revision that is lower than all."""
+
+_AFTER_EVERY_ID = 2**62
+
+
+def rows_in_parts(database: peewee.Database, after: int, size: int) -> Iterator[list[StoredRow]]:
+    """Yield the documents of known formats whose revision is higher than ``after``, in the order of their revisions, up
+    to ``size`` in each list.
+
+    With more conditions, PostgreSQL without statistics expects so few rows that it sorts the whole table for each part.
+    """
+    place = peewee.Tuple(DocumentRow.revision, DocumentRow.id)
+    last = (after, _AFTER_EVERY_ID)
+    while True:
+        query = _documents(database).where(place > last).order_by(DocumentRow.revision, DocumentRow.id).limit(size)
+        found = fetched(query, database)
+        part = list(filter(None, map(_known_row, found)))
+        if part:
+            yield part
+        if len(found) < size:
+            return
+        last = (found[-1][-1], found[-1][0])
+
+
+def _known_row(columns: tuple[int, str, str, str, bytes, int]) -> StoredRow | None:
+    """Return the document of the columns of `_documents`; None where its kind or format is not known."""
+    number, kind, name, extension, body, revision = columns
+    if not _is_known_name(kind, extension):
+        return None
+    return StoredRow(number, key_of(kind, name, extension), bytes(body), revision)
+
+
+def _documents(database: peewee.Database) -> Any:
+    return DocumentRow.select(
         DocumentRow.id,
         DocumentRow.kind,
         DocumentRow.identifier,
         DocumentRow.format,
         as_bytes(database, DocumentRow.text),
         DocumentRow.revision,
-    ).where(is_known())
-    if condition is not None:
-        query = query.where(condition)
-    if order is not None:
-        query = query.order_by(order).limit(limit)
-    # Peewee's own wrapper of a cursor takes as long for a row as all the rest together.
-    for number, kind, name, extension, body, revision in database.execute(query):  # type: ignore[no-untyped-call]
-        yield StoredRow(number, key_of(kind, name, extension), bytes(body), revision)
+    )
 
 
 def as_bytes(database: peewee.Database, text: peewee.TextField) -> Any:
@@ -179,6 +219,13 @@ def is_known(table: type[DocumentRow] | type[ChangeRow] = DocumentRow) -> Any:
     return is_document | (is_inventory & (table.format == INVENTORY_FORMAT))
 
 
+def _is_known_name(kind: str, extension: str) -> bool:
+    """Return whether `is_known` holds for the kind and format of a row."""
+    if kind == Kind.INVENTORY.value:
+        return extension == INVENTORY_FORMAT
+    return kind in _KINDS and extension in FORMATS
+
+
 def key_of(kind: str, identifier: str, extension: str) -> Key:
     """Return the key in a row's columns. Documents share the name of their format: there may be a million of them."""
     return Key(_KINDS[kind], identifier, intern(extension))
@@ -195,7 +242,9 @@ def find_row(database: peewee.Database, key: Key) -> StoredRow | None:
 def find_document(database: peewee.Database, key: Key) -> StoredDocument | None:
     """Return the same with the token of its revision."""
     row = find_row(database, key)
-    return StoredDocument(row.key, row.body, row.revision, token_of(database, row.revision) or "") if row else None
+    return (
+        StoredDocument(row.key, row.body, row.revision, revision_token(database, row.revision) or "") if row else None
+    )
 
 
 def key_fault(key: Key) -> str | None:

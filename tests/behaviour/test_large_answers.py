@@ -37,6 +37,7 @@ def test_a_larger_one_is_an_error_that_says_so(fleet: Fleet, documents: dict[str
         fleet.ask("/ks?id=1")
 
 
+@pytest.mark.patches
 def test_a_value_that_is_repeated_is_not_made_more_often_than_an_answer_holds(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

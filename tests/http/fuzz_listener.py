@@ -62,7 +62,12 @@ class Outcome:
 
     @classmethod
     def of(cls, request: HttpRequest | None) -> Outcome:
-        return cls(request=request, parts=None if request is None else asdict(request))
+        return cls(request=request, parts=None if request is None else parts_of(request))
+
+
+def parts_of(request: HttpRequest) -> dict[str, Any]:
+    names = ("method", "target", "path", "query", "minor_version", "body", "body_too_large")
+    return {name: getattr(request, name) for name in names} | {"header": asdict(request.header)}
 
 
 def judge(pieces: list[bytes], max_body: int = MAX_BODY) -> Outcome:

@@ -17,7 +17,7 @@ import pytest
 from answerd.cli import main
 from answerd.documents import Key
 from answerd.identity import Kind
-from answerd.server.roles import parse_tokens
+from answerd.server.roles import parse_token_file
 from answerd.store import HistoryFilter
 from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.sqlite import SqliteStore
@@ -171,7 +171,7 @@ def test_a_service_is_changed_through_its_api_by_a_named_token(
     assert main(["token", "ci", "--role", "admin"]) == 0
     made = capsys.readouterr()
     token = made.err.rpartition(" ")[2].strip()
-    assert [named.name for named in parse_tokens(made.out)] == ["ci"]
+    assert [named.name for named in parse_token_file(made.out)] == ["ci"]
     monkeypatch.setenv("SERVICE_ADMIN_TOKEN", token)
     apply = ["apply", "--to", url, "--note", "für rack 7", "--prune", str(directory)]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from answerd.installs.tokens import fingerprint
+from answerd.installs.tokens import token_fingerprint
 from tests.support.replies import exchange
 from tests.support.service import Service, run
 from tests.support.waiting import wait_until
@@ -84,7 +84,7 @@ def test_no_token_is_shown_and_the_statuses_of_reports(serving: Callable[..., Se
     assert too_large.status == 413
     assert service.send(sent("GET", "/report/abc/installed")).status == 404
     assert service.send(sent("GET", f"/%72EPORT/{token}/INSTALLED")).text == "OK\n"
-    service.wait_for_log(f"/{fingerprint(token)}/INSTALLED .* 200 reported installed for node1")
+    service.wait_for_log(f"/{token_fingerprint(token)}/INSTALLED .* 200 reported installed for node1")
     metrics = scraped(service)
     assert (metrics["answerd_installs", "installed"], metrics["answerd_installs_silent",]) == (1, 0)
     assert (metrics["answerd_reports_total", "installed"], metrics["answerd_reports_total", "failed"]) == (1, 0)
@@ -94,7 +94,7 @@ def test_no_token_is_shown_and_the_statuses_of_reports(serving: Callable[..., Se
     def captures() -> bytes:
         return b"".join(path.read_bytes() for path in (tmp_path / "captures").iterdir())
 
-    wait_until(lambda: f"/{fingerprint(token)}/INSTALLED ".encode() in captures())
+    wait_until(lambda: f"/{token_fingerprint(token)}/INSTALLED ".encode() in captures())
     captured = captures()
     assert token.encode() not in captured
     history = run(

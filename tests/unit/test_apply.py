@@ -21,7 +21,7 @@ from answerd.server.admin.requests import InvalidRequest
 from answerd.server.admin.routes import Route
 from answerd.server.admin_app import ROUTE
 from answerd.server.live_set import release_gradually
-from answerd.server.roles import Role, TokensError, new_token, parse_tokens
+from answerd.server.roles import Role, TokensError, new_token, parse_token_file
 from answerd.server.write_guard import ChangeSet
 from answerd.store import HistoryFilter, StoreError
 from tests.support.admin import Admin
@@ -161,8 +161,8 @@ def test_the_documents_of_a_change_go_one_by_one(
             references.append(sys.getrefcount(objects[-1]))
             objects.pop()
 
-    monkeypatch.setattr("answerd.server.write_guard.let_go", release_gradually)
-    monkeypatch.setattr("answerd.server.admin.changes.let_go", release_gradually)
+    monkeypatch.setattr("answerd.server.write_guard.release_gradually", release_gradually)
+    monkeypatch.setattr("answerd.server.admin.changes.release_gradually", release_gradually)
     apply(admin, *(put(f"n{at}", change["text"]) for at in range(5)), dry_run=change.get("dry_run", False))
 
     assert len(references) == kept
@@ -533,7 +533,7 @@ def test_a_file_of_tokens_is_read_line_by_line() -> None:
     _, first = new_token("ci", Role.ADMIN)
     _, second = new_token("grafana@lab", Role.READ)
 
-    assert parse_tokens(f"# people\n\n{first}\n  {second}  \n") == (first, second)
+    assert parse_token_file(f"# people\n\n{first}\n  {second}  \n") == (first, second)
 
 
 @pytest.mark.parametrize(
@@ -547,7 +547,7 @@ def test_a_file_of_tokens_is_read_line_by_line() -> None:
 )
 def test_a_line_that_is_no_token_is_named_and_not_quoted(line: str, reason: str) -> None:
     with pytest.raises(TokensError, match=f"line 2: .*{reason}"):
-        parse_tokens(f"\n{line}\n")
+        parse_token_file(f"\n{line}\n")
 
 
 def test_a_comparison_that_takes_too_long_says_so(admin: Admin) -> None:

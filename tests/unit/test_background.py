@@ -13,13 +13,14 @@ import gevent
 import gevent.socket
 import pytest
 
-from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.warming import warm_up
 from answerd.documents import Key, RawDocument
 from answerd.formats import toml_family
 from answerd.formats.family import Prepared
 from answerd.identity import Kind
+from answerd.inventory.records import no_pause
 from answerd.server import answer_set, gc_tuning
 from answerd.server.answer_set import CooperativeYield, Preparation
 from tests.support.lookups import Said

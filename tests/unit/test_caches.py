@@ -49,7 +49,7 @@ def kept_by_functions(module: ModuleType) -> Iterator[tuple[str, Any]]:
     for name, value in vars(module).items():
         cache = getattr(value, "cache", value)
         is_imported = value.__module__ != module.__name__ if hasattr(value, "__module__") else False
-        is_assigned = re.search(rf"^{name} = ", source_of(module), re.MULTILINE)
+        is_assigned = re.search(rf"^{name}(: Final)? = ", source_of(module), re.MULTILINE)
         if hasattr(cache, "cache_parameters") and (is_assigned or not is_imported):
             yield f"{module.__name__}.{name}", cache
 
@@ -162,14 +162,15 @@ def read_header(line: bytes) -> None:
     wsgi.keys_of(reader.request.header)
 
 
-def test_what_clients_send_fills_no_cache_beyond_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in (
-        (header_block, "_known_names"),
-        (header_block, "_validated_blocks"),
-        (wsgi, "_known_heads"),
-        (wsgi, "_keys_of_blocks"),
-    ):
-        monkeypatch.setattr(module, name, {})
+def test_what_clients_send_fills_no_cache_beyond_its_bound() -> None:
+    caches: list[dict[Any, Any]] = [
+        header_block._known_names,
+        header_block._validated_blocks,
+        wsgi._known_heads,
+        wsgi._keys_of_blocks,
+    ]
+    for cache in caches:
+        cache.clear()
     for number in range(2_000):
         read_header(b"x-%d: %d" % (number, number))
         wsgi._head("200 OK", [("ETag", str(number))], 1, False)

@@ -16,7 +16,7 @@ import pytest
 
 CHECKOUT = Path(__file__).parents[2]
 FOLDERS = (".ci", "answerd", "docs", "etc", "examples", "loadtest", "scripts", "tests")
-WITHOUT_CITATIONS = {".svg", ".png", ".db", ".json", ".pyc"}
+WITHOUT_CITATIONS = {".svg", ".png", ".db", ".json", ".pyc", ".so"}
 PLACEHOLDER = "docs/page.md"
 """What the text about citations writes in place of a page."""
 

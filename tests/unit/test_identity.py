@@ -174,14 +174,14 @@ def test_only_machines_have_reserved_names() -> None:
     ],
 )
 def test_mac_addresses_are_found_where_they_stand_alone(text: str, macs: list[str]) -> None:
-    assert list(find_macs(text.encode())) == macs
+    assert find_macs(text.encode()) == macs
 
 
 @given(st.binary(max_size=80), st.sampled_from([":", "-", "", "."]), st.binary(max_size=80))
 def test_a_mac_address_between_blanks_is_found_in_any_bytes(before: bytes, separator: str, after: bytes) -> None:
     width = 4 if separator == "." else 2
     mac = separator.join("0a1b2c3d4e5f"[at : at + width] for at in range(0, 12, width))
-    assert mac in list(find_macs(before + b" " + mac.encode() + b" " + after))
+    assert mac in find_macs(before + b" " + mac.encode() + b" " + after)
 
 
 @given(

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.installs.tokens import WORTHLESS, TokenSubject, fingerprint, subject_of, token_of
+from answerd.installs.tokens import WORTHLESS, TokenSubject, report_token, subject_of, token_fingerprint
 
 KEY = bytes(range(32))
 
@@ -15,8 +15,8 @@ KEY = bytes(range(32))
 @given(name=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60), attempt=st.integers(1, 10**9))
 def test_a_token_holds_machine_and_attempt(name: str, attempt: int) -> None:
     subject = TokenSubject(name, attempt)
-    token = token_of(subject, KEY)
-    assert token == token_of(subject, KEY)
+    token = report_token(subject, KEY)
+    assert token == report_token(subject, KEY)
     assert re.fullmatch(r"[0-9A-Za-z_.-]+", token)
     assert subject_of(token, KEY) == subject
     assert subject_of(token, WORTHLESS) is None
@@ -28,14 +28,14 @@ def test_what_is_no_token_speaks_for_nobody(token: str) -> None:
 
 
 def test_each_changed_character_makes_a_token_worthless() -> None:
-    token = token_of(TokenSubject("web-01", 1), KEY)
+    token = report_token(TokenSubject("web-01", 1), KEY)
     for at in range(len(token)):
         for other in "A0.-":
             changed = token[:at] + other + token[at + 1 :]
             assert changed == token or subject_of(changed, KEY) is None
     assert len(token.rpartition(".")[2]) == 22  # 128 bits
-    assert token_of(TokenSubject("web-01", 2), KEY) != token
+    assert report_token(TokenSubject("web-01", 2), KEY) != token
 
 
 def test_a_fingerprint_is_six_characters() -> None:
-    assert re.fullmatch("[0-9a-f]{6}", fingerprint(token_of(TokenSubject("web-01", 1), KEY)))
+    assert re.fullmatch("[0-9a-f]{6}", token_fingerprint(report_token(TokenSubject("web-01", 1), KEY)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from answerd.answers.catalogue import Catalogue, no_pause
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import resolve
 from answerd.answers.warming import warm_up
@@ -18,6 +18,7 @@ from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from answerd.identity import Kind
+from answerd.inventory.records import no_pause
 from answerd.server.header_block import BadRequest
 from answerd.server.http_parser import RequestReader
 from answerd.server.live_set import in_thread

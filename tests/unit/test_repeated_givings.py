@@ -23,8 +23,8 @@ from answerd.installs.states import (
     Record,
     Rules,
     State,
-    brings_nothing_new,
     is_silent,
+    quiet_period,
     step,
 )
 from tests.support.installs import RememberedInstalls
@@ -55,9 +55,13 @@ TIMES = st.sampled_from([0.0, 1.0, 9.0, 10.0, 11.0, 119.0, 121.0, 900.0])
         TIMES,
         st.booleans(),
     ),
+    TIMES,
 )
-def test_what_brings_nothing_new_changes_nothing_but_when_the_machine_was_heard(record: Record, asked: Asked) -> None:
-    if not brings_nothing_new(record, asked, RULES):
+def test_within_a_quiet_period_nothing_changes_but_when_the_machine_was_heard(
+    record: Record, asked: Asked, computed_at: float
+) -> None:
+    since, until = quiet_period(record, asked._replace(at=computed_at), RULES)
+    if not since <= asked.at <= until:
         return
     outcome = step(record, asked, RULES)
     assert (outcome.refusal, outcome.counts) == (None, False)
@@ -109,6 +113,6 @@ def test_what_is_asked_again_is_noted_again_only_where_something_could_be_new() 
 def test_a_machine_that_would_soon_be_silent_is_heard_at_once() -> None:
     record = Record("web-01", state=State.INSTALLING, starts=1, given={"a": 0.0}, heard=0.0)
     asked = Asked("a", Gate.ANSWERS, Once.ON, 1.5)
-    assert brings_nothing_new(record, asked, RULES)
-    assert not brings_nothing_new(record, asked, Rules(silence=1))
+    assert quiet_period(record, asked, RULES)[1] >= asked.at
+    assert quiet_period(record, asked, Rules(silence=1))[1] < asked.at
     assert not is_silent(step(record, asked, Rules(silence=1)).record, 2.0, Rules(silence=1))

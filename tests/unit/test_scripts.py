@@ -4,6 +4,7 @@ What they are tested for is when they make the environment, when they leave it a
 missing, and what they start. That a real pip can install the package is seen by running them.
 """
 
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ case "$*" in
         echo "compiles $ANSWERD_COMPILE" >>"$NOTES"
         all="$*"
         target=${all##*--target }
-        mkdir -p "${target% .}/answerd"
+        mkdir -p "${target% .}/answerd" && : >"${target% .}/one__mypyc.so"
         ;;
     --version) echo "Python ${VERSION:-3.11.2}" ;;
     "-m venv"*) mkdir -p "${!#}/bin" "${!#}/lib/python3.11/site-packages" && cp "$0" "${!#}/bin/python" ;;
@@ -124,7 +125,7 @@ def test_the_first_run_installs_and_the_second_does_not(sandbox: Sandbox) -> Non
 @pytest.fixture
 def compiling(sandbox: Sandbox) -> Sandbox:
     """A sandbox with a C compiler and with sources."""
-    for tool in ["cc", "cat", "find", "sort", "xargs", "mv", "mktemp"]:
+    for tool in ["cc", "cat", "find", "gzip", "mktemp", "mv", "sort", "tar", "xargs"]:
         path = sandbox.root / "bin" / tool
         if not path.exists():
             path.symlink_to(shutil.which(tool) or "/bin/true")
@@ -355,11 +356,44 @@ def test_a_checkout_that_cannot_be_written_is_named(sandbox: Sandbox) -> None:
 def test_the_test_command_runs_every_stage_and_ends_as_the_first_that_failed(sandbox: Sandbox) -> None:
     done = sandbox.run("test", RUFF="3", MYPY="4")
     assert done.returncode == 3
-    stages = [line.split("  ")[0] for line in done.stdout.splitlines()[-5:]]
-    assert stages == ["ruff check", "ruff format", "mypy", "lint-imports", "pytest"]
+    stages = [line.split("  ")[0] for line in done.stdout.splitlines()[-6:]]
+    assert stages == ["ruff check", "ruff format", "mypy", "lint-imports", "pytest", "compiled"]
+    assert "not tried" in done.stdout
     assert "python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -rs" in [
         note.strip() for note in sandbox.notes
     ]
+
+
+def stages_of(done: "subprocess.CompletedProcess[str]") -> dict[str, str]:
+    """The stages that a run of scripts/test sums up at its end, and how each ended."""
+    found = re.findall(r"^([a-z -]+?) +(ok|FAILED|not tried)", done.stdout.rpartition("\n\n")[2], re.MULTILINE)
+    return dict(found)
+
+
+def test_with_a_compiler_some_tests_run_once_more_compiled(compiling: Sandbox) -> None:
+    done = compiling.run("test")
+    assert [stages_of(done).get(name) for name in ("pytest", "compile", "compiled")] == ["ok", "ok", "ok"], done.stderr
+    assert compilations(compiling) == 1
+    tried = [note for note in compiling.notes if note.startswith("python -m pytest")]
+    assert len(tried) == 2
+    assert "tests/unit/test_facts.py" in tried[1]
+    assert stages_of(compiling.run("test"))["compile"] == "ok"
+    assert compilations(compiling) == 1  # kept for these sources
+    assert stages_of(compiling.run("test", ANSWERD_COMPILE="0"))["compiled"] == "not tried"
+
+
+def test_modules_that_do_not_compile_are_a_failed_stage(compiling: Sandbox) -> None:
+    done = compiling.run("test", COMPILER="fails")
+    assert (done.returncode, stages_of(done)["compile"]) == (1, "FAILED")
+
+
+def test_what_a_run_tries_compiled_is_there() -> None:
+    listed = re.search(r"on_the_way=\((.*?)\)", (CHECKOUT / "scripts" / "test").read_text("utf-8"), re.DOTALL)
+    assert listed
+    words = ["bash", "-c", f"printf '%s\\n' {' '.join(listed[1].split())}"]
+    names = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    assert len(names) > 10
+    assert [name for name in names if not (CHECKOUT / name).is_file()] == []
 
 
 def test_arguments_of_the_test_command_go_to_pytest_alone(sandbox: Sandbox) -> None:

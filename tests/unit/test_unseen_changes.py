@@ -15,13 +15,13 @@ from typing import cast
 
 import pytest
 
-from answerd.answers.catalogue import no_pause
 from answerd.answers.problems import load_problems
 from answerd.answers.resolve import resolve
 from answerd.documents import Key
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from answerd.identity import Kind
+from answerd.inventory.records import no_pause
 from answerd.server.answer_set import Preparation
 from answerd.server.request_log import RequestLog
 from answerd.store import StoreError

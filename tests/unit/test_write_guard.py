@@ -15,6 +15,7 @@ from answerd import documents
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.resolve import resolve
+from answerd.content import Content
 from answerd.documents import Key
 from answerd.facts import facts_of
 from answerd.formats.family import AnyFamily, Tree
@@ -233,6 +234,7 @@ def test_a_commit_that_fails_changes_nothing_and_the_next_succeeds(
     assert in_store(admin) == in_catalogue(admin) == {"node1": "x = 3\n"}
 
 
+@pytest.mark.patches
 def test_a_write_parses_only_what_it_touches(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(20):
         admin.store.put(Key(Kind.MACHINE, f"n{number}", "toml"), "x = 1\n")
@@ -240,7 +242,7 @@ def test_a_write_parses_only_what_it_touches(admin: Admin, monkeypatch: pytest.M
     parsed: list[str] = []
     read_content = documents.read_content
 
-    def spy(kind: Kind, family: AnyFamily, text: str, *rest: Any, **named: Any) -> tuple[documents.Content, Tree]:
+    def spy(kind: Kind, family: AnyFamily, text: str, *rest: Any, **named: Any) -> tuple[Content, Tree]:
         parsed.append(text)
         return read_content(kind, family, text, *rest, **named)
 

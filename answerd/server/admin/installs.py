@@ -13,7 +13,7 @@ from answerd.answers.machines import Machine, machine_named, machines_of_group
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
-from answerd.installs.shown import as_json, event_as_json, unknown_as_json
+from answerd.installs.shown import event_as_json, record_as_json, unknown_as_json
 from answerd.installs.states import Order, Ordered, State
 from answerd.server.admin import requests
 from answerd.server.admin.requests import InvalidRequest, NotThere
@@ -103,7 +103,7 @@ class InstallHandlers:
         return json_response(OK, {"unknown": unknown})
 
     def _as_json(self, remembered: Remembered) -> dict[str, Any]:
-        return as_json(remembered, self._installs.now(), self._installs.rules)
+        return record_as_json(remembered, self._installs.now(), self._installs.rules)
 
     def _machine(self, segment: str) -> Machine:
         """Return the machine that a path's segment names. Raises `InvalidRequest`, `NotThere`."""

@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 import bottle
 from gevent.lock import BoundedSemaphore
 
-from answerd.answers.rows import source_of
+from answerd.answers.rows import inventory_file
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, brief, identity_of
 from answerd.inventory import FORMAT
@@ -134,10 +134,10 @@ class InventoryHandlers:
             key, body, tag = self._stored(name)
             if fault := asked.fault(tag):
                 raise ConditionFailed(fault)
-            elsewhere = self.guard.follower.loader.catalogue.elsewhere
-            text = elsewhere(partial(_text, key, body))
+            offload = self.guard.follower.loader.catalogue.offload
+            text = offload(partial(_text, key, body))
             table = self._table(key, text)
-            edited = elsewhere(partial(edit, text, table, self._row(table, identity)))
+            edited = offload(partial(edit, text, table, self._row(table, identity)))
             try:
                 return self.guard.put(key, edited, requests.author(), Conditions(if_match=tag), requests.client())
             except ConditionFailed:
@@ -159,7 +159,7 @@ class InventoryHandlers:
         for document, table in inventory.tables.items() if inventory else ():
             if document.key.name == key.name and table.text == bare:
                 return table
-        source = source_of(RawDocument(key, ""))
+        source = inventory_file(RawDocument(key, ""))
         try:
             return read_table(source, text, self.guard.pause)
         except UnreadableError as error:

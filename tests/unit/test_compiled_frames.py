@@ -1,0 +1,139 @@
+"""What compiled modules share with interpreted ones: greenlets, exceptions, tracebacks and threads in their middle.
+
+These hold for interpreted modules anyway; scripts/test runs them against the compiled build as well.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import gevent
+import pytest
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.resolve import resolve
+from answerd.answers.sources import NO_SOURCES
+from answerd.documents import Key, RawDocument
+from answerd.errors import CannotFill, NotClaimed
+from answerd.facts import Facts, Request
+from answerd.identity import Kind
+from answerd.server.connection import Connection
+from answerd.server.request_log import describe_error
+
+KS = RawDocument(Key(Kind.DEFAULT, "", "ks"), "{{ id }} {{ secret.word }} {{ id }}\n")
+SET = Catalogue().changed([KS])
+
+
+def answer(number: int, secret: Callable[[str, Sequence[str]], str]) -> bytes:
+    """Ask as a machine; the secret is looked up in the middle of filling, below compiled frames."""
+    return resolve(SET, Facts(Request("/ks", f"id=m{number}")), sources=replace(NO_SOURCES, secret=secret)).body
+
+
+def test_greenlets_switch_in_the_middle_of_answers() -> None:
+    def slowly(_name: str, _identifiers: Sequence[str]) -> str:
+        for _ in range(3):
+            gevent.sleep(0)
+        return "word"
+
+    greenlets = [gevent.spawn(answer, number, slowly) for number in range(50)]
+    gevent.joinall(greenlets, raise_error=True)
+    assert [one.value for one in greenlets] == [b"m%d word m%d\n" % (number, number) for number in range(50)]
+
+
+def test_a_greenlet_is_killed_in_the_middle_of_an_answer() -> None:
+    left: list[str] = []
+
+    def for_ever(_name: str, _identifiers: Sequence[str]) -> str:
+        try:
+            gevent.sleep(3_600)
+        finally:
+            left.append("cleaned up")
+        return ""
+
+    killed = gevent.spawn(answer, 1, for_ever)
+    other = gevent.spawn(answer, 2, lambda _name, _identifiers: "word")
+    other.join()
+    killed.kill()
+    assert (left, other.value) == (["cleaned up"], b"m2 word m2\n")
+
+
+@pytest.mark.parametrize("error", [CannotFill("no such word", "word", missing=False), KeyError("x"), SystemExit(3)])
+def test_an_exception_crosses_every_frame_unchanged(error: BaseException) -> None:
+    def fail(_name: str, _identifiers: Sequence[str]) -> str:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        answer(1, fail)
+    assert caught.value is error
+
+
+def test_a_traceback_names_each_function_with_its_file_and_line() -> None:
+    def fail(_name: str, _identifiers: Sequence[str]) -> str:
+        raise KeyError("of a test")
+
+    try:
+        answer(1, fail)
+    except KeyError as error:
+        calls = traceback.extract_tb(error.__traceback__)
+        described = describe_error(error)
+    names = [call.name for call in calls]
+    assert names[-1] == "fail"
+    assert {"resolve", "_answer", "fill", "value", "first"} <= set(names)
+    assert all(call.lineno for call in calls)
+    assert "answers/resolve.py:" in described
+    assert "\n" not in described
+
+
+def test_an_error_in_the_middle_leaves_nothing_behind() -> None:
+    with pytest.raises(NotClaimed):
+        resolve(SET, Facts(Request("/toml")))
+    assert answer(7, lambda _name, _identifiers: "word") == b"m7 word m7\n"
+
+
+def test_what_is_no_argument_of_a_function_is_refused() -> None:
+    broken: Any = Connection
+    with pytest.raises(TypeError):
+        broken()
+
+
+BODIES = {
+    "a list": json.dumps([f"value-{number}" for number in range(60_000)]),
+    "a list of maps": json.dumps([{"mac": f"02:00:00:00:{n >> 8:02x}:{n & 255:02x}"} for n in range(30_000)]),
+    "exact numbers": json.dumps([number / 8 for number in range(60_000)]),
+    "no JSON": "\n".join(f"02:00:00:{n >> 16:02x}:{n >> 8 & 255:02x}:{n & 255:02x}" for n in range(30_000)),
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_other_threads_have_turns_while_a_large_body_is_read(body: str) -> None:
+    turns = 0
+    done = threading.Event()
+    ready = threading.Event()
+
+    def count() -> None:
+        nonlocal turns
+        ready.set()
+        while not done.is_set():
+            turns += 1
+            done.wait(0.000_01)
+
+    other = threading.Thread(target=count)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(0.000_1)
+    try:
+        other.start()
+        ready.wait()
+        before = turns
+        Facts(Request("/", body=BODIES[body].encode())).prepare()
+        during = turns - before
+    finally:
+        done.set()
+        sys.setswitchinterval(interval)
+        other.join()
+    assert during > 5
