@@ -17,6 +17,7 @@ from answerd.console.named import MachineEntry, NamedMachines, named_in
 from answerd.identity import identity_of
 from answerd.installs.sharded import ShardedDict
 from answerd.sorting import first_in_steps, free_in_steps, sorted_in_steps
+from answerd.turns import in_turns
 
 ON_A_PAGE = 100
 """Machines that one page of the table shows."""
@@ -149,7 +150,7 @@ class MachineTable:
             found = [machine for machine in found if _word(machine, states) == view.state]
             found_more = [machine for machine in found_more if _word(machine, states) == view.state]
         if found_more:
-            found = [*merge(found, found_more, key=_name_of)] if found else found_more
+            found = [*in_turns(merge(found, found_more, key=_name_of))] if found else found_more
         pages = max(1, -(-len(found) // ON_A_PAGE))
         page = min(max(view.page, 1), pages)
         first, last = (page - 1) * ON_A_PAGE, page * ON_A_PAGE
@@ -212,7 +213,7 @@ class _Others:
             self._become([machine for machine in self.by_name if kept.get(machine.identity) is machine])
         if new:
             machines = sorted_in_steps((kept[one] for one in new), _name_of)
-            self._become([*merge(self.by_name, machines, key=_name_of)])
+            self._become([*in_turns(merge(self.by_name, machines, key=_name_of))])
             free_in_steps(machines)
         free_in_steps(new)
 
