@@ -118,5 +118,24 @@ def serving(tmp_path: Path) -> Iterator[Callable[..., Service]]:
 
     yield start
     for service in running:
-        with service:
+        service.process.terminate()
+    _ending.extend(running)
+    wait_for_end(MOST_ENDING)
+
+
+_ending: list[Service] = []
+"""Services of tests that are over. Each needs a tenth of a second to end, in which the next test can run."""
+
+MOST_ENDING = 4
+
+
+def wait_for_end(but: int = 0) -> None:
+    """Wait until all services of tests that are over have ended, ``but`` so many that were the last."""
+    while len(_ending) > but:
+        with _ending.pop(0):
             pass
+
+
+def pytest_sessionfinish() -> None:
+    """Leave no process behind."""
+    wait_for_end()

@@ -1,4 +1,7 @@
-"""Each page judged by axe-core, in both colour schemes and three widths. Rules: docs/console.md#pages."""
+"""Each page judged by axe-core, in both colour schemes and three widths, none wider than its window.
+
+Rules: docs/console.md#pages.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +40,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize(("width", "scheme"), sizes)
 
 
-def test_axe_finds_nothing_serious(opened: Open, width: int, scheme: Scheme) -> None:
+def test_axe_finds_nothing_serious_and_no_page_scrolls_sideways(opened: Open, width: int, scheme: Scheme) -> None:
     axe = (VENDOR / "axe.min.js").read_text("utf-8")
     findings = {}
+    widths = {}
     with opened(width=width, scheme=scheme) as page:
         for name, path in PAGES.items():
             page.goto(path)
+            widths[name] = page.evaluate("document.documentElement.scrollWidth")
             page.evaluate(axe)  # by the debugger, which the page's policy does not bind
             findings[name] = [finding for finding in page.evaluate(RUN) if finding[0] in ("serious", "critical")]
         page.context.clear_cookies()
@@ -50,6 +55,7 @@ def test_axe_finds_nothing_serious(opened: Open, width: int, scheme: Scheme) -> 
         page.evaluate(axe)
         findings["log in"] = [finding for finding in page.evaluate(RUN) if finding[0] in ("serious", "critical")]
     assert {name: found for name, found in findings.items() if found} == {}
+    assert {name: wide for name, wide in widths.items() if wide > width} == {}
 
 
 def test_axe_is_the_file_that_was_made() -> None:

@@ -271,10 +271,10 @@ def test_several_processes_never_write_one_too_many(tmp_path: Path) -> None:
     directory = tmp_path / "captures"
     fill(directory, captures.MOST_CAPTURES - 10)
     write = (
-        "import sys; from pathlib import Path; from answerd.captures import Capture, Shelf\n"
-        "shelf = Shelf(Path(sys.argv[1]))\n"
+        "import sys; from pathlib import Path; from answerd.captures import Capture, CaptureDirectory\n"
+        "directory = CaptureDirectory(Path(sys.argv[1]))\n"
         "for number in range(150):\n"
-        "    shelf.write(Capture('2026-08-24T08:43:37Z', '192.0.2.7', 'GET / HTTP/1.1', [], b'x', '200'))\n"
+        "    directory.write(Capture('2026-08-24T08:43:37Z', '192.0.2.7', 'GET / HTTP/1.1', [], b'x', '200'))\n"
     )
     writers = [subprocess.Popen([sys.executable, "-c", write, str(directory)]) for _ in range(3)]
     most = 0
@@ -283,6 +283,7 @@ def test_several_processes_never_write_one_too_many(tmp_path: Path) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX)  # a listing is no snapshot of what changes meanwhile
         most = max(most, sum(name.endswith(".meta") for name in os.listdir(directory)))
         fcntl.flock(handle, fcntl.LOCK_UN)
+        time.sleep(0.002)  # else the writers hardly get the lock
     os.close(handle)
     assert [writer.returncode for writer in writers] == [0, 0, 0]
     assert most <= captures.MOST_CAPTURES

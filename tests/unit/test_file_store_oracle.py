@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from answerd.formats import ALL_EXTENSIONS
@@ -28,6 +28,9 @@ FAULT = None
 LOOKS = 6
 """Two looks believe a change, two more what it was found with, and a hard link asks for a look at everything."""
 
+CLAIMING = ("groups", "inventory")
+"""Directories whose documents may claim any request: one that was never listed refuses them all."""
+
 Found = dict[str, str | None]
 
 
@@ -39,12 +42,12 @@ class Oracle:
     found: Found = field(default_factory=dict)
     listed: set[str] = field(default_factory=set)
     attached: dict[str, tuple[int, int]] = field(default_factory=dict)
-    any_group: bool = False
+    any_claim: bool = False
 
     def settle(self) -> Found:
         """Walk the tree."""
         before = Oracle(self.root, self.found, self.listed, self.attached)
-        self.found, self.listed, self.attached, self.any_group = {}, set(), {}, False
+        self.found, self.listed, self.attached, self.any_claim = {}, set(), {}, False
         for name in self._names("", before):
             self._entry(name, before, may_nest=name.lower() == "groups")
         return self.found
@@ -54,8 +57,8 @@ class Oracle:
         is_dangling = path.is_symlink() and not path.exists()
         if is_dangling and name in before.attached:
             self._keep(name, before)
-        elif is_dangling and may_nest:
-            self.any_group = True
+        elif is_dangling and name.lower() in CLAIMING:
+            self.any_claim = True
         elif not path.is_dir():
             self._file(name)
         else:
@@ -93,8 +96,8 @@ class Oracle:
         if name in before.listed:
             self.listed.add(name)
             self.found |= {source: FAULT for source in before.found if source.startswith(f"{name}/")}
-        elif name.lower() == "groups":
-            self.any_group = True
+        elif name.lower() in CLAIMING:
+            self.any_claim = True
         else:
             self.found |= {f"{name}/*.{extension}": FAULT for extension in ALL_EXTENSIONS}
 
@@ -180,7 +183,7 @@ def remove(path: Path) -> None:
 
 
 def in_force(loader: Loader) -> tuple[Found, bool]:
-    """What the store has handed out, and whether a directory of groups was never listed."""
+    """What the store has handed out, and whether a directory of `CLAIMING` was never listed."""
     for _ in range(LOOKS):
         loader.refresh()
     found = {raw.source: FAULT if raw.fault else raw.text for raw in loader.catalogue.documents}
@@ -209,6 +212,8 @@ def test_what_is_in_force_is_what_a_literal_walk_finds(
 
     @settings(max_examples=examples(100), database=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(st.tuples(OPERATIONS, st.booleans()), min_size=1, max_size=14))
+    @example([(("symlink", "../out/none.ks", "inventory"), True)])
+    @example([(("mkdir", "inventory", None), False), (("chmod", "inventory", 0o000), True)])
     def follow(steps: list[tuple[tuple[str, str, object], bool]]) -> None:
         home = scratch / str(next(runs))
         root = home / "answers"
@@ -217,7 +222,7 @@ def test_what_is_in_force_is_what_a_literal_walk_finds(
         (home / "out" / "file.ks").write_text("#" * next(_numbers))
         (home / "out" / "d1" / "x.ks").write_text("#" * next(_numbers))
         loader, oracle = Loader(FileStore(root)), Oracle(root)
-        assert in_force(loader) == (oracle.settle(), oracle.any_group)
+        assert in_force(loader) == (oracle.settle(), oracle.any_claim)
         for (what, name, other), settles in [*steps, (("chmod", "groups", 0o700), True)]:
             try:
                 operate(root, what, name, other)
@@ -225,7 +230,7 @@ def test_what_is_in_force_is_what_a_literal_walk_finds(
             except OSError:
                 continue
             if settles:
-                assert in_force(loader) == (oracle.settle(), oracle.any_group)
+                assert in_force(loader) == (oracle.settle(), oracle.any_claim)
 
     with as_nobody():
         follow()
