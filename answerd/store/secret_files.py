@@ -79,7 +79,7 @@ class _Quiet:
         self._full_scan_due = 0.0
         self._watch_due = 0.0
 
-    def lasts(self, root: Path) -> bool:
+    def is_unchanged(self, root: Path) -> bool:
         """Return whether nothing changed since the last scan, in which nothing had changed either."""
         if self._watch is None:
             return False
@@ -195,11 +195,11 @@ class SecretFiles:
         if self.directory is None:
             return False
         root = Path(self.directory)
-        if self._quiet.lasts(root):
+        if self._quiet.is_unchanged(root):
             return False
         try:
             root_now = device_and_inode(root)
-            seen = _seen(root, self._quiet.begin(root))
+            seen = _scan(root, self._quiet.begin(root))
             if self._in_force.files and not (seen.files or seen.folders) and root_now != self._root:
                 raise OSError(errno.ENOENT, "it is another directory now, in which there is nothing")
             self._root = root_now
@@ -285,7 +285,7 @@ def _by_identity(folders: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _seen(root: Path, watch: Watch | None) -> _SecretScan:
+def _scan(root: Path, watch: Watch | None) -> _SecretScan:
     """Return the files and folders below the directory now, and add them to ``watch``. Raises OSError where it cannot
     be listed."""
     scan = _SecretScan()
