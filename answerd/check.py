@@ -20,7 +20,7 @@ from answerd.answers.hidden_secrets import hiding
 from answerd.answers.oversights import MissingLabels, Oversights, of_documents
 from answerd.answers.problems import load_problems
 from answerd.answers.provenance import Placing, origins
-from answerd.answers.ranking import join_limited
+from answerd.answers.ranking import join_shortened
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import question_of, select
 from answerd.answers.sources import NO_SOURCES, REPORT, Sources, Values
@@ -174,7 +174,7 @@ class _Rendering:
                 return not error.missing
 
         known = [repr(brief(label)) for label in self.labels.record(selection.layers, trial.identifier, has)]
-        return f"the fact{'s' if len(known) > 1 else ''} {join_limited(known)}" if known else ""
+        return f"the fact{'s' if len(known) > 1 else ''} {join_shortened(known)}" if known else ""
 
 
 def _file(found: Oversights, sentence: str, trial: CheckCase) -> None:
@@ -231,10 +231,10 @@ class _Judge:
     """The validators, with notes about themselves collected in ``notes``."""
 
     def __init__(self, tools: Tools, catalogue: Catalogue) -> None:
-        """The catalogue's ``elsewhere`` runs the built-in rules, which may take long. Programs are started here,
+        """The catalogue's ``offload`` runs the built-in rules, which may take long. Programs are started here,
         because that needs the event loop."""
         self.tools = tools
-        self.offload = catalogue.elsewhere
+        self.offload = catalogue.offload
         self.inventory = catalogue.inventory
         self.notes: set[str] = set()
         self._tool_runs: dict[str, int] = {}

@@ -121,7 +121,7 @@ class Worker:
         self.guard = administration.guard
         self.listeners += administration.listeners()
         for listener in self.listeners:
-            listener.relatives = [other for other in self.listeners if other is not listener]
+            listener.siblings = [other for other in self.listeners if other is not listener]
 
     def run(self, announce: Callable[[], None] | None = None) -> int:
         """Serve until a signal ends it. Return the exit status. ``announce`` is called once connections are

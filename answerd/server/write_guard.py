@@ -296,7 +296,7 @@ class WriteGuard:
             has_inventory = has_inventory or raw.key.kind is Kind.INVENTORY
             self.pause()
         if len(changes.added) + len(changes.removed) <= BESIDE_THE_LOOP and not has_inventory:
-            after = catalogue.elsewhere(partial(_after, before, catalogue, changes, no_pause))
+            after = catalogue.offload(partial(_after, before, catalogue, changes, no_pause))
         else:
             after = _after(before, catalogue, changes, self.pause)
         refusal = self._refusal(after, before, changes.added)
@@ -335,7 +335,7 @@ class WriteGuard:
         found, count = [], 0
         for count, document in enumerate(documents, 1):  # noqa: B007 - used below
             self.pause()
-            document.read(self.follower.loader.catalogue.elsewhere)
+            document.read(self.follower.loader.catalogue.offload)
             if document.content.problems:
                 found.append(f"{document.key}: {'; '.join(document.content.problems)}")
         if found:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from answerd.answers.sources import Sources
 from answerd.errors import CannotFill
-from answerd.identity import brief, first_of, identity_of, printable
+from answerd.identity import brief, identity_of, join_limited, printable
 from answerd.store.mounts import Mounts, read_table
 from answerd.store.notification import Watch, device_and_inode
 from answerd.store.reading import Boundary, Signature, is_settled, signature_of
@@ -264,7 +264,7 @@ def _text_at(in_force: _InForce, name: str, place: str) -> str | None:
 
 def _same_identity(folders: Sequence[str]) -> str:
     names = [f"{printable(folder)}/" for folder in folders]
-    return f"{len(folders)} directories for one identity: {first_of(names, MOST_NAMED, ' and ')}"
+    return f"{len(folders)} directories for one identity: {join_limited(names, MOST_NAMED, ' and ')}"
 
 
 def _folders(seen: _SecretScan, before: _SecretScan) -> list[str]:
@@ -358,7 +358,7 @@ def _warnings(root: Path, seen: _SecretScan) -> Iterator[str]:
     files = [f"{root}/{place}" for place, found in seen.files.items() if found.is_open]
     for what, places in (("directories", folders), ("files", files)):
         if places:
-            named = first_of([printable(place) for place in sorted(places)], MOST_NAMED)
+            named = join_limited([printable(place) for place in sorted(places)], MOST_NAMED)
             yield f"secrets: {what} that every user of this machine can read: {named}: chmod o-r"
 
 

@@ -68,7 +68,7 @@ class AnswerHandlers:
             return answer, explanation_text(shown, catalogue.inventory).encode("utf-8", "replace")
 
         try:
-            answer, explanation = catalogue.elsewhere(resolve_now)
+            answer, explanation = catalogue.offload(resolve_now)
         except NotClaimed as error:
             overridden = (
                 f'; the query string overrides the identifier "{identifier}" in the path' if query and name else ""
