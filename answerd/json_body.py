@@ -44,12 +44,10 @@ _MOST_KEYS: Final = 32
 
 
 class _Walked:
-    """What one walk over a value finds.
-
-    ``texts``: its scalars as text, in order of arrival, without nulls; ``names``: for each of them the last key above
-    it, empty where there is none; ``booleans``: the positions of those that are true or false. ``strings`` and
-    ``commas``: how many the value takes to write, at most so many commas more where a map or list is empty.
-    ``has_zero``: whether a number is 0.
+    """The result of one walk over a value. ``texts``: its scalars as text, in order of arrival, without nulls;
+    ``names``: for each of them the last key above it, empty where there is none; ``booleans``: the positions of those
+    that are true or false. ``strings`` and ``commas``: how many the value takes to write, at most so many commas more
+    where a map or list is empty. ``has_zero``: whether a number is 0.
     """
 
     __slots__ = ("booleans", "commas", "has_zero", "names", "strings", "texts")
@@ -198,7 +196,7 @@ def _maps_in(value: Any) -> Any:
 
 
 def read_json(body: bytes) -> JsonBody | None:
-    """Return the value of a body; None for what is not JSON."""
+    """Return the value of a body; None for a body that is not JSON."""
     text = body.removeprefix(b"\xef\xbb\xbf")
     try:
         return JsonBody(orjson.loads(text), body)

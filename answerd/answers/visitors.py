@@ -28,8 +28,8 @@ MOST_REQUEST_BYTES: Final = 6_144
 
 @dataclass(slots=True, eq=False)
 class KnownVisitor:
-    """The machine of a request, and what this follows from beside the set: the highest layer of its answer, its group,
-    and what the memory held when it had this index.
+    """The machine of a request, and what this follows from besides the set: the highest layer of its answer, its group,
+    and the records of the memory when it had this index.
 
     ``document`` names the highest layer. ``found`` are the records of the machine, ``names`` the identities of their
     names. ``brings_nothing``: it has records, and they know all that the request says of the machine. ``quiet``: the
@@ -63,7 +63,7 @@ def _sent(request: Request) -> _Sent:
 
 
 class RecentVisitors:
-    """The machines of the requests that came lately; of one set, and one memory."""
+    """The machines of recent requests; of one set, and one memory."""
 
     def __init__(self) -> None:
         self._catalogue: Catalogue | None = None
@@ -78,8 +78,8 @@ class RecentVisitors:
         request: Request,
         records: Callable[[str | None], list[Remembered]],
     ) -> KnownVisitor | None:
-        """Return who asks, with its records as ``records`` finds them by the visitor's name; None where the request is
-        new, or has to be looked at again."""
+        """Return the machine that asks, with its records as ``records`` finds them by the visitor's name; None where
+        the request is new, or has to be examined again."""
         if self._catalogue is not catalogue or self._memory is not memory:
             self._known.clear()
             self._catalogue, self._memory = catalogue, memory
