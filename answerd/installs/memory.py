@@ -138,7 +138,7 @@ class InstallMemory:
     def pieces(self) -> list[dict[str, Any]]:
         """Return what the memory is made of: to be held while it is given up, and let go one after the other, because
         freeing a million records in one step takes half a second."""
-        return [*self.by_name.shards, *self._by_identity.shards, *self.under_way.shards]
+        return [*self.by_name.tables(), *self._by_identity.tables(), *self.under_way.tables()]
 
     def silent(self, now: float, rules: Rules, pause: Callable[[], None]) -> int:
         """Return how many machines are expected to report and do not. ``pause`` is called between slices of the walk,
