@@ -20,7 +20,7 @@ from answerd.answers.hidden_secrets import hiding
 from answerd.answers.oversights import MissingLabels, Oversights, of_documents
 from answerd.answers.problems import load_problems
 from answerd.answers.provenance import Placing, origins
-from answerd.answers.ranking import join_limited
+from answerd.answers.ranking import join_shortened
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import question_of, select
 from answerd.answers.sources import NO_SOURCES, REPORT, Sources, Values
@@ -61,7 +61,7 @@ def check(
     tools: Tools | None = None,
     progress: Callable[[int, int], None] | None = None,
     pause: Callable[[], None] = no_pause,
-    spread: Spread | None = None,
+    in_parallel: Spread | None = None,
     *,
     sources: Sources = NO_SOURCES,
 ) -> CheckReport:
@@ -69,8 +69,8 @@ def check(
 
     ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` gets the number of
     answers that are done and the total; ``pause`` is called regularly, so that a server can answer requests in between.
-    ``spread`` judges many texts by the built-in rules, in their order, for example on several processors. ``sources``
-    fill answers beside the facts, and change no state.
+    ``in_parallel`` judges many texts by the built-in rules, in their order, for example on several processors.
+    ``sources`` fill placeholders that the facts do not, and change no state.
     """
     found = of_documents(catalogue, pause)
     found.problems.update(load_problems(catalogue, pause), sources.problems())
@@ -90,8 +90,8 @@ def check(
             labels.record_untried(catalogue.chain(group))
     labels.report(found)
     judge = _Judge(Tools.find() if tools is None else tools, catalogue)
-    if spread:
-        judge.judge_ahead([answer for _, answer in answers], spread)
+    if in_parallel:
+        judge.judge_ahead([answer for _, answer in answers], in_parallel)
     for count, (trial, answer) in enumerate(answers, 1):
         verdict = judge.verdict(answer)
         if verdict.findings or verdict.warnings:
@@ -174,7 +174,7 @@ class _Rendering:
                 return not error.missing
 
         known = [repr(brief(label)) for label in self.labels.record(selection.layers, trial.identifier, has)]
-        return f"the fact{'s' if len(known) > 1 else ''} {join_limited(known)}" if known else ""
+        return f"the fact{'s' if len(known) > 1 else ''} {join_shortened(known)}" if known else ""
 
 
 def _file(found: Oversights, sentence: str, trial: CheckCase) -> None:
@@ -231,10 +231,10 @@ class _Judge:
     """The validators, with notes about themselves collected in ``notes``."""
 
     def __init__(self, tools: Tools, catalogue: Catalogue) -> None:
-        """The catalogue's ``elsewhere`` runs the built-in rules, which may take long. Programs are started here,
+        """The catalogue's ``offload`` runs the built-in rules, which may take long. Programs are started here,
         because that needs the event loop."""
         self.tools = tools
-        self.apart = catalogue.elsewhere
+        self.offload = catalogue.offload
         self.inventory = catalogue.inventory
         self.notes: set[str] = set()
         self._tool_runs: dict[str, int] = {}
@@ -245,7 +245,7 @@ class _Judge:
         name = _name_of(answer)
         return self._verdicts.get(name) or self._keep(name, self._judged(name[0], answer.body.decode()))
 
-    def judge_ahead(self, answers: list[Answer], spread: Spread) -> None:
+    def judge_ahead(self, answers: list[Answer], in_parallel: Spread) -> None:
         """Judge everything that needs no tool, all together; the rest is judged when it is needed."""
         seen: dict[str, int] = {}
         pending: dict[tuple[str, bytes], str] = {}
@@ -256,7 +256,7 @@ class _Judge:
                 if seen[name[0]] > TOOL_RUNS:
                     pending[name] = answer.body.decode()
         if len(pending) >= WORTH_SPREADING:
-            verdicts = spread([(text, extension) for (extension, _), text in pending.items()])
+            verdicts = in_parallel([(text, extension) for (extension, _), text in pending.items()])
             for name, verdict in zip(pending, verdicts, strict=True):
                 self._keep(name, verdict)
                 self._note_tool_limit(name[0])
@@ -265,7 +265,7 @@ class _Judge:
         runs = self._tool_runs[extension] = self._tool_runs.get(extension, 0) + 1
         if runs > TOOL_RUNS:
             self._note_tool_limit(extension)
-        return validate(text, extension, tools=self.tools if runs <= TOOL_RUNS else Tools.none(), apart=self.apart)
+        return validate(text, extension, tools=self.tools if runs <= TOOL_RUNS else Tools.none(), offload=self.offload)
 
     def _keep(self, name: tuple[str, bytes], verdict: Verdict) -> Verdict:
         self.notes.update(f"{name[0]}: {note}" for note in verdict.notes)

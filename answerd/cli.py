@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         _write_nowhere()
         return INTERRUPTED
     except OSError as error:
-        _say(f"{error.filename or 'standard output'}: {error.strerror or type(error).__name__}")
+        _print_error(f"{error.filename or 'standard output'}: {error.strerror or type(error).__name__}")
         _write_nowhere()
         return FAILED
 
@@ -67,10 +67,10 @@ def _run(arguments: Sequence[str]) -> int:
             return 0
         return command(name).run(parse(name, _normalised(rest)))
     except CommandError as error:
-        _say(str(error))
+        _print_error(str(error))
         return error.status
     except (ConfigError, StoreError, AnswerError, CaptureError) as error:
-        _say(str(error))
+        _print_error(str(error))
         return FAILED
 
 
@@ -92,7 +92,7 @@ def _before_dashes(arguments: Sequence[str]) -> Sequence[str]:
     return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
-def _say(sentence: str) -> None:
+def _print_error(sentence: str) -> None:
     print(f"answerd: {printable(sentence)}", file=sys.stderr)
 
 

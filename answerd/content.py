@@ -1,4 +1,4 @@
-"""What a document's text means, without the tree of its values.
+"""The meaning of a document's text, without the tree of its values.
 
 A module of its own because equal contents are shared by weak references, which a compiled class cannot have
 (docs/performance.md#the-compiled-build).

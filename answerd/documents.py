@@ -28,14 +28,14 @@ elsewhere."""
 _T = TypeVar("_T")
 
 
-class Elsewhere(Protocol):
+class Offload(Protocol):
     """Runs long work where it delays no request."""
 
     def __call__(self, work: Callable[[], _T]) -> _T:
         """Return the work's result, or raise its exception."""
 
 
-def here(work: Callable[[], _T]) -> _T:
+def run_inline(work: Callable[[], _T]) -> _T:
     """Do the work at once: for callers whose work delays no request."""
     return work()
 
@@ -147,10 +147,10 @@ class Document:
         self._content = content  # last: a reader that finds it finds the problems too
         return content, tree
 
-    def read(self, elsewhere: Elsewhere) -> None:
-        """Parse the text if it is not parsed yet, a large text ``elsewhere``."""
+    def read(self, offload: Offload) -> None:
+        """Parse the text if it is not parsed yet, a large text by ``offload``."""
         if len(self.raw.text) > LARGE_TEXT and self._content is None:
-            elsewhere(lambda: self.content)
+            offload(lambda: self.content)
 
     def forget_tree(self) -> None:
         """Drop the tree, which takes more memory than the text. It is parsed again on the next access."""

@@ -176,7 +176,7 @@ def brief(text: str, most: int = LONGEST_SHOWN) -> str:
     return printable(text) if len(text) <= most else f"{printable(text[:most])}…"
 
 
-def first_of(texts: Sequence[str], most: int, joint: str = ", ") -> str:
+def join_limited(texts: Sequence[str], most: int, joint: str = ", ") -> str:
     """``a, b, c and 4 more``."""
     listed = joint.join(texts[:most])
     return f"{listed} and {len(texts) - most:,} more" if len(texts) > most else listed

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class NumberText(str):
+class SpelledNumber(str):
     """A JSON number as the request spelled it."""
 
     __slots__ = ()
@@ -25,9 +25,9 @@ class RepeatedKey(str):
         return self is other
 
 
-def number(text: str) -> NumberText:
+def number(text: str) -> SpelledNumber:
     """Return a number as it is spelled. A function, not the type: between two calls another thread may run."""
-    return NumberText(text)
+    return SpelledNumber(text)
 
 
 def with_each_pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

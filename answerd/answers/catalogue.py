@@ -27,7 +27,7 @@ from answerd.answers.problem_sentences import (
 )
 from answerd.answers.rows import Inventory, inventory_after
 from answerd.answers.selectors import SelectorIndex
-from answerd.documents import Document, Elsewhere, Key, NameInKind, RawDocument, here
+from answerd.documents import Document, Key, NameInKind, Offload, RawDocument, run_inline
 from answerd.errors import BrokenDocument
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
@@ -66,7 +66,7 @@ class Catalogue:
     ``unreadable`` are the groups that have not been readable since the start, which might claim anything. ``unlisted``
     says which part of the store has never been listed, for the same reason. ``faults`` says which part could be listed
     before and cannot be now: a problem, but the claims are known. ``gone`` has what removed groups claimed, for the
-    case that a group returns and cannot be read. ``elsewhere`` runs long work for one document or one answer; a
+    case that a group returns and cannot be read. ``offload`` runs long work for one document or one answer; a
     catalogue that is made from this one uses it too. ``inventory`` has the rows of all inventories, None where there is
     none. ``has_states``: whether the service keeps states of installs.
     """
@@ -84,7 +84,7 @@ class Catalogue:
     selectors: SelectorIndex[GroupClaim] = field(default_factory=SelectorIndex)
     unreadable: tuple[Document, ...] = ()
     unlisted: tuple[str, ...] = ()
-    elsewhere: Elsewhere = here
+    offload: Offload = run_inline
     gone: Mapping[NameInKind, Claimed] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     inventory: Inventory | None = None
@@ -246,7 +246,7 @@ class _Change:
             selectors=self.selectors,
             unreadable=tuple(sorted(self.unreadable, key=_order)),
             unlisted=unlisted,
-            elsewhere=self.before.elsewhere,
+            offload=self.before.offload,
             gone=self._gone(),
             faults=faults,
             inventory=inventory,
@@ -285,7 +285,7 @@ class _Change:
                 _append(self.machines, document.identity, document)
         elif kind is Kind.GROUP:
             _append(self.groups, (document.identity, raw.key.format), document)
-            document.read(self.before.elsewhere)
+            document.read(self.before.offload)
             claim = self._claim(document)
             if claim:
                 self.claims[document] = claim

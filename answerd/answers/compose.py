@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from answerd.documents import LARGE_TEXT, Document, Elsewhere, RawDocument, here
+from answerd.documents import LARGE_TEXT, Document, Offload, RawDocument, run_inline
 from answerd.errors import BrokenDocument, EmptyAnswer
 from answerd.formats.family import MergeError, Prepared, Tree
 from answerd.formats.once import Once
-from answerd.identity import first_of
+from answerd.identity import join_limited
 
 Layers = tuple[Document, ...]
 
@@ -24,8 +24,8 @@ _MOST_NAMED: Final = 4
 """Layers that a sentence names."""
 
 
-def prepared_answer(layers: Layers, *, may_be_blank: bool = False, elsewhere: Elsewhere = here) -> Prepared:
-    """Return the answer of a stack, lowest layer first, ready to be filled. A large answer is composed ``elsewhere``.
+def prepared_answer(layers: Layers, *, may_be_blank: bool = False, offload: Offload = run_inline) -> Prepared:
+    """Return the answer of a stack, lowest layer first, ready to be filled. A large answer is composed by ``offload``.
 
     Raises `BrokenDocument`, and `EmptyAnswer` unless it ``may_be_blank``: cloud-init reads an empty side file as a file
     without content, all other installers take an empty answer for success.
@@ -34,7 +34,7 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False, elsewhere: El
     below = layers[:-1]
     if top.prepared is None or not _is_made_of(top.prepared, below):
         is_large = sum([len(layer.raw.text) for layer in layers]) > LARGE_TEXT
-        top.prepared = (below, elsewhere(lambda: _prepare(layers)) if is_large else _prepare(layers))
+        top.prepared = (below, offload(lambda: _prepare(layers)) if is_large else _prepare(layers))
         if not top.is_shared:
             top.forget_tree()  # needed again only when the layers below it change
     prepared = top.prepared[1]
@@ -99,4 +99,4 @@ def _laid_over(lower: Tree, top: Document, below: Document) -> Tree:
 
 def layer_names(layers: Layers) -> str:
     """Return the names of the documents of a stack, its top document first."""
-    return first_of([str(layer.key) for layer in reversed(layers)], _MOST_NAMED, " over ")
+    return join_limited([str(layer.key) for layer in reversed(layers)], _MOST_NAMED, " over ")

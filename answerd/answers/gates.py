@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.members import claimed_member
 from answerd.answers.select import Selection
-from answerd.answers.visitors import Known, RecentVisitors
+from answerd.answers.visitors import KnownVisitor, RecentVisitors
 from answerd.errors import CannotFill
 from answerd.facts import Facts
 from answerd.formats.once import Once
@@ -86,7 +86,7 @@ class Gates:
         return memory.state(_records(memory, facts)).value
 
     def ask(
-        self, catalogue: Catalogue, selection: Selection, facts: Facts, once: Once, *, only_looks: bool = False
+        self, catalogue: Catalogue, selection: Selection, facts: Facts, once: Once, *, without_start: bool = False
     ) -> Asking | None:
         """Return what the states decide about a request for an answer with ``once``; None where it is given once more
         and that is not worth a note.
@@ -98,14 +98,14 @@ class Gates:
         known = self._look(memory, catalogue, selection, facts)
         now = source.now()
         since, until = known.quiet
-        if since <= now <= until and not only_looks:
+        if since <= now <= until and not without_start:
             return None
         visitor, document, found, rules = known.visitor, known.document, known.found, source.rules
         if not found and visitor.name is None:
             raise _nameless("once", visitor)
         is_for_loader = once is Once.LOADER or selection.layers[-1].key.format == IPXE
-        asked = Asked(document, Gate.LOADER if is_for_loader else Gate.ANSWERS, once, now, only_looks)
-        if known.brings_nothing and not only_looks:
+        asked = Asked(document, Gate.LOADER if is_for_loader else Gate.ANSWERS, once, now, without_start)
+        if known.brings_nothing and not without_start:
             periods = [quiet_period(remembered.record, asked, rules) for remembered in found]
             known.quiet = since, until = max(period[0] for period in periods), min(period[1] for period in periods)
             if since <= now <= until:
@@ -118,10 +118,10 @@ class Gates:
 
     def given(self, asking: Asking) -> None:
         """Record that the answer was composed."""
-        if not asking.asked.only_looks and asking.judgement.outcomes:
+        if not asking.asked.without_start and asking.judgement.outcomes:
             self.source.given(asking)
 
-    def _look(self, memory: InstallMemory, catalogue: Catalogue, selection: Selection, facts: Facts) -> Known:
+    def _look(self, memory: InstallMemory, catalogue: Catalogue, selection: Selection, facts: Facts) -> KnownVisitor:
         """Return the machine that asks, with its records."""
 
         def records(name: str | None) -> list[Remembered]:
@@ -131,7 +131,7 @@ class Gates:
         if known is None or (not known.found and _is_named_by_shared(known.visitor, memory)):
             visitor = visitor_of(catalogue, selection, facts, memory)
             top = selection.layers[-1]
-            known = Known(top, selection.group, visitor, str(top.key))
+            known = KnownVisitor(top, selection.group, visitor, str(top.key))
             known.note(records(visitor.name), memory)
             self.recent.keep(facts.request, known)
         return known

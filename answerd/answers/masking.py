@@ -43,7 +43,7 @@ _WORD = r"(?P<word>[\w./-]++)"
 
 _VALUE = r"""(?:"[^"\n]*"|'[^'\n]*'|[^\s"',;&<>]+)"""
 _REST_OF_LINE = re.compile(r"\S[^\r\n]*")
-_BY_LOOK = tuple(
+_BY_FORM = tuple(
     re.compile(pattern)
     for pattern in (
         r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)",
@@ -97,7 +97,7 @@ def masked(before: str, after: str, format_: Format) -> tuple[str, str]:
 
 def _secrets(text: str, format_: Format) -> list[Secret]:
     """Return the secrets of a text, in order, not nested."""
-    found = [*_by_name(text, format_), *_by_look(text)]
+    found = [*_by_name(text, format_), *_by_form(text)]
     kept: list[Secret] = []
     for secret in sorted(found, key=lambda span: (span.start, -span.end)):
         if kept and secret.start < kept[-1].end:
@@ -116,8 +116,8 @@ def _replaced(text: str, secrets: list[Secret], mask: Callable[[Secret], str]) -
     return "".join([*pieces, text[done:]])
 
 
-def _by_look(text: str) -> Iterator[Secret]:
-    for pattern in _BY_LOOK:
+def _by_form(text: str) -> Iterator[Secret]:
+    for pattern in _BY_FORM:
         for match in pattern.finditer(text):
             start, end = match.span("value" if "value" in pattern.groupindex else 0)
             if not _TELLS_NOTHING.match(text[start:end].strip("\"'")):
@@ -170,20 +170,20 @@ def _is_secret(leaf: Leaf) -> bool:
     return (
         bool(names)
         and (
-            _is_named_like_one(names[-1][:_LONGEST_NAME])
-            or any(_holds_some(name[:_LONGEST_NAME]) for name in names[:-1])
+            _is_secret_name(names[-1][:_LONGEST_NAME])
+            or any(_contains_secret_word(name[:_LONGEST_NAME]) for name in names[:-1])
         )
         and not _TELLS_NOTHING.match(leaf.text)
     )
 
 
 @remembered(1_024, len, _LONGEST_NAME)
-def _is_named_like_one(name: str) -> bool:
+def _is_secret_name(name: str) -> bool:
     return bool(_NAMED_LIKE_ONE.search(name))
 
 
 @remembered(1_024, len, _LONGEST_NAME)
-def _holds_some(name: str) -> bool:
+def _contains_secret_word(name: str) -> bool:
     return bool(_HOLDS_SOME.match(name))
 
 

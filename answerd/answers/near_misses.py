@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.ranking import asks_for, failing, join_limited, request_has, shortened
+from answerd.answers.ranking import asks_for, failing, join_shortened, request_has, shortened
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import AUTOYAST_RULES, Facts
@@ -49,7 +49,7 @@ def unclaimed(catalogue: Catalogue, question: Question) -> str:
         parts += [near] if near else []
     seen = sorted(facts.identities, key=_is_no_mac)
     if len(seen) > 1 or any(sent not in facts.described for sent in facts.identities.values()):
-        parts.append(f"identities seen: {join_limited(seen, MOST_IDENTITIES)}")
+        parts.append(f"identities seen: {join_shortened(seen, MOST_IDENTITIES)}")
     return "; ".join(parts)
 
 
@@ -103,7 +103,7 @@ def missing_fact(label: str, facts: Facts) -> str | None:
     near = difflib.get_close_matches(label, comparable, n=3, cutoff=0.7)
     ends = [known for known in labels if known.endswith(f".{label}") or label.endswith(f".{known}")]
     found = list(dict.fromkeys([*near, *ends]))
-    return f"it has {join_limited(found)}" if found else None
+    return f"it has {join_shortened(found)}" if found else None
 
 
 def _machines(catalogue: Catalogue, question: Question) -> Iterator[str]:

@@ -182,7 +182,7 @@ class _Update:
             self.pause()
 
     def _check(self, document: Document) -> None:
-        document.read(self.catalogue.elsewhere)
+        document.read(self.catalogue.offload)
         _put(self.of_documents, document, tuple(_of_document(self.catalogue, document)))
 
     def _check_name(self, document: Document) -> None:

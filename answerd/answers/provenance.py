@@ -289,7 +289,7 @@ def explained(answer: Answer, inventory: Inventory | None = None) -> str:
     comments = _comments(origins(answer, inventory))
     opens = TRAILING_COMMENT.get(answer.format.extension)
     commented = _commented(text, comments, opens, MARKINGS[answer.format.family.name]) if opens else None
-    return _beside(text, comments) if commented is None else commented
+    return _side_by_side(text, comments) if commented is None else commented
 
 
 def _comments(found: Iterable[Origin]) -> dict[int, str]:
@@ -312,7 +312,7 @@ def _comment(together: Sequence[Origin]) -> str:
     return ", ".join(f"{shortened(element.path[-1])}: {element.where}" for element in together)
 
 
-def _beside(text: str, comments: Mapping[int, str]) -> str:
+def _side_by_side(text: str, comments: Mapping[int, str]) -> str:
     """Return a table of two columns: where the values on a line came from, and the line."""
     width = max((len(comment) for comment in comments.values()), default=0)
     lines = text.removesuffix("\n").split("\n")
@@ -345,7 +345,7 @@ def _commented(text: str, comments: Mapping[int, str], opens: str, marking: Mark
 
     tries = 0
 
-    def bears(candidate: str) -> bool:
+    def accepts(candidate: str) -> bool:
         nonlocal tries
         tries += 1
         if tries > MOST_TRIES:
@@ -356,9 +356,9 @@ def _commented(text: str, comments: Mapping[int, str], opens: str, marking: Mark
             return False
 
     try:
-        at_end = _most(sorted(comments), lambda numbers: bears(with_comments(numbers, ())))
+        at_end = _most(sorted(comments), lambda numbers: accepts(with_comments(numbers, ())))
         rest = sorted(comments.keys() - set(at_end))
-        above = _most(rest, lambda numbers: bears(with_comments(at_end, numbers)))
+        above = _most(rest, lambda numbers: accepts(with_comments(at_end, numbers)))
     except _TooManyTriesError:
         return None
     return with_comments(at_end, above) if len(above) == len(rest) else None
@@ -368,11 +368,11 @@ class _TooManyTriesError(Exception):
     """Too few lines of an answer can have a comment."""
 
 
-def _most(numbers: Sequence[int], is_borne: Callable[[Sequence[int]], bool]) -> list[int]:
+def _most(numbers: Sequence[int], is_accepted: Callable[[Sequence[int]], bool]) -> list[int]:
     """Return the lines that can have their comments, found by bisection."""
-    if not numbers or is_borne(numbers):
+    if not numbers or is_accepted(numbers):
         return list(numbers)
     if len(numbers) == 1:
         return []
     half = len(numbers) // 2
-    return [*_most(numbers[:half], is_borne), *_most(numbers[half:], is_borne)]
+    return [*_most(numbers[:half], is_accepted), *_most(numbers[half:], is_accepted)]

@@ -35,7 +35,7 @@ def shortened(text: str, length: int = LONGEST_VALUE) -> str:
     return shown if len(text) <= length else f"{shown[:length]}…"
 
 
-def join_limited(texts: Sequence[str], most: int = MOST_VALUES) -> str:
+def join_shortened(texts: Sequence[str], most: int = MOST_VALUES) -> str:
     """Return ``a, b, c and 4 more``."""
     shown = ", ".join(shortened(text) for text in texts[:most])
     return f"{shown} and {len(texts) - most} more" if len(texts) > most else shown
@@ -56,4 +56,4 @@ def request_has(label: str, facts: Facts) -> str:
     values = facts.values(label)
     if not values:
         return f"the request has no {shortened(label)}"
-    return f"the request's {shortened(label)} is {join_limited([repr(shortened(value)) for value in values])}"
+    return f"the request's {shortened(label)} is {join_shortened([repr(shortened(value)) for value in values])}"

@@ -14,7 +14,7 @@ from answerd.answers.catalogue import Catalogue, GroupClaim
 from answerd.answers.compose import once_of
 from answerd.answers.gates import refusal_sentence
 from answerd.answers.provenance import needing
-from answerd.answers.ranking import Rank, asks_for, join_limited, rank, request_has, shortened
+from answerd.answers.ranking import Rank, asks_for, join_shortened, rank, request_has, shortened
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import Question, Selection, question_of, select
 from answerd.answers.sources import NO_SOURCES, Sources
@@ -111,7 +111,7 @@ def _install(catalogue: Catalogue, selection: Selection, facts: Facts, sources: 
         return
     deciding = next(layer for layer in reversed(selection.layers) if layer.control.once is not None)
     try:
-        asking = sources.gates.ask(catalogue, selection, facts, once, only_looks=True)
+        asking = sources.gates.ask(catalogue, selection, facts, once, without_start=True)
         state = sources.gates.state(facts)
     except AnswerError as error:
         yield Step("install", f"once in {deciding.key}, and no answer: {error.reason}")
@@ -134,7 +134,7 @@ def _with_row(catalogue: Catalogue, facts: Facts) -> tuple[Facts, list[Step]]:
     columns = ", ".join(map(shortened, known.row.values()))
     sentence = f"{inventory.place(known.row)} is the row of this machine: its values count for {columns}"
     found = [identity for identity in known.row.identities() if identity in facts.identities]
-    return known, [Step("row", sentence, (f"found by {join_limited(found)}",))]
+    return known, [Step("row", sentence, (f"found by {join_shortened(found)}",))]
 
 
 def _request(facts: Facts) -> Iterator[Step]:
@@ -166,9 +166,9 @@ def _layers(outcome: Selection | AnswerError) -> Iterator[Step]:
 def _what_it_does(control: Control) -> Iterator[str]:
     """Yield the effects of a layer's control keys on the layers below it."""
     if control.unset:
-        yield f"takes away what lies below it at {join_limited(list(map(_keys, control.unset)), MOST_PATHS)}"
+        yield f"takes away what lies below it at {join_shortened(list(map(_keys, control.unset)), MOST_PATHS)}"
     if control.append:
-        yield f"adds to the arrays below it at {join_limited(list(map(_keys, control.append)), MOST_PATHS)}"
+        yield f"adds to the arrays below it at {join_shortened(list(map(_keys, control.append)), MOST_PATHS)}"
 
 
 def _keys(path: Path) -> str:

@@ -111,25 +111,25 @@ def _answer(
     sources: Sources,
     *,
     may_be_blank: bool = False,
-    only_looks: bool = False,
+    without_start: bool = False,
     after_refusal: bool = False,
 ) -> Answer:
-    """Return the answer to a question. ``only_looks``: the answer is not delivered, so no install begins.
+    """Return the answer to a question. ``without_start``: the answer is not delivered, so no install begins.
     ``after_refusal``: an answer with ``once`` was already refused."""
     facts = question.facts
     selection = select(catalogue, question)
-    prepared = prepared_answer(selection.layers, may_be_blank=may_be_blank, elsewhere=catalogue.elsewhere)
+    prepared = prepared_answer(selection.layers, may_be_blank=may_be_blank, offload=catalogue.offload)
     asking = None
     if prepared.once is not None and prepared.once is not Once.OFF and sources.gates is not None:
         if after_refusal:
             raise NotClaimed("what may answer in this state has once itself")
-        asking = sources.gates.ask(catalogue, selection, facts, prepared.once, only_looks=only_looks)
+        asking = sources.gates.ask(catalogue, selection, facts, prepared.once, without_start=without_start)
         if asking is not None and asking.judgement.refusal is not None:
             return _refused(catalogue, question, sources, selection, asking)
     body = prepared.static
     if body is None:
         values = Values(selection, facts, sources, catalogue)
-        body = catalogue.elsewhere(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
+        body = catalogue.offload(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
         if is_blank(body) and not may_be_blank:
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
     if len(body) > LARGEST_ANSWER:
@@ -160,7 +160,7 @@ def _side_file(catalogue: Catalogue, question: Question, side_file: str, sources
     facts = question.facts.asking_for_user_data()
     facts.state_source = question.facts.state_source
     asked = Question(facts, question.extensions, question.assumed)
-    user_data = _answer(catalogue, asked, sources, only_looks=True)
+    user_data = _answer(catalogue, asked, sources, without_start=True)
     selection = user_data.selection
     body = b""
     if side_file == "meta-data":

@@ -82,18 +82,19 @@ class RowFacts(Facts):
             }
         return self._identities
 
-    def identities_in(self, among: Callable[[Collection[str]], set[str]]) -> list[str]:
-        """Return the `identities` that an index has; ``among`` returns those of its keys that are in a collection."""
-        found = self._said.identities_in(among)
+    def identities_in(self, intersection: Callable[[Collection[str]], set[str]]) -> list[str]:
+        """Return the `identities` that an index has. ``intersection`` returns those of the index's keys that are in a
+        collection."""
+        found = self._said.identities_in(intersection)
         row_identities = self._row_identities()
-        of_row = among(row_identities.keys())
+        of_row = intersection(row_identities.keys())
         if not of_row:
             return found
         return [*found, *(value for value in row_identities if value in of_row and value not in found)]
 
-    def identities_held_in(self, among: Callable[[Collection[str]], set[str]]) -> set[str]:
+    def identities_held_in(self, intersection: Callable[[Collection[str]], set[str]]) -> set[str]:
         """Return the `identities` that an index has, in no order."""
-        return self._said.identities_held_in(among) | among(self._row_identities().keys())
+        return self._said.identities_held_in(intersection) | intersection(self._row_identities().keys())
 
     def _row_identities(self) -> dict[str, str]:
         if self._of_row is None:

@@ -1,7 +1,7 @@
-"""Who asked lately: the machines of requests that came before, byte for byte, so that asking again costs little.
+"""The machines of recent requests, by the requests' bytes, so that the same request again costs little.
 
-An installer asks for the same document several times. Who it is follows from the request, the answer set, the documents
-that answer, and the identities that records have; while none of these has changed, neither has that. Must not know
+An installer asks for the same document several times. Its machine follows from the request, the answer set, the
+documents that answer, and the identities of records; it stays the same while none of these changes. Must not know
 states: a record is looked up anew for each request.
 """
 
@@ -27,7 +27,7 @@ MOST_REQUEST_BYTES: Final = 6_144
 
 
 @dataclass(slots=True, eq=False)
-class Known:
+class KnownVisitor:
     """The machine of a request, and what this follows from beside the set: the highest layer of its answer, its group,
     and what the memory held when it had this index.
 
@@ -50,7 +50,7 @@ class Known:
         """Note the records that a memory holds for the machine."""
         self.found_at, self.found = memory.index, found
         self.names = [identity_of(remembered.record.name) for remembered in found]
-        self.brings_nothing = _knows(found, self.visitor)
+        self.brings_nothing = _is_known(found, self.visitor)
         self.quiet = NEVER
 
 
@@ -60,7 +60,7 @@ class RecentVisitors:
     def __init__(self) -> None:
         self._catalogue: Catalogue | None = None
         self._memory: InstallMemory | None = None
-        self._known: dict[Request, Known] = {}
+        self._known: dict[Request, KnownVisitor] = {}
 
     def find(
         self,
@@ -69,7 +69,7 @@ class RecentVisitors:
         memory: InstallMemory,
         request: Request,
         records: Callable[[str | None], list[Remembered]],
-    ) -> Known | None:
+    ) -> KnownVisitor | None:
         """Return who asks, with its records as ``records`` finds them by the visitor's name; None where the request is
         new, or has to be looked at again."""
         if self._catalogue is not catalogue or self._memory is not memory:
@@ -91,7 +91,7 @@ class RecentVisitors:
                 break
         return known
 
-    def keep(self, request: Request, known: Known) -> None:
+    def keep(self, request: Request, known: KnownVisitor) -> None:
         """Keep the machine of a request."""
         if not isinstance(request.headers, tuple) or not isinstance(request.identities, tuple):
             return
@@ -103,7 +103,7 @@ class RecentVisitors:
         self._known[request] = known
 
 
-def _knows(found: Sequence[Remembered], visitor: Visitor) -> bool:
+def _is_known(found: Sequence[Remembered], visitor: Visitor) -> bool:
     """Return whether a request has records, and they know all that it says of its machine."""
     wanted, group = visitor.identities.keys(), visitor.group
     return bool(found) and all(

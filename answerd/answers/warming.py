@@ -29,13 +29,13 @@ def warm_up(catalogue: Catalogue, pause: Callable[[], None], before: Catalogue |
     were made of a group's former version, and are not among those stacks, are dropped.
     """
     block: list[Prepared] = []
-    elsewhere = catalogue.elsewhere
+    offload = catalogue.offload
     for document in _to_prepare(catalogue, before, pause):
         forget_outdated(document, catalogue.documents)
-        document.read(elsewhere)
+        document.read(offload)
         if document.content.readable:
             try:
-                block += [prepared_answer(layers, elsewhere=elsewhere) for layers in _stacks(catalogue, document)]
+                block += [prepared_answer(layers, offload=offload) for layers in _stacks(catalogue, document)]
             except AnswerError:
                 pass
         if len(block) >= _IN_A_BLOCK:

@@ -86,7 +86,7 @@ def run(arguments: Arguments) -> int:
     except StoreError as error:
         raise CommandError(str(error)) from None
     if found.unreadable:
-        _tell_skipped(found)
+        _print_skipped(found)
         for source, why in found.unreadable:
             print(printable_line(f"cannot be applied: {source}: {why}"), file=sys.stderr)
         raise CommandError(f"nothing was applied: {counted(len(found.unreadable), 'document')} cannot be read")
@@ -97,7 +97,7 @@ def run(arguments: Arguments) -> int:
         )
     try:
         target = _target(arguments, found)
-        _tell_skipped(found)
+        _print_skipped(found)
         return _apply(arguments, target)
     except Refused as refused:
         for problem in refused.problems:
@@ -107,7 +107,7 @@ def run(arguments: Arguments) -> int:
         raise CommandError(str(error), WRONG_USAGE) from None
 
 
-def _tell_skipped(found: Directory) -> None:
+def _print_skipped(found: Directory) -> None:
     for source, why in found.skipped:
         print(printable_line(f"skipped: {source}: {why}"), file=sys.stderr)
 

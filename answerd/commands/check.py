@@ -60,9 +60,9 @@ def run(arguments: Arguments) -> int:
     """Print the problems and notes of the answer set. Exit status 1 if there is a problem."""
     store, catalogue = read_documents(arguments["DIR"])
     sources = configured_sources(by_directory=bool(arguments["DIR"]))
-    report = check(catalogue, progress=progress("answers"), spread=_on_every_processor, sources=sources)
+    report = check(catalogue, progress=progress("answers"), in_parallel=_on_every_processor, sources=sources)
     problems = [*store.warnings(), *report.problems]
-    notes = sorted([*report.notes, *_overlooked_files(store)])
+    notes = sorted([*report.notes, *_misnamed_files(store)])
     hit = frozenset[str]().union(*(report.machines.get(problem, frozenset()) for problem in problems))
     if arguments["--json"]:
         machines = {problem: len(report.machines.get(problem, ())) for problem in problems}
@@ -73,7 +73,7 @@ def run(arguments: Arguments) -> int:
     return 1 if problems else 0
 
 
-def _overlooked_files(store: Store) -> Iterator[str]:
+def _misnamed_files(store: Store) -> Iterator[str]:
     """Yield a note for each file that is no document because its extension is misspelled."""
     if not isinstance(store, FileStore):
         return

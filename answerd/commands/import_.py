@@ -66,7 +66,7 @@ def run(arguments: Arguments) -> int:
             "(docs/many-nodes.md#moving-a-service)",
             file=sys.stderr,
         )
-    _tell(summary, shown, removed=prune)
+    _print_summary(summary, shown, removed=prune)
     return 1 if summary.unreadable else 0
 
 
@@ -74,7 +74,7 @@ def _is_same(source: str, path: str) -> bool:
     return Path(path).exists() and Path(source).samefile(path)
 
 
-def _tell(summary: ImportSummary, shown: str, *, removed: bool) -> None:
+def _print_summary(summary: ImportSummary, shown: str, *, removed: bool) -> None:
     for name, why in summary.skipped:
         print(printable_line(f"skipped: {name}: {why}"), file=sys.stderr)
     for name, why in summary.unreadable:

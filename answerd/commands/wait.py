@@ -78,14 +78,14 @@ def _wait(installs: OpenInstalls, arguments: Arguments, until: float | None) -> 
         bad = [remembered for remembered in found if remembered.record.state in _BAD]
         done = sum(remembered.record.state is State.INSTALLED for remembered in found)
         if bad:
-            _say(bad)
+            _print_failures(bad)
             return FAILED_MACHINE
         _show(show, done, len(found))
         if found and done == len(found):
             return INSTALLED
         if until is not None and time.monotonic() >= until:
             missing = [remembered for remembered in found if remembered.record.state is not State.INSTALLED]
-            _say(missing)
+            _print_failures(missing)
             return TIME_OVER
         left = POLL_SECONDS if until is None else max(0.0, min(POLL_SECONDS, until - time.monotonic()))
         time.sleep(left)
@@ -110,7 +110,7 @@ def _show(show: Callable[[int, int], None] | None, done: int, total: int) -> Non
         show(done, total)
 
 
-def _say(found: list[Remembered]) -> None:
+def _print_failures(found: list[Remembered]) -> None:
     for install in sorted(found, key=lambda remembered: remembered.record.name):
         message = f": {install.record.message}" if install.record.message else ""
         print(

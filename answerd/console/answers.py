@@ -62,7 +62,7 @@ class Resolver:
             return self._laid_out(answer, facts, extension)
 
         try:
-            return self._catalogue.elsewhere(resolve_and_lay_out)
+            return self._catalogue.offload(resolve_and_lay_out)
         except AnswerError as error:
             return Resolved(extension, reason=with_hints(error, facts), is_unclaimed=isinstance(error, NotClaimed))
 
@@ -73,7 +73,7 @@ class Resolver:
     def steps(self, facts: Facts, extension: str = "") -> Sequence[Step]:
         """Return the reasoning behind an answer in one format or in any, step by step (`answerd.answers.reasoning`)."""
         extensions = (extension,) if extension else None
-        return self._catalogue.elsewhere(
+        return self._catalogue.offload(
             lambda: reasoning(self._catalogue, facts, extensions, sources=self._sources).steps
         )
 

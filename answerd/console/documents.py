@@ -16,7 +16,7 @@ from answerd.console.preparing import PreparedTable
 from answerd.console.rendering import counted, document_link, page
 from answerd.documents import Document, Key, RawDocument
 from answerd.formats import FORMATS
-from answerd.identity import Kind, first_of
+from answerd.identity import Kind, join_limited
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import file_of
 
@@ -256,10 +256,10 @@ def _used_by(catalogue: Catalogue, listing: Listing, key: Key) -> list[tuple[str
     found = []
     extending = listing.extending.get(key.name[1:], ())
     if extending:
-        found.append(("Extended by", first_of(extending, NAMES_SHOWN)))
+        found.append(("Extended by", join_limited(extending, NAMES_SHOWN)))
     for document in catalogue.groups.get(key.name[1:], ()):
         if document.content.control.members:
-            found.append(("Members", first_of(sorted(document.content.control.members), NAMES_SHOWN)))
+            found.append(("Members", join_limited(sorted(document.content.control.members), NAMES_SHOWN)))
     return found
 
 

@@ -13,7 +13,7 @@ from answerd.console.backend import Consequences, DocumentVersion, NotSaved, Pre
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
-from answerd.identity import Kind, first_of
+from answerd.identity import Kind, join_limited
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag
 from answerd.server.write_guard import ChangeSet, ConditionFailed, WriteGuard, WriteRefused
 from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError
@@ -47,7 +47,7 @@ class GuardedEditing:
             return Consequences(refused=error.reason, problems=error.problems)
         except StoreError as error:
             return Consequences(refused=str(error))
-        found = applied.before.elsewhere(lambda: compare(applied.before, applied.after))
+        found = applied.before.offload(lambda: compare(applied.before, applied.after))
         return Consequences(found.compared, len(found.differences), _together(found.differences))
 
     def save(self, key: Key, text: str, etag: str, by: WriteAuthor) -> Sequence[str]:
@@ -121,7 +121,7 @@ def _together(differences: Sequence[Difference]) -> list[PreviewedChange]:
         examples.setdefault(changed, lines)
     ordered = sorted(names.items(), key=lambda change: -len(change[1]))
     return [
-        PreviewedChange(f"{counted(len(named), 'answer')}: {first_of(named, NAMES_SHOWN)}", examples[changed])
+        PreviewedChange(f"{counted(len(named), 'answer')}: {join_limited(named, NAMES_SHOWN)}", examples[changed])
         for changed, named in ordered[:CHANGES_SHOWN]
     ]
 

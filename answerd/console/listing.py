@@ -55,7 +55,7 @@ class Listings:
         """Return the listing. Costs what has changed; after a change of thousands of documents a look at all of them,
         unless that is prepared elsewhere."""
         if not self._followed(catalogue):
-            catalogue.elsewhere(lambda: self.prepare(catalogue))
+            catalogue.offload(lambda: self.prepare(catalogue))
         return self._kept[1]
 
     def update(self, catalogue: Catalogue) -> None:

@@ -174,7 +174,7 @@ class Pages(DocumentPages):
             self._table.update(catalogue)
             return self._table.count(states), self._table.counts(states) if states is not None else {}
 
-        machines, counts = catalogue.elsewhere(counted)
+        machines, counts = catalogue.offload(counted)
         return {
             "states": [(word, counts[word]) for word in STATES if counts.get(word)],
             "machines": machines,
@@ -197,7 +197,7 @@ class Pages(DocumentPages):
             self._table.update(catalogue)
             return self._table.shown(view, states)
 
-        return catalogue.elsewhere(show)
+        return catalogue.offload(show)
 
     def _try(self, request: PageRequest, given: dict[str, str], *, is_asked: bool, show_secrets: bool) -> PageReply:
         answering = Resolver(self._backend.catalogue(), self._backend.sources, show_secrets=show_secrets)

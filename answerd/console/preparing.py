@@ -69,7 +69,7 @@ class TablePreparation:
             catalogue = self._catalogue()
             if table.catalogue is catalogue:
                 continue
-            catalogue.elsewhere(partial(table.update, catalogue))
+            catalogue.offload(partial(table.update, catalogue))
             if table.catalogue is not catalogue:
                 with gc_tuning.gc_paused(makes_many=True):
                     self._run(table.prepare, catalogue)

@@ -82,6 +82,6 @@ class _Checked:
         """Return them, sorted."""
         catalogue = self._catalogue()
         if self._checked is None or self._checked[0] is not catalogue:
-            report = catalogue.elsewhere(lambda: check(catalogue, Tools.none(), sources=self._sources))
+            report = catalogue.offload(lambda: check(catalogue, Tools.none(), sources=self._sources))
             self._checked = catalogue, report.problems
         return self._checked[1]

@@ -139,7 +139,7 @@ def fault(name: str, texts: Sequence[str]) -> str:
     return ""
 
 
-def one(name: str, texts: tuple[str, ...], value: str | None) -> str | None:
+def apply_filter(name: str, texts: tuple[str, ...], value: str | None) -> str | None:
     """Apply a filter to one value, None for a missing value. Raises ValueError."""
     if name == "default":
         return texts[0] if value is None else value
@@ -152,7 +152,7 @@ def one(name: str, texts: tuple[str, ...], value: str | None) -> str | None:
     return FILTERS[name](value)
 
 
-def several(name: str, texts: tuple[str, ...], values: Sequence[str]) -> Sequence[str]:
+def apply_to_all(name: str, texts: tuple[str, ...], values: Sequence[str]) -> Sequence[str]:
     """Apply a filter to all values of a label. Raises ValueError."""
     if name == "default":
         return values or texts
@@ -167,7 +167,7 @@ def several(name: str, texts: tuple[str, ...], values: Sequence[str]) -> Sequenc
         return pieces
     if name == "replace" and sum(map(len, values)) * max(1, len(texts[1])) > MOST_REPLACED:
         return _all_replaced(values, *texts)
-    return [made for value in values if (made := one(name, texts, value)) is not None]
+    return [made for value in values if (made := apply_filter(name, texts, value)) is not None]
 
 
 def _pieces(value: str, separator: str) -> Iterable[str]:

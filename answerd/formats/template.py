@@ -15,7 +15,7 @@ from typing import Final
 
 from answerd.errors import MOST_PROBLEMS, CannotFill
 from answerd.formats import filters
-from answerd.formats.filters import FILTERS, Filter, one
+from answerd.formats.filters import FILTERS, Filter, apply_filter
 from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
 from answerd.identity import brief
 from answerd.memo import remembered
@@ -87,7 +87,7 @@ class Placeholder:
                 try:
                     if meter is not None and value is not None:
                         meter.spend(name, len(value), 1)
-                    value = one(name, texts, value) if texts or value is None else FILTERS[name](value)
+                    value = apply_filter(name, texts, value) if texts or value is None else FILTERS[name](value)
                 except ValueError as error:
                     raise self._refused_by(name, error) from None
             if value is not None and not value.isprintable():  # the text of a default
@@ -114,7 +114,7 @@ class Placeholder:
                     self._refuse_unusable(value)
             for name, texts in self.filters:
                 _count(meter, name, values)
-                values = filters.several(name, texts, values)
+                values = filters.apply_to_all(name, texts, values)
             _count(meter, "", values)
         except ValueError as error:
             raise self._refused_by(name, error) from None
@@ -349,7 +349,7 @@ def _filtered(literal: str, read: list[Filter]) -> str:
     for name, texts in read:
         if name in filters.TYPES:
             raise ValueError(f"needs no filter {name}: write the value itself")
-        values = filters.several(name, texts, values)
+        values = filters.apply_to_all(name, texts, values)
     if not values:
         raise ValueError("has nothing left after its filters")
     return values[0]

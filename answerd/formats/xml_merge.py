@@ -13,7 +13,7 @@ from typing import NamedTuple
 from answerd.formats.family import MergeError
 from answerd.formats.template import Template
 from answerd.formats.xml_tree import Element, Instruction, Shape, Text, shape
-from answerd.identity import brief, first_of
+from answerd.identity import brief, join_limited
 
 DISTINGUISHING = ("name", "id", "key", "alias", "pass", "processorArchitecture")
 """The attributes that distinguish siblings with the same name."""
@@ -130,7 +130,7 @@ class _Children:
             upper = self.above[at]
             found = siblings.same(upper)
             if len(found) > 1:
-                several = first_of([_shown(self.below[other]) for other in found], _MOST_NAMED, " and ")
+                several = join_limited([_shown(self.below[other]) for other in found], _MOST_NAMED, " and ")
                 raise MergeError(f"{self.place}: {_shown(upper)} pairs with more than one element below it: {several}")
             if found and found[0] in partners:
                 both = f"{_shown(self.above[partners[found[0]]])} and {_shown(upper)}"
@@ -167,7 +167,7 @@ class _Children:
                 others = list(dict.fromkeys(_shown(children[at]) for at in range(first, last) if at not in own))
                 raise MergeError(
                     f"{self.place}: the list of {_shown(children[first])} has "
-                    f"{first_of(others, _MOST_NAMED)} between its elements, "
+                    f"{join_limited(others, _MOST_NAMED)} between its elements, "
                     "an order that a merge cannot keep: put its elements together, or give each a name or an id"
                 )
 

@@ -33,13 +33,13 @@ _PROXMOX_ONLY = ("debian-version", "machine-id", "ssh-public-host-keys", "kernel
 
 
 class Report(NamedTuple):
-    """A machine's report about its install. ``says`` is one line for the history; ``kept`` is the beginning of the
+    """A machine's report about its install. ``summary`` is one line for the history; ``kept`` is the beginning of the
     body."""
 
     word: ReportKind
     message: str | None = None
     percent: float | None = None
-    says: str = ""
+    summary: str = ""
     kept: bytes = b""
 
 

@@ -241,14 +241,14 @@ class Rules:
 
 
 class Asked(NamedTuple):
-    """A machine asks for ``document``, a text that names it, at ``at``. ``only_looks``: it is a file that the service
-    makes up beside the document (NoCloud's), which is judged like it and never begins a start."""
+    """A machine asks for ``document``, a text that names it, at ``at``. ``without_start``: it is a file of NoCloud that
+    the service makes up beside the document. It is judged like the document and never begins a start."""
 
     document: str
     gate: Gate
     once: Once
     at: float
-    only_looks: bool = False
+    without_start: bool = False
 
 
 class Reported(NamedTuple):
@@ -321,7 +321,7 @@ def quiet_period(record: Record, asked: Asked, rules: Rules) -> tuple[float, flo
     was heard of just before: `step` would change nothing but ``heard``, and that by too little to matter. The time of
     ``asked`` does not count."""
     first = record.given.get(asked.document)
-    if first is None or asked.only_looks or record.state not in UNDER_WAY or refusal_of(record, asked, rules):
+    if first is None or asked.without_start or record.state not in UNDER_WAY or refusal_of(record, asked, rules):
         return NEVER
     again = min(HEARD_AGAIN_SECONDS, HEARD_AGAIN_SHARE * rules.silence)
     return max(first, record.heard), min(first + rules.start, record.heard + again)
@@ -360,9 +360,9 @@ def _asked(record: Record, asked: Asked, rules: Rules) -> Outcome:
         return Outcome(record, refusal, counts=False)
     begins = _begins_start(record, asked, rules)
     if begins and record.starts >= rules.starts:
-        exhausted = record if asked.only_looks else _entered(record, StateChange.TOO_MANY, asked.at)
-        return Outcome(exhausted, Refusal.EXHAUSTED, counts=not asked.only_looks)
-    if asked.only_looks:
+        exhausted = record if asked.without_start else _entered(record, StateChange.TOO_MANY, asked.at)
+        return Outcome(exhausted, Refusal.EXHAUSTED, counts=not asked.without_start)
+    if asked.without_start:
         return Outcome(record, counts=False)
     heard = max(record.heard, asked.at)
     if begins:

@@ -143,14 +143,14 @@ class Acceptor:
         self.drop_spare_file()
         try:
             descriptor, _ = self._socket._accept()  # type: ignore[attr-defined]
-            self._say_busy(Socket(self._family, socket.SOCK_STREAM, 0, descriptor))
+            self._send_busy(Socket(self._family, socket.SOCK_STREAM, 0, descriptor))
         except OSError:
             return False
         finally:
             self._take_spare_file()
         return True
 
-    def _say_busy(self, accepted: Socket) -> None:
+    def _send_busy(self, accepted: Socket) -> None:
         """Send the 503 without lingering: nearly always in time, when the client's request is there already."""
         try:
             if self._busy:

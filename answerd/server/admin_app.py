@@ -28,7 +28,7 @@ from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
 from answerd.server.admin.routes import Handlers, Route
 from answerd.server.bearer import FAILURES, FailureBlock, is_guess
-from answerd.server.bottle_locals import hold_in_context
+from answerd.server.bottle_locals import use_context_variables
 from answerd.server.event_streams import EventStreams
 from answerd.server.exchange import Exchange, exchange_of
 from answerd.server.http_parser import HttpRequest
@@ -97,7 +97,7 @@ def make_admin_app(
 ) -> bottle.Bottle:
     """Return the application. ``log`` takes a line about the service; ``sources`` fill answers beside the facts.
     ``installs`` are the states of installs, None where there is no place for them; ``events`` serve ``/events``."""
-    hold_in_context()
+    use_context_variables()
     app = bottle.Bottle()
     app.catchall = False
     app.add_hook("before_request", _route_on_the_raw_path)

@@ -26,7 +26,7 @@ from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.errors import AnswerError, GateClosed, NotClaimed, NothingLoaded
 from answerd.facts import LARGE, Facts, Request
 from answerd.server.access import METHODS, Access
-from answerd.server.bottle_locals import hold_in_context
+from answerd.server.bottle_locals import use_context_variables
 from answerd.server.capture import Recorder
 from answerd.server.exchange import KEY, Exchange
 from answerd.server.http_parser import HttpRequest
@@ -75,7 +75,7 @@ def make_answer_app(
     """
     if installs is not None:
         sources = replace(sources, gates=Gates(installs))
-    hold_in_context()
+    use_context_variables()
     app = bottle.Bottle()
     app.catchall = False  # the listener answers unexpected exceptions, and logs them in one line
     app.uninstall(bottle.JSONPlugin)

@@ -19,7 +19,7 @@ _LOCALS = {
 """The attributes that Bottle 0.13 makes local."""
 
 
-def hold_in_context() -> None:
+def use_context_variables() -> None:
     """Replace Bottle's local attributes, for the whole process. Safe to call twice."""
     for owner, names in _LOCALS.items():
         for name in names:

@@ -102,7 +102,7 @@ class EventStreams:
 
     def _send_new(self) -> None:
         """Send the events since the last time."""
-        self._look_at_requests()
+        self._read_requests()
         now = time.monotonic()
         if self._overflowed:
             self._pending.append(_event("lost", None, {"events": self._overflowed}))
@@ -119,7 +119,7 @@ class EventStreams:
                 del self._streams[sink]
                 sink.close()
 
-    def _look_at_requests(self) -> None:
+    def _read_requests(self) -> None:
         if self._feed is None:
             return
         lines, self._seen, lost = self._feed.since(self._seen, MOST_AT_ONCE)

@@ -50,7 +50,7 @@ def _always(_request: HttpRequest, _peer: str) -> bool:
 class Listener:
     """Serves one listening socket with one application. It is the `answerd.server.connection.Host` of its connections.
 
-    ``relatives``: the other listeners of the process. ``tls``: assigning another context, never None, affects
+    ``siblings``: the other listeners of the process. ``tls``: assigning another context, never None, affects
     connections that begin after it.
     """
 
@@ -88,7 +88,7 @@ class Listener:
         self.admission = admission
         self.memory = ConnectionMemory(admission)
         self.tls = tls
-        self.relatives: Sequence[Listener] = ()
+        self.siblings: Sequence[Listener] = ()
         hub = get_hub()
         self.loop = hub.loop
         self._fresh: deque[Connection] = deque()  # accepted, not yet looked at
@@ -172,7 +172,7 @@ class Listener:
 
     def _make_room(self) -> bool:
         """Close a connection that is answered, of any listener; return False where there is none."""
-        return any(listener.deadlines.close_oldest_lingering() for listener in (self, *self.relatives))
+        return any(listener.deadlines.close_oldest_lingering() for listener in (self, *self.siblings))
 
     def _accept_failed(self, reason: str) -> None:
         self._overload.accept_failed(reason)

@@ -174,7 +174,7 @@ class Children(Protocol):
     def stop_accepting(self) -> None:
         """Close the sockets that the parent holds open for its children."""
 
-    def look_after(self) -> float | None:
+    def do_periodic_work(self) -> float | None:
         """Do the periodic work; return after how many seconds at most to call it again, None for never."""
 
 
@@ -219,7 +219,7 @@ class Supervisor:
 
     def _next_signal(self) -> int | None:
         """Wait for a signal; None when something is due before one comes."""
-        seconds = self._children.look_after()
+        seconds = self._children.do_periodic_work()
         if not self._due and seconds is None:
             return signal.sigwaitinfo(_PARENTS_SIGNALS).si_signo
         patience = min(self._due.values(), default=math.inf) - time.monotonic()

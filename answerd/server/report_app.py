@@ -74,7 +74,9 @@ def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> Repo
     secret = path.token.encode()
     shown = token_fingerprint(path.token).encode()
     report = read_report(path.word, request.query, request.headers, request.body.replace(secret, shown))
-    detail = " ".join(part for part in (report.message, report.says if report.says != report.message else "") if part)
+    detail = " ".join(
+        part for part in (report.message, report.summary if report.summary != report.message else "") if part
+    )
     subject = path.subject
     event = Reported(report.word, subject.attempt, installs.now(), report.message, report.percent)
     entry = PendingEvent(subject.name, event, detail=detail, origin=peer, body=report.kept)

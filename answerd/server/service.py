@@ -146,11 +146,11 @@ class _Several:
     def reload(self) -> None:
         """Reload for the children that will be forked later."""
         systemd.notify_reloading()
-        self.service.reload(says=True)
-        self.service.say_fingerprint()
+        self.service.reload(logs=True)
+        self.service.log_fingerprint()
         systemd.notify(systemd.READY)
 
-    def look_after(self) -> float | None:
+    def do_periodic_work(self) -> float | None:
         """Notify the service manager that the workers run, as long as all of them do."""
         seconds = self._watchdog.seconds
         if seconds is not None:

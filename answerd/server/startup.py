@@ -91,9 +91,9 @@ class Service:
         self.log.service(self.announcement)
         systemd.notify(systemd.READY, f"STATUS={self.announcement}")
 
-    def reload(self, *, says: bool) -> None:
+    def reload(self, *, logs: bool) -> None:
         """Handle SIGHUP: open the log file, the tokens and the certificate again; a file that cannot be read leaves the
-        old content in use. ``says``: whether this process logs changes and faults; one of several does.
+        old content in use. ``logs``: whether this process logs changes and faults; one of several does.
         """
         log_reopened(self.log)
         warnings = list(self._read_settings_again())
@@ -101,7 +101,7 @@ class Service:
             self.certificate = _certificate(self.config)
         except CertificateError as error:
             warnings.append(f"{error}; the old certificate stays in use")
-        for warning in warnings if says else ():
+        for warning in warnings if logs else ():
             self.log.service(f"warning: {warning}")
 
     def _read_settings_again(self) -> Iterator[str]:
@@ -131,7 +131,7 @@ class Service:
             return
         self.admin_tokens.replace(config.admin_tokens, named)
 
-    def say_fingerprint(self) -> None:
+    def log_fingerprint(self) -> None:
         """Log the fingerprint that an installer has to trust."""
         if self.certificate is not None:
             self.log.service(f"TLS certificate fingerprint (SHA-256): {self.certificate.fingerprint}")
@@ -184,7 +184,7 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         service.installs = SharedInstalls(states, config)
     if has_admin:
         service.feed = RequestFeed(config.workers + 1)  # the last is the interim worker's
-    service.say_fingerprint()
+    service.log_fingerprint()
     return service
 
 

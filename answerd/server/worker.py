@@ -121,7 +121,7 @@ class Worker:
         self.guard = administration.guard
         self.listeners += administration.listeners()
         for listener in self.listeners:
-            listener.relatives = [other for other in self.listeners if other is not listener]
+            listener.siblings = [other for other in self.listeners if other is not listener]
 
     def run(self, announce: Callable[[], None] | None = None) -> int:
         """Serve until a signal ends it. Return the exit status. ``announce`` is called once connections are
@@ -217,13 +217,13 @@ class Worker:
         service = self.service
         if self.parent_pipe is None:
             systemd.notify_reloading()
-        service.reload(says=self.parent_pipe is None)
+        service.reload(logs=self.parent_pipe is None)
         for listener in self.listeners:
             if listener.tls is not None and service.certificate is not None:
                 listener.tls = service.certificate.context
         service.log.service("reloading")
         if self.parent_pipe is None:
-            service.say_fingerprint()
+            service.log_fingerprint()
             systemd.notify(systemd.READY)
         self.answers.force_full_poll()
 

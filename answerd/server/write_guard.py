@@ -254,14 +254,14 @@ class WriteGuard:
         """
         with self._one_writer:
             self._problems = problems or self._problems
-            self._look_at(self.follower.loader.catalogue, self.pause)
+            self._current_problems(self.follower.loader.catalogue, self.pause)
 
     def _change(
         self, changes: ChangeSet, author: Author, check: Check, client: Client, *, dry_run: bool = False
     ) -> AppliedChange:
         turn = _Turn(client)
         with turn.of(self._one_writer, "the writes before it"):
-            self._look_at(self.follower.loader.catalogue, self.pause)
+            self._current_problems(self.follower.loader.catalogue, self.pause)
             with (
                 self._transaction(author, turn.seconds_left()) as transaction,
                 turn.of(self.follower.lock, "the answer set to be loaded"),
@@ -269,7 +269,7 @@ class WriteGuard:
                 self.follower.refresh()
                 turn.check()
                 catalogue = self.follower.loader.catalogue
-                before = self._look_at(catalogue, self.pause)
+                before = self._current_problems(catalogue, self.pause)
                 check(transaction)
                 version: Version = self.run(transaction.version)
                 write = partial(
@@ -296,7 +296,7 @@ class WriteGuard:
             has_inventory = has_inventory or raw.key.kind is Kind.INVENTORY
             self.pause()
         if len(changes.added) + len(changes.removed) <= BESIDE_THE_LOOP and not has_inventory:
-            after = catalogue.elsewhere(partial(_after, before, catalogue, changes, no_pause))
+            after = catalogue.offload(partial(_after, before, catalogue, changes, no_pause))
         else:
             after = _after(before, catalogue, changes, self.pause)
         refusal = self._refusal(after, before, changes.added)
@@ -335,7 +335,7 @@ class WriteGuard:
         found, count = [], 0
         for count, document in enumerate(documents, 1):  # noqa: B007 - used below
             self.pause()
-            document.read(self.follower.loader.catalogue.elsewhere)
+            document.read(self.follower.loader.catalogue.offload)
             if document.content.problems:
                 found.append(f"{document.key}: {'; '.join(document.content.problems)}")
         if found:
@@ -349,7 +349,7 @@ class WriteGuard:
         finally:
             self.run(transaction.close)
 
-    def _look_at(self, catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> ProblemIndex:
+    def _current_problems(self, catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> ProblemIndex:
         """Return the problems of a catalogue that may have changed without this guard."""
         if self._problems.catalogue is not catalogue:
             self._problems = self._problems.after(catalogue, pause=pause)

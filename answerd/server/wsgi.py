@@ -210,8 +210,8 @@ def plain_text(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()
 
 def error_response(status: int, content_type: str, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> Response:
     """Return a response for an error without the app."""
-    told = [("Content-Type", content_type), *headers]
-    head = _head_without_length(f"{status} {HTTPStatus(status).phrase}", told)
+    all_headers = [("Content-Type", content_type), *headers]
+    head = _head_without_length(f"{status} {HTTPStatus(status).phrase}", all_headers)
     return Response(status, b"%b%d\r\nConnection: close\r\n\r\n" % (head, len(body)), body)
 
 

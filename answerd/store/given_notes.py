@@ -185,10 +185,10 @@ def _packed(entry: PendingEvent) -> bytes:
 def _unpacked(payload: bytes) -> PendingEvent | None:
     """Return the event of a note; None where it is of another version."""
     try:
-        document, gate, once, at, only_looks, name, identities, group, detail, origin, refused = orjson.loads(
+        document, gate, once, at, without_start, name, identities, group, detail, origin, refused = orjson.loads(
             payload.partition(b"\0")[2]
         )
-        asked = Asked(document, Gate(gate), Once(once), at, only_looks)
+        asked = Asked(document, Gate(gate), Once(once), at, without_start)
     except (TypeError, ValueError):
         return None
     return PendingEvent(name, asked, identities, group, detail, origin, b"", refused)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from answerd.answers.catalogue import Catalogue
-from answerd.documents import Elsewhere, here
+from answerd.documents import Offload, run_inline
 from answerd.inventory.records import no_pause
 from answerd.store import Changes, Store
 
@@ -17,11 +17,11 @@ from answerd.store import Changes, Store
 class Loader:
     """The answer set in force. ``catalogue`` is replaced in one assignment, never edited."""
 
-    def __init__(self, store: Store, elsewhere: Elsewhere = here, *, has_states: bool = False) -> None:
-        """``elsewhere`` runs long work on one document, or on one answer of the set. ``has_states``: the service keeps
+    def __init__(self, store: Store, offload: Offload = run_inline, *, has_states: bool = False) -> None:
+        """``offload`` runs long work on one document, or on one answer of the set. ``has_states``: the service keeps
         states of installs."""
         self.store = store
-        self.catalogue = Catalogue(elsewhere=elsewhere, has_states=has_states)
+        self.catalogue = Catalogue(offload=offload, has_states=has_states)
 
     def poll(self) -> Changes | None:
         """Return the changes in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""

@@ -183,15 +183,12 @@ def _delete(local: peewee.SqliteDatabase, key: Key) -> None:
 
 
 def _insert(local: peewee.SqliteDatabase, part: Sequence[StoredRow]) -> None:
-    columns = [
-        {
-            "kind": row.key.kind.value,
-            "identifier": row.key.identifier,
-            "identity": identity_of(row.key.identifier),
-            "format": row.key.format,
-            "text": row.body.decode(),
-            "revision": row.revision,
-        }
-        for row in part
-    ]
-    DocumentRow.insert_many(columns).bind(local).execute()
+    values: list[str | int] = []
+    for row in part:
+        key = row.key
+        values += (key.kind.value, key.identifier, identity_of(key.identifier), key.format)
+        values += (row.body.decode(), row.revision)
+    # Not by the query builder: it takes as long as all the rest of a new node's copy.
+    places = ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(part))
+    names = "kind, identifier, identity, format, text, revision"
+    execute(local, f"INSERT INTO documents ({names}) VALUES {places}", tuple(values))  # noqa: S608 - no text of others

@@ -37,7 +37,7 @@ class KnownFile:
     pending: Signature | str | None = None
     read_too_soon: bool = False
 
-    def rests(self, seen: Signature | str) -> bool:
+    def is_at_rest(self, seen: Signature | str) -> bool:
         """Return whether the result of a scan at it needs no action."""
         return seen == self.signature and self.pending is None and not self.read_too_soon
 
@@ -108,7 +108,7 @@ class Scan:
             self._take_entry(entry, entry.name, self._take_groups if is_groups(entry.name) else self._take_owner)
         self._keep_what_was_unmounted()
         if self.failed:
-            self._look_into_failed()
+            self._check_failed()
 
     def run_known(self) -> bool:
         """Look at every known file without listing a directory; False where one has changed, so that `run` is due.
@@ -126,11 +126,11 @@ class Scan:
             except OSError:
                 return False
             if status.st_nlink > 1 or status.st_dev != device:
-                self._see(self.root / name, name)
+                self._record(self.root / name, name)
                 continue
             file.scanned_in = number
             seen = signature_of(status)
-            if not file.rests(seen):
+            if not file.is_at_rest(seen):
                 self.seen[name] = file.key, seen
         return True
 
@@ -141,7 +141,7 @@ class Scan:
             path = self.root / name
             if os.path.lexists(path):
                 self.has_links = self.has_links or path.is_symlink()
-                self._see(path, name)
+                self._record(path, name)
 
     @property
     def unknown(self) -> dict[str, str]:
@@ -161,7 +161,7 @@ class Scan:
                 else:  # where it leads now was never listed, whatever was here before
                     self._lost.add(name)
             else:
-                self._see(entry, name)
+                self._record(entry, name)
             return
         before = self.documents
         refusal = self._refusal(entry.path) if is_attached else None
@@ -209,7 +209,7 @@ class Scan:
                 self.kept.add(name)
                 self.attached[name] = before
 
-    def _look_into_failed(self) -> None:
+    def _check_failed(self) -> None:
         """Look at the known files of directories that cannot be listed, by their names.
 
         Whether one can still be opened is a question to the file; nothing is taken to be gone because it is not listed.
@@ -225,7 +225,7 @@ class Scan:
             elif directory in self._refused:
                 self._note(name, file.key, self._refused[directory])
             else:
-                self._see(self.root / name, name)
+                self._record(self.root / name, name)
 
     def _take_groups(self, directory: str, name: str) -> None:
         for entry in self._entries(directory, name):
@@ -235,7 +235,7 @@ class Scan:
         """Look at a directory that is named like its owner: each file in it is one of the owner's formats."""
         for entry in self._entries(directory, name):
             if not _is_directory(entry):
-                self._see(entry, f"{name}/{entry.name}")
+                self._record(entry, f"{name}/{entry.name}")
 
     def _assume_every_format(self, name: str) -> None:
         """Take an owner's directory that was never listed to hold a document of each format that cannot be opened."""
@@ -246,7 +246,7 @@ class Scan:
             if key and not (key.identifier and identifier_fault(key.kind, key.identifier)):
                 self._note(f"{name}/*.{extension}", key, self.failed[name])
 
-    def _see(self, entry: os.DirEntry[str] | Path, name: str) -> None:
+    def _record(self, entry: os.DirEntry[str] | Path, name: str) -> None:
         known = self.before.files.get(name)
         key = known.key if known else key_of(name)
         if key is None:
@@ -278,7 +278,7 @@ class Scan:
         known = self.before.files.get(name)
         if known:
             known.scanned_in = self.number
-        if not (known and known.rests(seen)):
+        if not (known and known.is_at_rest(seen)):
             self.seen[name] = key, seen
 
     def _entries(self, directory: str, name: str) -> Iterator[os.DirEntry[str]]:

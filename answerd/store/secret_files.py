@@ -19,7 +19,7 @@ from pathlib import Path
 
 from answerd.answers.sources import Sources
 from answerd.errors import CannotFill
-from answerd.identity import brief, first_of, identity_of, printable
+from answerd.identity import brief, identity_of, join_limited, printable
 from answerd.store.mounts import Mounts, read_table
 from answerd.store.notification import Watch, device_and_inode
 from answerd.store.reading import Boundary, Signature, is_settled, signature_of
@@ -79,7 +79,7 @@ class _Quiet:
         self._full_scan_due = 0.0
         self._watch_due = 0.0
 
-    def lasts(self, root: Path) -> bool:
+    def is_unchanged(self, root: Path) -> bool:
         """Return whether nothing changed since the last scan, in which nothing had changed either."""
         if self._watch is None:
             return False
@@ -195,11 +195,11 @@ class SecretFiles:
         if self.directory is None:
             return False
         root = Path(self.directory)
-        if self._quiet.lasts(root):
+        if self._quiet.is_unchanged(root):
             return False
         try:
             root_now = device_and_inode(root)
-            seen = _seen(root, self._quiet.begin(root))
+            seen = _scan(root, self._quiet.begin(root))
             if self._in_force.files and not (seen.files or seen.folders) and root_now != self._root:
                 raise OSError(errno.ENOENT, "it is another directory now, in which there is nothing")
             self._root = root_now
@@ -264,7 +264,7 @@ def _text_at(in_force: _InForce, name: str, place: str) -> str | None:
 
 def _same_identity(folders: Sequence[str]) -> str:
     names = [f"{printable(folder)}/" for folder in folders]
-    return f"{len(folders)} directories for one identity: {first_of(names, MOST_NAMED, ' and ')}"
+    return f"{len(folders)} directories for one identity: {join_limited(names, MOST_NAMED, ' and ')}"
 
 
 def _folders(seen: _SecretScan, before: _SecretScan) -> list[str]:
@@ -285,7 +285,7 @@ def _by_identity(folders: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _seen(root: Path, watch: Watch | None) -> _SecretScan:
+def _scan(root: Path, watch: Watch | None) -> _SecretScan:
     """Return the files and folders below the directory now, and add them to ``watch``. Raises OSError where it cannot
     be listed."""
     scan = _SecretScan()
@@ -358,7 +358,7 @@ def _warnings(root: Path, seen: _SecretScan) -> Iterator[str]:
     files = [f"{root}/{place}" for place, found in seen.files.items() if found.is_open]
     for what, places in (("directories", folders), ("files", files)):
         if places:
-            named = first_of([printable(place) for place in sorted(places)], MOST_NAMED)
+            named = join_limited([printable(place) for place in sorted(places)], MOST_NAMED)
             yield f"secrets: {what} that every user of this machine can read: {named}: chmod o-r"
 
 

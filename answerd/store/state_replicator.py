@@ -61,7 +61,7 @@ class StateReplicator:
                 self._changed()
                 self._deliver(database)  # evidence that only this node had
         except StoreError as error:
-            self._say_once(f"warning: the states of installs are not kept equal to the database's: {error}")
+            self._log_once(f"warning: the states of installs are not kept equal to the database's: {error}")
             return False
         self._fault = None
         return has_changed
@@ -81,7 +81,7 @@ class StateReplicator:
         with database.atomic():
             key = shared_key(database, own)
         if own is not None and own != key:
-            self._say_once(
+            self._log_once(
                 f"warning: {self._node.path} has the states of another database: stop the service and remove the file "
                 "to take those of this one; its undelivered reports are lost then"
             )
@@ -127,7 +127,7 @@ class StateReplicator:
         machines = [(machine, None) for machine in part]
         return self._node.merge(machines, self._rules, send_back=is_whole, to=to).revision >= 0
 
-    def _say_once(self, line: str) -> None:
+    def _log_once(self, line: str) -> None:
         if line != self._fault:
             self._log(line)
         self._fault = line

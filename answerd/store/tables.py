@@ -142,15 +142,18 @@ def deleted_since(database: peewee.Database, revision: int) -> set[Key]:
 
 def rows(database: peewee.Database, condition: Any, order: Any = None, limit: int | None = None) -> Iterator[StoredRow]:
     """Yield documents of known formats that meet a condition. To be read to the end: a cursor left open would keep the
-    log of the database from being emptied."""
-    query = _documents(database).where(is_known())
+    log of the database from being emptied.
+
+    What is known is decided here, not by the database: with conditions for kind and format, SQLite looks by these, and
+    reads all documents to find the one that changed.
+    """
+    query = _documents(database)
     if condition is not None:
         query = query.where(condition)
     if order is not None:
         query = query.order_by(order).limit(limit)
     # Peewee's own wrapper of a cursor takes as long for a row as all the rest together.
-    for number, kind, name, extension, body, revision in database.execute(query):  # type: ignore[no-untyped-call]
-        yield StoredRow(number, key_of(kind, name, extension), bytes(body), revision)
+    return filter(None, map(_known_row, database.execute(query)))  # type: ignore[no-untyped-call]
 
 
 BEFORE_ALL = -1
@@ -163,24 +166,27 @@ def rows_in_parts(database: peewee.Database, after: int, size: int) -> Iterator[
     """Yield the documents of known formats whose revision is higher than ``after``, in the order of their revisions, up
     to ``size`` in each list.
 
-    What is known is decided here, not by the database: PostgreSQL without statistics expects that few rows meet several
-    conditions, and sorts the whole table for each part.
+    With more conditions, PostgreSQL without statistics expects so few rows that it sorts the whole table for each part.
     """
     place = peewee.Tuple(DocumentRow.revision, DocumentRow.id)
     last = (after, _AFTER_EVERY_ID)
     while True:
         query = _documents(database).where(place > last).order_by(DocumentRow.revision, DocumentRow.id).limit(size)
         found = fetched(query, database)
-        part = [
-            StoredRow(number, key_of(kind, name, extension), bytes(body), revision)
-            for number, kind, name, extension, body, revision in found
-            if _is_known_name(kind, extension)
-        ]
+        part = list(filter(None, map(_known_row, found)))
         if part:
             yield part
         if len(found) < size:
             return
         last = (found[-1][-1], found[-1][0])
+
+
+def _known_row(columns: tuple[int, str, str, str, bytes, int]) -> StoredRow | None:
+    """Return the document of the columns of `_documents`; None where its kind or format is not known."""
+    number, kind, name, extension, body, revision = columns
+    if not _is_known_name(kind, extension):
+        return None
+    return StoredRow(number, key_of(kind, name, extension), bytes(body), revision)
 
 
 def _documents(database: peewee.Database) -> Any:

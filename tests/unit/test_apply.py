@@ -161,8 +161,8 @@ def test_the_documents_of_a_change_go_one_by_one(
             references.append(sys.getrefcount(objects[-1]))
             objects.pop()
 
-    monkeypatch.setattr("answerd.server.write_guard.let_go", release_gradually)
-    monkeypatch.setattr("answerd.server.admin.changes.let_go", release_gradually)
+    monkeypatch.setattr("answerd.server.write_guard.release_gradually", release_gradually)
+    monkeypatch.setattr("answerd.server.admin.changes.release_gradually", release_gradually)
     apply(admin, *(put(f"n{at}", change["text"]) for at in range(5)), dry_run=change.get("dry_run", False))
 
     assert len(references) == kept

@@ -116,7 +116,7 @@ def event(name: str, kind: str, **more: str) -> str:
 def test_events_of_subiquity(body: bytes | str, word: ReportKind) -> None:
     found = report(body, headers=JSON)
     assert found.word is word
-    assert found.says
+    assert found.summary
 
 
 @pytest.mark.parametrize("kind", ["start", "finish", "error"])

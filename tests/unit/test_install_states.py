@@ -71,10 +71,10 @@ class Oracle:
         elif self.state in ("installing", "copied") and asked.document in self.first_given:
             begins = asked.at - self.first_given[asked.document] > self.rules.start
         if begins and self.starts + 1 > self.rules.starts:
-            if not asked.only_looks:
+            if not asked.without_start:
                 self.change("exhausted", asked.at)
             return False
-        if asked.only_looks:
+        if asked.without_start:
             return True
         if begins:
             self.starts += 1
@@ -252,7 +252,7 @@ def walk(documents: Documents) -> int:
                 if outcome.refusal is not None:
                     assert isinstance(outcome.refusal, Refusal)
                     assert after.state in (record.state, State.EXHAUSTED)
-                if event.only_looks:
+                if event.without_start:
                     assert after == record
             if record.state is State.INSTALLED and not isinstance(event, Ordered):
                 assert after.state is State.INSTALLED
@@ -444,7 +444,7 @@ def test_a_new_start_forgets_what_was_given_and_one_giving_begins_at_most_one() 
 
 
 def test_a_file_that_the_service_makes_up_never_begins_a_start() -> None:
-    looks = _ks._replace(only_looks=True)
+    looks = _ks._replace(without_start=True)
     assert step(Record("node1"), looks, RULES) == Outcome(Record("node1"), None, counts=False)
     last = after(_ks, Reported(ReportKind.FAILED, 1, 1), _ks._replace(at=2))
     outcome = step(last, looks._replace(at=9), RULES)

@@ -188,7 +188,7 @@ def test_a_file_written_again_at_once_is_read_again(tmp_path: Path) -> None:
 def test_a_look_is_spared_where_the_kernel_reports_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secret_files, "is_settled", lambda _: True)
     looks = []
-    seen = secret_files._seen
+    seen = secret_files._scan
 
     def counted(root: Path, watch: Watch | None) -> object:
         looks.append(root)

@@ -60,7 +60,7 @@ class AnswerHandlers:
         facts = _facts_of_query(query) if query else facts_of([identifier] if identifier else [])
         catalogue = self.follower.current()
 
-        def look() -> tuple[Answer, bytes | None]:
+        def resolve_now() -> tuple[Answer, bytes | None]:
             answer = resolve(catalogue, facts, sources=self.sources)
             if not explains:
                 return answer, None
@@ -68,7 +68,7 @@ class AnswerHandlers:
             return answer, explanation_text(shown, catalogue.inventory).encode("utf-8", "replace")
 
         try:
-            answer, explanation = catalogue.elsewhere(look)
+            answer, explanation = catalogue.offload(resolve_now)
         except NotClaimed as error:
             overridden = (
                 f'; the query string overrides the identifier "{identifier}" in the path' if query and name else ""

@@ -79,11 +79,11 @@ class ChangeHandlers:
         applied = self.guard.apply(
             asked.changes, requests.author(), requests.conditions(), requests.client(), dry_run=asked.dry_run
         )
-        elsewhere = self.guard.follower.loader.catalogue.elsewhere
-        fields = elsewhere(lambda: applied_as_json(applied, dry_run=asked.dry_run))
+        offload = self.guard.follower.loader.catalogue.offload
+        fields = offload(lambda: applied_as_json(applied, dry_run=asked.dry_run))
         if asked.dry_run:
             compared = self._compared(applied, requests.client().respond_by)
-            fields["answers"] = elsewhere(compared.as_json)
+            fields["answers"] = offload(compared.as_json)
             for raw in (*applied.written.new, *applied.written.changed):
                 held.append(applied.after.documents.get(raw))
                 self.guard.pause()
@@ -108,7 +108,7 @@ class ChangeHandlers:
         wanted = _filter(requests.query())
         found: list[HistoryEntry] = self.guard.run(self.store.history, wanted)
         note_outcome(f"{len(found)} changes")
-        entries = self.guard.follower.loader.catalogue.elsewhere(lambda: [entry_as_json(entry) for entry in found])
+        entries = self.guard.follower.loader.catalogue.offload(lambda: [entry_as_json(entry) for entry in found])
         return json_response(OK, {"history": entries})
 
     def restore(self, revision: str) -> bottle.HTTPResponse:

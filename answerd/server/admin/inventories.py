@@ -134,10 +134,10 @@ class InventoryHandlers:
             key, body, tag = self._stored(name)
             if fault := asked.fault(tag):
                 raise ConditionFailed(fault)
-            elsewhere = self.guard.follower.loader.catalogue.elsewhere
-            text = elsewhere(partial(_text, key, body))
+            offload = self.guard.follower.loader.catalogue.offload
+            text = offload(partial(_text, key, body))
             table = self._table(key, text)
-            edited = elsewhere(partial(edit, text, table, self._row(table, identity)))
+            edited = offload(partial(edit, text, table, self._row(table, identity)))
             try:
                 return self.guard.put(key, edited, requests.author(), Conditions(if_match=tag), requests.client())
             except ConditionFailed:

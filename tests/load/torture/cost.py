@@ -30,7 +30,7 @@ from tests.cost.worst_cases import (
     Case,
     Written,
 )
-from tests.load.torture.figures import Figure, exactly, told, under
+from tests.load.torture.figures import Figure, exactly, measured, under
 from tests.support.probe import Probes
 from tests.support.replies import Reply, exchange, request_bytes
 from tests.support.service import Service, write_tree
@@ -89,7 +89,7 @@ def documents(
     proof = f"documents of {size:,} bytes"
     return [
         *_figures(proof, worst),
-        told(proof, "writes", len(statuses)),
+        measured(proof, "writes", len(statuses)),
         exactly(
             proof, "writes without a status of their own", sum(status not in (200, 400, 409) for status in statuses), 0
         ),
@@ -168,11 +168,11 @@ def _each(
 def _figures(proof: str, found: list[_Case]) -> list[Figure]:
     worst = max(found, key=lambda result: result.late)
     return [
-        told(proof, "cases", len(found)),
-        told(proof, "requests of others", sum(result.asked for result in found)),
+        measured(proof, "cases", len(found)),
+        measured(proof, "requests of others", sum(result.asked for result in found)),
         exactly(proof, "requests of others that failed", sum(result.failed for result in found), 0),
         under(proof, f"others wait longer at most, with {worst.name!r}", worst.late, BAR, "ms"),
-        told(proof, "others on an idle service wait at most", max(result.idle for result in found), "ms"),
+        measured(proof, "others on an idle service wait at most", max(result.idle for result in found), "ms"),
         exactly(proof, "cases that hold others up", sum(result.late >= BAR for result in found), 0),
     ]
 

@@ -28,7 +28,7 @@ def exactly(proof: str, measure: str, value: int, wanted: int) -> Figure:
     return Figure(proof, measure, f"{value:,}", f"= {wanted:,}", value == wanted)
 
 
-def told(proof: str, measure: str, value: float, unit: str = "") -> Figure:
+def measured(proof: str, measure: str, value: float, unit: str = "") -> Figure:
     """A figure without a bar."""
     return Figure(proof, measure, _shown(value, unit))
 

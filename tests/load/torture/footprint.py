@@ -6,7 +6,7 @@ import threading
 import time
 from types import TracebackType
 
-from tests.load.torture.figures import Figure, told, under
+from tests.load.torture.figures import Figure, measured, under
 from tests.support.processes import proportional_bytes
 
 MB = 1_048_576
@@ -56,7 +56,7 @@ class Footprint:
     def figures(self, proof: str) -> list[Figure]:
         """What it was before, at the peak and after."""
         return [
-            told(proof, "memory before", self.before / MB, "MB"),
+            measured(proof, "memory before", self.before / MB, "MB"),
             under(proof, "memory added at the peak", (self.peak - self.before) / MB, self.bound / MB, "MB"),
             under(proof, "memory left over", (self.after - self.before) / MB, self.returned / MB, "MB"),
         ]

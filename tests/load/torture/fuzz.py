@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from tests.http.fuzz_listener import _BODIES, _HEADERS, _ODDITIES, _REQUEST_LINES, judge
-from tests.load.torture.figures import Figure, exactly, told, under
+from tests.load.torture.figures import Figure, exactly, measured, under
 from tests.load.torture.listener import serving
 from tests.support.processes import private_bytes
 
@@ -89,8 +89,8 @@ def reader(_scratch: Path, *, inputs: int = 1_000_000, seconds: float = 150.0, s
     proof = "fuzzing the reader"
     return [
         Figure(proof, "inputs", f"{judged.total():,}", f">= {inputs:,}", judged.total() >= inputs),
-        told(proof, "of which requests", judged["0 complete"]),
-        told(proof, "of which refused", sum(count for key, count in judged.items() if not key.startswith("0"))),
+        measured(proof, "of which requests", judged["0 complete"]),
+        measured(proof, "of which refused", sum(count for key, count in judged.items() if not key.startswith("0"))),
         exactly(proof, "exceptions, or judged differently in pieces", len(faults), 0),
         under(proof, f"slowest {BATCH:,} of them", slowest, float(HANG_SECONDS), "s"),
         under(proof, "memory gained", private_bytes(os.getpid()) - grown_from, GROWTH_BYTES, "bytes"),
@@ -130,9 +130,9 @@ def program(scratch: Path, *, inputs: int = 40_000, seconds: float = 120.0, seed
     strange = {outcome for outcome in outcomes if outcome not in KNOWN_STATUSES | {"closed"}}
     proof = "fuzzing the program"
     return [
-        told(proof, "inputs over sockets", outcomes.total()),
-        told(proof, "of which answered 200 or 404", outcomes["200"] + outcomes["404"]),
-        told(proof, "of which refused", sum(outcomes[status] for status in KNOWN_STATUSES - {"200", "404"})),
+        measured(proof, "inputs over sockets", outcomes.total()),
+        measured(proof, "of which answered 200 or 404", outcomes["200"] + outcomes["404"]),
+        measured(proof, "of which refused", sum(outcomes[status] for status in KNOWN_STATUSES - {"200", "404"})),
         exactly(proof, "hangs, resets, other answers", sum(outcomes[outcome] for outcome in strange), 0),
         exactly(proof, "failures in its log", len(complaints) + (not healthy), 0),
         under(proof, "memory gained", grown, GROWTH_BYTES, "bytes"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.load.install_kills import MACHINES, survive
-from tests.load.torture.figures import Figure, exactly, told
+from tests.load.torture.figures import Figure, exactly, measured
 
 
 def killed(
@@ -18,13 +18,13 @@ def killed(
     for fault in found.faults:
         print(f"FAULT {fault}")
     return [
-        told(proof, "workers killed", found.rounds["worker"]),
-        told(proof, "services killed", found.rounds["service"]),
-        told(proof, "times a full disk", found.rounds["disk"]),
-        told(proof, "installs that were reported", found.counts["installs"]),
-        told(proof, "acknowledged reports", found.counts["reports"]),
-        told(proof, "reports refused for the disk", found.counts["reports refused"]),
-        told(proof, "answers", found.counts["answers"]),
+        measured(proof, "workers killed", found.rounds["worker"]),
+        measured(proof, "services killed", found.rounds["service"]),
+        measured(proof, "times a full disk", found.rounds["disk"]),
+        measured(proof, "installs that were reported", found.counts["installs"]),
+        measured(proof, "acknowledged reports", found.counts["reports"]),
+        measured(proof, "reports refused for the disk", found.counts["reports refused"]),
+        measured(proof, "answers", found.counts["answers"]),
         exactly(proof, "given after an acknowledged report", given_again, 0),
         exactly(proof, "other faults", len(found.faults) - given_again, 0),
     ]

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from answerd.server.admission import raise_file_limit
-from tests.load.torture.figures import Figure, exactly, told, under
+from tests.load.torture.figures import Figure, exactly, measured, under
 from tests.support.probe import Probes
 from tests.support.processes import private_bytes
 from tests.support.service import Service, write_tree
@@ -114,8 +114,8 @@ def _held(scratch: Path, proof: str, behave: Callable[[Crowd, float], None], cou
                 after.append(private_bytes(pid))
     return [
         exactly(proof, "requests of others that failed", probes.results.failures, 0),
-        told(proof, "requests of others", probes.results.outcomes.total()),
-        told(proof, "p50 of others", probes.results.percentile(50), "ms"),
+        measured(proof, "requests of others", probes.results.outcomes.total()),
+        measured(proof, "p50 of others", probes.results.percentile(50), "ms"),
         under(proof, "p99 of others", probes.results.percentile(99), P99_MILLISECONDS, "ms"),
         under(proof, "memory a connection at the peak", (peak.bytes - before) // count, BYTES_A_CONNECTION, "bytes"),
         under(proof, "memory gained from the first to the last", after[-1] - after[0], SETTLED_BYTES, "bytes"),
@@ -151,10 +151,10 @@ def stampede(scratch: Path, *, count: int = 19_900, limit: int = 500, rounds: in
         lines = len([line for line in service.log if "503" in line])
     proof = f"{rounds} stampedes of {count:,}, limit {limit}"
     return [
-        told(proof, "answered 200", outcomes["200"]),
-        told(proof, "answered 503", outcomes["503"]),
+        measured(proof, "answered 200", outcomes["200"]),
+        measured(proof, "answered 503", outcomes["503"]),
         exactly(proof, "neither (resets, silence, other)", rounds * count - outcomes["200"] - outcomes["503"], 0),
-        told(proof, "slowest stampede", max(seconds), "s"),
+        measured(proof, "slowest stampede", max(seconds), "s"),
         under(proof, "memory a connection at the peak", (peak.bytes - before) // count, BYTES_A_CONNECTION, "bytes"),
         under(proof, "memory gained from the first to the last", settled[-1] - settled[0], SETTLED_BYTES, "bytes"),
         under(proof, "log lines for all 503s", lines, 3 * int(sum(seconds) + 3 * rounds)),

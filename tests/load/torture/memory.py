@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tests.load.torture.crowds import Unread, ask_all
-from tests.load.torture.figures import Figure, exactly, told
+from tests.load.torture.figures import Figure, exactly, measured
 from tests.load.torture.footprint import MB, Footprint
 from tests.support.replies import request_bytes
 from tests.support.service import Service, write_tree
@@ -80,7 +80,7 @@ def _unread(proof: str, service: Service, request: bytes, connections: int, boun
         crowd.run(patience, lambda: memory.runs_away)
         left = 0 if memory.runs_away else crowd.open
     return [
-        told(proof, "connections", connections),
+        measured(proof, "connections", connections),
         *memory.figures(proof),
         exactly(proof, "connections that outlived the deadline", left, 0),
         _healthy(proof, service),
@@ -221,8 +221,8 @@ def group_versions(
             while len(done) < puts and time.monotonic() < until and not memory.runs_away:
                 done.append(put(len(done)))
         return [
-            told(proof, "members", members),
-            told(proof, "PUTs", len(done)),
+            measured(proof, "members", members),
+            measured(proof, "PUTs", len(done)),
             exactly(proof, "of them, refused", len(done) - done.count(200), 0),
             *memory.figures(proof),
             _healthy(proof, service),
@@ -365,8 +365,8 @@ def _changes(
     with Footprint(service.process.pid, bound=bound, returned=SLACK // 2) as memory:
         keep_on(time.monotonic() + seconds, lambda: memory.runs_away)
     return [
-        told(proof, "changes", next(numbers) - began),
-        told(proof, "an hour's worth at one in so many seconds", 3_600 / max(1, next(numbers) - began), "s"),
+        measured(proof, "changes", next(numbers) - began),
+        measured(proof, "an hour's worth at one in so many seconds", 3_600 / max(1, next(numbers) - began), "s"),
         *memory.figures(proof),
         _healthy(proof, service),
     ]

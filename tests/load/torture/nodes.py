@@ -22,7 +22,7 @@ from answerd.installs.states import Rules
 from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.postgres import PostgresStore
 from answerd.store.postgres_connection import PostgresServer
-from tests.load.torture.figures import Figure, exactly, told, under
+from tests.load.torture.figures import Figure, exactly, measured, under
 from tests.load.torture.node_installs import GROUP, Installs
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.processes import is_alive, with_descendants
@@ -281,17 +281,17 @@ def _torn(lab: Lab, installs: Installs, primary: Cluster, standby: Cluster, trou
         time.sleep(min(trouble.seconds, 2.0))
     differ = _wait_until_equal(lab, url)
     return [
-        told(proof, "answers", lab.answers),
-        told(proof, "acknowledged writes", lab.writes),
-        told(proof, "refused writes", lab.refused),
+        measured(proof, "answers", lab.answers),
+        measured(proof, "acknowledged writes", lab.writes),
+        measured(proof, "refused writes", lab.refused),
         exactly(proof, "wrong answers", len(lab.wrong), 0),
         *(Figure(proof, "the first of them", fault[:200]) for fault in lab.wrong[:1]),
-        told(proof, "slowest answer", 1_000 * slowest, "ms"),
-        told(proof, f"slowest answer while the database stalls for {trouble.stall:g} s", 1_000 * while_away, "ms"),
+        measured(proof, "slowest answer", 1_000 * slowest, "ms"),
+        measured(proof, f"slowest answer while the database stalls for {trouble.stall:g} s", 1_000 * while_away, "ms"),
         exactly(proof, f"acknowledged writes lost by {trouble.kills} kills", lost_by_kills, 0),
         exactly(proof, "acknowledged writes lost by the stall", lost_by_stall, 0),
         under(proof, "writes go on after the promotion", went_on, PROMOTED_SECONDS, "s"),
-        told(proof, "writes that the asynchronous standby did not have", lost_by_promotion),
+        measured(proof, "writes that the asynchronous standby did not have", lost_by_promotion),
         exactly(proof, "nodes that differ at the end", differ, 0),
         *_figures_of(installs, proof, DatabaseInstalls(PostgresServer(url), Rules())),
     ]
@@ -309,7 +309,7 @@ def _figures_of(installs: Installs, proof: str, shared: DatabaseInstalls) -> lis
     differ = installs.differ()
     not_installed, lost = installs.forgotten(shared)
     return [
-        *(told(proof, f"machines that install: {what}", count) for what, count in sorted(installs.counts.items())),
+        *(measured(proof, f"machines that install: {what}", count) for what, count in sorted(installs.counts.items())),
         *installs.faults(proof),
         exactly(proof, "acknowledged reports of success that do not count in the end", not_installed, 0),
         exactly(proof, "acknowledged reports that the history does not have", lost, 0),

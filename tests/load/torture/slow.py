@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.load.torture.figures import Figure, exactly, told, under
+from tests.load.torture.figures import Figure, exactly, measured, under
 from tests.load.torture.listener import P99_MILLISECONDS, serving
 from tests.support.probe import Probes
 from tests.support.service import write_tree
@@ -49,7 +49,7 @@ def _mode(scratch: Path, mode: str) -> list[Figure]:
     available = re.findall(r"service available:\s*(YES|NO)", _COLOURS.sub("", said))
     proof = f"slowhttptest, {mode}"
     return [
-        told(proof, "connections", CONNECTIONS),
+        measured(proof, "connections", CONNECTIONS),
         exactly(
             proof,
             f"of {len(available)} looks, saw the service available",
@@ -57,6 +57,6 @@ def _mode(scratch: Path, mode: str) -> list[Figure]:
             max(1, len(available)),
         ),
         exactly(proof, "requests of others that failed", probes.results.failures, 0),
-        told(proof, "requests of others", probes.results.outcomes.total()),
+        measured(proof, "requests of others", probes.results.outcomes.total()),
         under(proof, "p99 of others", probes.results.percentile(99), P99_MILLISECONDS, "ms"),
     ]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.load.torture.figures import Figure, exactly, told, under
+from tests.load.torture.figures import Figure, exactly, measured, under
 from tests.support.probe import Probes
 from tests.support.processes import children, holders, kill
 from tests.support.service import Service
@@ -145,8 +145,8 @@ def killing(scratch: Path, *, count: int = 4, seconds: float = 60.0, every: floa
     results = probes.results
     proof = f"{count} workers, killed"
     return [
-        told(proof, "kills", len(took)),
-        told(proof, "requests meanwhile", sum(results.outcomes.values())),
+        measured(proof, "kills", len(took)),
+        measured(proof, "requests meanwhile", sum(results.outcomes.values())),
         # A client has one connection at a time: at most that one dies with its worker.
         under(proof, "requests that failed, for each kill", results.failures / len(took), 1.0),
         under(proof, "slowest answer", max(results.milliseconds), 1000.0, "ms"),
