@@ -13,7 +13,7 @@ from answerd.formats.control import Control
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Content:
-    """A document's text, understood, without the tree of its values.
+    """The content of a document's text, without the tree of its values.
 
     ``verbatim``: served alone, it is served as it was written. ``problems`` are sentences without the document's name.
     ``readable`` is False when it does not parse, or when its claims are not known; then the first of ``problems`` says

@@ -1,7 +1,7 @@
-"""What a request says of itself: labels with values, and the identities it carries (docs/selection.md).
+"""The facts of a request: labels with values, and the identities it carries (docs/selection.md).
 
-Reads a request's parts, given as text and bytes; knows no socket and no document. What a request is asked for is
-worked out when it is first asked, and only then: most answers need an identity and two labels.
+Reads a request's parts, given as text and bytes; knows no socket and no document. Each fact is computed on first use:
+most answers need an identity and two labels.
 
 More than 400 lines, because one class computes all facts of a request and keeps what it has computed.
 """
@@ -55,10 +55,10 @@ SHORTEST_BODY_IDENTITY: Final = 4
 """Characters in identity form: the schema version ``1.0`` of a JSON body must not be the machine ``10``."""
 
 SIDE_FILES: Final[tuple[str, ...]] = ("meta-data", "vendor-data", "network-config")
-"""What cloud-init asks NoCloud's URL for beside ``user-data`` (docs/selection.md#noclouds-side-files)."""
+"""The files that cloud-init asks NoCloud's URL for besides ``user-data`` (docs/selection.md#noclouds-side-files)."""
 
 AUTOYAST_RULES: Final = "rules.xml"
-"""What AutoYaST asks a directory for first."""
+"""The file that AutoYaST asks a directory for first."""
 
 _LONGEST_SHOWN: Final = 100
 _MANY: Final = 32
@@ -92,7 +92,7 @@ class _Carried:
 
 
 class Request:
-    """The parts of a request that can say something, as they came.
+    """The parts of a request that hold facts, as they came.
 
     ``path`` and ``query`` are undecoded, bytes as Latin-1 characters (what WSGI calls native strings); so are header
     values. Header names are in lower case. ``peer`` is an IP address, or empty where there is none. ``identities`` are
@@ -125,7 +125,7 @@ class Request:
 
 
 class Facts:
-    """Everything a request says. Never raises: a body that cannot be read has no labels, but still identities.
+    """All facts of a request. Never raises: a body that cannot be read has no labels, but still identities.
 
     ``row`` is the inventory's row of the machine that asks, where it is known to have one
     (`answerd.answers.row_facts`).
@@ -134,7 +134,8 @@ class Facts:
     row: Row | None = None
 
     state_source: Callable[[Facts], str] | None = None
-    """Gives the state of the machine's install, where the service keeps states; asked only for the label ``state``."""
+    """Returns the state of the machine's install, where the service keeps states; called only for the label
+    ``state``."""
 
     def __init__(self, request: Request, same_body: Facts | None = None) -> None:
         """``same_body``: facts of another request with this body, which then is not read again."""
@@ -217,7 +218,7 @@ class Facts:
         return labels | {label: values for label in sorted(OWN_LABELS) if (values := self.values(label))}
 
     def prepare(self) -> None:
-        """Work out beforehand what takes long for a large request."""
+        """Compute beforehand the facts that take long for a large request."""
         self.identities  # noqa: B018 - kept
         self._all_but_json()
         if self._json:
@@ -338,7 +339,7 @@ class Facts:
         return found
 
     def _says(self, identity: str) -> bool:
-        """Return whether the request has the identity in its own texts, apart from the address it came from."""
+        """Return whether the request's own texts have the identity, apart from the address it came from."""
         carried = self._carry()
         said = carried.names.count(identity) - 1
         return said > 0 or identity in carried.names_in_body
@@ -402,7 +403,7 @@ class Facts:
 
     @property
     def side_file(self) -> str | None:
-        """Which of NoCloud's side files a yaml endpoint is asked for; None when it is none of them."""
+        """The side file of NoCloud that a YAML endpoint is asked for; None for any other file."""
         if self.extensions != _YAML:
             return None
         return next((value for value in self.values("file") if value in SIDE_FILES), None)
@@ -438,7 +439,8 @@ class Facts:
 
     @property
     def described(self) -> str:
-        """Who asks, for a console and a log: ``mac=…``, ``serial=…``, any other identity, or where it came from."""
+        """The machine that asks, for a console and a log: ``mac=…``, ``serial=…``, any other identity, or where it came
+        from."""
         for label in ("mac", "serial"):
             value = self.first(label)
             if value:
@@ -478,7 +480,8 @@ def _kept(arrivals: Iterable[str]) -> list[str]:
 
 
 def _header_facts(headers: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return what Anaconda sends about its machine in headers of its own (``inst.ks.sendmac``, ``inst.ks.sendsn``)."""
+    """Return the facts that Anaconda sends about its machine in headers of its own (``inst.ks.sendmac``,
+    ``inst.ks.sendsn``)."""
     found: list[tuple[str, str]] = []
     for name, value in headers:
         if name.startswith("x-"):
@@ -503,7 +506,7 @@ def _form(request: Request) -> list[tuple[str, str]] | None:
 
 
 def _decoded(raw: str) -> str:
-    """Percent-decoded UTF-8. A byte that is not UTF-8 becomes a lone surrogate, which no placeholder takes."""
+    """Return percent-decoded UTF-8. A byte that is not UTF-8 becomes a lone surrogate, which no placeholder takes."""
     if "%" not in raw and raw.isascii():
         return raw
     return unquote_to_bytes(raw.encode("latin-1", "replace")).decode("utf-8", "surrogateescape")

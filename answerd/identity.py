@@ -1,4 +1,4 @@
-"""Names: what may be one, when two are the same machine, and where MAC addresses stand in a text.
+"""Names: valid identifiers, identities (when two names are the same machine), and MAC addresses in a text.
 
 Pure rules of docs/formats.md#identifiers and docs/selection.md#what-a-request-says-facts. Knows nothing of documents,
 requests or stores.
@@ -16,7 +16,7 @@ from answerd.turns import let_others_run
 
 
 class Kind(StrEnum):
-    """What a document belongs to. The order is the order in which documents are listed."""
+    """The kind of a document. The order is the order in which documents are listed."""
 
     DEFAULT = "default"
     GROUP = "group"
@@ -62,7 +62,7 @@ _MAC: Final = re.compile(
 
 
 def identifier_fault(kind: Kind, identifier: str) -> str | None:
-    """Return what is wrong with ``identifier`` as the name of a document of ``kind``; None when nothing is."""
+    """Return the fault of ``identifier`` as the name of a document of ``kind``; None when there is none."""
     if not identifier:
         return "an identifier cannot be empty"
     if len(identifier) > IDENTIFIER_LENGTH:
@@ -149,7 +149,7 @@ def _has_long_line(text: str) -> bool:
 
 
 def normalize(text: str) -> str:
-    """``text`` case-folded, with everything but (Unicode) letters and digits removed: what patterns compare."""
+    """Return ``text`` case-folded, with everything but (Unicode) letters and digits removed, as patterns compare it."""
     if text.isascii():
         return text.encode().translate(_TO_LOWER, _PUNCTUATION_IN_LINE).decode()
     return "".join(filter(str.isalnum, text.casefold()))
@@ -161,7 +161,7 @@ def is_shared_by_many(identity: str) -> bool:
 
 
 def printable(text: str) -> str:
-    """``text`` fit for a sentence: what a terminal would obey, or no encoder takes, is written as an escape."""
+    """Return ``text`` fit for a sentence: control characters, and characters that no encoder takes, become escapes."""
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
@@ -172,12 +172,13 @@ LONGEST_SHOWN: Final = 60
 
 
 def brief(text: str, most: int = LONGEST_SHOWN) -> str:
-    """`printable`, cut off after ``most`` characters: for the names of keys, labels and elements, never for values."""
+    """Return ``text`` as `printable` does, cut off after ``most`` characters: for names of keys, labels and elements,
+    never for values."""
     return printable(text) if len(text) <= most else f"{printable(text[:most])}…"
 
 
 def join_limited(texts: Sequence[str], most: int, joint: str = ", ") -> str:
-    """``a, b, c and 4 more``."""
+    """Return ``a, b, c and 4 more``."""
     listed = joint.join(texts[:most])
     return f"{listed} and {len(texts) - most:,} more" if len(texts) > most else listed
 
@@ -212,7 +213,7 @@ def is_mac(text: str) -> bool:
 
 
 def without_pxelinux_prefix(text: str) -> str | None:
-    """``text`` without PXELINUX's ``01-`` (ARP type Ethernet) before a MAC address; None where there is none."""
+    """Return ``text`` without PXELINUX's ``01-`` (ARP type Ethernet) before a MAC address; None where there is none."""
     if text.startswith("01-") and _MAC.match(text, 3):
         return text[3:]
     return None

@@ -1,4 +1,4 @@
-"""Texts of a JSON body that are more than texts: a number as it was spelled, and a key that its map has twice.
+"""Two kinds of text of a JSON body: a number as it was spelled, and a key that its map has twice.
 
 A module of its own because classes that extend a builtin cannot be compiled (docs/performance.md#the-compiled-build),
 and because json calls the functions for each number and map: as they are interpreted, other threads get turns.

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def let_others_run() -> None:
-    """Return at once, after other threads that wait have had a turn."""
+    """Let other threads that wait have a turn, then return."""
 
 
 def in_turns(items: Iterable[T]) -> Iterator[T]:

@@ -51,15 +51,16 @@ class InstallSource(Protocol):
         """Return the time, in seconds. It never goes back."""
 
     def base_url(self, facts: Facts) -> str:
-        """Return how machines reach the service: ``http://answers.example.com:8000``. Raises `CannotFill`."""
+        """Return the URL by which machines reach the service: ``http://answers.example.com:8000``. Raises
+        `CannotFill`."""
 
     def given(self, asking: Asking) -> None:
         """Record that a document was given, or that a start was refused. Never waits."""
 
 
 class Asking(NamedTuple):
-    """A machine that asks for an answer with ``once``, and what the states decide. ``document`` names the answer's
-    highest layer."""
+    """A request of a machine for an answer with ``once``, and the decision of the states. ``document`` names the
+    answer's highest layer."""
 
     visitor: Visitor
     asked: Asked
@@ -88,8 +89,8 @@ class Gates:
     def ask(
         self, catalogue: Catalogue, selection: Selection, facts: Facts, once: Once, *, without_start: bool = False
     ) -> Asking | None:
-        """Return what the states decide about a request for an answer with ``once``; None where it is given once more
-        and that is not worth a note.
+        """Return the decision of the states about a request for an answer with ``once``; None where it is given once
+        more and that is not worth a note.
 
         Raises `answerd.errors.StatesUnknown`, and `CannotFill` where nothing identifies the machine.
         """
@@ -194,8 +195,8 @@ def _records(memory: InstallMemory, facts: Facts, name: str | None = None) -> li
 
 
 def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts, memory: InstallMemory) -> Visitor:
-    """Return the machine that asks: the name of its record, and the identities that the record collects. What many
-    records share names none."""
+    """Return the machine that asks: the name of its record, and the identities that the record collects. An identity
+    that many records share identifies none."""
     collected = collected_identities(facts)
     name = _name(catalogue, selection, facts)
     if name is None:
@@ -209,7 +210,7 @@ def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts, memory:
 
 
 def _is_named_by_shared(visitor: Visitor, memory: InstallMemory) -> bool:
-    """Return whether a visitor that came before was named by what many records share by now."""
+    """Return whether an earlier visitor was named by an identity that many records share by now."""
     return visitor.name is not None and memory.is_shared(identity_of(visitor.name))
 
 

@@ -28,8 +28,8 @@ MOST_REQUEST_BYTES: Final = 6_144
 
 @dataclass(slots=True, eq=False)
 class KnownVisitor:
-    """The machine of a request, and what this follows from beside the set: the highest layer of its answer, its group,
-    and what the memory held when it had this index.
+    """The machine of a request, and what this follows from besides the set: the highest layer of its answer, its group,
+    and the records of the memory when it had this index.
 
     ``document`` names the highest layer. ``found`` are the records of the machine, ``names`` the identities of their
     names. ``brings_nothing``: it has records, and they know all that the request says of the machine. ``quiet``: the
@@ -54,13 +54,21 @@ class KnownVisitor:
         self.quiet = NEVER
 
 
+_Sent = tuple[str, str, Sequence[tuple[str, str]], bytes, str, Sequence[str]]
+"""Everything that a request says, to be compared."""
+
+
+def _sent(request: Request) -> _Sent:
+    return request.path, request.query, request.headers, request.body, request.peer, request.identities
+
+
 class RecentVisitors:
-    """The machines of the requests that came lately; of one set, and one memory."""
+    """The machines of recent requests; of one set, and one memory."""
 
     def __init__(self) -> None:
         self._catalogue: Catalogue | None = None
         self._memory: InstallMemory | None = None
-        self._known: dict[Request, KnownVisitor] = {}
+        self._known: dict[_Sent, KnownVisitor] = {}
 
     def find(
         self,
@@ -70,13 +78,13 @@ class RecentVisitors:
         request: Request,
         records: Callable[[str | None], list[Remembered]],
     ) -> KnownVisitor | None:
-        """Return who asks, with its records as ``records`` finds them by the visitor's name; None where the request is
-        new, or has to be looked at again."""
+        """Return the machine that asks, with its records as ``records`` finds them by the visitor's name; None where
+        the request is new, or has to be examined again."""
         if self._catalogue is not catalogue or self._memory is not memory:
             self._known.clear()
             self._catalogue, self._memory = catalogue, memory
         try:
-            known = self._known.get(request)
+            known = self._known.get(_sent(request))
         except TypeError:  # a request that came from no socket may have lists
             return None
         if known is None or known.top is not selection.layers[-1] or known.group is not selection.group:
@@ -98,9 +106,10 @@ class RecentVisitors:
         size = len(request.path) + len(request.query) + len(request.body)
         if size + sum(len(name) + len(value) for name, value in request.headers) > MOST_REQUEST_BYTES:
             return
-        if len(self._known) >= MOST_REQUESTS and request not in self._known:
+        sent = _sent(request)
+        if len(self._known) >= MOST_REQUESTS and sent not in self._known:
             del self._known[next(iter(self._known))]
-        self._known[request] = known
+        self._known[sent] = known
 
 
 def _is_known(found: Sequence[Remembered], visitor: Visitor) -> bool:

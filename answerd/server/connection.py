@@ -363,7 +363,8 @@ class Connection(Channel):
             takeover(self)
 
     def push(self, data: bytes) -> bool:
-        """Send more of what an app goes on sending. A client that does not read is cut; False where it has ended."""
+        """Send more of a stream. A client that does not read is cut off; return False where the connection has
+        ended."""
         if self.closed:
             return False
         try:
@@ -378,7 +379,7 @@ class Connection(Channel):
         return True
 
     def _moved(self) -> None:
-        """The client of a stream reads on, sends what nobody asked for, or has gone."""
+        """Handle an event of a stream's socket: the client reads on, sends unexpected bytes, or has gone."""
         try:
             if self._discard() == 0:
                 self.close()

@@ -40,7 +40,7 @@ _ABSOLUTE_TARGET: Final = re.compile(r"[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\]+([^#]*)"
 
 
 class Progress(Enum):
-    """What a connection needs next to complete its request."""
+    """The bytes that a connection needs next to complete its request."""
 
     MORE = "more bytes"
     CONTINUE = "more bytes, and the client waits for `100 Continue` before it sends them"
@@ -55,9 +55,9 @@ COMPLETE: Final = Progress.COMPLETE
 class HttpRequest:
     """One request. Text is latin-1 of the bytes on the wire, nothing is percent-decoded.
 
-    ``target`` is in origin form (``/path?query``) whatever form was sent, but for ``*`` and a CONNECT's
-    ``host:port``. ``body`` is empty where ``body_too_large``: it was not read, or not to its end; and where nobody
-    wants it (`WantsBody`). A body that was allowed to be larger (`LargerBody`), and is, is ``spooled`` instead.
+    ``target`` is in origin form (``/path?query``) whatever form was sent, but for ``*`` and a CONNECT's ``host:port``.
+    ``body`` is empty where ``body_too_large``: it was not read, or not to its end; and where it is not wanted
+    (`WantsBody`). A body that was allowed to be larger (`LargerBody`), and is, is ``spooled`` instead.
     """
 
     __slots__ = ("body", "body_too_large", "header", "method", "minor_version", "path", "query", "spooled", "target")
@@ -174,7 +174,7 @@ class RequestReader:
         return len(self._chunks.chunks.body) if self._chunks is not None else 0
 
     def drop_body(self) -> None:
-        """Drop what has arrived of the body; nothing more is received."""
+        """Drop the part of the body that has arrived; nothing more is received."""
         self._body = self._chunks = None
         self.sent_more = True
         if self.request is not None:
@@ -209,7 +209,8 @@ class RequestReader:
         return True
 
     def _read_header_block(self, seen: int) -> Progress:
-        """Validate the header lines once they are all there; ``seen``: what of the buffer was looked at before."""
+        """Validate the header lines once they are all there; ``seen``: the bytes of the buffer that were checked
+        before."""
         buffer, start = self._buffer, self._start
         # From the line feed of the request line on, so that a block without any line has its end too.
         end = buffer.find(b"\r\n\r\n", max(start - 2, seen - 3), start + MAX_HEADER_BLOCK + 2)

@@ -1,7 +1,5 @@
-"""WSGI without a server: the environ of a request, and the bytes of what an app answers.
-
-Knows PEP 3333, and what every response carries (docs/http.md#response-headers). Must not know sockets, deadlines or
-what an app does.
+"""WSGI without a server: the environ of a request, and the bytes of an app's response. Knows PEP 3333, and the headers
+of every response (docs/http.md#response-headers). Must not know sockets, deadlines or apps.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ _NOT_FOR_APPS: Final = frozenset({"content-length", "transfer-encoding"})
 
 
 class Response:
-    """An answer ready to be sent. ``body`` is empty for HEAD, ``head`` still tells its length."""
+    """An answer ready to be sent. ``body`` is empty for HEAD, ``head`` still has its length."""
 
     __slots__ = ("body", "head", "status")
 
@@ -57,7 +55,7 @@ class _Log(Protocol):
 
 
 class ErrorLines:
-    """``wsgi.errors``: what an app writes becomes one line of the log for each write."""
+    """``wsgi.errors``: each write of an app becomes one line of the log."""
 
     def __init__(self, log: _Log) -> None:
         self._log = log
@@ -86,11 +84,12 @@ BASE_ENVIRON: Final[Mapping[str, Any]] = {
     "wsgi.run_once": False,
     "wsgi.input_terminated": True,
 }
-"""What is the same in every environ of every listener."""
+"""The keys that are the same in every environ of every listener."""
 
 
 def base_environ(address: tuple[Any, ...], scheme: str, log: _Log) -> dict[str, Any]:
-    """Return what is the same in every environ of a listener. ``address``: its socket's; ``scheme``: that of URLs."""
+    """Return the keys that are the same in every environ of a listener. ``address``: its socket's; ``scheme``: that of
+    URLs."""
     return {
         **BASE_ENVIRON,
         "SERVER_NAME": str(address[0]),

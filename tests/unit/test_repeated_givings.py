@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.gates import Asking
+from answerd.answers.gates import Asking, visitor_of
 from answerd.answers.resolve import resolve
 from answerd.answers.sources import Sources
 from answerd.documents import Key, RawDocument
 from answerd.facts import Facts, Request
 from answerd.formats.once import Once
 from answerd.identity import Kind
+from answerd.installs.memory import Visitor
 from answerd.installs.states import (
     HEARD_AGAIN_SECONDS,
     Asked,
@@ -116,3 +119,20 @@ def test_a_machine_that_would_soon_be_silent_is_heard_at_once() -> None:
     assert quiet_period(record, asked, RULES)[1] >= asked.at
     assert quiet_period(record, asked, Rules(silence=1))[1] < asked.at
     assert not is_silent(step(record, asked, Rules(silence=1)).record, 2.0, Rules(silence=1))
+
+
+def test_the_machine_of_a_request_that_came_before_is_not_worked_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    installs = RememberedInstalls()
+    sources = Sources(gates=installs.gates)
+    documents = catalogue("# answer: once\nlang C\n")
+    worked_out = 0
+
+    def visitor(*arguments: Any) -> Visitor:
+        nonlocal worked_out
+        worked_out += 1
+        return visitor_of(*arguments)
+
+    monkeypatch.setattr("answerd.answers.gates.visitor_of", visitor)
+    for query in ("serial=S1", "serial=S2", "serial=S1", "serial=S2"):
+        resolve(documents, Facts(Request("/ks", query, (("host", "a"),), b"", "192.0.2.1")), sources=sources)
+    assert worked_out == len({"S1", "S2"})
