@@ -260,11 +260,9 @@ def _walk(value: Any) -> _Walked:
             elif kind is list:
                 containers += 1
                 elements += len(item)
-                if len(item) > _FEW and (flat := _flat_texts(item)):
+                if len(item) > _FEW and (taken := _take_flat(item, names, texts)):
                     containers += len(item)
-                    keys += len(flat)
-                    names += chain.from_iterable(item)
-                    texts += flat
+                    keys += taken
                     continue
                 open_parts.append(parts)
                 parts = zip(repeat(name), item) if len(item) <= _MANY else in_turns(zip(repeat(name), item))
@@ -302,29 +300,36 @@ def _keys(value: Any) -> list[str]:
     return keys
 
 
-def _flat_texts(maps: list[Any]) -> list[str]:
-    """Return the values of maps that hold only texts, as lists of network interfaces do; nothing for another list.
+def _take_flat(maps: list[Any], names: list[str], texts: list[str]) -> int:
+    """Append the names and values of maps that hold only texts, as lists of network interfaces do, and return how many
+    there are. Append nothing, and return 0, for any other list.
 
     A body of 119 texts is read in 20 µs with this and in 28 without. Compiled, a plain loop takes half as long.
     """
+    before = len(texts)
     if not _IS_COMPILED:
         try:
-            texts = list(chain.from_iterable(map(dict.values, maps)))
-            "".join(texts)
+            values = list(chain.from_iterable(map(dict.values, maps)))
+            "".join(values)
         except TypeError:
-            return []
-        return texts
-    found: list[str] = []
-    if len(maps) > _MANY:
-        return found
+            return 0
+        names += chain.from_iterable(maps) if values else ()
+        texts += values
+    elif len(maps) > _MANY or not _take_each(maps, names, texts):
+        del names[before:], texts[before:]
+    return len(texts) - before
+
+
+def _take_each(maps: list[Any], names: list[str], texts: list[str]) -> bool:
     for part in maps:
         if not isinstance(part, dict):
-            return []
-        for text in part.values():
+            return False
+        for name, text in part.items():
             if not isinstance(text, str):
-                return []
-            found.append(text)
-    return found
+                return False
+            names.append(name)
+            texts.append(text)
+    return True
 
 
 def _strings_and_numbers(walked: _Walked) -> list[str]:

@@ -31,7 +31,7 @@ case "$*" in
         echo "compiles $ANSWERD_COMPILE" >>"$NOTES"
         all="$*"
         target=${all##*--target }
-        mkdir -p "${target% .}/answerd" && : >"${target% .}/one__mypyc.so"
+        mkdir -p "${target% .}/answerd" && : >"${target% .}/one__mypyc.cpython-311.so"
         ;;
     --version) echo "Python ${VERSION:-3.11.2}" ;;
     "-m venv"*) mkdir -p "${!#}/bin" "${!#}/lib/python3.11/site-packages" && cp "$0" "${!#}/bin/python" ;;
@@ -450,6 +450,13 @@ def test_the_service_command_takes_no_arguments(sandbox: Sandbox) -> None:
     assert done.returncode == 1
     assert "takes no arguments" in done.stderr
     assert sandbox.notes == []
+
+
+def test_torture_tries_the_compiled_build(compiling: Sandbox) -> None:
+    done = compiling.run("torture", "--compiled", "workers")
+    assert (done.returncode, compilations(compiling)) == (0, 1), done.stderr
+    assert compiling.notes[-1] == "tries the checkout"
+    assert [*(compiling.checkout / ".venv" / "torture-tree").glob("*__mypyc.*.so")]
 
 
 @pytest.mark.parametrize(

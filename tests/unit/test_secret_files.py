@@ -194,7 +194,7 @@ def test_a_look_is_spared_where_the_kernel_reports_no_change(tmp_path: Path, mon
         looks.append(root)
         return seen(root, watch)
 
-    monkeypatch.setattr(secret_files, "_seen", counted)
+    monkeypatch.setattr(secret_files, "_scan", counted)
     secrets = filled(tmp_path / "s", {"x": "all", "web-01/x": "own"})
     for _ in range(6):
         secrets.poll()
