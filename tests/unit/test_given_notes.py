@@ -6,9 +6,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import gevent
 import pytest
+from gevent.monkey import get_original
 
 from answerd.answers.gates import Asking
 from answerd.config import Config
@@ -305,3 +307,46 @@ def test_the_log_says_which_value_too_many_machines_have(
     first._log.flush()
     lines = [line.partition(" - ")[2] for line in capfd.readouterr().err.splitlines()]
     assert lines == ["states of installs: board-uuid tells no machine from others any more: too many have it"]
+
+
+def test_no_request_waits_for_a_disk_that_hangs(processes: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, now, write = processes.first, processes.shared.now(), processes.first.store.write
+    begun, disk = processes.shared.store.path.with_name("begun"), get_original("threading", "Event")()
+
+    def hanging(*arguments: Any) -> Any:
+        begun.touch()
+        disk.wait(30)
+        return write(*arguments)
+
+    monkeypatch.setattr(first.store, "write", hanging)
+    writing = gevent.spawn(first.write_forever)
+    processes.give(now)
+    while not begun.exists():
+        gevent.sleep(0.001)
+    processes.give(now + 1, "ipxe")
+    assert dict(first.current().by_name["node1"].record.given) == {"ks": now, "ipxe": now + 1}
+    first.refresh()
+    assert dict(first.current().by_name["node1"].record.given) == {"ks": now, "ipxe": now + 1}
+    disk.set()
+    writing.kill()
+    first.flush()
+
+
+def test_of_many_requests_that_wait_for_a_change_the_first_reads_it(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, read = processes.first, processes.first.store.changes_since
+    reads: list[int] = []
+
+    def counted(since: int) -> Any:
+        reads.append(since)
+        return read(since)
+
+    first.current()
+    monkeypatch.setattr(first.store, "changes_since", counted)
+    processes.report(ReportKind.INSTALLED, processes.shared.now())
+    reads.clear()
+    asking = [gevent.spawn(first.current) for _ in range(20)]
+    gevent.joinall(asking)
+    assert {one.get().by_name["node1"].record.state for one in asking} == {State.INSTALLED}
+    assert len(reads) == 1
