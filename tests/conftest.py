@@ -58,13 +58,15 @@ def _do_not_wait(descriptor: int) -> None:
     """
 
 
+FOLDER = Path(__file__).parent
+
 SLOW_FIRST = ("load", "cost", "http", "console", "installers")
 """Folders whose files begin first, so that no process is left alone with a long file at the end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the folders whose files take long; leave out what cannot be tested in compiled modules."""
-    items.sort(key=lambda item: item.path.parent.name not in SLOW_FIRST)
+    items.sort(key=lambda item: item.path.relative_to(FOLDER).parts[0] not in SLOW_FIRST)
     if not str(identity.__file__).endswith(".py"):
         for item in items:
             if item.get_closest_marker("patches"):
@@ -83,22 +85,23 @@ ENOUGH = 1_000_000_000
 
 
 @pytest.fixture
-def in_memory(tmp_path: Path) -> Iterator[Path]:
+def in_memory(request: pytest.FixtureRequest) -> Iterator[Path]:
     """An empty directory for a database, in memory where there is room: SQLite waits for the disk at each write.
 
     Not for documents in files: below /dev no link is followed.
     """
     if not os.access(IN_MEMORY, os.W_OK | os.X_OK) or shutil.disk_usage(IN_MEMORY).free < ENOUGH:
-        yield tmp_path
+        yield request.getfixturevalue("tmp_path")
         return
     with tempfile.TemporaryDirectory(prefix="answerd-tests-", dir=IN_MEMORY) as made:
         yield Path(made)
 
 
 @pytest.fixture(params=sorted(STORES))
-def fleet(request: pytest.FixtureRequest, tmp_path: Path, in_memory: Path) -> Iterator[Fleet]:
+def fleet(request: pytest.FixtureRequest) -> Iterator[Fleet]:
     """An empty answer set, in each store in turn."""
-    fleet = Fleet(STORES[request.param](tmp_path if request.param == "files" else in_memory))
+    home = request.getfixturevalue("tmp_path" if request.param == "files" else "in_memory")
+    fleet = Fleet(STORES[request.param](home))
     yield fleet
     fleet.close()
 

@@ -1,4 +1,4 @@
-"""``answerd restore-document``: make a document what it was after a change."""
+"""``answerd restore-document``: restore a document to its state after a change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from answerd.commands.terminal import printable_line
 from answerd.store import Author, HistoryFilter
 
 HELP = Help(
-    summary="Make a document what it was after a change.",
+    summary="Restore a document to its state after a change.",
     usage=("restore-document --revision N [--note TEXT] KEY",),
     details="""
         Puts back the text that a document had after the change of this revision (`answerd history` lists them), or

@@ -184,12 +184,12 @@ class InstallMemory:
         return all(len(names) == 1 and names == records[0] for names in records)
 
     def is_shared(self, identity: str) -> bool:
-        """Return whether more than `MOST_ALIKE` records have an identity, and none of them is called so."""
+        """Return whether more than `MOST_ALIKE` records have an identity, and none of them has it as its name."""
         return identity in self._shared and identity not in self.by_name
 
     def found_by(self, identities: Iterable[str], name: str | None = None) -> list[Remembered]:
         """Return the records that have one of these identities, or this name, each once; that of the name first. An
-        identity that is shared by many finds only the record that is called so."""
+        identity that is shared by many finds only the record that has it as its name."""
         names = [identity_of(name)] if name is not None else []
         for identity in identities:
             names += self._by_identity.get(identity, ())

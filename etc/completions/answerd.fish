@@ -18,7 +18,7 @@ complete -c answerd -n __fish_use_subcommand -a import -d 'Copy a directory of d
 complete -c answerd -n __fish_use_subcommand -a export -d 'Write the database’s documents into a directory.' -f
 complete -c answerd -n __fish_use_subcommand -a apply -d 'Make the documents those of a directory, as one change.' -f
 complete -c answerd -n __fish_use_subcommand -a history -d 'Who changed which document, when and how.' -f
-complete -c answerd -n __fish_use_subcommand -a restore-document -d 'Make a document what it was after a change.' -f
+complete -c answerd -n __fish_use_subcommand -a restore-document -d 'Restore a document to its state after a change.' -f
 complete -c answerd -n __fish_use_subcommand -a backup -d 'Write everything the service keeps to one file.' -f
 complete -c answerd -n __fish_use_subcommand -a restore -d 'Put back what a backup holds.' -f
 complete -c answerd -n __fish_use_subcommand -a token -d 'Make a named token for the admin API.' -f
