@@ -15,6 +15,7 @@ from answerd.errors import AnswerError
 from answerd.identity import identity_of, mac_digits
 from answerd.installs.memory import InstallMemory, Remembered
 from answerd.inventory.rows import Row
+from answerd.sorting import sorted_in_steps
 
 
 class Machine(NamedTuple):
@@ -56,11 +57,11 @@ def machines_of_group(catalogue: Catalogue, memory: InstallMemory, group: str) -
     names: dict[str, str] = {}
     for name in _named_by_group(catalogue, memory, wanted):
         names.setdefault(identity_of(name), name)
-    return sorted(names.values())
+    return sorted_in_steps(names.values(), str)
 
 
 def _named_by_group(catalogue: Catalogue, memory: InstallMemory, wanted: str) -> Iterator[str]:
-    for remembered in list(memory.by_name.values()):  # in one step: the caller may be in another thread
+    for remembered in memory.by_name.values():
         if remembered.group is not None and identity_of(remembered.group) == wanted:
             yield remembered.record.name
     for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():

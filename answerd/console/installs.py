@@ -96,6 +96,7 @@ class CurrentStates:
 
     def __init__(self, installs: LiveInstalls, memory: InstallMemory, sightings: Sequence[UnknownMachine]) -> None:
         self.sightings = sightings
+        self._memory = memory
         self._names = memory.by_name
         self._now = installs.now()
         self._rules = installs.rules
@@ -131,7 +132,14 @@ class CurrentStates:
 
     def counts(self) -> Mapping[str, int]:
         """Return how many records are in each state, by `Install.shown`."""
-        return Counter([self._word(remembered.record) for remembered in list(self._names.values())])
+        by_state = self._memory.by_state.copy()  # in one step: the caller may be in another thread
+        counts = Counter({state.value: count for state, count in by_state.items()})
+        for identity in self._memory.under_way:
+            remembered = self._names.get(identity)
+            if remembered is not None and is_silent(remembered.record, self._now, self._rules):
+                counts[remembered.record.state.value] -= 1
+                counts[SILENT] += 1
+        return +counts
 
     def _word(self, record: Record) -> str:
         state = record.state

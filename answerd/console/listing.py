@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from answerd.answers.catalogue import Catalogue
-from answerd.console.named import MOST_FOLLOWED, sorted_in_steps
+from answerd.console.named import MOST_FOLLOWED
 from answerd.documents import Document, Key, NameInKind, RawDocument
 from answerd.identity import Kind, identity_of
+from answerd.sorting import sorted_in_steps
 
 
 @dataclass(frozen=True, slots=True)

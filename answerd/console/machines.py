@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import merge
 from operator import attrgetter
 from typing import Protocol
 
 from answerd.answers.catalogue import Catalogue
 from answerd.console.named import MachineEntry, NamedMachines, named_in
 from answerd.identity import identity_of
+from answerd.installs.sharded import ShardedDict
+from answerd.sorting import first_in_steps, free_in_steps, sorted_in_steps
+from answerd.turns import in_turns
 
 ON_A_PAGE = 100
 """Machines that one page of the table shows."""
@@ -107,7 +111,7 @@ class MachineTable:
 
     def __init__(self) -> None:
         self._named = NamedMachines()
-        self._others: dict[str, MachineEntry] = {}
+        self._others = _Others()
         self.is_prepared_elsewhere = False
         """Whether `prepare` is called after each change: a page then does not wait for it, but shows the table from
         before."""
@@ -130,68 +134,103 @@ class MachineTable:
 
     def forget(self) -> None:
         """Drop the table, until a page needs it."""
-        self._named, self._others = NamedMachines(), {}
+        self._named, self._others = NamedMachines(), _Others()
 
     def count(self, states: InstallStates | None) -> int:
         """Return how many machines there are."""
         return len(self._named.by_identity) + len(self._more(states))
 
     def shown(self, view: View, states: InstallStates | None) -> MachinesPage:
-        """Return the page of a view. One pass over all, one sort of what is found."""
-        more = self._more(states)
-        by_name = self._named.by_name
-        machines = by_name if not more else sorted((*by_name, *more), key=attrgetter("name"))
+        """Return the page of a view. One pass over all; of what is found only the first pages are sorted."""
+        more, by_name = self._more(states), self._named.by_name
         seen = {identity_of(name): last for name, last in states.unknown()} if states is not None else {}
-        found = [*_found(machines, view)]
+        found: Sequence[MachineEntry] = _found(by_name, view)
+        found_more = _found(more, view)
         if view.state and states is not None:
             found = [machine for machine in found if _word(machine, states) == view.state]
-        key = _sort_key(view.sort, states, seen)
-        if key is not None:
-            found.sort(key=key, reverse=view.descending)
-        elif view.descending:
-            found.reverse()
+            found_more = [machine for machine in found_more if _word(machine, states) == view.state]
+        if found_more:
+            found = [*in_turns(merge(found, found_more, key=_name_of))] if found else found_more
         pages = max(1, -(-len(found) // ON_A_PAGE))
         page = min(max(view.page, 1), pages)
-        cut = found[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
+        first, last = (page - 1) * ON_A_PAGE, page * ON_A_PAGE
+        key = _sort_key(view.sort, states, seen)
+        cut: Sequence[MachineEntry]
+        if key is not None:
+            cut = first_in_steps(found, key, last, reverse=view.descending)[first:last]
+        elif view.descending:
+            cut = found[max(0, len(found) - last) : len(found) - first][::-1]
+        else:
+            cut = found[first:last]
         lines = [(machine, _install(machine, states, seen)) for machine in cut]
-        return MachinesPage(lines, len(found), len(machines), pages, page, self._named.first_groups(GROUPS_SUGGESTED))
+        count, total = len(found), len(by_name) + len(more)
+        if isinstance(found, list) and found is not by_name and found is not more:
+            free_in_steps(found)
+        return MachinesPage(lines, count, total, pages, page, self._named.first_groups(GROUPS_SUGGESTED))
 
     def counts(self, states: InstallStates) -> dict[str, int]:
         """Return how many machines are in each state, those that are only known by name as new."""
         counted = dict(states.counts())
-        more = self._more(states)
-        unknown = sum(machine.known_from == UNKNOWN for machine in more)
-        without = len(self._named.by_identity) + len(more) - unknown - sum(counted.values())
+        count, unknown = self.count(states), self._others.unknown
+        without = count - unknown - sum(counted.values())
         for word, number in (("new", without), (UNKNOWN, unknown)):
             counted[word] = counted.get(word, 0) + max(0, number)
         return counted
 
     def _more(self, states: InstallStates | None) -> Sequence[MachineEntry]:
-        """Return the machines that are known only by their installs or their requests, each the same object every
-        time."""
+        """Return the machines that are known only by their installs or their requests, sorted by name, each the same
+        object every time."""
         if states is None:
             return ()
-        named = self._named.by_identity
-        others = dict.fromkeys(states.names().keys() - named.keys(), "")
-        for name, _ in states.unknown():
-            identity = identity_of(name)
-            if identity not in named and identity not in others:
-                others[identity] = name
-        found: dict[str, MachineEntry] = {}
-        for identity, name in others.items():
-            kept, known_from = self._others.get(identity), UNKNOWN if name else "install"
-            if kept is None or kept.known_from != known_from:
-                called = name or states.name(identity)
-                kept = MachineEntry(
-                    called, identity, known_from=known_from, searched=f"{called}\n{identity}".casefold()
-                )
-            found[identity] = kept
-        self._others = found
-        return [*found.values()]
+        self._others.follow(self._named.by_identity, states)
+        return self._others.by_name
 
 
-def _found(machines: Iterable[MachineEntry], view: View) -> Iterable[MachineEntry]:
-    """Return the machines that match a view's search, group and format."""
+class _Others:
+    """The machines that no document and no row names. ``unknown`` of them are known by their requests only."""
+
+    def __init__(self) -> None:
+        self.by_name: list[MachineEntry] = []
+        self.unknown = 0
+        self._kept: ShardedDict[MachineEntry] = ShardedDict()
+
+    def follow(self, named: Mapping[str, object], states: InstallStates) -> None:
+        """Become those of this moment. One pass over the records; what is new is made and sorted."""
+        records, kept = states.names(), self._kept
+        visitors = {identity_of(name): name for name, _ in reversed([*states.unknown()])}
+        visitors = {one: name for one, name in visitors.items() if one not in named and one not in records}
+        gone = [one for one, machine in kept.items() if one in named or not _is_still(machine, records, visitors)]
+        for one in gone:
+            kept.pop(one)
+        new = [one for one in records if one not in named and one not in kept]
+        new += [one for one in visitors if one not in kept]
+        for one in new:
+            name = visitors.get(one) or states.name(one)
+            known_from = UNKNOWN if one in visitors else "install"
+            kept[one] = MachineEntry(name, one, known_from=known_from, searched=f"{name}\n{one}".casefold())
+        self.unknown = len(visitors)
+        if gone:
+            self._become([machine for machine in self.by_name if kept.get(machine.identity) is machine])
+        if new:
+            machines = sorted_in_steps((kept[one] for one in new), _name_of)
+            self._become([*in_turns(merge(self.by_name, machines, key=_name_of))])
+            free_in_steps(machines)
+        free_in_steps(new)
+
+    def _become(self, machines: list[MachineEntry]) -> None:
+        before, self.by_name = self.by_name, machines
+        free_in_steps(before)
+
+
+def _is_still(machine: MachineEntry, records: Mapping[str, object], visitors: Mapping[str, str]) -> bool:
+    return machine.identity in (visitors if machine.known_from == UNKNOWN else records)
+
+
+_name_of = attrgetter("name")
+
+
+def _found(machines: Sequence[MachineEntry], view: View) -> Sequence[MachineEntry]:
+    """Return the machines that match a view's search, group and format; without these, the same list."""
     if view.group:
         machines = [machine for machine in machines if machine.group == view.group]
     if view.format:

@@ -7,24 +7,21 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from heapq import merge
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from answerd.answers.catalogue import Catalogue
 from answerd.identity import identity_of
 from answerd.inventory.rows import Row, identities_of_sound
+from answerd.sorting import sorted_in_steps
 
 MOST_FOLLOWED = 1_000
 """Machines that are looked at again one by one; a larger change is a look at all of them."""
 
 _MOVED_ONE_BY_ONE = 50
 """Machines that cost less to take out of the sorted list one by one, 50 µs each of 100,000, than all at once."""
-
-_SORTED_AT_ONCE = 2_000
-"""Machines that are sorted in one step, which lets no other thread run: 1 ms."""
 
 _T = TypeVar("_T")
 
@@ -136,13 +133,6 @@ def named_in(catalogue: Catalogue) -> NamedMachines:
     _make_searched(named.values())
     groups = Counter(machine.group for machine in named.values() if machine.group)
     return NamedMachines(catalogue, named, sorted_in_steps(named.values(), _name_of), groups)
-
-
-def sorted_in_steps(items: Iterable[_T], key: Callable[[_T], Any]) -> list[_T]:
-    """Return items sorted, without a step that keeps other threads from running."""
-    unsorted = [*items]
-    parts = [sorted(unsorted[at : at + _SORTED_AT_ONCE], key=key) for at in range(0, len(unsorted), _SORTED_AT_ONCE)]
-    return [*merge(*parts, key=key)]
 
 
 def _machine(catalogue: Catalogue, identity: str) -> MachineEntry | None:

@@ -19,6 +19,7 @@ from answerd.formats import plain
 from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, fragments, typed_slot_of
 from answerd.formats.template import Template, TemplateReader
 from answerd.memo import remembered
+from answerd.turns import found_in_turns, replaced_in_turns
 
 name = "toml"
 merge = plain.merge
@@ -52,6 +53,7 @@ def _parser_in_python() -> Any:
 _in_python = _parser_in_python()
 
 _LONG_INTEGER = re.compile(r"(?<![0-9A-Za-z_])0[xob][0-9A-Fa-f_]{2000}")
+_LONG_INTEGER_LENGTH = 2_002
 _MOST_BITS = 12_000
 """Bits of an integer: Python writes no decimal number of more than 4,300 digits."""
 
@@ -73,7 +75,7 @@ def parse(text: str) -> plain.Map:
         raise ParseError("it holds a number or a date that is out of range") from None
     if plain.is_too_deep(tree):
         raise ParseError(f"it is nested more than {DEEPEST} levels deep")
-    if _LONG_INTEGER.search(text) and _has_long_integer(tree):
+    if found_in_turns(_LONG_INTEGER, text, _LONG_INTEGER_LENGTH) and _has_long_integer(tree):
         raise ParseError("it holds an integer of more than 3,600 digits")
     return tree
 
@@ -208,7 +210,12 @@ def escape(text: str) -> str:
     """Return a text as it is written between the quotes of a TOML basic string."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return text
-    return _TO_ESCAPE.sub(lambda found: _SHORT_ESCAPES.get(found[0], f"\\u{ord(found[0]):04x}"), text)
+    return replaced_in_turns(_TO_ESCAPE, _escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    character = found[0]
+    return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
 
 
 @remembered(4_096, len, _LONGEST_KEY)

@@ -60,6 +60,10 @@ class Element:
         return "".join(runs).strip(WHITE)
 
 
+_PARSED_AT_ONCE = 1_048_576
+"""Bytes that the parser is given at a time: 3 ms in which no other thread can run."""
+
+
 @dataclass(frozen=True, slots=True)
 class XmlDocument:
     """A root element with the declaration, doctype, instructions and comments around it.
@@ -162,7 +166,10 @@ class _Reader:
         try:
             if not self.source.strip(WHITE):
                 raise ParseError("it is empty", 1, 1)
-            self.parser.Parse(self.source.encode(), True)
+            encoded = self.source.encode()
+            for at in range(0, len(encoded), _PARSED_AT_ONCE):  # between two parts other threads may run
+                self.parser.Parse(encoded[at : at + _PARSED_AT_ONCE], False)
+            self.parser.Parse(b"", True)
         except expat.ExpatError as error:
             raise self.fault(error) from None
         except UnicodeEncodeError as error:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable
 from typing import TypeGuard
 from urllib.parse import quote
 
 from answerd.formats.family import Slot, fragments, typed_slot_of
 from answerd.formats.template import Template
 from answerd.formats.yaml_nodes import Mapping, Node, Scalar, Sequence
+from answerd.turns import found_in_turns, parts_of_lines, replaced_in_turns
 
 _STEP = 2
 """Columns by which the content of a block is indented."""
@@ -191,8 +193,10 @@ def _tag(node: Node) -> str:
 def _scalar(text: str, style: str, indent: int) -> str:
     """Return a text in its style, or in double quotes where that style cannot represent it."""
     if style in _BLOCK_STYLES:
-        return _double_quoted(text) if not text or _UNSAFE_IN_BLOCK.search(text) else _block(text, style, indent)
-    if style == '"' or _UNSAFE_IN_LINE.search(text):
+        return (
+            _double_quoted(text) if not text or found_in_turns(_UNSAFE_IN_BLOCK, text) else _block(text, style, indent)
+        )
+    if style == '"' or found_in_turns(_UNSAFE_IN_LINE, text):
         return _double_quoted(text)
     if style == "'" or text.startswith(("---", "...")):  # a plain scalar could end the document
         return "'" + text.replace("'", "''") + "'"
@@ -201,7 +205,7 @@ def _scalar(text: str, style: str, indent: int) -> str:
 
 def escape(text: str) -> str:
     """Return a text as it is written between double quotes, under YAML 1.1 and 1.2."""
-    return _TO_ESCAPE.sub(_escaped, text)
+    return replaced_in_turns(_TO_ESCAPE, _escaped, text)
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -221,8 +225,14 @@ def _block(text: str, style: str, indent: int) -> str:
         chomping = "+"
     indicator = str(_STEP) if text[0] in " \t\n" else ""  # else a parser would take the first line's blanks for it
     margin = " " * (indent + _STEP)
-    lines = body.split("\n") if style == "|" else _folded_lines(body)
-    return "\n".join([f"{style}{indicator}{chomping}", *(margin + line if line else "" for line in lines)])
+    header = f"{style}{indicator}{chomping}\n"
+    if style == "|":
+        return header + "\n".join([_indented(part.split("\n"), margin) for part in parts_of_lines(body)])
+    return header + _indented(_folded_lines(body), margin)
+
+
+def _indented(lines: Iterable[str], margin: str) -> str:
+    return "\n".join([margin + line if line else "" for line in lines])
 
 
 def _folded_lines(body: str) -> list[str]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from answerd.identity import identity_of, is_shared_by_many
+from answerd.installs.sharded import ShardedDict
 from answerd.installs.states import (
     UNDER_WAY,
     Asked,
@@ -88,11 +89,11 @@ class InstallMemory:
         """``forgotten`` maps the identity of a name to the last attempt before it was forgotten. ``assumed`` is the
         record with which a machine without one begins, apart from its name; by default a new record."""
         self._assumed = assumed
-        self.by_name: dict[str, Remembered] = {}
+        self.by_name: ShardedDict[Remembered] = ShardedDict()
         self.by_state: Counter[State] = Counter()
-        self.under_way: set[str] = set()  # names' identities of those that are expected to report
+        self.under_way: ShardedDict[None] = ShardedDict()  # names' identities of those that are expected to report
         self.index = 0  # rises whenever a name or an identity finds other records
-        self._by_identity: dict[str, tuple[str, ...]] = {}
+        self._by_identity: ShardedDict[tuple[str, ...]] = ShardedDict()
         self._shared: dict[str, dict[str, None]] = {}  # those that more than `MOST_ALIKE` records have
         self.newly_shared: list[str] = []  # to be emptied by those who want to tell
         self.forgotten: dict[str, int] = dict(forgotten or {})
@@ -109,9 +110,9 @@ class InstallMemory:
         self.by_name[name] = remembered
         self.by_state[remembered.record.state] += 1
         if remembered.record.state in UNDER_WAY:
-            self.under_way.add(name)
+            self.under_way[name] = None
         else:
-            self.under_way.discard(name)
+            self.under_way.pop(name)
         if before:
             self.by_state[before.record.state] -= 1
             if before.identities.keys() == remembered.identities.keys():
@@ -126,19 +127,24 @@ class InstallMemory:
     def forget(self, name: str, attempt: int) -> None:
         """Remove the record of a name's identity, whose last attempt was ``attempt``."""
         self.forgotten[name] = attempt
-        before = self.by_name.pop(name, None)
-        self.under_way.discard(name)
+        before = self.by_name.pop(name)
+        self.under_way.pop(name)
         self.index += 1
         if before:
             self.by_state[before.record.state] -= 1
         for identity in before.identities if before else ():
             self._drop(identity, name)
 
+    def pieces(self) -> list[dict[str, Any]]:
+        """Return what the memory is made of: to be held while it is given up, and let go one after the other, because
+        freeing a million records in one step takes half a second."""
+        return [*self.by_name.tables(), *self._by_identity.tables(), *self.under_way.tables()]
+
     def silent(self, now: float, rules: Rules, pause: Callable[[], None]) -> int:
         """Return how many machines are expected to report and do not. ``pause`` is called between slices of the walk,
         and may let others edit."""
         silent = 0
-        for number, name in enumerate(tuple(self.under_way)):
+        for number, name in enumerate(self.under_way):
             remembered = self.by_name.get(name)
             silent += remembered is not None and is_silent(remembered.record, now, rules)
             if number % _RECORDS_AT_ONCE == 0:
@@ -172,11 +178,11 @@ class InstallMemory:
         if rest:
             self._by_identity[identity] = rest
         else:
-            self._by_identity.pop(identity, None)
+            self._by_identity.pop(identity)
 
     def intersection(self, identities: Collection[str]) -> set[str]:
         """Return those of some identities that any record has."""
-        return self._by_identity.keys() & identities
+        return self._by_identity.intersection(identities)
 
     def is_one_record(self, identities: Collection[str]) -> bool:
         """Return whether all of these identities, which records have, lead to the same single record."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gevent
 from gevent.event import AsyncResult, Event
@@ -26,7 +26,8 @@ from answerd.facts import Facts
 from answerd.identity import identity_of
 from answerd.installs.memory import AppliedEvent, InstallMemory, Remembered, apply
 from answerd.installs.sentences import shown_name
-from answerd.installs.states import UNDER_WAY, Asked
+from answerd.installs.sharded import free_in_steps
+from answerd.installs.states import UNDER_WAY
 from answerd.server import gc_tuning
 from answerd.server.live_set import in_pool, in_thread
 from answerd.server.request_log import RequestLog
@@ -51,6 +52,7 @@ LINGER_SECONDS_OF_HEARD = 1.0
 """The same for a document that the machine has in this start: only the time of its last request changes."""
 
 _SEVERAL = 8
+_COPY = -1
 
 RETRY_SECONDS = 1.0
 """How long events wait after a write has failed."""
@@ -86,6 +88,7 @@ class LiveInstalls:
         self._notes = shared.notes
         self._log = log
         self._memory = InstallMemory()
+        self._given_up: list[dict[str, Any]] = []  # of a memory that was replaced: freed in steps
         self._revision = -1
         self._is_known = False  # read in this process: what was loaded before forking may be old
         self._seen = bytearray()
@@ -147,8 +150,10 @@ class LiveInstalls:
             self._notes.note(entry)
             self._remember(entry)
             self._enqueue(_Waiting(entry))
-        outcomes = asking.judgement.outcomes
-        if all(_is_given_again(remembered, asking.asked) and not outcome.counts for remembered, outcome in outcomes):
+        document, outcomes = asking.asked.document, asking.judgement.outcomes
+        if all(
+            not new.counts and old.record.state in UNDER_WAY and document in old.record.given for old, new in outcomes
+        ):
             self._wake_soon()
         else:
             self._wake.set()
@@ -234,6 +239,7 @@ class LiveInstalls:
                     changes = in_thread(self.store.changes_since, self._revision)
                     if changes is not None and changes.whole:
                         memory = in_thread(InstallMemory, changes.remembered, changes.forgotten)
+                        self._given_up += self._memory.pieces()
                         self._memory = memory
                         self._replay(None)
                 self._note_fault(None)
@@ -287,6 +293,7 @@ class LiveInstalls:
         """Poll the states for ever; a change by another program is in force within a second."""
         while True:
             self.refresh()
+            free_in_steps(self._given_up, gevent.sleep)
             gevent.sleep(POLL_SECONDS)
 
     def _note_fault(self, fault: str | None) -> None:
@@ -337,7 +344,10 @@ class LiveInstalls:
         if is_whole:
             self._notes.taken()
         # Sorted by time: a document that was given before a report counts before it. At equal times, reports come last.
-        numbered = sorted([*enumerate(waiting.entry for waiting in batch), *self._copies(batch)], key=_time_of)
+        numbered = sorted(
+            [*enumerate(waiting.entry for waiting in batch), *self._copies(batch)],
+            key=lambda numbered: numbered[1].event.at,
+        )
         entries = [entry for _, entry in numbered]
         try:
             written = in_pool(self._pool, self.store.write, entries, self.rules, list(sightings.values()))
@@ -387,14 +397,3 @@ class LiveInstalls:
             self._log.service("the states of installs can be written again")
         else:
             self._log.service(f"warning: the states of installs cannot be written: {fault}")
-
-
-_COPY = -1
-
-
-def _is_given_again(remembered: Remembered, asked: Asked) -> bool:
-    return remembered.record.state in UNDER_WAY and asked.document in remembered.record.given
-
-
-def _time_of(numbered: tuple[int, PendingEvent]) -> float:
-    return numbered[1].event.at

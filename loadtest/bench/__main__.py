@@ -6,27 +6,28 @@ Usage:
   bench (-h | --help)
 
 Groups (all of them when none is named):
-  requests   what an answer costs, beside bare servers: verbatim, merged, templated
+  requests   the cost of an answer, against bare servers: verbatim, merged, templated
   cold       every machine asks once right after a load, against the same once more
   scale      the templated answer from fleets of different sizes
   selectors  few and many groups that claim by match
   inventory  rows of an inventory and one document, against a document for each machine
-  installs   answers with once beside the same without, reports, a lab that is switched on, records of a large fleet
+  installs   answers with once against the same without, reports, a lab that is switched on, records of a large fleet
   load       load time, reload after one change, memory, idling, in both stores
   workers    two workers against one by CPU time
   write      PUT through the admin API, small and large set
+  apply      a change of 10,000 machines through the admin API, and the answers meanwhile
   nodes      a node on PostgreSQL: answers against SQLite, changes, loading, catching up; needs PostgreSQL
-  rivals     what others take for an answer beside what this takes, each as its users run it (loadtest/rivals/)
+  rivals     the cost of an answer of other programs, each as its users run it (loadtest/rivals/)
   publish    measures nothing: writes the figures of the JSON file into docs/performance.md, draws docs/performance.svg
 
-``compare`` checks a revision out beside this checkout, measures the answers of both in alternating rounds, and fails
+``compare`` checks a revision out next to this checkout, measures the answers of both in alternating rounds, and fails
 where one of them has lost 5 % of its throughput.
 
 Options:
   --against DIR  Compare the answers of this checkout with those of the checkout in DIR, in alternating rounds; other
                  groups are measured only where they are named.
   --code DIR    Measure the answerd in DIR in place of this checkout's: scripts/bench --compiled gives a compiled build.
-  --quick       A smoke test of a minute or two: fewer and shorter rounds, smaller fleets. Its figures are no figures.
+  --quick       A smoke test of a minute or two: fewer and shorter rounds, smaller fleets. Its figures mean nothing.
   --million     The fleets of "scale" include one of 1,000,000 machines.
   --rounds N    Rounds of each contestant.
   --json FILE   Where figures are kept, group by group [default: build/bench.json].
@@ -49,7 +50,19 @@ from typing import Any
 
 from docopt import docopt
 
-from loadtest.bench import installs, inventory, loading, nodes, report, rivals, servers, storm, throughput, writing
+from loadtest.bench import (
+    applying,
+    installs,
+    inventory,
+    loading,
+    nodes,
+    report,
+    rivals,
+    servers,
+    storm,
+    throughput,
+    writing,
+)
 from loadtest.bench.against import LEAST_RATIO, LEAST_RATIO_OF_A_RELEASE, against, checked_out
 from loadtest.bench.figures import FULL, QUICK, Effort, Figure
 from loadtest.bench.load import WrongAnswers, generator_name
@@ -66,6 +79,7 @@ GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
     "load": loading.load,
     "workers": throughput.workers,
     "write": writing.write,
+    "apply": applying.apply,
     "nodes": nodes.nodes,
     "rivals": rivals.rivals,
 }
@@ -138,7 +152,7 @@ def _effort(arguments: dict[str, Any]) -> Effort:
 
 
 def _end(*_: object) -> None:
-    """SIGTERM unwinds as Ctrl-C does, so that no process and no directory stays behind."""
+    """Unwind at SIGTERM as at Ctrl-C, so that no process and no directory stays behind."""
     sys.exit(1)
 
 

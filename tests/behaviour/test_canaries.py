@@ -1,7 +1,7 @@
-"""A secret in a document never shows in what is said about the document, wherever it stands and whatever is broken.
+"""A secret in a document never shows in a sentence about the document, wherever the secret is and whatever is broken.
 
-Reasons go to installers' consoles, to whoever asks and to the log; problems to the admin API. Each case holds a canary
-where a value may stand, and everything that is ever said is searched for it.
+Reasons go to installers' consoles, to clients and to the log; problems to the admin API. Each case holds a canary in
+the place of a value, and all sentences are searched for it.
 """
 
 from __future__ import annotations

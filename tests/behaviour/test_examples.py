@@ -38,7 +38,7 @@ DIRECTORY = "the directory itself"
 
 @pytest.fixture(scope="module", params=[DIRECTORY, *sorted(STORES)])
 def catalogue(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
-    """The examples where they stand, and as each store holds them."""
+    """The examples in their directory, and as each store holds them."""
     directory = loaded(FileStore(EXAMPLES))
     if request.param == DIRECTORY:
         return directory

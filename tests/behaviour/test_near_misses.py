@@ -1,4 +1,4 @@
-"""A request that gets nothing is told what came nearest: on the console, in the log, on every store."""
+"""The reason of a 404 names the nearest miss: on the console, in the log, on every store."""
 
 from __future__ import annotations
 

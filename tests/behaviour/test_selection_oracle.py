@@ -198,7 +198,7 @@ class Oracle:
         return [*(self.chain(group) if group else []), machine]
 
     def best_group(self, formats: Sequence[str]) -> Doc | None:
-        """The group that claims best; refused where one that nobody can read might claim too."""
+        """The group that claims best; refused where a group that cannot be read might claim too."""
         groups = [doc for doc in self.of("group", formats) if doc.readable]
         by_members = [
             doc

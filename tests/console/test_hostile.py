@@ -1,4 +1,4 @@
-"""Text that wants to be markup, wherever somebody other than the operator can write: it stays text on every page."""
+"""Text with markup in every field that a client can write: it stays text on every page."""
 
 from __future__ import annotations
 

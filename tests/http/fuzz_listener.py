@@ -1,6 +1,6 @@
 """Byte streams against the request reader, without a socket: whatever comes, it is refused or understood, never else.
 
-``python fuzz_listener.py 1000000`` runs as many streams as it is told; the tests run a few hundred.
+``python fuzz_listener.py 1000000`` runs that many streams; the tests run a few hundred.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ PATIENCE = 20.0
 
 
 class Front(socketserver.ThreadingTCPServer):
-    """What stands before the admin API in a deployment: it ends TLS and passes on what it gets."""
+    """The proxy in front of the admin API in a deployment: it ends TLS and forwards the bytes."""
 
     daemon_threads = True
 

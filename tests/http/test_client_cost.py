@@ -1,4 +1,4 @@
-"""What a client may cost: memory that it holds, connections that it keeps idle, bodies that nobody wants."""
+"""The cost of a client: memory that it holds, connections that it keeps idle, bodies that are not wanted."""
 
 from __future__ import annotations
 

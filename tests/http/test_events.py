@@ -1,4 +1,4 @@
-"""`GET /events` over a real socket: what happens in every worker is told, and no client holds anybody up."""
+"""`GET /events` over a real socket: events of every worker are sent, and no client delays another."""
 
 from __future__ import annotations
 

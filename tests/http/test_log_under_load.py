@@ -1,4 +1,4 @@
-"""The log of the real program when nobody reads it, when it is moved, and when there is too much to say."""
+"""The log of the real program without a reader, when it is moved, and under too many lines."""
 
 import re
 import signal

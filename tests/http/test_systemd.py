@@ -1,4 +1,4 @@
-"""What the service manager hands over and is told: socket activation, readiness, reload, watchdog.
+"""The interface to the service manager: socket activation, readiness, reload, watchdog.
 
 The test is the manager: it holds the listening socket, and a datagram socket for what it is told.
 """

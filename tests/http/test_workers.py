@@ -1,4 +1,4 @@
-"""Several workers as the real program: one port, one limit, and nobody notices when one of them dies."""
+"""Several workers as the real program: one port, one limit, and no client notices when a worker dies."""
 
 import os
 import signal

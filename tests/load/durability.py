@@ -1,7 +1,6 @@
 """Proof of durability: writers at work while the service is killed, or while its disk is full (docs/admin-api.md).
 
-``python -m tests.load.durability [KILLS]`` runs the long form, 200 kills unless told otherwise; the tests run a short
-one.
+``python -m tests.load.durability [KILLS]`` runs the long form, 200 kills by default; the tests run a short one.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Writer:
     unexpected: list[str] = field(default_factory=list)
 
     def write(self, service: Service, stop: threading.Event) -> None:
-        """Write until told to stop, or until the service is gone."""
+        """Write until the stop event is set, or until the service is gone."""
         while not stop.is_set():
             name = f"w{self.number}-{self.choose.randrange(NAMES_OF_EACH)}"
             text = self._next_text() if self.known.get(name) is ABSENT or self.choose.random() < 0.8 else ABSENT

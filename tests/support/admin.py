@@ -25,12 +25,12 @@ TOKEN = "a-token-for-tests-0123456789"
 
 
 def directly(function: Callable[..., Any], *arguments: Any) -> Any:
-    """In place of a thread: a test has nobody else to serve."""
+    """In place of a thread: a test has no other requests to serve."""
     return function(*arguments)
 
 
 class Clock:
-    """A clock that stands until it is set."""
+    """A clock that changes only when it is set."""
 
     def __init__(self) -> None:
         self.now = 1000.0

@@ -1,4 +1,4 @@
-"""The program where its log is a file, or is read by nobody: the bound address cannot be read from standard error."""
+"""The program where its log is a file, or has no reader: the bound address cannot be read from standard error."""
 
 from __future__ import annotations
 

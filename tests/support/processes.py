@@ -32,7 +32,7 @@ def kill(pid: int) -> None:
 
 
 def private_bytes(*pids: int) -> int:
-    """Memory that these processes share with nobody."""
+    """Memory that these processes share with no others."""
     total = 0
     for pid in pids:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()

@@ -40,7 +40,7 @@ def rows(text: str, columns: int) -> list[tuple[str, ...]]:
 
 
 def words(cell: str) -> tuple[str, ...]:
-    """What stands between backquotes."""
+    """The words between backquotes."""
     return tuple(re.findall(r"`([^`]+)`", cell))
 
 

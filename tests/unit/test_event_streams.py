@@ -1,4 +1,4 @@
-"""Event streams in one process: who is told what, who comes back, and who does not read."""
+"""Event streams in one process: the events of each client, clients that come back, and clients that do not read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names: what may be one, when two are the same machine, where MAC addresses stand.
+"""Names: valid identifiers, identities, and MAC addresses in texts.
 
 Rules: docs/formats.md, docs/selection.md#what-a-request-says-facts.
 """

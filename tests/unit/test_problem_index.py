@@ -65,7 +65,7 @@ def check_against_one_made_anew(steps: list[list[tuple[Key, str | None]]], repor
 
 
 def height(catalogue: Catalogue, group: Document) -> int:
-    """How many groups a group stands on, with itself, by walking; 0 where the walk ends nowhere."""
+    """The number of groups that a group extends, with itself, by walking; 0 where the walk does not end."""
     walked: list[Document] = []
     try:
         catalogue.check_unique(group)

@@ -217,7 +217,7 @@ class JsonWriter(Sheet):
 
 
 def all_on(line: int, value: Any) -> Noted:
-    """The notes of a value that stands on one line."""
+    """The notes of a value that is on one line."""
     if isinstance(value, dict):
         return {key: all_on(line, below) for key, below in value.items()}
     return [line for _ in value] if isinstance(value, list) and value else line

@@ -1,4 +1,4 @@
-"""docs/tutorial.md: its documents and its table install ten machines, each as its row says, and nobody else."""
+"""docs/tutorial.md: its documents and its table install ten machines, each as its row says, and no others."""
 
 from __future__ import annotations
 

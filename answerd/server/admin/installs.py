@@ -23,6 +23,7 @@ from answerd.server.installs import LiveInstalls
 from answerd.server.live_set import in_thread
 from answerd.server.roles import Role
 from answerd.server.statuses import OK
+from answerd.sorting import first_in_steps
 from answerd.store.install_batch import PendingEvent
 
 MOST_LISTED = 10_000
@@ -53,10 +54,14 @@ class InstallHandlers:
     def listed(self) -> bottle.HTTPResponse:
         """Return the records that the query asks for, sorted by name."""
         asked = _parameters(requests.environ()["QUERY_STRING"])
-        # In a thread: there may be a million records.
-        page = in_thread(_page, asked, self._installs.current(), self._catalogue())
-        note_outcome(f"{len(page)} installs")
-        return json_response(OK, {"installs": [self._as_json(install) for install in page]})
+        memory, catalogue = self._installs.current(), self._catalogue()
+
+        def page() -> list[dict[str, Any]]:
+            return [self._as_json(install) for install in _page(asked, memory, catalogue)]
+
+        found = in_thread(page)  # in a thread: there may be a million records
+        note_outcome(f"{len(found)} installs")
+        return json_response(OK, {"installs": found})
 
     def one(self, install: str) -> bottle.HTTPResponse:
         """Return one record with its history; a machine without a record is new."""
@@ -124,29 +129,31 @@ def _records(memory: InstallMemory, machine: Machine) -> list[Remembered]:
 def _page(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue) -> list[Remembered]:
     """Return the records that a query asks for, sorted by name. Raises `InvalidRequest`, `NotThere`."""
     state, limit, after = _state(asked.get("state")), _limit(asked.get("limit")), asked.get("after", "")
-    found = [
-        install for install in _selected(asked, memory, catalogue) if state is None or install.record.state is state
-    ]
-    found = [install for install in found if install.record.name > after]
-    found.sort(key=lambda install: install.record.name)
-    return found[:limit]
+    found = (
+        install
+        for install in _selected(asked, memory, catalogue)
+        if (state is None or install.record.state is state) and install.record.name > after
+    )
+    return first_in_steps(found, _name_of, limit)
 
 
-def _selected(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue) -> list[Remembered]:
-    found = list(memory.by_name.values())
+def _selected(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue) -> Iterable[Remembered]:
+    found: Iterable[Remembered] = memory.by_name.values()
     if "group" in asked:
         names = machines_of_group(catalogue, memory, asked["group"])
         if names is None:
             raise NotThere(f'there is no group "{shown_name(asked["group"])}"')
-        machines = [machine for name in names if (machine := machine_named(catalogue, memory, name)) is not None]
-        found = list(
-            {install.record.name: install for machine in machines for install in _records(memory, machine)}.values()
-        )
+        machines = (machine for name in names if (machine := machine_named(catalogue, memory, name)) is not None)
+        found = {install.record.name: install for machine in machines for install in _records(memory, machine)}.values()
     if "machine" in asked:
         named = machine_named(catalogue, memory, asked["machine"])
         wanted = {install.record.name for install in _records(memory, named)} if named is not None else set()
         found = [install for install in found if install.record.name in wanted]
     return found
+
+
+def _name_of(install: Remembered) -> str:
+    return install.record.name
 
 
 def _parameters(query: str) -> dict[str, str]:

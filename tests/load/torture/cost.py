@@ -48,7 +48,7 @@ CROWDED = ("text: many placeholders", "text: a long comment", "toml: keys", "yam
 """Files of nothing but keys, elements or placeholders: hundreds of thousands."""
 
 SET = 60_000
-"""Bytes that stand for the number of documents in a set: two thousand."""
+"""Bytes in place of the number of documents in a set: two thousand."""
 
 TOKEN = "torture-admin-token-0123456789"
 PATIENCE = 300

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """One number that a proof found. ``bar`` says what it must be, empty where it is only told; ``holds`` whether it
-    is."""
+    """One number that a proof found. ``bar`` says what it must be, empty where it is only reported; ``holds`` whether
+    it is."""
 
     proof: str
     measure: str

@@ -72,7 +72,7 @@ class Crowd:
 
 
 def _wait(crowd: Crowd, timeout: float) -> None:
-    """Say nothing until nobody is left, or far too long."""
+    """Send nothing until no connection is left, or far too long."""
     while crowd.open and time.monotonic() - crowd.opened < timeout * 3:
         crowd.notice(TICK)
 
