@@ -39,3 +39,13 @@ def replaced_in_turns(pattern: re.Pattern[str], replace: Callable[[re.Match[str]
     if len(text) <= AT_ONCE:
         return pattern.sub(replace, text)
     return "".join([pattern.sub(replace, text[at : at + AT_ONCE]) for at in range(0, len(text), AT_ONCE)])
+
+
+def parts_of_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text, many in each part: the parts joined by line ends are the text. Other threads may have
+    turns meanwhile."""
+    start = 0
+    while (end := text.find("\n", start + AT_ONCE)) >= 0:
+        yield text[start:end]
+        start = end + 1
+    yield text[start:]

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable
 from typing import TypeGuard
 from urllib.parse import quote
 
 from answerd.formats.family import Slot, fragments, typed_slot_of
 from answerd.formats.template import Template
 from answerd.formats.yaml_nodes import Mapping, Node, Scalar, Sequence
-from answerd.turns import found_in_turns, replaced_in_turns
+from answerd.turns import found_in_turns, parts_of_lines, replaced_in_turns
 
 _STEP = 2
 """Columns by which the content of a block is indented."""
@@ -224,8 +225,14 @@ def _block(text: str, style: str, indent: int) -> str:
         chomping = "+"
     indicator = str(_STEP) if text[0] in " \t\n" else ""  # else a parser would take the first line's blanks for it
     margin = " " * (indent + _STEP)
-    lines = body.split("\n") if style == "|" else _folded_lines(body)
-    return "\n".join([f"{style}{indicator}{chomping}", *(margin + line if line else "" for line in lines)])
+    header = f"{style}{indicator}{chomping}\n"
+    if style == "|":
+        return header + "\n".join([_indented(part.split("\n"), margin) for part in parts_of_lines(body)])
+    return header + _indented(_folded_lines(body), margin)
+
+
+def _indented(lines: Iterable[str], margin: str) -> str:
+    return "\n".join([margin + line if line else "" for line in lines])
 
 
 def _folded_lines(body: str) -> list[str]:

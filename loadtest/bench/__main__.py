@@ -15,6 +15,7 @@ Groups (all of them when none is named):
   load       load time, reload after one change, memory, idling, in both stores
   workers    two workers against one by CPU time
   write      PUT through the admin API, small and large set
+  apply      a change of 10,000 machines through the admin API, and the answers meanwhile
   nodes      a node on PostgreSQL: answers against SQLite, changes, loading, catching up; needs PostgreSQL
   rivals     the cost of an answer of other programs, each as its users run it (loadtest/rivals/)
   publish    measures nothing: writes the figures of the JSON file into docs/performance.md, draws docs/performance.svg
@@ -49,7 +50,19 @@ from typing import Any
 
 from docopt import docopt
 
-from loadtest.bench import installs, inventory, loading, nodes, report, rivals, servers, storm, throughput, writing
+from loadtest.bench import (
+    applying,
+    installs,
+    inventory,
+    loading,
+    nodes,
+    report,
+    rivals,
+    servers,
+    storm,
+    throughput,
+    writing,
+)
 from loadtest.bench.against import LEAST_RATIO, LEAST_RATIO_OF_A_RELEASE, against, checked_out
 from loadtest.bench.figures import FULL, QUICK, Effort, Figure
 from loadtest.bench.load import WrongAnswers, generator_name
@@ -66,6 +79,7 @@ GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
     "load": loading.load,
     "workers": throughput.workers,
     "write": writing.write,
+    "apply": applying.apply,
     "nodes": nodes.nodes,
     "rivals": rivals.rivals,
 }

@@ -98,6 +98,7 @@ class Effort:
     changes: int
     writes: int
     written_sets: tuple[int, int]
+    applied: int
 
 
 FULL = Effort(
@@ -110,6 +111,7 @@ FULL = Effort(
     changes=9,
     writes=25,
     written_sets=(10, 10_000),
+    applied=10_000,
 )
 QUICK = Effort(
     rounds=2,
@@ -121,4 +123,5 @@ QUICK = Effort(
     changes=3,
     writes=10,
     written_sets=(10, 500),
+    applied=500,
 )

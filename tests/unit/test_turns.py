@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerd import turns
-from answerd.turns import found_in_turns, replaced_in_turns
+from answerd.turns import found_in_turns, parts_of_lines, replaced_in_turns
 
 TEXTS = st.text("0x1 \n", max_size=30)
 
@@ -36,3 +36,10 @@ def test_replacing_in_parts_is_replacing_in_all(text: str) -> None:
 
 def test_a_match_over_the_end_of_a_part_is_found() -> None:
     assert found_in_turns(re.compile("0x111"), "aa0x111", 5)
+
+
+@given(TEXTS)
+def test_parts_end_where_lines_end(text: str) -> None:
+    parts = list(parts_of_lines(text))
+    assert "\n".join(parts) == text
+    assert all("\n" not in part[turns.AT_ONCE :] for part in parts)
