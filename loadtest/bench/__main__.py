@@ -16,6 +16,7 @@ Groups (all of them when none is named):
   workers    two workers against one by CPU time
   write      PUT through the admin API, small and large set
   apply      a change of 10,000 machines through the admin API, and the answers meanwhile
+  console    answers while ten browsers follow the console
   nodes      a node on PostgreSQL: answers against SQLite, changes, loading, catching up; needs PostgreSQL
   rivals     the cost of an answer of other programs, each as its users run it (loadtest/rivals/)
   publish    measures nothing: writes the figures of the JSON file into docs/performance.md, draws docs/performance.svg
@@ -52,6 +53,7 @@ from docopt import docopt
 
 from loadtest.bench import (
     applying,
+    consoles,
     installs,
     inventory,
     loading,
@@ -80,6 +82,7 @@ GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
     "workers": throughput.workers,
     "write": writing.write,
     "apply": applying.apply,
+    "console": consoles.console,
     "nodes": nodes.nodes,
     "rivals": rivals.rivals,
 }

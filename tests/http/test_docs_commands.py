@@ -80,6 +80,7 @@ ELSEWHERE: dict[str, str] = {
     "scripts/bench": "takes half an hour: tests/unit/test_bench.py, and tests/load/test_loadtests.py in small",
     "scripts/torture": "takes minutes: tests/load/torture/test_short_forms.py runs its parts in small",
     "scripts/test": "runs this: tests/unit/test_scripts.py runs the script with a stand-in for Python",
+    "ANSWERD_COMPILE=0 scripts/test": "runs this, as above: tests/unit/test_scripts.py has the other stages",
     "scripts/serve": "makes an environment: tests/unit/test_scripts.py runs the script with a stand-in for Python",
     "ln -s /usr/lib/debian-installer": "changes the system: tests/unit/test_boot_config.py has the files' names",
     "mkdir -p /srv/tftp": "changes the system: tests/unit/test_boot_config.py has the files' names",
