@@ -448,6 +448,8 @@ class Facts:
         for identity, text in self.identities.items():
             if mac_digits(identity):
                 return f"mac={text}"
+        if self.request.identities:
+            return self.request.identities[0][:_LONGEST_SHOWN]
         return f"peer={self.request.peer}" if self.request.peer else "a request that names no machine"
 
 

@@ -302,6 +302,7 @@ def test_the_same_request_for_user_data(target: str, asked: tuple[str, str]) -> 
         ({"target": "/?serial=S&mac=M"}, "mac=M"),
         ({"target": "/?serial=S"}, "serial=S"),
         ({"target": "/98fa9b50d810"}, "mac=98fa9b50d810"),
+        ({"identities": ["node-01"], "peer": "192.0.2.7"}, "node-01"),
         ({"peer": "192.0.2.7"}, "peer=192.0.2.7"),
         ({}, "a request that names no machine"),
     ],
