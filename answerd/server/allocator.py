@@ -22,6 +22,9 @@ STEADY_BYTES = 1_048_576
 
 POLL_SECONDS = 1.0
 
+AGAIN_POLLS = 12
+"""Polls after a trim, by which the connections of that moment have ended (SERVICE_TIMEOUT_SECS is 10 by default)."""
+
 _SETTINGS = {
     -8: 1,  # M_ARENA_MAX
     -3: 262_144,  # M_MMAP_THRESHOLD: bytes from which a block is mapped separately. By default it grows up to 32 MB
@@ -56,19 +59,32 @@ def _call_all(name: str, calls: Iterable[tuple[int, ...]]) -> None:
 
 
 class Trimmer:
-    """Decides when to trim. To be called about once in `POLL_SECONDS`."""
+    """Decides when to trim. To be called about once in `POLL_SECONDS`.
+
+    Memory that is freed inside of the heap does not show: after a trim at the height of a load, the process looks as
+    large as then for ever. So it is trimmed once more, `AGAIN_POLLS` later, where it is still larger than it was; what
+    is left by that is in use.
+    """
 
     def __init__(self, trim: Callable[[], None] = trim, resident: Callable[[], int] = resident_bytes) -> None:
         self._trim = trim
         self._resident = resident
-        self._trimmed_at = self._last = resident()
+        self._trimmed_at = self._last = self._in_use = resident()
+        self._polls = 0
 
     def poll(self) -> bool:
-        """Trim where memory has changed much since the last trim and is steady now; return whether it did."""
+        """Trim where memory has changed much since the last trim and is steady now, or may have been freed since;
+        return whether it did."""
         now, last = self._resident(), self._last
         self._last = now
-        if abs(now - self._trimmed_at) < MOVED_BYTES or abs(now - last) > STEADY_BYTES:
+        self._polls += 1
+        has_moved = abs(now - self._trimmed_at) >= MOVED_BYTES
+        is_due = self._polls > AGAIN_POLLS and now - self._in_use >= MOVED_BYTES
+        if abs(now - last) > STEADY_BYTES or not (has_moved or is_due):
             return False
         self._trim()
-        self._trimmed_at = self._last = self._resident()
+        self._polls = 0
+        after = self._trimmed_at = self._last = self._resident()
+        is_all_in_use = is_due and now - after < MOVED_BYTES
+        self._in_use = after if is_all_in_use else min(self._in_use, after)
         return True
