@@ -191,15 +191,11 @@ def apt(arguments: list[str], options: list[str], where: Path) -> None:
 
 def release_options(release: int, where: Path) -> list[str]:
     """apt's options for another release of Debian: with lists of its own, from the mirror that apt has already."""
-    targets = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages"]
-    output = subprocess.run(targets, capture_output=True, text=True, check=False).stdout.split("\n")
-    mirrors = [line.split()[0] for line in output if line.endswith(f" {CODENAMES[INSTALLED]}")]
-    if not mirrors:
-        pytest.skip(f"apt has no mirror of {CODENAMES[INSTALLED]}")
+    mirror = mirror_of_apt()
     (where / "lists" / "partial").mkdir(parents=True)
     (where / "cache" / "archives" / "partial").mkdir(parents=True)
     signed = "[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]"
-    (where / "sources.list").write_text(f"deb {signed} {mirrors[0]} {CODENAMES[release]} main\n")
+    (where / "sources.list").write_text(f"deb {signed} {mirror} {CODENAMES[release]} main\n")
     settings = {
         "Dir::Etc::sourcelist": where / "sources.list",
         "Dir::Etc::sourceparts": "-",
@@ -210,3 +206,13 @@ def release_options(release: int, where: Path) -> list[str]:
     options = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
     apt(["update", "--quiet"], options, where)
     return options
+
+
+def mirror_of_apt() -> str:
+    """The URL of the mirror of Debian that apt has, with a slash at its end; skips the test where it has none."""
+    targets = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages"]
+    output = subprocess.run(targets, capture_output=True, text=True, check=False).stdout.split("\n")
+    mirrors = [line.split()[0] for line in output if line.endswith(f" {CODENAMES[INSTALLED]}")]
+    if not mirrors:
+        pytest.skip(f"apt has no mirror of {CODENAMES[INSTALLED]}")
+    return mirrors[0].rstrip("/") + "/"

@@ -14,6 +14,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import psutil
 import pytest
@@ -30,6 +31,9 @@ TIME_PER_SECOND = 3.0
 """So much longer a machine may take than it may use a processor."""
 
 
+Processor = Literal["x86_64", "aarch64"]
+
+_PACKAGES: dict[Processor, str] = {"x86_64": "qemu-system-x86", "aarch64": "qemu-system-arm"}
 _COMMON = ("-accel", "tcg", "-display", "none", "-vga", "none", "-monitor", "none")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]")
 _SHOWN = 1500
@@ -39,10 +43,12 @@ _LOOK_SECONDS = 0.2
 class Machine:
     """A running machine; leaving it ends the process. ``inside`` is what QEMU is started by: a network namespace."""
 
-    def __init__(self, scratch: Path, *arguments: str | Path, inside: Sequence[str] = ()) -> None:
+    def __init__(
+        self, scratch: Path, *arguments: str | Path, inside: Sequence[str] = (), processor: Processor = "x86_64"
+    ) -> None:
         self._screen = scratch / "serial"
         self._screen.write_bytes(b"")
-        qemu = program("qemu-system-x86_64", "qemu-system-x86")
+        qemu = program(f"qemu-system-{processor}", _PACKAGES[processor])
         own = [str(argument) for argument in arguments]
         command = [*inside, "nice", "-n", "5", qemu, *_COMMON, "-serial", f"file:{self._screen}", *own]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
@@ -114,6 +120,17 @@ def uefi(scratch: Path) -> list[str]:
         shutil.copyfile("/usr/share/OVMF/OVMF_VARS.fd", variables)
     flash = [f"if=pflash,format=raw,readonly=on,file={code}", f"if=pflash,format=raw,file={variables}"]
     return ["-m", "512", "-machine", "q35", *(word for drive in flash for word in ("-drive", drive))]
+
+
+def arm64() -> list[str]:
+    """A machine with UEFI and a processor of another kind."""
+    code = file_of("/usr/share/qemu-efi-aarch64/QEMU_EFI.fd", "qemu-efi-aarch64")
+    return ["-m", "512", "-machine", "virt", "-cpu", "cortex-a57", "-bios", str(code)]
+
+
+def http_only() -> list[str]:
+    """A setting of the firmware, that it boots from the network by HTTP only."""
+    return [word for number in "46" for word in ("-fw_cfg", f"name=opt/org.tianocore/IPv{number}PXESupport,string=no")]
 
 
 def uefi_with_stick(scratch: Path) -> list[str]:

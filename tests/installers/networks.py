@@ -13,13 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from answerd.boot import boot_config
+from answerd.boot import FIRMWARE, boot_config
 from tests.installers.conftest import need_root, program
-from tests.installers.machines import Machine, need_tun
+from tests.installers.machines import Machine, Processor, need_tun
 from tests.support import service as running
 from tests.support.service import Service, write_tree
 
 ADDRESS = "192.0.2.10"
+OTHER_ADDRESS = "192.0.2.2"
+IPXE = Path("/usr/lib/ipxe")
+"""Where Debian has its builds of iPXE."""
 URL = f"http://{ADDRESS}:8000"
 
 
@@ -31,10 +34,10 @@ class Network:
     service: Service
     scratch: Path
 
-    def machine(self, *arguments: str | Path) -> Machine:
+    def machine(self, *arguments: str | Path, processor: Processor = "x86_64") -> Machine:
         """Switch a machine on, whose card is plugged in here."""
         card = ["-netdev", "tap,id=n0,ifname=tap0,script=no,downscript=no"]
-        return Machine(self.scratch, *card, *arguments, inside=inside(self.name))
+        return Machine(self.scratch, *card, *arguments, inside=inside(self.name), processor=processor)
 
 
 def inside(name: str) -> list[str]:
@@ -48,9 +51,15 @@ def network(
     monkeypatch: pytest.MonkeyPatch,
     documents: Mapping[str, str],
     web: Path | None = None,
+    loaders: Path = IPXE,
+    proxy: bool = False,
     **settings: object,
 ) -> Iterator[Network]:
-    """Give a network with the service on these documents, dnsmasq as `boot-config` writes it, and files by HTTP."""
+    """Give a network with the service on these documents, dnsmasq as `boot-config` writes it, and files by HTTP.
+
+    ``loaders``: the builds of iPXE that are served by TFTP. ``proxy``: dnsmasq hands out no addresses; another DHCP
+    server does, which says nothing of booting.
+    """
     need_root()
     need_tun()
     program("ip", "iproute2")
@@ -58,15 +67,15 @@ def network(
     name = f"answerd-{os.getpid()}"
     with ExitStack() as ending:
         try:
-            _ip("netns", "add", name)
-            ending.callback(_ip, "netns", "delete", name)
+            _make(ending, name)
             for words in (
-                ["link", "set", "lo", "up"],
                 ["tuntap", "add", "tap0", "mode", "tap"],
-                ["addr", "add", f"{ADDRESS}/24", "dev", "tap0"],
-                ["link", "set", "tap0", "up"],
+                ["link", "set", "tap0", "master", "bridge", "up"],
+                ["addr", "add", f"{ADDRESS}/24", "dev", "bridge"],
             ):
                 _ip("-n", name, *words)
+            if proxy:
+                _start(ending, _other_dhcp_server(ending, name, dnsmasq))
         except subprocess.CalledProcessError as error:  # a container without the right to do so
             pytest.skip(f"no network can be made here: {error.stderr.decode(errors='replace').strip()}")
         answers = scratch / "answers"
@@ -78,12 +87,34 @@ def network(
             service = Service(**own)
         ending.enter_context(service)
         config = scratch / "dnsmasq.conf"
-        config.write_text(_adapted(boot_config("dnsmasq", URL), scratch))
+        config.write_text(_adapted(boot_config("dnsmasq", URL, proxy), scratch, loaders))
         _start(ending, [*inside(name), dnsmasq, "--keep-in-foreground", f"--conf-file={config}"])
         if web is not None:
             files = ["-m", "http.server", "-d", str(web), "-b", ADDRESS, "80"]
             _start(ending, [*inside(name), sys.executable, *files])
         yield Network(name, service, scratch)
+
+
+def _make(ending: ExitStack, name: str) -> None:
+    """Make a namespace with a bridge."""
+    _ip("netns", "add", name)
+    ending.callback(_ip, "netns", "delete", name)
+    _ip("-n", name, "link", "set", "lo", "up")
+    _ip("-n", name, "link", "add", "bridge", "type", "bridge", "forward_delay", "0")  # else nothing passes for 15 s
+    _ip("-n", name, "link", "set", "bridge", "up")
+
+
+def _other_dhcp_server(ending: ExitStack, name: str, dnsmasq: str) -> list[str]:
+    """Make a namespace whose bridge is joined to that of another. Return the command of a DHCP server in it."""
+    other = f"{name}-other"
+    _make(ending, other)
+    _ip("-n", name, "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", other)
+    for end in (name, other):
+        _ip("-n", end, "link", "set", "cable", "master", "bridge", "up")
+    _ip("-n", other, "addr", "add", f"{OTHER_ADDRESS}/24", "dev", "bridge")
+    own = ["--conf-file=/dev/null", "--port=0", "--interface=bridge", "--dhcp-range=192.0.2.100,192.0.2.250"]
+    more = ["--leasefile-ro", "--pid-file=", "--user=root", "--group=root", "--no-ping"]
+    return [*inside(other), dnsmasq, "--keep-in-foreground", *own, *more]
 
 
 def _ip(*words: str) -> None:
@@ -97,14 +128,15 @@ def _start(ending: ExitStack, command: list[str]) -> None:
     ending.callback(process.terminate)
 
 
-def _adapted(text: str, scratch: Path) -> str:
+def _adapted(text: str, scratch: Path, loaders: Path) -> str:
     """The configuration as the service writes it, for this network and for files of the test."""
     tftp = scratch / "tftp"
     tftp.mkdir()
     tftp.chmod(0o755)
-    for name in ("ipxe.efi", "undionly.kpxe"):
-        if Path(f"/usr/lib/ipxe/{name}").exists():
-            shutil.copyfile(f"/usr/lib/ipxe/{name}", tftp / name)
-    text = text.replace("interface=eth0", "interface=tap0").replace("tftp-root=/srv/tftp", f"tftp-root={tftp}")
+    for firmware in FIRMWARE:
+        if (loaders / firmware.file).exists():
+            shutil.copyfile(loaders / firmware.file, tftp / firmware.file)
+    text = text.replace("interface=eth0", "interface=bridge").replace("tftp-root=/srv/tftp", f"tftp-root={tftp}")
     own = [f"dhcp-leasefile={scratch}/leases", f"pid-file={scratch}/pid", "user=root", "group=root"]
+    own += [f"log-facility={scratch}/dnsmasq.log", "log-dhcp"]
     return "\n".join([text, *own, "no-ping", "no-resolv", "no-hosts", ""])

@@ -65,7 +65,7 @@ class Run:
         self._install("failed" if self.machine.breaks_first else "")
         if self.machine.breaks_first:
             self._install("")
-        self._starts_from_disk("after it was installed")
+        self._starts_from_disk("after it was installed", "installed")
         refused = self._ask(self.machine.kind.asks(self.machine)[-1])
         if refused.status != 404 or f"{self.machine.name} is installed" not in refused.text:
             self.faults.append(f"its answer was given again: {refused.status}")
@@ -88,16 +88,18 @@ class Run:
             if (reply := self._ask(sent, report)).status != 200:
                 self.faults.append(f"its report was refused: {reply.status}")
             if sent.path == "/copied":
-                self._starts_from_disk("after it was copied")
+                self._starts_from_disk("after it was copied", "copied")
 
     @property
     def _loader(self) -> Sent:
         return Sent(f"/ipxe?mac={self.machine.mac}&serial={self.machine.serial}", None, ("User-Agent: iPXE/1.21.1",))
 
-    def _starts_from_disk(self, when: str) -> None:
+    def _starts_from_disk(self, when: str, state: str) -> None:
         script = self._ask(self._loader)
         if script.status != 200 or "exit 1" not in script.text or "report/" in script.text:
             self.faults.append(f"its loader installs {when}")
+        if f"{self.machine.name} is {state} since" not in script.text:
+            self.faults.append(f"its loader does not know it {when}: {script.text[:300]}")
 
     def _ask(self, sent: Sent, base: str = "") -> Reply:
         assert self.service.address

@@ -6,6 +6,7 @@ The last one is the machine of docs/tutorial.md, with its documents, to "install
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import pytest
 
 from tests.installers.conftest import Unpack, file_of
 from tests.installers.disks import WORD, bios_disk
-from tests.installers.machines import INSTALLER_SECONDS, bios, identity, uefi
-from tests.installers.networks import network
-from tests.installers.test_debian_installer import MEMORY, console_of, to_the_end
+from tests.installers.machines import INSTALLER_SECONDS, arm64, bios, http_only, identity, uefi
+from tests.installers.networks import ADDRESS, OTHER_ADDRESS, network
+from tests.installers.test_debian_installer import MEMORY, console_of
+from tests.installers.tiny_mirrors import ACCEPTED, SAYS, tiny_mirror
 from tests.support.service import run
 from tests.unit.test_tutorial import FILES, MACHINES
 
@@ -54,6 +56,75 @@ def test_a_uefi_machine_gets_its_answer(tmp_path: Path, monkeypatch: pytest.Monk
     assert f"MARK {MAC}" in said
 
 
+def test_a_bios_machine_without_ipxe_of_its_own_gets_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The PXE of other firmware loads iPXE's build for BIOS. It is played by another iPXE that does not say so."""
+    own = [*bios(), *identity(), "-no-reboot", "-kernel", file_of("/usr/lib/ipxe/ipxe.lkrn", "ipxe")]
+    script = tmp_path / "firmware.ipxe"
+    script.write_text("#!ipxe\nifopen net0\nset net0/ip 192.0.2.9\nchain tftp://192.0.2.10/undionly.kpxe\n")
+    own += ["-initrd", str(script)]
+    with network(tmp_path, monkeypatch, DOCUMENTS) as lab, lab.machine(*own, *card(MAC, rom="")) as machine:
+        said = machine.wait_for_end()
+        lab.service.wait_for_log(r"GET /ipxe\?mac=52\S+ .* 200 ")
+    assert f"MARK {MAC}" in said
+
+
+def test_a_uefi_machine_gets_its_answer_by_http_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The firmware loads iPXE from a web server; nothing is there by TFTP."""
+    boot = tmp_path / "web" / "boot"
+    boot.mkdir(parents=True)
+    shutil.copyfile(file_of("/usr/lib/ipxe/ipxe.efi", "ipxe"), boot / "ipxe.efi")
+    own = [*uefi(tmp_path), *http_only(), *identity(), "-no-reboot", *card(MAC, rom="")]
+    with (
+        network(tmp_path, monkeypatch, DOCUMENTS, boot.parent, loaders=Path("/none")) as lab,
+        lab.machine(*own) as machine,
+    ):
+        said = machine.wait_for_end()
+        lab.service.wait_for_log(r"GET /ipxe\?mac=52\S+ .* 200 ")
+    assert f"MARK {MAC}" in said
+
+
+@pytest.mark.parametrize("by_http", [False, True], ids=["by TFTP", "by HTTP"])
+def test_an_arm64_machine_gets_its_answer(
+    by_http: bool, unpacked: Unpack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Debian 13's package has the build."""
+    loaders = unpacked("ipxe", release=13) / "usr/lib/ipxe"
+    boot = tmp_path / "web" / "boot"
+    boot.mkdir(parents=True)
+    own = [*arm64(), *identity(), "-no-reboot", *card(MAC, rom="")]
+    if by_http:
+        shutil.copyfile(loaders / "ipxe-arm64.efi", boot / "ipxe-arm64.efi")
+        own += http_only()
+        loaders = Path("/none")
+    with (
+        network(tmp_path, monkeypatch, DOCUMENTS, boot.parent, loaders=loaders) as lab,
+        lab.machine(*own, processor="aarch64") as machine,
+    ):
+        said = machine.wait_for_end()
+        lab.service.wait_for_log(r"GET /ipxe\?mac=52\S+ .* 200 ")
+    assert f"MARK {MAC}" in said
+
+
+@pytest.mark.parametrize("firmware", ["bios", "uefi"])
+def test_a_machine_beside_another_dhcp_server_gets_its_answer(
+    firmware: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `--proxy-dhcp`. The address is the other server's."""
+    file_of("/usr/lib/ipxe/ipxe.efi", "ipxe")
+    own = [*bios(), *card(MAC)] if firmware == "bios" else [*uefi(tmp_path), *card(MAC, rom="")]
+    documents = {"52-54-00-1e-00-01.ipxe": SCRIPT.replace("sleep", "echo FROM ${dhcp-server}\nsleep")}
+    with (
+        network(tmp_path, monkeypatch, documents, proxy=True) as lab,
+        lab.machine(*own, *identity(), "-no-reboot") as machine,
+    ):
+        said = machine.wait_for_end()
+        lab.service.wait_for_log(r"GET /ipxe\?mac=52\S+ .* 200 ")
+    assert f"MARK {MAC}" in said
+    assert f"FROM {OTHER_ADDRESS}" in said
+
+
 def test_a_machine_that_nobody_knows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = [*bios(), "-no-reboot"]
     stranger = card("52:54:00:1e:00:02")
@@ -66,7 +137,7 @@ def test_a_machine_that_nobody_knows_is_refused(tmp_path: Path, monkeypatch: pyt
 def test_the_machine_of_the_tutorial_is_installed_once(
     unpacked: Unpack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From power-on: dnsmasq, iPXE, the kernel, the preseed, both reports, a reboot, and its disk."""
+    """From power-on: dnsmasq, iPXE, the kernel, the preseed, both reports by the installer, a reboot, and its disk."""
     images = unpacked("debian-installer-12-netboot-amd64") / "usr/lib/debian-installer/images/12/amd64/text"
     web, secrets, state = tmp_path / "web", tmp_path / "secrets", tmp_path / "state.db"
     web.mkdir()
@@ -75,7 +146,9 @@ def test_the_machine_of_the_tutorial_is_installed_once(
     (secrets / "root-password-hash").write_text("$6$x$y")
     (secrets / "root-password-hash").chmod(0o600)
     documents = dict(FILES)
-    documents["groups/debian.preseed"] = to_the_end(documents["groups/debian.preseed"], then="reboot -f")
+    tiny_mirror(web, 12, tmp_path)
+    preseed = documents["groups/debian.preseed"].replace("mirror.example.org", ADDRESS)
+    documents["groups/debian.preseed"] = preseed + ACCEPTED
     documents["groups/debian.ipxe"] = console_of(documents["groups/debian.ipxe"])
     settings: dict[str, Any] = {"SERVICE_STATE_PATH": state, "SERVICE_SECRETS_DIR": secrets}
     settings["SERVICE_INSTALL_START_SECS"] = 3600  # an emulated machine may be slow to its answer
@@ -83,7 +156,7 @@ def test_the_machine_of_the_tutorial_is_installed_once(
     with network(tmp_path, monkeypatch, documents, web, **settings) as lab, lab.machine(*own) as machine:
         machine.wait_for("the disk, after the installation", lambda: WORD in machine.said, INSTALLER_SECONDS)
         said = machine.said
-    assert "MARK host=node-01" in said
+    assert f"{SAYS}node-01" in said
     printed = run("installs", "--json", SERVICE_ANSWERS_DIR=tmp_path / "answers", **settings)
     (record,) = json.loads(printed.stdout)["installs"]
     assert (record["machine"], record["state"], record["starts"]) == ("node-01", "installed", 1)

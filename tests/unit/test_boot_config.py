@@ -70,6 +70,15 @@ def test_only_ipxe_gets_the_url_of_the_script(dialect: str) -> None:
     assert guard in lines[place] + lines[place - 1]
 
 
+@pytest.mark.parametrize("host", ["192.0.2.77", "answers.example.org", "[2001:db8::1]"])
+def test_a_proxy_names_a_server_with_the_file(host: str) -> None:
+    """iPXE for BIOS leaves a proxy's answer aside that has none: "Nothing to boot"."""
+    (line,) = [line for line in boot_config("dnsmasq", f"http://{host}", proxy=True).splitlines() if "/ipxe?" in line]
+    name, server, address = line.rsplit(",", 2)
+    assert name.startswith(f"dhcp-boot=tag:ipxe,http://{host}/ipxe?mac=")
+    assert (server, address) == ("", "192.0.2.77" if host == "192.0.2.77" else "192.0.2.10")
+
+
 def test_the_script_for_pfsense_is_one_that_ipxe_runs() -> None:
     text = boot_config("pfsense", URL)
     assert text.startswith("#!ipxe\n")
