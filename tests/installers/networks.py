@@ -64,20 +64,14 @@ def network(
     need_tun()
     program("ip", "iproute2")
     dnsmasq = program("dnsmasq", "dnsmasq-base")
-    name = f"answerd-{os.getpid()}"
     with ExitStack() as ending:
-        try:
-            _make(ending, name)
-            for words in (
-                ["tuntap", "add", "tap0", "mode", "tap"],
-                ["link", "set", "tap0", "master", "bridge", "up"],
-                ["addr", "add", f"{ADDRESS}/24", "dev", "bridge"],
-            ):
-                _ip("-n", name, *words)
-            if proxy:
-                _start(ending, _other_dhcp_server(ending, name, dnsmasq))
-        except subprocess.CalledProcessError as error:  # a container without the right to do so
-            pytest.skip(f"no network can be made here: {error.stderr.decode(errors='replace').strip()}")
+        name, other = joined_network(ending)
+        _ip("-n", name, "tuntap", "add", "tap0", "mode", "tap")
+        _ip("-n", name, "link", "set", "tap0", "master", "bridge", "up")
+        if proxy:
+            own = ["--conf-file=/dev/null", "--port=0", "--interface=bridge", "--dhcp-range=192.0.2.100,192.0.2.250"]
+            own += ["--leasefile-ro", "--pid-file=", "--user=root", "--group=root", "--no-ping"]
+            start(ending, [*inside(other), dnsmasq, "--keep-in-foreground", *own])
         answers = scratch / "answers"
         answers.mkdir()
         write_tree(answers, documents)
@@ -88,40 +82,41 @@ def network(
         ending.enter_context(service)
         config = scratch / "dnsmasq.conf"
         config.write_text(_adapted(boot_config("dnsmasq", URL, proxy), scratch, loaders))
-        _start(ending, [*inside(name), dnsmasq, "--keep-in-foreground", f"--conf-file={config}"])
+        start(ending, [*inside(name), dnsmasq, "--keep-in-foreground", f"--conf-file={config}"])
         if web is not None:
             files = ["-m", "http.server", "-d", str(web), "-b", ADDRESS, "80"]
-            _start(ending, [*inside(name), sys.executable, *files])
+            start(ending, [*inside(name), sys.executable, *files])
         yield Network(name, service, scratch)
 
 
-def _make(ending: ExitStack, name: str) -> None:
-    """Make a namespace with a bridge."""
-    _ip("netns", "add", name)
-    ending.callback(_ip, "netns", "delete", name)
-    _ip("-n", name, "link", "set", "lo", "up")
-    _ip("-n", name, "link", "add", "bridge", "type", "bridge", "forward_delay", "0")  # else nothing passes for 15 s
-    _ip("-n", name, "link", "set", "bridge", "up")
+def joined_network(ending: ExitStack) -> tuple[str, str]:
+    """Make two namespaces with a bridge each, joined by a cable: `ADDRESS` in the first, `OTHER_ADDRESS` in the other.
 
-
-def _other_dhcp_server(ending: ExitStack, name: str, dnsmasq: str) -> list[str]:
-    """Make a namespace whose bridge is joined to that of another. Return the command of a DHCP server in it."""
+    Returns their names. Skips the test where none can be made.
+    """
+    name = f"answerd-{os.getpid()}"
     other = f"{name}-other"
-    _make(ending, other)
-    _ip("-n", name, "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", other)
-    for end in (name, other):
-        _ip("-n", end, "link", "set", "cable", "master", "bridge", "up")
-    _ip("-n", other, "addr", "add", f"{OTHER_ADDRESS}/24", "dev", "bridge")
-    own = ["--conf-file=/dev/null", "--port=0", "--interface=bridge", "--dhcp-range=192.0.2.100,192.0.2.250"]
-    more = ["--leasefile-ro", "--pid-file=", "--user=root", "--group=root", "--no-ping"]
-    return [*inside(other), dnsmasq, "--keep-in-foreground", *own, *more]
+    try:
+        for made, address in ((name, ADDRESS), (other, OTHER_ADDRESS)):
+            _ip("netns", "add", made)
+            ending.callback(_ip, "netns", "delete", made)
+            _ip("-n", made, "link", "set", "lo", "up")
+            _ip("-n", made, "link", "add", "bridge", "type", "bridge", "forward_delay", "0")  # else 15 s
+            _ip("-n", made, "link", "set", "bridge", "up")
+            _ip("-n", made, "addr", "add", f"{address}/24", "dev", "bridge")
+        _ip("-n", name, "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", other)
+        for made in (name, other):
+            _ip("-n", made, "link", "set", "cable", "master", "bridge", "up")
+    except subprocess.CalledProcessError as error:  # a container without the right to do so
+        pytest.skip(f"no network can be made here: {error.stderr.decode(errors='replace').strip()}")
+    return name, other
 
 
 def _ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True)
 
 
-def _start(ending: ExitStack, command: list[str]) -> None:
+def start(ending: ExitStack, command: list[str]) -> None:
     """Start a server that is ended with the network."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     ending.callback(process.wait)

@@ -60,7 +60,7 @@ def test_a_bios_machine_without_ipxe_of_its_own_gets_its_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The PXE of other firmware loads iPXE's build for BIOS. It is played by another iPXE that does not say so."""
-    own = [*bios(), *identity(), "-no-reboot", "-kernel", file_of("/usr/lib/ipxe/ipxe.lkrn", "ipxe")]
+    own = [*bios(), *identity(), "-no-reboot", "-kernel", str(file_of("/usr/lib/ipxe/ipxe.lkrn", "ipxe"))]
     script = tmp_path / "firmware.ipxe"
     script.write_text("#!ipxe\nifopen net0\nset net0/ip 192.0.2.9\nchain tftp://192.0.2.10/undionly.kpxe\n")
     own += ["-initrd", str(script)]
