@@ -1,7 +1,8 @@
 """The tables of pages, made after each change and not by the first page that needs them.
 
 A table follows a small change in less than a millisecond. After a change of thousands of documents it is made again, in
-a thread; pages show the table from before until then. Tables are kept while the console is in use.
+a thread; pages show the table from before until then, or that there is none yet. Tables are kept while the console is
+in use.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ class TablePreparation:
         """Keep the tables for some more time. Called for each page."""
         self._used_until = time.monotonic() + USED_SECONDS
         if self._keeping is None or self._keeping.dead:
+            for table in self._tables:  # at once: the page that this is called for does not wait for them either
+                table.is_prepared_elsewhere = True
             self._keeping = gevent.spawn(self._keep)
 
     def poll(self) -> None:
@@ -76,8 +79,6 @@ class TablePreparation:
 
     def _keep(self) -> None:
         try:
-            for table in self._tables:
-                table.is_prepared_elsewhere = True
             while time.monotonic() < self._used_until:
                 self.poll()
                 gevent.sleep(POLL_SECONDS)

@@ -20,7 +20,7 @@ from answerd.store.installs import InstallStore, open_state_file
 from answerd.store.sqlite_file import SqliteFile
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
 from loadtest.bench.load import WrongAnswers, ask
-from loadtest.bench.loading import once, settle
+from loadtest.bench.loading import settle
 from loadtest.bench.servers import ADMIN_TOKEN, Server, answerd, free_port
 from loadtest.bench.stores import STORES, AnswerSet, stored
 from loadtest.fleet import RACK, ROWS_OF_A_FILE, Documents, Machine, inventory_document, rack_document, templated_fleet
@@ -33,7 +33,8 @@ _LOOKS = 5
 
 _RECORDS_OF_A_BATCH = 5_000
 _COOKIE = re.compile(rb"^set-cookie: ([^;\r]+)", re.IGNORECASE | re.MULTILINE)
-_CHECK_AT_MOST = 300.0
+_WHOLE_AFTER_AT_MOST = 300.0
+_PENDING = re.compile(r'hx-get="(/console/document/preview[^"]*)"')
 _NEWCOMER = "NEW-4711"
 
 
@@ -150,17 +151,22 @@ def _looked_at(operator: _Operator, server: Server, machines: int, store: str) -
         note(what, *(operator.post("/console/try", **fields)[0] for _ in range(_LOOKS)))
     if store != "files":
         figures += _edited(operator, machines, store)
-    note("check, first", operator.get("/console/check")[0])
-    took = [operator.get(path)[0] for path in ("/console/", "/console/machines", "/console/check")]
-    note("the first page, machines and check, while it checks", *took, bar=None)
     began = time.monotonic()
-    while "problems" not in operator.get("/console/check")[1]:
-        if time.monotonic() - began > _CHECK_AT_MOST:
-            raise WrongAnswers("the check has no end")
-        time.sleep(0.25)
-    note("the check is done after", time.monotonic() - began, bar=None, unit="s")
+    note("check, first", operator.get("/console/check")[0])
+    for what, path in (("now", "/console/"), ("machines", "/console/machines"), ("check", "/console/check")):
+        note(f"{what}, while it checks", *(operator.get(path)[0] for _ in range(_LOOKS)))
+    note("the check is done after", _until_whole(operator, "/console/check", "Checking ", began), bar=None, unit="s")
     note("check", *(operator.get("/console/check")[0] for _ in range(_LOOKS)))
     return figures
+
+
+def _until_whole(operator: _Operator, path: str, pending: str, began: float) -> float:
+    """Ask until a page holds a text no more; return the seconds since ``began``."""
+    while pending in operator.get(path)[1]:
+        if time.monotonic() - began > _WHOLE_AFTER_AT_MOST:
+            raise WrongAnswers(f"{path} is never whole")
+        time.sleep(0.25)
+    return time.monotonic() - began
 
 
 def _paths(machines: int) -> dict[str, str]:
@@ -175,6 +181,7 @@ def _paths(machines: int) -> dict[str, str]:
         "machines, last page": f"/console/machines?page={machines // 100}",
         "machines by state": "/console/machines?sort=state",
         "machines by since": "/console/machines?sort=since&desc=1",
+        "machines by since, last page": f"/console/machines?sort=since&page={machines // 100}",
         "machines by group": "/console/machines?sort=group&desc=1",
         "machines that failed": "/console/machines?state=failed",
         "machines that failed, by since": "/console/machines?state=failed&sort=since",
@@ -203,8 +210,8 @@ def _edited(operator: _Operator, machines: int, store: str) -> list[Figure]:
     path = f"/console/document?{urlencode(named)}"
     figures = []
 
-    def note(what: str, *took: float, bar: Bar | None = A_PAGE) -> None:
-        figures.append(Figure(f"{what}, {machines:,} machines in {store}", Spread.of(took), "ms", bar))
+    def note(what: str, *took: float, bar: Bar | None = A_PAGE, unit: str = "ms") -> None:
+        figures.append(Figure(f"{what}, {machines:,} machines in {store}", Spread.of(took), unit, bar))
 
     def etag() -> str:
         found = re.search(r'name="etag" value="([^"]*)"', operator.get(path)[1])
@@ -212,13 +219,26 @@ def _edited(operator: _Operator, machines: int, store: str) -> list[Figure]:
 
     note("a new document", operator.get("/console/document/new")[0])
     text = rack_document(group)[1]
-    previews, saves = [], []
-    for number in range(_LOOKS):
+    previews: list[float] = []
+    whole: list[float] = []
+    saves: list[float] = []
+    for number in range(2):
         changed = text.replace('"en-us"', f'"de-{number}"')
-        previews.append(operator.post("/console/document", do="preview", text=changed, etag=etag(), **named)[0])
+        etag_now, began = etag(), time.monotonic()
+        took, page = operator.post("/console/document", do="preview", text=changed, etag=etag_now, **named)
+        previews.append(took)
+        if pending := _PENDING.search(page):
+            whole.append(_until_whole(operator, html.unescape(pending[1]), "Comparing ", began))
+        if (
+            "50 answers"
+            not in operator.post("/console/document", do="preview", text=changed, etag=etag_now, **named)[1]
+        ):
+            raise WrongAnswers("a preview does not say what it has found")
         saves.append(operator.post("/console/document", do="save", text=changed, etag=etag(), **named)[0])
     note(f"preview of a group of {RACK}, first", previews[0])
     note(f"preview of a group of {RACK}", *previews[1:])
+    if whole:
+        note(f"the preview of a group of {RACK} is whole after", *whole, bar=None, unit="s")
     note("save", *saves)
     note("history", operator.get(path)[0])
     return figures
