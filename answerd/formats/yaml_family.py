@@ -76,7 +76,7 @@ def parse(text: str) -> YamlTree:
 
 
 def _opening_comments(text: str) -> list[str]:
-    """Return the comment lines from the first line on, each with a newline. One by one: other threads may have turns."""
+    """Return the comment lines from the first line on, each with a newline. Other threads may have turns."""
     lines: list[str] = []
     at = 0
     while found := _COMMENT.match(text, at):
