@@ -63,9 +63,9 @@ WITHIN_SENTENCES: dict[str, str] = {
 """What a command within a sentence begins with, and the test that runs it or holds it in another way."""
 
 PROGRAM = re.compile(
-    r"(?:[A-Z]+_\w+=\S+ )*(?:\S*/)?(?:apt|bash|cat|chmod|chown|cp|curl|dnsmasq|docker|git|helm|install|journalctl|kubectl|"
-    r"ln|mkdir|mv|nginx|openssl|pip|pipx|podman|promtool|psql|python3?|rm|rsync|scp|sed|sh|source|sqlite3|ssh|sudo|systemctl|"
-    r"tar|wget|(?<=scripts/)\w[\w-]*) "
+    r"(?:[A-Z]+_\w+=\S+ )*(?:\S*/)?(?:apt|bash|cat|chmod|chown|cp|curl|dnsmasq|docker|git|helm|install|journalctl|"
+    r"kubectl|ln|mkdir|mv|nginx|openssl|pip|pipx|podman|promtool|psql|python3?|rm|rsync|scp|sed|sh|source|sqlite3|ssh|sudo|"
+    r"systemctl|tar|wget|(?<=scripts/)\w[\w-]*) "
 )
 """How a text begins that is a command of another program than answerd."""
 
