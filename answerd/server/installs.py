@@ -109,7 +109,7 @@ class LiveInstalls:
         self._dropped = 0
 
     def attach(self, process: int) -> None:
-        """Take this process's slot, and the notes that the process before it has left there."""
+        """Take this process's region, and the notes that the process before it has left there."""
         self._commits.attach(process)
         for entry in self._notes.attach(process):
             self._queue.append(_Waiting(entry))
