@@ -80,7 +80,7 @@ class Listings:
             return True
         changed = _changed(before, catalogue)
         if before is None or changed is None:
-            return self.is_prepared_elsewhere and not (before is None and is_small(catalogue))
+            return self.is_prepared_elsewhere and not is_small(catalogue)
         self._kept = catalogue, _listing_after(listing, before, catalogue, changed)
         return True
 

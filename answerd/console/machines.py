@@ -132,7 +132,7 @@ class MachineTable:
         named = self._named
         if named.follow(catalogue):
             return
-        if not self.is_prepared_elsewhere or (named.catalogue is None and is_small(catalogue)):
+        if not self.is_prepared_elsewhere or is_small(catalogue):
             self.prepare(catalogue)
 
     def prepare(self, catalogue: Catalogue) -> None:

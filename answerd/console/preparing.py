@@ -70,12 +70,12 @@ class TablePreparation:
         """Bring all tables up to date with the set in force."""
         for table in self._tables:
             catalogue = self._catalogue()
-            if table.catalogue is catalogue:
+            if table.catalogue is catalogue or catalogue.offload(partial(_follows, table, catalogue)):
                 continue
-            catalogue.offload(partial(table.update, catalogue))
-            if table.catalogue is not catalogue:
-                with gc_tuning.gc_paused(makes_many=True):
-                    self._run(table.prepare, catalogue)
+            with gc_tuning.gc_paused(makes_many=True):
+                self._run(table.prepare, catalogue)
+            latest = self._catalogue()  # what was written meanwhile is there at once
+            latest.offload(partial(table.update, latest))
 
     def _keep(self) -> None:
         try:
@@ -86,3 +86,10 @@ class TablePreparation:
             for table in self._tables:
                 table.is_prepared_elsewhere = False
                 table.forget()
+
+
+def _follows(table: PreparedTable, catalogue: Catalogue) -> bool:
+    """Bring a table to a set where that costs little; return whether it is of that set. Done in one go where long work
+    is done: later it may be of a set that is newer, to which a page has brought it."""
+    table.update(catalogue)
+    return table.catalogue is catalogue

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from gevent.event import Event
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import NO_SOURCES
-from answerd.console.background import BackgroundWork, Breather, Ended, Job, Same
 from answerd.console.backend import Checked, Consequences
+from answerd.console.background import BackgroundWork, Breather, Ended, Job, Same
 from answerd.console.documents import waiting
 from answerd.console.listing import Listings
 from answerd.console.machines import MachineTable
 from answerd.console.page_request import PageRequest
+from answerd.console.preparing import TablePreparation
 from answerd.console.rendering import page
 from answerd.console.wiring import CheckInBackground
 from answerd.documents import Key, RawDocument
@@ -152,6 +154,24 @@ def test_no_page_waits_for_the_first_table_of_a_large_set(monkeypatch: pytest.Mo
     table.update(catalogue)
     assert table.catalogue is catalogue, "a small set is looked through at once"
     assert len(listings.of(catalogue).machines) == 2
+    unrelated = catalogue_of(three="x = 1\n")
+    table.update(unrelated)
+    assert table.catalogue is unrelated, "and after each write"
+    assert len(listings.of(unrelated).machines) == 1
+
+
+def test_a_table_that_a_page_has_brought_further_is_not_made_of_the_set_before() -> None:
+    first, second = catalogue_of(one="x = 1\n"), catalogue_of(one="x = 1\n", two="x = 1\n")
+    table = MachineTable()
+
+    def page_comes_next(work: Callable[[], bool]) -> bool:
+        done = work()
+        table.prepare(second)
+        return done
+
+    in_force = replace(first, offload=page_comes_next)  # type: ignore[arg-type]
+    TablePreparation(lambda: in_force, [table], run=pytest.fail).poll()
+    assert table.catalogue is second
 
 
 # --- what pages show meanwhile ----------------------------------------------------------------------------------------
@@ -162,7 +182,9 @@ REQUEST = PageRequest("GET", "/console/machines", {"q": ["a b", "c"]}, {}, "127.
 @pytest.mark.parametrize(
     ("template", "values", "asks_for"),
     [
-        pytest.param("check", {"checked": Checked(None, is_running=True), "documents": 9}, "/console/check", id="check"),
+        pytest.param(
+            "check", {"checked": Checked(None, is_running=True), "documents": 9}, "/console/check", id="check"
+        ),
         pytest.param(
             "consequences",
             {"consequences": Consequences(pending="name")},
