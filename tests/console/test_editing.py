@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.console.browsing import Look, Windows, window
-from tests.console.lab import RACK, Lab
+from tests.console.lab import RACK, TOKEN, Lab
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -132,6 +132,20 @@ def test_of_two_people_the_second_sees_the_text_of_the_first(browser: Browser, w
         other.get_by_role("button", name="Save").click()  # seen: now it replaces what it was compared with
         assert other.url.endswith(page_of("four"))
         assert stored(other) == "# of the second\n"
+
+
+def test_a_text_is_in_the_editor_again_after_a_session_that_ended(writer: Page, written: Lab) -> None:
+    create(writer, "six", "# one\n")
+    write(writer, "# two\n")
+    writer.context.add_cookies([{"name": "answerd_session", "value": "of-before-a-restart", "url": written.url}])
+    writer.get_by_role("button", name="Save").click()
+    writer.get_by_label("Token").fill(TOKEN)
+    writer.get_by_role("button", name="Log in").click()
+    assert "not stored yet" in writer.get_by_role("alert").inner_text()
+    assert stored(writer) == "# two\n"
+    writer.get_by_role("button", name="Save").click()
+    writer.goto(page_of("six"))
+    assert stored(writer) == "# two\n"
 
 
 def test_without_scripts_a_document_is_written_as_well(browser: Browser, written: Lab) -> None:
