@@ -5,10 +5,9 @@ Each family has its own spelling (`RawControl`); this module reads all of them, 
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Number
 from typing import Final
@@ -125,17 +124,6 @@ class Control:
     def spelled(self, member: str) -> str:
         """Return the spelling of the member with this identity in the document."""
         return self.member_texts.get(member, member)
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'member'?`` for a name that is nearly one of ``known``, else nothing. ``name`` is not
-    quoted: it may be a secret."""
-    near = difflib.get_close_matches(name[:_LONGEST_NAME].lower(), list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
-_LONGEST_NAME: Final = 40
-"""Characters that are compared: a longer name is no misspelled control key, and the cost grows with the square."""
 
 
 class _Wrong(ValueError):

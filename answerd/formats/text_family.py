@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from answerd.formats.control import did_you_mean
 from answerd.formats.family import (
     ControlFault,
     Path,
@@ -21,6 +20,7 @@ from answerd.formats.family import (
     fragments,
 )
 from answerd.formats.template import Template, TemplateReader
+from answerd.suggestion import did_you_mean
 
 name = "text"
 
