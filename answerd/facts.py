@@ -418,7 +418,7 @@ class Facts:
             if body:
                 found += find_macs(body)
         else:
-            searched = in_body + sorted([key for key in self._json.keys() if len(key) >= SHORTEST_MAC])
+            searched = in_body + sorted([key for key in self._json.all_keys() if len(key) >= SHORTEST_MAC])
             if searched:
                 found += find_macs("\n".join(searched).encode("utf-8", "replace"))
         return found

@@ -132,9 +132,9 @@ def _with_addresses(texts: Sequence[str], found: list[str], are_short: bool) -> 
     for at, text in enumerate(texts):
         length = len(found[at])
         separators = len(text) - length
-        if length == SHORTEST_MAC and separators <= _COLONS_OF_A_MAC:
-            if "." not in text and not (are_short and "::" in text):
-                continue
+        is_plain = length == SHORTEST_MAC and separators <= _COLONS_OF_A_MAC and "." not in text
+        if is_plain and not (are_short and "::" in text):
+            continue
         if separators > 1 and ("." in text or ":" in text):
             address = _canonical_address(text)
             if address is not None:

@@ -107,7 +107,7 @@ class JsonBody:
         """Return every string and number as text, in order."""
         return _strings_and_numbers(self._walked)
 
-    def keys(self) -> frozenset[str]:
+    def all_keys(self) -> frozenset[str]:
         """Return the keys of all maps."""
         return self._all_names().union(self._walked.other_keys)
 
@@ -252,7 +252,7 @@ def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _walk(value: Any) -> _Walked:
+def _walk(value: Any) -> _Walked:  # noqa: PLR0912 - a branch for each kind of value
     """Walk over a value in order. Raise `_LostSpelling` for a float.
 
     Each answer pays for this, so it is one loop without a call for each scalar.

@@ -124,7 +124,9 @@ def _contestants(running: ExitStack, starts: dict[str, float]) -> tuple[list[Con
     contestants: list[Contestant] = []
     missing = list(_NOT_SET_UP)
 
-    def add(label: str, server: AbstractContextManager[Server], shape: Shape, fleet: int = FLEET, every: int = 1) -> None:
+    def add(
+        label: str, server: AbstractContextManager[Server], shape: Shape, fleet: int = FLEET, every: int = 1
+    ) -> None:
         entered = running.enter_context(server)
         starts[label] = time.monotonic() - entered.started
         contestants.append(Contestant(label, entered, shape, fleet, every))
