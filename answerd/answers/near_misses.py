@@ -40,6 +40,9 @@ LONGEST_NAME = 120
 MOST_NEAR_MACS = 3
 """Known MAC addresses that are named as similar to one of a request."""
 
+MOST_MACS_COMPARED = 16
+"""MAC addresses of a request that are compared with known ones; a body may have thousands."""
+
 _HEX_DIGITS = "0123456789abcdef"
 
 MOST_CHARACTERS = 320
@@ -115,7 +118,7 @@ def missing_fact(label: str, facts: Facts) -> str | None:
 def near_macs(catalogue: Catalogue, facts: Facts) -> Iterator[str]:
     """Yield which known MAC addresses are one of a request's but for a digit, or for two neighbours that are exchanged:
     most are typing errors. For people who ask for reasons: it takes two hundred look-ups for each address."""
-    macs = [identity for identity in facts.identities if not _is_no_mac(identity)]
+    macs = islice((identity for identity in facts.identities if not _is_no_mac(identity)), MOST_MACS_COMPARED)
     near = ((mac, other, name) for mac in macs for other in _misspelled(mac) for name in _known_as(catalogue, other))
     for mac, other, name in islice(near, MOST_NEAR_MACS):
         yield f"{mac} is none, but {other} is nearly the same: {name}"
