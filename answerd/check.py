@@ -150,7 +150,7 @@ class _Rendering:
             return resolve(self.catalogue, trial.facts, trial.extensions, trial.assumed, sources=self.sources)
         except CannotFill as error:
             if not error.missing:
-                _file(found, f"{trial.label}: {error.reason}", trial)
+                _file(found, f"{trial.label}: {error.general}", trial)
             elif lacking := self._lacking(trial):
                 found.notes.add(f"{trial.label}: not tried whole, only a request has {lacking}")
         except AnswerError as error:
@@ -170,7 +170,7 @@ class _Rendering:
                 return values.first(label) is not None
             except CannotFill as error:
                 if not error.missing:  # a missing secret is a problem, whatever else the answer lacks
-                    _file(self.found, f"{trial.label}: {error.reason}", trial)
+                    _file(self.found, f"{trial.label}: {error.general}", trial)
                 return not error.missing
 
         known = [repr(brief(label)) for label in self.labels.record(selection.layers, trial.identifier, has)]

@@ -124,6 +124,11 @@ class Request:
         )
 
 
+Statement = tuple[str, str, bytes, str, Sequence[str], tuple[tuple[str, str], ...], bool]
+"""What a request says of its machine: path, query, body, peer, names that the caller vouches for, Anaconda's headers as
+labels and values, and whether the body is a form. Other headers do not identify a machine."""
+
+
 class Facts:
     """All facts of a request. Never raises: a body that cannot be read has no labels, but still identities.
 
@@ -170,6 +175,19 @@ class Facts:
         self._for_user_data: Facts | None = None
         self.found: dict[object, Any] | None = {} if len(request.body) > LARGE else None
         """What indexes found for a large request, by the index or its method: it is looked up in a thread first."""
+
+    def statement(self) -> Statement:
+        """Return all that the request says of its machine, to be compared."""
+        asked = self.request
+        return (
+            asked.path,
+            asked.query,
+            asked.body,
+            asked.peer,
+            asked.identities,
+            tuple(self._header_facts),
+            self._form is not None,
+        )
 
     def values(self, label: str) -> Sequence[str]:
         """Return the first `MOST_VALUES` values of a case-folded label, in order of arrival and each once.

@@ -12,7 +12,7 @@ from enum import StrEnum
 from ipaddress import IPv6Address, ip_address
 from typing import Final, NamedTuple
 
-from answerd.turns import let_others_run
+from answerd.turns import AT_ONCE, let_others_run, slices
 
 
 class Kind(StrEnum):
@@ -152,6 +152,8 @@ def normalize(text: str) -> str:
     """Return ``text`` case-folded, with everything but (Unicode) letters and digits removed, as patterns compare it."""
     if text.isascii():
         return text.encode().translate(_TO_LOWER, _PUNCTUATION_IN_LINE).decode()
+    if len(text) > AT_ONCE:
+        return "".join([normalize(part) for part in slices(text)])
     return "".join(filter(str.isalnum, text.casefold()))
 
 

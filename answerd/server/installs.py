@@ -90,7 +90,7 @@ class LiveInstalls:
         self._notes = shared.notes
         self._log = log
         self._memory = InstallMemory()
-        self._given_up: list[dict[str, Any]] = []  # of a memory that was replaced: freed in steps
+        self._given_up: list[dict[str, Any] | list[Any]] = []  # a memory that was replaced, a list that was read
         self._revision = -1
         self._is_known = False  # read in this process: what was loaded before forking may be old
         self._seen = bytearray()
@@ -111,7 +111,7 @@ class LiveInstalls:
         self._dropped = 0
 
     def attach(self, process: int) -> None:
-        """Take this process's slot, and the notes that the process before it has left there."""
+        """Take this process's region, and the notes that the process before it has left there."""
         self._commits.attach(process)
         for entry in self._notes.attach(process):
             self._queue.append(_Waiting(entry))
@@ -126,7 +126,7 @@ class LiveInstalls:
 
     def current(self) -> InstallMemory:
         """Return all records, including every change that was acknowledged before. Raises `StatesUnknown`."""
-        if self._seen != self._commits.all() and _thread_now() == self._loop_thread:
+        if self._seen != self._commits.cells and _thread_now() == self._loop_thread:
             self._catch_up()  # in another thread, the loop has done it for this request
         if not self._is_known:
             raise StatesUnknown("whether this machine may install cannot be said: the states cannot be read")
@@ -249,7 +249,7 @@ class LiveInstalls:
                     changes = in_thread(self.store.changes_since, self._revision)
                     if changes is not None and changes.whole:
                         memory = in_thread(InstallMemory, changes.remembered, changes.forgotten)
-                        self._given_up += self._memory.pieces()
+                        self._given_up += [*self._memory.pieces(), changes.remembered]
                         self._memory = memory
                         self._replay(None)
                 self._read.note(None)
@@ -264,7 +264,7 @@ class LiveInstalls:
     def _catch_up(self) -> None:
         """Read what was committed. Of many requests that wait for one change, the first reads it."""
         with self._lock:
-            if self._seen != self._commits.all():
+            if self._seen != self._commits.cells:
                 self.refresh()
 
     def _take(self, changes: InstallChanges) -> None:
@@ -333,7 +333,7 @@ class LiveInstalls:
 
     def _write_batch(self) -> bool:
         """Write one batch; return whether that worked. Else its reports fail and the other events stay queued."""
-        if self._queue and self._seen != self._commits.all():
+        if self._queue and self._seen != self._commits.cells:
             self.refresh()  # a machine that was forgotten meanwhile
         batch = [self._queue.popleft() for _ in range(min(MOST_AT_ONCE, len(self._queue)))]
         sightings, self._sightings = self._sightings, {}

@@ -48,10 +48,11 @@ _POLL_SECONDS = 0.001
 
 @dataclass(frozen=True, slots=True)
 class InstallChanges:
-    """The changes of the states. ``whole``: the records are all that there are."""
+    """The changes of the states. ``whole``: the records are all that there are; the caller may empty the list, to free
+    it in steps."""
 
     revision: int
-    remembered: Sequence[Remembered] = ()
+    remembered: list[Remembered] = field(default_factory=list)
     forgotten: Mapping[str, int] = field(default_factory=dict)
     whole: bool = False
 

@@ -133,3 +133,8 @@ def test_what_the_administrator_wrote_survives_upgrade_removal_and_purge(
     assert "/srv/answers is kept" in said
     assert not settings.exists()
     assert {name: (installed.root / name).read_text() for name in kept} == kept
+
+    page = (CHECKOUT / "docs/packages.md").read_text("utf-8")
+    (removal,) = re.findall(r"`(rm -r /srv/answers [^`]+)`", page)
+    installed.run(*removal.split())
+    assert [name for name in kept if (installed.root / name).exists()] == []
