@@ -23,6 +23,7 @@ class Proxy:
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listening.getsockname()[1]
         self._ends: dict[socket.socket, socket.socket | None] = {}
+        self._clients: set[socket.socket] = set()
         self._is_silent = False
         self._waker, self._woken = socket.socketpair()
         self._thread = threading.Thread(target=self._run)
@@ -48,8 +49,8 @@ class Proxy:
 
     @property
     def clients(self) -> int:
-        """The open connections."""
-        return len(self._ends) // 2 + len(self._ends) % 2
+        """The connections that clients have open."""
+        return len(self._clients)
 
     def _run(self) -> None:
         while True:
@@ -73,6 +74,7 @@ class Proxy:
         client, _ = self._listening.accept()
         self.accepted += 1
         self._ends[client] = None
+        self._clients.add(client)
         if not self._is_silent:
             server = socket.create_connection(("127.0.0.1", self._server))
             self._ends |= {client: server, server: client}
@@ -91,6 +93,7 @@ class Proxy:
     def _end(self, *sockets: socket.socket) -> None:
         for one in sockets:
             self._ends.pop(one, None)
+            self._clients.discard(one)
             one.close()
 
 
