@@ -209,7 +209,12 @@ def _database_class() -> type[peewee.PostgresqlDatabase]:
         """Makes bounded connections."""
 
         def connect(self, db: Any, **_params: Any) -> psycopg.Connection[Any]:
-            connection = Bounded.connect(**db.attempt.parameters)
+            try:
+                connection = Bounded.connect(**db.attempt.parameters)
+            except psycopg.Error as error:
+                # The error, and the frame that it was raised in, refer to each other: without this the socket of each
+                # vain try would stay open until the collector runs.
+                raise error.with_traceback(None) from None
             connection.wait_seconds, connection.until = float(CONNECT_SECONDS), db.until
             return connection
 

@@ -5,9 +5,11 @@ Nothing here needs a server but the tests with a cluster.
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -38,6 +40,7 @@ from answerd.store.lineage import Lineage
 from answerd.store.loader import Loader, loaded
 from answerd.store.postgres import PostgresStore, ReplicatedStore
 from answerd.store.postgres_addresses import attempts
+from answerd.store.postgres_connection import PostgresServer
 from answerd.store.postgres_transaction import PostgresTransaction
 from answerd.store.replica import Replica
 from tests.support.admin import directly
@@ -143,6 +146,22 @@ def test_each_address_of_a_url_is_tried_with_the_parameters_of_the_url(
         monkeypatch.delenv(name, raising=False)
     found = [attempt.parameters for attempt in attempts(url, {"connect_timeout": 2}, math.inf)]
     assert [(one.get("hostaddr"), one.get("port"), one["connect_timeout"]) for one in found] == expected
+
+
+def test_a_server_that_says_nothing_costs_no_connection_for_each_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replicator tries for as long as it takes, and its collector runs rarely."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = PostgresServer(f"postgresql://127.0.0.1:{silent.getsockname()[1]}/none")
+        monkeypatch.setattr("psycopg.connection.timeout_from_conninfo", lambda _parameters: 0.01)
+        gc.disable()
+        try:
+            before = len(os.listdir("/proc/self/fd"))
+            for _ in range(3):
+                with pytest.raises(StoreAway):
+                    server.connect(1.0)
+            assert len(os.listdir("/proc/self/fd")) == before
+        finally:
+            gc.enable()
 
 
 # --- the time of a request --------------------------------------------------------------------------------------------
