@@ -153,6 +153,8 @@ class LiveInstalls:
             self._remember(entry)
             self._enqueue(_Waiting(entry))
         document, outcomes = asking.asked.document, asking.judgement.outcomes
+        if was_refused:
+            self._urgent.set()  # both gates are closed now, in the other processes once it is written
         if all(
             not new.counts and old.record.state in UNDER_WAY and document in old.record.given for old, new in outcomes
         ):

@@ -174,7 +174,7 @@ def _state(text: str | None) -> State | None:
     try:
         return State(text.lower())
     except ValueError:
-        raise InvalidRequest(f"state is none: there are {', '.join(State)}") from None
+        raise InvalidRequest(f"there is no such state; there are {', '.join(State)}") from None
 
 
 def _limit(text: str | None) -> int:
