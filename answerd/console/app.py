@@ -72,12 +72,17 @@ class Console:
             ("GET", "/console/document"): pages.document,
             ("GET", "/console/document/new"): pages.new_document,
             ("POST", "/console/document"): pages.change_document,
+            ("GET", "/console/document/preview"): pages.previewed,
             ("GET", "/console/try"): pages.form_to_try,
             ("POST", "/console/try"): pages.tried,
             ("GET", "/console/check"): pages.check,
             ("GET", "/console/settings"): pages.settings,
         }
-        self._roles = {("POST", "/console/machines"): Role.OPERATE, ("POST", "/console/document"): Role.ADMIN}
+        self._roles = {
+            ("POST", "/console/machines"): Role.OPERATE,
+            ("POST", "/console/document"): Role.ADMIN,
+            ("GET", "/console/document/preview"): Role.ADMIN,
+        }
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer one request (PEP 3333)."""

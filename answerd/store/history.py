@@ -105,7 +105,18 @@ def _spellings(database: peewee.Database, name: str, kind: Kind | None) -> list[
     query = ChangeRow.select(ChangeRow.identifier).distinct()
     if kind is not None:
         query = query.where(ChangeRow.kind == kind.value)
-    return [spelled for (spelled,) in fetched(query, database) if identity_of(spelled) == identity_of(name)]
+    identity = identity_of(name)
+    if identity.isalnum():  # no address: then the database finds those that are written with these letters and digits
+        query = query.where(_letters_and_digits(ChangeRow.identifier) == identity)
+    return [spelled for (spelled,) in fetched(query, database) if identity_of(spelled) == identity]
+
+
+def _letters_and_digits(identifier: Any) -> Any:
+    """Return an identifier, which is ASCII, in lower case and without all else that it may hold."""
+    bare = peewee.fn.LOWER(identifier)
+    for separator in "-_.:":
+        bare = peewee.fn.REPLACE(bare, separator, "")
+    return bare
 
 
 def _text(body: bytes | None) -> str | None:
