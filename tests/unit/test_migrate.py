@@ -72,7 +72,7 @@ MATCHBOX = {
             "metadata": {"etcd_name": "node1", "net": {"ip": "192.0.2.7"}},
         }
     ),
-    "groups/lab/installed.json": json.dumps(
+    "groups/installed.json": json.dumps(
         {"id": "stage-1", "profile": "worker", "selector": {"os": "installed"}, "metadata": {"etcd_name": 'say "a"'}}
     ),
     "groups/default.json": json.dumps({"id": "default", "profile": "worker"}),
@@ -123,6 +123,19 @@ def test_what_matchbox_has_and_this_service_has_not_is_listed(said: str, tmp_pat
     made = made_of("matchbox", tmp_path, MATCHBOX)
     assert said in left(made)
     assert "variant: fcos\n" in made.aside.values()
+
+
+def test_a_group_in_a_directory_below_is_none_where_matchbox_has_others(tmp_path: Path) -> None:
+    old = json.dumps({"id": "old", "profile": "worker", "selector": {"mac": "52:54:00:89:d8:99"}})
+    made = made_of("matchbox", tmp_path, MATCHBOX | {"groups/old/node.json": old})
+    assert [row["id"] for row in made.rows] == ["node1"]
+    assert "group old/node: matchbox reads no directory below groups" in left(made)
+    assert old in made.aside.values()
+
+
+def test_the_groups_of_matchboxs_examples_are_read_which_are_all_in_directories(tmp_path: Path) -> None:
+    sets = {name.replace("groups/", "groups/a-set/"): text for name, text in MATCHBOX.items()}
+    assert [row["id"] for row in made_of("matchbox", tmp_path, sets).rows] == ["node1"]
 
 
 AUTOPVE: dict[str, Any] = {
