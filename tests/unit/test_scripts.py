@@ -45,7 +45,7 @@ case "$*" in
         chmod +x "${0%/*}/answerd" "${0%/*}/lint-imports"
         ;;
     "-m ruff"*) exit "${RUFF:-0}" ;;
-    "-m mypy"*) exit "${MYPY:-0}" ;;
+    "-m mypy"*) echo "== what mypy prints"; exit "${MYPY:-0}" ;;
     "-m pytest"*) echo "settings ${!SERVICE_@}" >>"$NOTES" ;;
     "-m tests.load"*) echo "tries ${ANSWERD_COMMAND-the checkout}" >>"$NOTES" ;;
 esac
@@ -357,11 +357,20 @@ def test_the_test_command_runs_every_stage_and_ends_as_the_first_that_failed(san
     done = sandbox.run("test", RUFF="3", MYPY="4")
     assert done.returncode == 3
     stages = [line.split("  ")[0] for line in done.stdout.splitlines()[-6:]]
-    assert stages == ["ruff check", "ruff format", "mypy", "lint-imports", "pytest", "compiled"]
+    assert stages == ["ruff check", "ruff format", "pytest", "mypy", "lint-imports", "compiled"]
     assert "not tried" in done.stdout
     assert "python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -rfEs" in [
         note.strip() for note in sandbox.notes
     ]
+
+
+def test_what_runs_beside_the_tests_is_shown_after_them_and_may_fail(sandbox: Sandbox) -> None:
+    done = sandbox.run("test", MYPY="4")
+    assert done.returncode == 4
+    assert re.findall(r"^== (pytest|mypy|what mypy prints)$", done.stdout, re.MULTILINE) == [
+        "pytest", "mypy", "what mypy prints",
+    ]  # fmt: skip
+    assert [name for name, ended in stages_of(done).items() if ended == "FAILED"] == ["mypy"]
 
 
 def stages_of(done: "subprocess.CompletedProcess[str]") -> dict[str, str]:
@@ -442,7 +451,7 @@ def test_a_python_that_is_not_there_is_named(sandbox: Sandbox, version: str, rea
 
 def test_the_tests_do_not_see_the_settings_of_the_caller(sandbox: Sandbox) -> None:
     sandbox.run("test", SERVICE_LOG="off", SERVICE_STORE="sqlite")
-    assert sandbox.notes[-1].strip() == "settings"
+    assert [note.strip() for note in sandbox.notes if note.startswith("settings")] == ["settings"]
 
 
 def test_the_service_command_takes_no_arguments(sandbox: Sandbox) -> None:
