@@ -159,7 +159,8 @@ class Feed(Protocol):
 @dataclass(frozen=True, slots=True)
 class Backend:
     """All functions that pages call. ``editing`` is None for a store that is read only, ``installs`` where there are no
-    states, ``feed`` and ``captures`` where nothing is recorded."""
+    states, ``feed`` and ``captures`` where nothing is recorded. ``age``: for how long the set may have been out of
+    date, in seconds."""
 
     catalogue: Callable[[], Catalogue]
     sources: Sources
@@ -173,6 +174,7 @@ class Backend:
     installs: InstallsBackend | None = None
     feed: Feed | None = None
     captures: Path | None = None
+    age: Callable[[], float] = float
 
 
 KINDS = tuple(kind.value for kind in Kind)

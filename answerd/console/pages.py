@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import isfinite
 
 from answerd import captures
 from answerd.answers.catalogue import Catalogue
@@ -28,6 +29,8 @@ from answerd.inventory import DEFAULT_NAME, file_of
 
 REQUESTS_SHOWN = 30
 PROBLEMS_SHOWN = 1_000
+OLD_SECONDS = 5.0
+"""The age of the set from which on it is shown: a database that answers is read every half second."""
 CAPTURES_SEARCHED = 1_000
 CAPTURES_SHOWN = 20
 VERBS = ("arm", "disarm", "forget")
@@ -184,6 +187,7 @@ class Pages(DocumentPages):
             "machines": machines,
             "documents": catalogue.size,
             "problems": list(self._backend.problems())[:PROBLEMS_SHOWN],
+            "age": _age(self._backend.age()),
         }
 
     def _requests(self) -> dict[str, object]:
@@ -266,6 +270,13 @@ def _documents_of(catalogue: Catalogue, name: str, row: _RowShown | None) -> Ite
         how_found.setdefault(key, ", by its row")
     for key, how in how_found.items():
         yield key.kind.value, key.identifier, key.format, f"{key}{how}"
+
+
+def _age(seconds: float) -> str:
+    """Return the age of a set in words; empty where it is as good as new."""
+    if seconds < OLD_SECONDS:
+        return ""
+    return f"last read {seconds:,.0f} seconds ago" if isfinite(seconds) else "never read"
 
 
 def _row_of(catalogue: Catalogue, facts: Facts) -> _RowShown | None:

@@ -55,6 +55,7 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
         installs=LiveStates(parts.installs, parts.follower.current) if parts.installs is not None else None,
         feed=LiveFeed(parts.feed) if parts.feed is not None else None,
         captures=captures,
+        age=parts.store.age_seconds,
     )
     pages = Pages(backend)
     preparation = TablePreparation(parts.follower.current, pages.tables)

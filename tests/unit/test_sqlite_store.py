@@ -18,6 +18,7 @@ from answerd.store import Author, Changes, HistoryFilter, StoreError
 from answerd.store.migrations import MIGRATIONS, SQLITE, Migration
 from answerd.store.sqlite import SqliteStore
 from answerd.store.tables import execute
+from tests.support.unprivileged import NOBODY
 
 
 def machine(name: str, extension: str = "toml") -> Key:
@@ -389,6 +390,17 @@ def test_the_parent_directory_is_created_and_the_file_is_the_owners_alone(tmp_pa
     SqliteStore(path).put(NODE, "x = 1")
 
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_file_that_root_makes_belongs_to_the_owner_of_its_directory(tmp_path: Path) -> None:
+    os.chown(tmp_path, NOBODY, NOBODY)
+
+    SqliteStore(tmp_path / "answers.db").put(NODE, "x = 1")
+
+    owners = {path.name: (path.stat().st_uid, path.stat().st_gid) for path in tmp_path.iterdir()}
+    assert owners["answers.db"] == (NOBODY, NOBODY)
+    assert set(owners.values()) == {(NOBODY, NOBODY)}
 
 
 def test_the_file_is_in_wal_mode_and_carries_its_schema_version(store: SqliteStore, path: Path) -> None:

@@ -1,3 +1,6 @@
+% if age:
+<p class="note bad" role="status">The database of all nodes was {{age}}. Answers, and what is shown here, come from this node's replica.</p>
+% end
 <div class="tiles">
 % for state, count in states:
 <a class="tile" href="{{link('/console/machines', state=state)}}"><b>{{format(count, ',')}}</b><span class="state {{state}}">{{state}}</span></a>
