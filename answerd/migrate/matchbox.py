@@ -63,12 +63,27 @@ def read(path: Path) -> MigratedData:
         known[str(_json(file).get("id", file.stem))] = profile
         for extension, text in profile.texts.items():
             data.add(f"groups/{profile.name}.{extension}", text, f"profile {file.stem}")
-    for file in sorted(groups.rglob("*.json")):
+    for file in _files_of_groups(groups, data):
         _group(file, file.relative_to(groups).with_suffix("").as_posix(), known, data)
     if any("${assets}" in text for text in data.documents.values()):
         data.add_task(f"matchbox served kernels below /assets: put a web server that has them in place of {ASSETS}.")
     data.add_task('The URLs in kernel arguments name the old host: look for "http://" in the .ipxe documents.')
     return data
+
+
+def _files_of_groups(groups: Path, data: MigratedData) -> list[Path]:
+    """Return the files of groups that matchbox reads: none in a directory below, which it does not enter.
+
+    Its own examples have a directory for each of several sets, and no file beside them: then those of all are read.
+    """
+    below = sorted(groups.glob("*/**/*.json"))
+    read_files = sorted(groups.glob("*.json"))
+    if not read_files:
+        return below
+    for file in below:
+        place = file.relative_to(groups).with_suffix("").as_posix()
+        data.leave_out(f"group {place}", "matchbox reads no directory below groups", file.read_text("utf-8"))
+    return read_files
 
 
 def _json(file: Path) -> dict[str, Any]:

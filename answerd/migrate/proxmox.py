@@ -50,20 +50,34 @@ def document(
 ) -> tomlkit.TOMLDocument:
     """Return an answer: a comment with its origin, control keys, then a table for each section.
 
-    Keys with dots (``zfs.raid``) are written as dotted keys; empty sections are left away.
+    Keys with dots (``zfs.raid``) are written as dotted keys, sections with dots as tables within tables; empty sections
+    are left away.
     """
     made = tomlkit.document()
     made.add(tomlkit.comment(origin))
     for key, value in control.items():
         made.add(key, _table(value) if isinstance(value, Mapping) else tomlkit.item(value))
+    for name, values in _nested(sections).items():
+        made.add(name, _table(values))
+    return made
+
+
+def _nested(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return sections with those whose names have dots (``network.interface-name-pinning``) within the others."""
+    made: dict[str, dict[str, Any]] = {}
     for name, values in sections.items():
         if values:
-            made.add(tomlkit.key(name.split(".")) if "." in name else name, _table(values))
+            first, *below = name.split(".")
+            table = made.setdefault(first, {})
+            for part in below:
+                table = table.setdefault(part, {})
+            table.update(values)
     return made
 
 
 def _table(values: Mapping[str, Any]) -> Table:
     made = tomlkit.table()
-    for key, value in values.items():
-        made.add(tomlkit.key(key.split(".")) if "." in key else key, tomlkit.item(value))
+    for key, value in sorted(values.items(), key=lambda entry: isinstance(entry[1], Mapping)):  # tables come last
+        item = _table(value) if isinstance(value, Mapping) else tomlkit.item(value)
+        made.add(tomlkit.key(key.split(".")) if "." in key else key, item)
     return made
