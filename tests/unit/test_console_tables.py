@@ -13,7 +13,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.sources import NO_SOURCES
 from answerd.console import listing, machines, named
-from answerd.console.backend import Backend
+from answerd.console.backend import Backend, Checked
 from answerd.console.listing import Listings, listing_of
 from answerd.console.machines import MachineTable
 from answerd.console.named import NamedMachines, named_in
@@ -184,6 +184,8 @@ def test_the_keys_that_differ_are_found(steps: list[tuple[int, int | None]]) -> 
 )
 def test_the_first_page_says_how_old_the_set_of_a_node_is(age: float, words: bytes | None) -> None:
     """docs/many-nodes.md#when-the-database-is-away."""
-    backend = Backend(Catalogue, NO_SOURCES, tuple, tuple, "postgresql://db/lab", "answerd 0", (), age=lambda: age)
+    backend = Backend(
+        Catalogue, NO_SOURCES, tuple, lambda: Checked(()), "postgresql://db/lab", "answerd 0", (), age=lambda: age
+    )
     shown = Pages(backend).overview(PageRequest("GET", "/console/overview", {}, {}, "", "", "http", {})).body
     assert (b"of all nodes was" in shown, (words or b"") in shown) == (words is not None, True)
