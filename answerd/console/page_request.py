@@ -65,8 +65,8 @@ def redirect(where: str, headers: Iterable[tuple[str, str]] = ()) -> PageReply:
 
 def cookie_of(headers: Mapping[str, str]) -> str:
     """Return the identifier of a session from the ``Cookie`` header, empty where there is none."""
-    # Not by http.cookies, whose time grows with the square of a quoted value (CVE-2024-7592): a client without a session
-    # can send 64 KB of it.
+    # Not by http.cookies, whose time grows with the square of a quoted value (CVE-2024-7592): a client without a
+    # session can send 64 KB of it.
     for cookie in headers.get("cookie", "").split(";"):
         name, _, value = cookie.partition("=")
         if name.strip() == COOKIE:
