@@ -8,7 +8,7 @@ Rules: docs/install-once.md. Reads the states only where an answer has ``once`` 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -28,8 +28,10 @@ from answerd.installs.tokens import TokenSubject, report_token
 IPXE = "ipxe"
 """The format whose documents are a boot loader's."""
 
-_LOCALLY_ADMINISTERED = "2367abef"
-"""The second digits of MAC addresses that an operating system or a hypervisor has made up: the bit 2 is set."""
+_BURNED_IN = frozenset("014589cd")
+"""The second digits of MAC addresses that a maker of adapters has given: the bit 2 is not set."""
+_LOCALLY_ADMINISTERED = frozenset("2367abef")
+"""Those of addresses that an operating system or a hypervisor has made up."""
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?\Z")
 
 
@@ -239,16 +241,24 @@ def collected_identities(facts: Facts) -> dict[str, str]:
     for label in ("serial", "uuid"):
         for value in own_values(facts, label):
             _collect(found, identity_of(value), value)
-    texts = [without_pxelinux_prefix(value) or value for value in facts.values("mac")]
-    macs: dict[str, str] = {}
-    for identity, text in zip(identities_of(texts), texts, strict=True):
-        if is_mac(text) and not is_shared_by_many(identity):
-            macs.setdefault(identity, text)
-    burned_in = {identity: text for identity, text in macs.items() if identity[1] not in _LOCALLY_ADMINISTERED}
+    texts = [
+        without_pxelinux_prefix(value) or value if value.startswith("01-") else value for value in facts.values("mac")
+    ]
+    addresses = [*zip(identities_of(texts), texts, strict=True)]
+    macs = _macs(addresses, _BURNED_IN) or _macs(addresses, _LOCALLY_ADMINISTERED)
     if facts.row is not None:
         for identity, text in facts.row.identities().items():
             _collect(found, identity, text)
-    return found | (burned_in or macs)
+    return found | macs
+
+
+def _macs(addresses: Iterable[tuple[str, str]], second_digits: Container[str]) -> dict[str, str]:
+    """Return those of some identities, with their texts, that are MAC addresses with one of these second digits."""
+    found: dict[str, str] = {}
+    for identity, text in addresses:
+        if identity[1:2] in second_digits and is_mac(text) and not is_shared_by_many(identity):
+            found.setdefault(identity, text)
+    return found
 
 
 def _collect(found: dict[str, str], identity: str, text: str) -> None:

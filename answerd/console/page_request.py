@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, unquote, urlencode
 
 from answerd.console.policy import COOKIE
 from answerd.console.session import Session
@@ -41,6 +41,12 @@ class PageRequest:
     def field(self, name: str, otherwise: str = "") -> str:
         """Return the first value of a form's field, as it was sent."""
         return next(iter(self.form.get(name, ())), otherwise)
+
+    @property
+    def address(self) -> str:
+        """The path with its query string."""
+        given = [(name, value) for name, values in self.query.items() for value in values]
+        return f"{self.path}?{urlencode(given, errors='replace')}" if given else self.path
 
     @property
     def wants_fragment(self) -> bool:

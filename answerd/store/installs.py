@@ -88,6 +88,9 @@ class InstallStore:
     """The states in one file. `changes_since` and `write` keep a connection each and have one user at a time, from any
     thread; both are opened again after a fork."""
 
+    late: type[StoreError] = StoreError
+    """Raised where a write was not made in time."""
+
     def __init__(self, file: SqliteFile) -> None:
         """Take a file whose tables are there. Raises `StoreError`."""
         self._file = file
