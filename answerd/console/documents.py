@@ -23,6 +23,9 @@ from answerd.inventory import file_of
 DOCUMENTS_SHOWN = 500
 NAMES_SHOWN = 20
 
+_DIGITS = 18
+"""Digits of a revision: more are no number of 64 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -154,7 +157,8 @@ class DocumentPages:
             return editing.delete(key, etag, by)
         if verb == "restore":
             revision = request.field("revision")
-            return editing.restore(key, int(revision) if revision.isdecimal() else -1, by)
+            is_number = revision.isascii() and revision.isdigit() and len(revision) <= _DIGITS
+            return editing.restore(key, int(revision) if is_number else -1, by)
         if verb == "save":
             return editing.save(key, text, etag, by)
         raise NotSaved("that is not something a document can be asked for")

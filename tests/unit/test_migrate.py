@@ -138,6 +138,48 @@ def test_the_groups_of_matchboxs_examples_are_read_which_are_all_in_directories(
     assert [row["id"] for row in made_of("matchbox", tmp_path, sets).rows] == ["node1"]
 
 
+@pytest.mark.parametrize(
+    ("source", "files"),
+    [
+        ("matchbox", {"groups/b.json": '{"id": "b", "profile": "worker", "selector": ["x"]}'}),
+        ("matchbox", {"groups/b.json": '{"id": "b", "profile": "worker", "metadata": ["x"]}'}),
+        ("matchbox", {"profiles/b.json": '{"id": "b", "boot": "x"}'}),
+        ("autopve", {"storage-general.json": '{"config_100": {"a": {"must_contain": 1}}}'}),
+        ("autopve", {"storage-general.json": '{"config_100": {"Default": {"d": {"zfs.raid": "a", "zfs": {"b": 1}}}}}'}),
+        ("autopve", {"storage-general.json": '{"config_100": {"Default": {"n": {"x": 1}, "n.x": {"y": 2}}}}'}),
+        ("cobbler", {"collections/distros/a.json": "[]", "collections/profiles/a.json": "[]"}),
+    ],
+)
+def test_data_of_an_unknown_form_is_an_error_and_no_traceback(
+    source: str, files: Mapping[str, str], tmp_path: Path
+) -> None:
+    with pytest.raises(MigrationError):
+        made_of(source, tmp_path, (MATCHBOX if source == "matchbox" else {}) | dict(files))
+
+
+@pytest.mark.parametrize("source", ["matchbox", "cobbler"])
+def test_a_template_that_is_not_utf_8_is_listed(source: str, tmp_path: Path) -> None:
+    profile = {"id": "p", "name": "p", "distro": "d", "autoinstall": "a.ks", "generic_id": "a.ks"}
+    trees: dict[str, dict[str, Any]] = {
+        "matchbox": {"profiles/p.json": json.dumps(profile), "generic/a.ks": b"caf\xe9\n", "groups/.keep": ""},
+        "cobbler": {
+            "collections/profiles/p.json": json.dumps(profile),
+            "collections/distros/d.json": json.dumps({"name": "d", "breed": "redhat"}),
+            "templates/a.ks": b"caf\xe9\n",
+        },
+    }
+    assert "the file is not UTF-8" in left(made_of(source, tmp_path, trees[source]))
+
+
+def test_a_password_that_is_a_number_and_a_null_are_no_text_of_an_autopve_document(tmp_path: Path) -> None:
+    answers = {"Default": {"global": {"root-password": 123456789, "fqdn": None, "keyboard": "de"}}}
+    made = made_of("autopve", tmp_path, {"storage-general.json": json.dumps({"config_100": answers})})
+    assert tomli.loads(made.documents["groups/autopve-default.toml"]) == {
+        "global": {"root-password": "{{ secret.root-password }}", "keyboard": "de"}
+    }
+    assert made.secrets == {"root-password": "123456789"}
+
+
 AUTOPVE: dict[str, Any] = {
     "Default": {
         "global": {
