@@ -81,29 +81,36 @@ def check(
     installs = _SilentInstalls()
     labels = MissingLabels(catalogue)
     render = _Rendering(catalogue, sources, found, labels)
-    answers = [(trial, answer) for trial in tried if (answer := render.answer(trial, pause))]
-    for trial, answer in answers:
-        installs.record(trial.identifier, answer)
+    answers: Iterable[tuple[CheckCase, Answer | None]] = ((trial, render.answer(trial, pause)) for trial in tried)
+    judge = _Judge(Tools.find() if tools is None else tools, catalogue)
+    if in_parallel:  # else each answer is dropped as soon as it is judged: there may be 100,000
+        answers = [*answers]
+        judge.judge_ahead([answer for _, answer in answers if answer], in_parallel)
+    for count, (trial, answer) in enumerate(answers, 1):
+        if answer is not None:
+            installs.record(trial.identifier, answer)
+            _file_verdict(found, judge, trial, answer, sources)
+        if progress:
+            progress(count, len(tried))
+        pause()
     found.notes.update(installs.notes())
     for group in untried:
         with suppress(AnswerError):  # reported as a problem of the set
             labels.record_untried(catalogue.chain(group))
     labels.report(found)
-    judge = _Judge(Tools.find() if tools is None else tools, catalogue)
-    if in_parallel:
-        judge.judge_ahead([answer for _, answer in answers], in_parallel)
-    for count, (trial, answer) in enumerate(answers, 1):
-        verdict = judge.verdict(answer)
-        if verdict.findings or verdict.warnings:
-            hide = hiding(catalogue, answer, trial.facts, sources)
-            for finding in judge.placed(verdict.findings, answer):
-                _file(found, f"{trial.label}: {hide(finding)}", trial)
-            found.notes.update(f"{trial.label}: {hide(warning)}" for warning in judge.placed(verdict.warnings, answer))
-        if progress:
-            progress(count, len(answers))
-        pause()
     machines = {sentence: frozenset(names) for sentence, names in found.machines.items()}
     return CheckReport(tuple(sorted(found.problems)), tuple(sorted(found.notes | judge.notes)), len(tried), machines)
+
+
+def _file_verdict(found: Oversights, judge: _Judge, trial: CheckCase, answer: Answer, sources: Sources) -> None:
+    """Record what the installer would say to an answer."""
+    verdict = judge.verdict(answer)
+    if not (verdict.findings or verdict.warnings):
+        return
+    hide = hiding(judge.catalogue, answer, trial.facts, sources)
+    for finding in judge.placed(verdict.findings, answer):
+        _file(found, f"{trial.label}: {hide(finding)}", trial)
+    found.notes.update(f"{trial.label}: {hide(warning)}" for warning in judge.placed(verdict.warnings, answer))
 
 
 class _SilentInstalls:
@@ -150,7 +157,7 @@ class _Rendering:
             return resolve(self.catalogue, trial.facts, trial.extensions, trial.assumed, sources=self.sources)
         except CannotFill as error:
             if not error.missing:
-                _file(found, f"{trial.label}: {error.reason}", trial)
+                _file(found, f"{trial.label}: {error.general}", trial)
             elif lacking := self._lacking(trial):
                 found.notes.add(f"{trial.label}: not tried whole, only a request has {lacking}")
         except AnswerError as error:
@@ -170,7 +177,7 @@ class _Rendering:
                 return values.first(label) is not None
             except CannotFill as error:
                 if not error.missing:  # a missing secret is a problem, whatever else the answer lacks
-                    _file(self.found, f"{trial.label}: {error.reason}", trial)
+                    _file(self.found, f"{trial.label}: {error.general}", trial)
                 return not error.missing
 
         known = [repr(brief(label)) for label in self.labels.record(selection.layers, trial.identifier, has)]
@@ -234,6 +241,7 @@ class _Judge:
         """The catalogue's ``offload`` runs the built-in rules, which may take long. Programs are started here,
         because that needs the event loop."""
         self.tools = tools
+        self.catalogue = catalogue
         self.offload = catalogue.offload
         self.inventory = catalogue.inventory
         self.notes: set[str] = set()

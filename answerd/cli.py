@@ -12,11 +12,12 @@ from collections.abc import Sequence
 
 from answerd import __version__, identity
 from answerd.captures import CaptureError
-from answerd.commands import FAILED, NAMES, WRONG_USAGE, CommandError, command, did_you_mean
+from answerd.commands import FAILED, NAMES, WRONG_USAGE, CommandError, command
 from answerd.config import ConfigError
 from answerd.errors import AnswerError
 from answerd.identity import printable
 from answerd.store import StoreError
+from answerd.suggestion import did_you_mean
 from answerd.usage import HELP_OPTIONS, help_of, overview, parse
 
 INTERRUPTED = 130
@@ -83,7 +84,7 @@ def _named(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
     if name in NAMES:
         return name, rest
     what = "option" if name.startswith("-") else "command"
-    near = did_you_mean(name, NAMES if what == "command" else (*HELP_OPTIONS, "--version"))
+    near = did_you_mean(name, NAMES if what == "command" else (*HELP_OPTIONS, "--version"), shown=str)
     raise CommandError(f"no {what} is called {shlex.join(arguments)}{near}; answerd --help shows them all", WRONG_USAGE)
 
 

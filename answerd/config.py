@@ -396,9 +396,10 @@ def _clashes(config: Config) -> Iterator[str]:
     if config.console and config.console.port and config.console == config.listen:
         yield f"SERVICE_CONSOLE_ADDR and SERVICE_LISTEN_ADDR are both {config.console}: the console needs its own"
     if config.metrics and config.metrics.port:
-        for name, other in (("SERVICE_LISTEN_ADDR", config.listen), ("SERVICE_ADMIN_ADDR", config.admin)):
+        others = {"LISTEN": config.listen, "ADMIN": config.admin, "CONSOLE": config.console}
+        for name, other in others.items():
             if config.metrics == other:
-                yield f"SERVICE_METRICS_ADDR and {name} are both {other}: metrics need an address of their own"
+                yield f"SERVICE_METRICS_ADDR and SERVICE_{name}_ADDR are both {other}: metrics need their own"
 
 
 def _risks(config: Config) -> Iterator[str]:

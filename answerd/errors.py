@@ -40,12 +40,16 @@ class BrokenDocument(AnswerError):
 
 
 class CannotFill(AnswerError):
-    """A placeholder cannot be filled from this request: the fact is missing or unusable."""
+    """A placeholder cannot be filled from this request: the fact is missing or unusable.
 
-    def __init__(self, reason: str, label: str, *, missing: bool) -> None:
+    ``general`` is the reason in words that are the same for every machine, for a list of many.
+    """
+
+    def __init__(self, reason: str, label: str, *, missing: bool, general: str = "") -> None:
         super().__init__(reason)
         self.label = label
         self.missing = missing
+        self.general = general or reason
 
 
 class EmptyAnswer(AnswerError):

@@ -8,7 +8,7 @@ few thousand steps, or takes its items from `in_turns`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
 T = TypeVar("T")
@@ -27,6 +27,20 @@ def in_turns(items: Iterable[T]) -> Iterator[T]:
         yield item
 
 
+def slices(text: str, after: str = "") -> Iterator[str]:
+    """Yield a text in slices of about `AT_ONCE` characters; other threads may have turns before each.
+
+    A slice ends after the character ``after``, if that is given, and is longer where it does not have it.
+    """
+    at = 0
+    while at < len(text):
+        end = at + AT_ONCE
+        if after:
+            end = text.find(after, end - 1) + 1 or len(text)
+        yield text[at:end]
+        at = end
+
+
 def found_in_turns(pattern: re.Pattern[str], text: str, longest: int = 1) -> bool:
     """Return whether a text holds a match of a pattern, whose matches have at most ``longest`` characters and do not
     depend on what follows them; other threads may have turns meanwhile."""
@@ -38,7 +52,38 @@ def replaced_in_turns(pattern: re.Pattern[str], replace: Callable[[re.Match[str]
     meanwhile."""
     if len(text) <= AT_ONCE:
         return pattern.sub(replace, text)
-    return "".join([pattern.sub(replace, text[at : at + AT_ONCE]) for at in range(0, len(text), AT_ONCE)])
+    return "".join([pattern.sub(replace, part) for part in slices(text)])
+
+
+def translated_in_turns(text: str, table: Mapping[int, str]) -> str:
+    """Return a text after ``str.translate``; other threads may have turns meanwhile."""
+    if len(text) <= AT_ONCE:
+        return text.translate(table)
+    return "".join([part.translate(table) for part in slices(text)])
+
+
+def encoded_in_turns(text: str) -> bytes:
+    """Return a text as UTF-8; other threads may have turns meanwhile."""
+    if len(text) <= AT_ONCE:
+        return text.encode()
+    return b"".join([part.encode() for part in slices(text)])
+
+
+def counted_in_turns(text: str, part: str, end: int | None = None) -> int:
+    """Return how often a text has a part, which cannot overlap itself, before ``end``; other threads may have turns
+    meanwhile."""
+    end = len(text) if end is None else end
+    if end <= AT_ONCE:
+        return text.count(part, 0, end)
+    overlap = len(part) - 1
+    return sum([text.count(part, at, min(at + AT_ONCE + overlap, end)) for at in range(0, end, AT_ONCE)])
+
+
+def is_only(text: str, characters: str) -> bool:
+    """Return whether a text has no other than these characters; other threads may have turns meanwhile."""
+    if len(text) <= AT_ONCE:
+        return not text.strip(characters)
+    return not any(part.strip(characters) for part in slices(text))
 
 
 def parts_of_lines(text: str) -> Iterator[str]:

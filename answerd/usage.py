@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from docopt import DocoptExit, docopt
 
-from answerd.commands import NAMES, WRONG_USAGE, Arguments, CommandError, Help, command, did_you_mean
+from answerd.commands import NAMES, WRONG_USAGE, Arguments, CommandError, Help, command
+from answerd.suggestion import did_you_mean
 
 COLUMNS = 80
 """Columns of a help text."""
@@ -116,7 +117,7 @@ def parse(name: str, arguments: Sequence[str]) -> Arguments:
         given = shlex.join([name, *arguments])
         unknown = _unknown_option(text, arguments)
         reason = f"{unknown} is no option of answerd {name}" if unknown else f"answerd {given} is no way to call it"
-        near = did_you_mean(unknown, options_of(text)) if unknown else ""
+        near = did_you_mean(unknown, options_of(text), shown=str) if unknown else ""
         raise CommandError(f"{reason}{near}; answerd {name} --help shows how it is called", WRONG_USAGE) from None
 
 

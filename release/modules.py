@@ -1,6 +1,8 @@
-"""The index of modules in ``docs/architecture.md``, made from the first sentence of each module's docstring.
+"""Two tables of ``docs/architecture.md`` that are made from others: the modules that enforce each rule, from
+``docs/rules.md``, and all modules, from the first sentence of each module's docstring.
 
-``python -m release.modules`` writes it after a module was added, moved or described anew; a test compares.
+``python -m release.modules`` writes them after a module was added, moved or described anew, or ``docs/rules.md`` was
+changed; a test compares.
 """
 
 from __future__ import annotations
@@ -13,6 +15,9 @@ from pathlib import Path, PurePosixPath
 from release.source import CHECKOUT
 
 PAGE = CHECKOUT / "docs" / "architecture.md"
+RULES = CHECKOUT / "docs" / "rules.md"
+RULES_HEADING = "## Where each rule is enforced\n"
+"""What comes before the table of rules. It goes on to `HEADING`."""
 HEADING = "## All modules\n"
 """What comes before the index. The index goes on to the end of the page."""
 
@@ -46,11 +51,34 @@ def _package(module: tuple[PurePosixPath, str]) -> PurePosixPath:
     return module[0].parent
 
 
+def rules(page: str) -> str:
+    """Return the table of rules and the modules that enforce them, from the text of ``docs/rules.md``.
+
+    Raises `ValueError` for a row without three cells.
+    """
+    rows = ["| rule | module |", "|---|---|"]
+    for line in page.splitlines():
+        if line.startswith("## "):
+            rows.append(f"| **{line.removeprefix('## ').lower()}** | |")
+        elif line.startswith("| ") and not line.startswith("| rule |"):
+            rule, _, enforced = (cell.strip() for cell in line.strip("|").split(" | "))
+            rows.append(f"| {rule} | {enforced} |")
+    return "\n".join(rows)
+
+
 def rewritten(page: str) -> str:
-    """Return the page with the index of today."""
-    before, heading, rest = page.partition(HEADING)
-    introduction = rest.partition("\n###")[0].strip("\n")
-    return f"{before}{heading}\n{introduction}\n\n{index()}"
+    """Return the page with the tables of today."""
+    before, _, rest = page.partition(RULES_HEADING)
+    about_rules, _, about_modules = rest.partition(HEADING)
+    return (
+        f"{before}{RULES_HEADING}\n{_paragraphs(about_rules)}\n\n{rules(RULES.read_text('utf-8'))}\n\n"
+        f"{HEADING}\n{_paragraphs(about_modules)}\n\n{index()}"
+    )
+
+
+def _paragraphs(section: str) -> str:
+    """Return what a section says before its tables."""
+    return re.split(r"\n(?:\||###)", section, maxsplit=1)[0].strip("\n")
 
 
 if __name__ == "__main__":

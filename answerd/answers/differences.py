@@ -15,11 +15,11 @@ from answerd.answers.check_cases import CheckCase, check_cases, row_cases
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
 from answerd.answers.masking import masked
-from answerd.answers.select import Question, select
+from answerd.answers.select import Question, Selection, select
 from answerd.answers.sources import REPORT, Sources, Values
 from answerd.documents import Document, NameInKind
 from answerd.errors import AnswerError, CannotFill
-from answerd.facts import STATE
+from answerd.facts import STATE, Facts
 from answerd.formats import FORMATS
 from answerd.formats.family import Prepared, Slot
 from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
@@ -196,13 +196,9 @@ def compare(
     names = sorted(tried[0].keys() | tried[1].keys())
     differences = []
     for count, name in enumerate(names, 1):
-        sides = [_side(catalogue, of.get(name)) for catalogue, of in zip((before, after), tried, strict=True)]
-        if sides[0] is None or sides[1] is None or (sides[0].text, sides[0].reason) != (sides[1].text, sides[1].reason):
-            extension = name[1]
-            of = tried[0].get(name) or tried[1][name]
-            identifier = of.identifier if isinstance(of, CheckCase) else of.key.identifier
-            shown = f"{identifier or 'default'} ({extension})"
-            differences.append(Difference(shown, identifier, extension, sides[0], sides[1]))
+        difference = _difference(name, before, tried[0].get(name), after, tried[1].get(name))
+        if difference is not None:
+            differences.append(difference)
         pause()
         if progress:
             progress(count, len(names))
@@ -231,20 +227,80 @@ def _tried(catalogue: Catalogue) -> Iterator[tuple[NameInKind, CheckCase | Docum
             yield (identity_of(trial.identifier), trial.extension), trial
 
 
-def _side(catalogue: Catalogue, asked: CheckCase | Document | None) -> Side | None:
-    if asked is None:
+def _difference(
+    name: NameInKind,
+    before: Catalogue,
+    asked_before: CheckCase | Document | None,
+    after: Catalogue,
+    asked_after: CheckCase | Document | None,
+) -> Difference | None:
+    """Return the difference between the answers of a name in both sets; None where they are equal.
+
+    Layers that are the same objects, over the same row, make the same answer: then none is made. After a change of one
+    document that is so for all but a few names.
+    """
+    first, second = _Chosen.by(before, asked_before), _Chosen.by(after, asked_after)
+    if first is not None and second is not None and first.is_the_same(second):
         return None
-    if isinstance(asked, Document):
-        return Side(None, asked.problems[0])
-    try:
-        facts = catalogue.facts(asked.facts)
-        if catalogue.has_states:
-            facts.state_source = lambda _: State.ARMED.value
-        selection = select(catalogue, Question(facts, asked.extensions, asked.assumed))
-        text = _filled(prepared_answer(selection.layers), Values(selection, facts, _UNFILLED))
-    except AnswerError as error:
-        return Side(None, error.reason)
-    return Side(text, layers=tuple(str(layer.key) for layer in selection.layers))
+    sides = [None if chosen is None else chosen.side() for chosen in (first, second)]
+    if sides[0] is not None and sides[1] is not None:
+        was, would_be = sides[0], sides[1]
+        if (was.text, was.reason) == (would_be.text, would_be.reason):
+            return None
+    of = asked_before or asked_after
+    identifier = of.identifier if isinstance(of, CheckCase) else of.key.identifier if of is not None else ""
+    return Difference(f"{identifier or 'default'} ({name[1]})", identifier, name[1], sides[0], sides[1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The documents that one set chooses for a name, over the facts that it knows; or the ``reason`` why none."""
+
+    selection: Selection | None
+    facts: Facts | None
+    names: tuple[str, ...] = ()
+    reason: str = ""
+
+    @classmethod
+    def by(cls, catalogue: Catalogue, asked: CheckCase | Document | None) -> _Chosen | None:
+        """Return what a set chooses for a case; None where it does not know the name."""
+        if asked is None:
+            return None
+        if isinstance(asked, Document):
+            return cls(None, None, reason=asked.problems[0])
+        try:
+            facts = catalogue.facts(asked.facts)
+            if catalogue.has_states:
+                facts.state_source = lambda _: State.ARMED.value
+            selection = select(catalogue, Question(facts, asked.extensions, asked.assumed))
+        except AnswerError as error:
+            return cls(None, None, reason=error.reason)
+        return cls(selection, facts, (asked.identifier, *asked.identities))
+
+    def is_the_same(self, other: _Chosen) -> bool:
+        """Return whether both sets make the answer of the same layers and the same facts."""
+        if self.selection is None or other.selection is None or self.facts is None or other.facts is None:
+            return False
+        layers, others = self.selection.layers, other.selection.layers
+        return (
+            len(layers) == len(others)
+            and all(layer is another for layer, another in zip(layers, others, strict=True))
+            and self.names == other.names
+            and self.facts.row is other.facts.row
+            and self.selection.machine is other.selection.machine
+            and self.selection.group is other.selection.group
+        )
+
+    def side(self) -> Side:
+        """Return the answer."""
+        selection, facts = self.selection, self.facts
+        if selection is None or facts is None:
+            return Side(None, self.reason)
+        try:
+            text = _filled(prepared_answer(selection.layers), Values(selection, facts, _UNFILLED))
+        except AnswerError as error:
+            return Side(None, error.reason)
+        return Side(text, layers=tuple(str(layer.key) for layer in selection.layers))
 
 
 def _filled(prepared: Prepared, lookup: Lookup) -> str:

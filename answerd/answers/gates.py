@@ -8,7 +8,7 @@ Rules: docs/install-once.md. Reads the states only where an answer has ``once`` 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -19,7 +19,7 @@ from answerd.answers.visitors import KnownVisitor, RecentVisitors
 from answerd.errors import CannotFill
 from answerd.facts import Facts
 from answerd.formats.once import Once
-from answerd.identity import identity_of, is_shared_by_many, mac_digits, without_pxelinux_prefix
+from answerd.identity import identities_of, identity_of, is_mac, is_shared_by_many, without_pxelinux_prefix
 from answerd.installs.memory import Decision, InstallMemory, Remembered, Visitor
 from answerd.installs.sentences import script, sentence
 from answerd.installs.states import Asked, Gate, Record, Refusal, Rules, quiet_period
@@ -28,7 +28,10 @@ from answerd.installs.tokens import TokenSubject, report_token
 IPXE = "ipxe"
 """The format whose documents are a boot loader's."""
 
-_LOCALLY_ADMINISTERED = 2
+_BURNED_IN = frozenset("014589cd")
+"""The second digits of MAC addresses that a maker of adapters has given: the bit 2 is not set."""
+_LOCALLY_ADMINISTERED = frozenset("2367abef")
+"""Those of addresses that an operating system or a hypervisor has made up."""
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?\Z")
 
 
@@ -124,29 +127,31 @@ class Gates:
 
     def _look(self, memory: InstallMemory, catalogue: Catalogue, selection: Selection, facts: Facts) -> KnownVisitor:
         """Return the machine that asks, with its records."""
-
-        def records(name: str | None) -> list[Remembered]:
-            return _records(memory, facts, name)
-
-        known = self.recent.find(catalogue, selection, memory, facts.request, records)
-        if known is None or (not known.found and _is_named_by_shared(known.visitor, memory)):
-            visitor = visitor_of(catalogue, selection, facts, memory)
-            top = selection.layers[-1]
-            known = KnownVisitor(top, selection.group, visitor, str(top.key))
-            known.note(records(visitor.name), memory)
-            self.recent.keep(facts.request, known)
+        known = self.recent.find(catalogue, selection, memory, facts)
+        if known is not None:
+            if known.is_up_to_date(memory):
+                return known
+            known.note(_records(memory, facts, known.visitor.name), memory)
+            if known.found or not _is_named_by_shared(known.visitor, memory):
+                return known
+        visitor = visitor_of(catalogue, selection, facts, memory)
+        top = selection.layers[-1]
+        known = KnownVisitor(top, selection.group, visitor, str(top.key))
+        known.note(_records(memory, facts, visitor.name), memory)
+        self.recent.keep(facts, known)
         return known
 
     def report(self, catalogue: Catalogue, selection: Selection, facts: Facts) -> str:
         """Return the URL by which the machine reports. Raises `CannotFill`, `answerd.errors.StatesUnknown`."""
         memory = self.source.current()
         known = self._look(memory, catalogue, selection, facts)
-        visitor, found = known.visitor, known.found
-        if not found and visitor.name is None:
-            raise _nameless("{{ report }}", visitor)
-        record = found[0].record if found else memory.new(visitor.name or "")
+        if not known.found and known.visitor.name is None:
+            raise _nameless("{{ report }}", known.visitor)
         base = self.source.base_url(facts)
-        return f"{base}/report/{report_token(TokenSubject(record.name, record.attempt), self.source.key)}"
+        if known.token is None:
+            record = known.found[0].record if known.found else memory.new(known.visitor.name or "")
+            known.token = report_token(TokenSubject(record.name, record.attempt), self.source.key)
+        return f"{base}/report/{known.token}"
 
 
 def _nameless(what: str, visitor: Visitor) -> CannotFill:
@@ -189,9 +194,11 @@ def _refusal(asking: Asking) -> tuple[Record, Refusal]:
 def _records(memory: InstallMemory, facts: Facts, name: str | None = None) -> list[Remembered]:
     """Return the records of the machine that asks, and that of a name, which comes first."""
     held = facts.identities_held_in(memory.intersection)
-    # The order counts only where there are several records.
-    is_ordered = len(held) > 1 and not memory.is_one_record(held)
-    return memory.found_by(facts.identities_in(memory.intersection) if is_ordered else held, name)
+    if len(held) < 2:  # noqa: PLR2004 - a single one
+        return memory.found_by(held, name)
+    if memory.is_one_record(held):
+        return memory.found_by([next(iter(held))], name)
+    return memory.found_by(facts.identities_in(memory.intersection), name)  # the first one that was said comes first
 
 
 def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts, memory: InstallMemory) -> Visitor:
@@ -234,17 +241,24 @@ def collected_identities(facts: Facts) -> dict[str, str]:
     for label in ("serial", "uuid"):
         for value in own_values(facts, label):
             _collect(found, identity_of(value), value)
-    macs: dict[str, str] = {}
-    for value in facts.values("mac"):
-        bare = without_pxelinux_prefix(value) or value
-        digits = mac_digits(bare)
-        if digits:
-            _collect(macs, digits, bare)
-    burned_in = {identity: text for identity, text in macs.items() if not int(identity[:2], 16) & _LOCALLY_ADMINISTERED}
+    texts = [
+        without_pxelinux_prefix(value) or value if value.startswith("01-") else value for value in facts.values("mac")
+    ]
+    addresses = [*zip(identities_of(texts), texts, strict=True)]
+    macs = _macs(addresses, _BURNED_IN) or _macs(addresses, _LOCALLY_ADMINISTERED)
     if facts.row is not None:
         for identity, text in facts.row.identities().items():
             _collect(found, identity, text)
-    return found | (burned_in or macs)
+    return found | macs
+
+
+def _macs(addresses: Iterable[tuple[str, str]], second_digits: Container[str]) -> dict[str, str]:
+    """Return those of some identities, with their texts, that are MAC addresses with one of these second digits."""
+    found: dict[str, str] = {}
+    for identity, text in addresses:
+        if identity[1:2] in second_digits and is_mac(text) and not is_shared_by_many(identity):
+            found.setdefault(identity, text)
+    return found
 
 
 def _collect(found: dict[str, str], identity: str, text: str) -> None:

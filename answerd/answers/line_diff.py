@@ -23,7 +23,7 @@ class _Matcher(difflib.SequenceMatcher[str]):
     """The standard matcher with other matching blocks; opcodes and their groups are made of these."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
-        super().__init__(None, before, after, autojunk=False)
+        super().__init__(autojunk=False)  # without the texts, of which it would make an index
         self.texts = list(before), list(after)
 
     def get_matching_blocks(self) -> list[difflib.Match]:
@@ -64,12 +64,32 @@ def _blocks(before: list[str], after: list[str]) -> Iterator[_Block]:
     if len(before) * len(after) <= _SHORT:
         yield from difflib.SequenceMatcher(None, before, after).get_matching_blocks()
         return
-    at, new_at = 0, 0
-    for anchor, new_anchor in [*_anchors(before, after), (len(before), len(after))]:
-        yield from _between(before, after, (at, anchor), (new_at, new_anchor))
-        if anchor < len(before):
-            yield anchor, new_anchor, 1
-        at, new_at = anchor + 1, new_anchor + 1
+    same = _same_at_the_beginning(before, after)
+    yield 0, 0, same
+    ends = _same_at_the_end(before, after, same)
+    end, new_end = len(before) - ends, len(after) - ends
+    at, new_at = same, same
+    for anchor, new_anchor in _anchors(before[same:end], after[same:new_end]):
+        yield from _between(before, after, (at, same + anchor), (new_at, same + new_anchor))
+        yield same + anchor, same + new_anchor, 1
+        at, new_at = same + anchor + 1, same + new_anchor + 1
+    yield from _between(before, after, (at, end), (new_at, new_end))
+    yield end, new_end, ends
+
+
+def _same_at_the_beginning(before: list[str], after: list[str]) -> int:
+    """Return how many lines both texts begin with."""
+    return next(
+        (at for at, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]),
+        min(len(before), len(after)),
+    )
+
+
+def _same_at_the_end(before: list[str], after: list[str], at_the_beginning: int) -> int:
+    """Return how many lines both texts end with, beside those that they begin with."""
+    most = min(len(before), len(after)) - at_the_beginning
+    backwards = zip(reversed(before), reversed(after), strict=False)
+    return next((at for at, pair in enumerate(backwards) if pair[0] != pair[1] or at == most), most)
 
 
 def _between(before: list[str], after: list[str], old: tuple[int, int], new: tuple[int, int]) -> Iterator[_Block]:

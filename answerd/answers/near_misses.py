@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from answerd.answers.catalogue import Catalogue
@@ -35,6 +36,14 @@ _MAC_DIGITS = 12
 
 LONGEST_NAME = 120
 """Characters of the description of who asked."""
+
+MOST_NEAR_MACS = 3
+"""Known MAC addresses that are named as similar to one of a request."""
+
+MOST_MACS_COMPARED = 16
+"""MAC addresses of a request that are compared with known ones; a body may have thousands."""
+
+_HEX_DIGITS = "0123456789abcdef"
 
 MOST_CHARACTERS = 320
 """Characters that are added to a reason: console lines and log lines are cut at 800."""
@@ -104,6 +113,33 @@ def missing_fact(label: str, facts: Facts) -> str | None:
     ends = [known for known in labels if known.endswith(f".{label}") or label.endswith(f".{known}")]
     found = list(dict.fromkeys([*near, *ends]))
     return f"it has {join_shortened(found)}" if found else None
+
+
+def near_macs(catalogue: Catalogue, facts: Facts) -> Iterator[str]:
+    """Yield which known MAC addresses are one of a request's but for a digit, or for two neighbours that are exchanged:
+    most are typing errors. For people who ask for reasons: it takes two hundred look-ups for each address."""
+    macs = islice((identity for identity in facts.identities if not _is_no_mac(identity)), MOST_MACS_COMPARED)
+    near = ((mac, other, name) for mac in macs for other in _misspelled(mac) for name in _known_as(catalogue, other))
+    for mac, other, name in islice(near, MOST_NEAR_MACS):
+        yield f"{mac} is none, but {other} is nearly the same: {name}"
+
+
+def _misspelled(mac: str) -> Iterator[str]:
+    """Yield the addresses that differ in one digit, or by two neighbours that are exchanged."""
+    for at, digit in enumerate(mac):
+        yield from (f"{mac[:at]}{other}{mac[at + 1 :]}" for other in _HEX_DIGITS if other != digit)
+        if at and digit != mac[at - 1]:
+            yield f"{mac[: at - 1]}{digit}{mac[at - 1]}{mac[at + 1 :]}"
+
+
+def _known_as(catalogue: Catalogue, identity: str) -> Iterator[str]:
+    """Yield the documents and rows that name an identity."""
+    for document in sorted(catalogue.machines.get(identity, ()), key=_order):
+        yield str(document.key)
+    for claim in sorted(catalogue.members.get(identity, ()), key=lambda claim: _order(claim.document)):
+        yield f"a member of {claim.document.key}"
+    if catalogue.inventory is not None:
+        yield from map(catalogue.inventory.place, catalogue.inventory.rows_of(identity))
 
 
 def _machines(catalogue: Catalogue, question: Question) -> Iterator[str]:

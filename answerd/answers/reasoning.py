@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from answerd.answers.catalogue import Catalogue, GroupClaim
 from answerd.answers.compose import once_of
 from answerd.answers.gates import refusal_sentence
+from answerd.answers.near_misses import near_macs
 from answerd.answers.provenance import needing
 from answerd.answers.ranking import Rank, asks_for, join_shortened, rank, request_has, shortened
 from answerd.answers.resolve import Answer, resolve
@@ -31,6 +32,9 @@ MOST_PATHS = 10
 
 MOST_MATCHES = 50
 """Groups that select by ``match`` and do not hold, up to which each is listed."""
+
+ASSUMED = "which is assumed, because no machine asks"
+"""Said of the state of an install: whoever tries an answer chooses it."""
 
 _LOSES_BY = ("it has fewer criteria", "its name comes later", "its format comes later")
 """Why a claim loses to another, by the first part of their ranks that differs."""
@@ -100,6 +104,8 @@ def reasoning(
     if isinstance(outcome, CannotFill) and isinstance(considered.outcome, Selection):
         places = dict.fromkeys(map(str, needing(considered.outcome.layers, outcome.label)))
         steps += [Step("placeholder", f"{place} needs the fact {brief(outcome.label)!r}") for place in places]
+    if isinstance(outcome, NotClaimed) or (isinstance(outcome, Answer) and outcome.selection.default):
+        steps += [Step("similar", sentence) for sentence in near_macs(catalogue, facts)]
     steps.append(Step("answer", f"none: {outcome.reason}" if isinstance(outcome, AnswerError) else outcome.composition))
     return Reasoning(tuple(steps), outcome)
 
@@ -119,7 +125,7 @@ def _install(catalogue: Catalogue, selection: Selection, facts: Facts, sources: 
     if asking is None:  # not for a request that only looks
         return
     refused = refusal_sentence(asking) if asking.judgement.refusal is not None else "open"
-    details = (f"the record is called {brief(asking.visitor.name or '')}", f"state {state}: {refused}")
+    details = (f"the record is called {brief(asking.visitor.name or '')}", f"state {state}, {ASSUMED}: {refused}")
     yield Step("install", f"once in {deciding.key}: the gate of the {asking.asked.gate}", details)
 
 

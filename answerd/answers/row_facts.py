@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from answerd.facts import STATE, Facts
+from answerd.facts import STATE, Facts, Statement
 from answerd.inventory.rows import Row, identities_of_sound
 
 
@@ -34,6 +34,10 @@ class RowFacts(Facts):
         self._forms = {}
         self._for_user_data = None
         self.found = None if facts.found is None else {}
+
+    def statement(self) -> Statement:
+        """Return all that the request says of its machine, to be compared."""
+        return self._said.statement()
 
     def values(self, label: str) -> Sequence[str]:
         """Return the values of a case-folded label: the row's, where it has any, else the request's."""

@@ -7,15 +7,14 @@ states: a record is looked up anew for each request.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.select import Selection
 from answerd.documents import Document
-from answerd.facts import Request
-from answerd.identity import identity_of
+from answerd.facts import Facts, Statement
 from answerd.installs.memory import InstallMemory, Remembered, Visitor
 from answerd.installs.states import NEVER
 
@@ -31,35 +30,33 @@ class KnownVisitor:
     """The machine of a request, and what this follows from besides the set: the highest layer of its answer, its group,
     and the records of the memory when it had this index.
 
-    ``document`` names the highest layer. ``found`` are the records of the machine, ``names`` the identities of their
-    names. ``brings_nothing``: it has records, and they know all that the request says of the machine. ``quiet``: the
-    first and the last time at which the document is given to it once more without a note.
+    ``document`` names the highest layer. ``found`` are the records of the machine. ``brings_nothing``: it has records,
+    and they know all that the request says of the machine. ``quiet``: the first and the last time at which the document
+    is given to it once more without a note. ``token`` is that of its report URL, once it was made.
     """
 
     top: Document
     group: Document | None
     visitor: Visitor
     document: str
-    found_at: int = -1
+    index: int = -1
     found: Sequence[Remembered] = ()
-    names: Sequence[str] = ()
     brings_nothing: bool = False
     quiet: tuple[float, float] = NEVER
+    token: str | None = None
 
     def note(self, found: Sequence[Remembered], memory: InstallMemory) -> None:
         """Note the records that a memory holds for the machine."""
-        self.found_at, self.found = memory.index, found
-        self.names = [identity_of(remembered.record.name) for remembered in found]
+        self.index, self.found = memory.index, found
         self.brings_nothing = _is_known(found, self.visitor)
-        self.quiet = NEVER
+        self.quiet, self.token = NEVER, None
 
-
-_Sent = tuple[str, str, Sequence[tuple[str, str]], bytes, str, Sequence[str]]
-"""Everything that a request says, to be compared."""
-
-
-def _sent(request: Request) -> _Sent:
-    return request.path, request.query, request.headers, request.body, request.peer, request.identities
+    def is_up_to_date(self, memory: InstallMemory) -> bool:
+        """Return whether the memory holds these records still, and no others, for the machine."""
+        is_current = self.index == memory.index
+        for remembered in self.found:  # `all` of a generator takes ten times as long
+            is_current &= remembered.is_current
+        return is_current
 
 
 class RecentVisitors:
@@ -68,48 +65,33 @@ class RecentVisitors:
     def __init__(self) -> None:
         self._catalogue: Catalogue | None = None
         self._memory: InstallMemory | None = None
-        self._known: dict[_Sent, KnownVisitor] = {}
+        self._known: dict[Statement, KnownVisitor] = {}
 
     def find(
-        self,
-        catalogue: Catalogue,
-        selection: Selection,
-        memory: InstallMemory,
-        request: Request,
-        records: Callable[[str | None], list[Remembered]],
+        self, catalogue: Catalogue, selection: Selection, memory: InstallMemory, facts: Facts
     ) -> KnownVisitor | None:
-        """Return the machine that asks, with its records as ``records`` finds them by the visitor's name; None where
-        the request is new, or has to be examined again."""
+        """Return the machine that asks; None where the request is new, or has another answer than it had."""
         if self._catalogue is not catalogue or self._memory is not memory:
             self._known.clear()
             self._catalogue, self._memory = catalogue, memory
         try:
-            known = self._known.get(_sent(request))
-        except TypeError:  # a request that came from no socket may have lists
+            known = self._known.get(facts.statement())
+        except TypeError:  # a request that came from no socket may have a list
             return None
         if known is None or known.top is not selection.layers[-1] or known.group is not selection.group:
             return None
-        if known.found_at != memory.index:
-            known.note(records(known.visitor.name), memory)
-            return known
-        by_name = memory.by_name
-        for name, remembered in zip(known.names, known.found, strict=True):
-            if by_name[name] is not remembered:
-                known.note([by_name[name] for name in known.names], memory)
-                break
         return known
 
-    def keep(self, request: Request, known: KnownVisitor) -> None:
+    def keep(self, facts: Facts, known: KnownVisitor) -> None:
         """Keep the machine of a request."""
-        if not isinstance(request.headers, tuple) or not isinstance(request.identities, tuple):
+        statement = facts.statement()
+        path, query, body, _, identities, header_facts, _ = statement
+        size = len(path) + len(query) + len(body) + sum(len(value) for _, value in header_facts)
+        if size > MOST_REQUEST_BYTES or not isinstance(identities, tuple):
             return
-        size = len(request.path) + len(request.query) + len(request.body)
-        if size + sum(len(name) + len(value) for name, value in request.headers) > MOST_REQUEST_BYTES:
-            return
-        sent = _sent(request)
-        if len(self._known) >= MOST_REQUESTS and sent not in self._known:
+        if len(self._known) >= MOST_REQUESTS and statement not in self._known:
             del self._known[next(iter(self._known))]
-        self._known[sent] = known
+        self._known[statement] = known
 
 
 def _is_known(found: Sequence[Remembered], visitor: Visitor) -> bool:

@@ -8,8 +8,7 @@ This module is imported before the service patches the standard library, so it i
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from keyword import iskeyword
@@ -97,9 +96,3 @@ def module_name(name: str) -> str:
 def command(name: str) -> Command:
     """Return the module of a command. It is imported only now: ``serve`` must patch the standard library first."""
     return cast(Command, import_module(f"answerd.commands.{module_name(name)}"))
-
-
-def did_you_mean(written: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean --json?`` for the known word that is nearest, else nothing."""
-    near = difflib.get_close_matches(written, list(known), n=1)
-    return f"; did you mean {near[0]}?" if near else ""

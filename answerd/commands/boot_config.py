@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from answerd.boot import DIALECTS, BootConfigError, boot_config
-from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
+from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
 from answerd.config import read_config
+from answerd.suggestion import did_you_mean
 
 ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, not bound
 """Listen addresses that no machine can ask."""
@@ -41,7 +42,9 @@ def run(arguments: Arguments) -> int:
     dialect = arguments["DIALECT"]
     if dialect not in DIALECTS:
         known = ", ".join(DIALECTS)
-        raise CommandError(f"no such dialect: the dialects are {known}{did_you_mean(dialect, DIALECTS)}", WRONG_USAGE)
+        raise CommandError(
+            f"no such dialect: the dialects are {known}{did_you_mean(dialect, DIALECTS, shown=str)}", WRONG_USAGE
+        )
     try:
         print(boot_config(dialect, arguments["--url"] or _own_url(), arguments["--proxy-dhcp"]), end="")
     except BootConfigError as error:

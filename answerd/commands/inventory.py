@@ -11,7 +11,7 @@ from answerd import captures
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.row_claims import winners
 from answerd.answers.rows import Inventory, inventory_file
-from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
+from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError, Help
 from answerd.commands.common import read_bytes, read_documents
 from answerd.commands.terminal import print_json, printable_line
 from answerd.documents import Document, Key, RawDocument
@@ -26,6 +26,7 @@ from answerd.inventory.rows import IDENTITY_COLUMNS, Row, judged
 from answerd.inventory.table import Table, read_table
 from answerd.store import Author, Store, StoreError, WritableStore
 from answerd.store.files import FileStore
+from answerd.suggestion import did_you_mean
 
 HELP = Help(
     summary="The rows of all inventories; rows from machines' output.",
@@ -101,7 +102,7 @@ def _filters(written: Sequence[str], inventory: Inventory) -> dict[str, list[Pat
             raise CommandError(f"{text!r} is no filter: write COLUMN=PATTERN, role=db", WRONG_USAGE)
         label = column.casefold()
         if label not in columns and columns:
-            near = did_you_mean(label, columns)
+            near = did_you_mean(label, columns, shown=str)
             raise CommandError(f"no inventory has a column {column!r}{near}", WRONG_USAGE)
         wanted.setdefault(label, []).append(matching)
     return wanted

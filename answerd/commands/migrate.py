@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
+from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
 from answerd.commands.terminal import counted, printable_line
 from answerd.identity import printable
 from answerd.migrate import SOURCES, MigrationError, read
 from answerd.migrate.result import write
+from answerd.suggestion import did_you_mean
 
 HELP = Help(
     summary="Take over another service's data.",
@@ -31,7 +32,8 @@ def run(arguments: Arguments) -> int:
     source, path, target = arguments["SOURCE"], Path(arguments["PATH"]), Path(arguments["DIR"])
     if source not in SOURCES:
         raise CommandError(
-            f"no such source: the sources are {', '.join(SOURCES)}{did_you_mean(source, SOURCES)}", WRONG_USAGE
+            f"no such source: the sources are {', '.join(SOURCES)}{did_you_mean(source, SOURCES, shown=str)}",
+            WRONG_USAGE,
         )
     if not path.exists():
         raise CommandError(f"{printable(str(path))} does not exist", WRONG_USAGE)

@@ -12,7 +12,7 @@ from answerd.answers.provenance import Placing, explained, explanation, origins
 from answerd.answers.reasoning import reasoning
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
-from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help, did_you_mean
+from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
 from answerd.commands.captures import capture_named
 from answerd.commands.common import configured_sources, read_bytes, read_documents, state_named
 from answerd.commands.terminal import print_json, printable_line
@@ -20,6 +20,7 @@ from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from answerd.formats import ALIASES, FORMATS
 from answerd.installs.states import State
+from answerd.suggestion import did_you_mean
 from answerd.validators import Tools, validate
 
 SEGMENTS = {"seed": "preseed"}
@@ -140,7 +141,7 @@ def _alias_of(name: str) -> str:
     asked = name.lower().lstrip(".")
     alias = asked if asked in ALIASES else SEGMENTS.get(asked)
     if alias is None:
-        near = did_you_mean(asked, [*FORMATS, *ALIASES])
+        near = did_you_mean(asked, [*FORMATS, *ALIASES], shown=str)
         raise CommandError(f"--format {name!r} is no format{near}; there are {', '.join(FORMATS)}", WRONG_USAGE)
     return alias
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from answerd.commands import Arguments, Help, did_you_mean
+from answerd.commands import Arguments, Help
 from answerd.commands.common import read_bytes
 from answerd.commands.terminal import coloured
 from answerd.formats import FORMATS, split_extension
 from answerd.identity import brief
+from answerd.suggestion import did_you_mean
 from answerd.validators import validate
 
 VALID, INVALID, NOT_JUDGED = 0, 1, 2
@@ -43,7 +44,7 @@ def run(arguments: Arguments) -> int:
     if extension not in FORMATS:
         known = ", ".join(FORMATS)
         asked = f"{brief(extension)!r} is no format" if extension else "the format is not known from a file's extension"
-        near = did_you_mean(extension, FORMATS) if extension else ""
+        near = did_you_mean(extension, FORMATS, shown=str) if extension else ""
         print(f"answerd: {asked}{near}: give --format with one of {known}", file=sys.stderr)
         return NOT_JUDGED
     try:

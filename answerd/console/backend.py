@@ -34,13 +34,31 @@ class PreviewedChange:
 @dataclass(frozen=True, slots=True)
 class Consequences:
     """The consequences of a write. ``refused`` is why it would be refused, with the ``problems`` that it would
-    cause."""
+    cause. ``pending`` is the name of the comparison where it goes on yet: then ``compared`` of ``total`` answers are
+    compared."""
 
     compared: int = 0
     count: int = 0
     changes: Sequence[PreviewedChange] = ()
     refused: str = ""
     problems: Sequence[str] = ()
+    pending: str = ""
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The last check that came to its end, and the one that goes on. ``problems`` is None where none has ended yet;
+    ``at`` is when it ended, in seconds since 1970. ``is_current``: nothing has changed since. ``done`` of ``total``
+    answers are tried of the check that goes on; ``fault`` is why the last one failed."""
+
+    problems: Sequence[str] | None
+    at: float = 0.0
+    is_current: bool = True
+    is_running: bool = False
+    done: int = 0
+    total: int = 0
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +90,10 @@ class Editing(Protocol):
         """Return a document, by its exact identifier or its identity."""
 
     def preview(self, key: Key, text: str) -> Consequences:
-        """Return the consequences of storing the text."""
+        """Return the consequences of storing the text, or that they are being found."""
+
+    def previewed(self, name: str) -> Consequences | None:
+        """Return the same of a comparison that is pending; None where it is not known any more."""
 
     def save(self, key: Key, text: str, etag: str, by: WriteAuthor) -> Sequence[str]:
         """Store a text; return the problems of the set. An empty ``etag``: the document must not exist yet."""
@@ -138,12 +159,13 @@ class Feed(Protocol):
 @dataclass(frozen=True, slots=True)
 class Backend:
     """All functions that pages call. ``editing`` is None for a store that is read only, ``installs`` where there are no
-    states, ``feed`` and ``captures`` where nothing is recorded."""
+    states, ``feed`` and ``captures`` where nothing is recorded. ``age``: for how long the set may have been out of
+    date, in seconds."""
 
     catalogue: Callable[[], Catalogue]
     sources: Sources
     problems: Callable[[], Sequence[str]]
-    check: Callable[[], Sequence[str]]
+    check: Callable[[], Checked]
     store: str
     version: str
     settings: Sequence[tuple[str, str, str]]
@@ -152,6 +174,7 @@ class Backend:
     installs: InstallsBackend | None = None
     feed: Feed | None = None
     captures: Path | None = None
+    age: Callable[[], float] = float
 
 
 KINDS = tuple(kind.value for kind in Kind)

@@ -23,6 +23,9 @@ from answerd.inventory import file_of
 DOCUMENTS_SHOWN = 500
 NAMES_SHOWN = 20
 
+_DIGITS = 18
+"""Digits of a revision: more are no number of 64 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -49,6 +52,8 @@ class DocumentPages:
         """Return the list: groups, defaults and inventories, or the documents whose names hold the search."""
         catalogue, search, kind = self._backend.catalogue(), request.get("q"), request.get("kind")
         listing = self._listings.of(catalogue)
+        if self._listings.catalogue is None:
+            return waiting(request, "Documents", "/console/documents", catalogue)
         found = [*listing.found(kind, search)]
         inventories = [
             raw
@@ -91,6 +96,13 @@ class DocumentPages:
         key = _key(request.get("kind", "machine"), request.get("name"), request.get("format", "toml"))
         return self._editor(request, key or Key(Kind.MACHINE, request.get("name"), "toml"), "", "", is_new=True)
 
+    def previewed(self, request: PageRequest) -> PageReply:
+        """Return the consequences of a text that a preview is finding, or how far it is."""
+        editing = self._backend.editing
+        found = editing.previewed(request.get("of")) if editing is not None else None
+        found = found or Consequences(refused="this preview is not kept any more: ask for it again")
+        return PageReply(page("consequences", request=request, consequences=found))
+
     def change_document(self, request: PageRequest) -> PageReply:
         """Preview, save, delete or restore a document, as the form of the editor asks."""
         editing = self._backend.editing
@@ -129,6 +141,15 @@ class DocumentPages:
         message = "Saved. These problems of the set are older than this change:"
         return self._editor(request, key, stored.text, stored.etag, message=message, problems=problems)
 
+    def resumed_document(self, request: PageRequest) -> PageReply:
+        """Return the editor with the text that was in it when the session ended; nothing is stored."""
+        key = _key(request.field("kind"), request.field("name").strip(), request.field("format"))
+        if self._backend.editing is None or key is None:
+            return self._missing(request)
+        etag, text = request.field("etag"), request.field("text").replace("\r\n", "\n")
+        message = "The session had ended. You are logged in again; your text is below, and not stored yet."
+        return self._editor(request, key, text, etag, message=message, is_new=not etag)
+
     def _change(self, editing: Editing, verb: str, key: Key, text: str, request: PageRequest) -> Sequence[str]:
         by = WriteAuthor(request.session.who if request.session else "", request.peer, request.field("note").strip())
         etag = request.field("etag")
@@ -136,7 +157,8 @@ class DocumentPages:
             return editing.delete(key, etag, by)
         if verb == "restore":
             revision = request.field("revision")
-            return editing.restore(key, int(revision) if revision.isdecimal() else -1, by)
+            is_number = revision.isascii() and revision.isdigit() and len(revision) <= _DIGITS
+            return editing.restore(key, int(revision) if is_number else -1, by)
         if verb == "save":
             return editing.save(key, text, etag, by)
         raise NotSaved("that is not something a document can be asked for")
@@ -196,10 +218,24 @@ class DocumentPages:
             failed=failed,
             other=other,
             note=request.field("note"),
-            used_by=[] if is_new else _used_by(catalogue, self._listings.of(catalogue), key),
+            used_by=self._used_by(catalogue, key) if key.kind is Kind.GROUP and not is_new else [],
             history=editing.history(key) if editing is not None and not is_new else (),
         )
         return PageReply(body, status)
+
+    def _used_by(self, catalogue: Catalogue, key: Key) -> list[tuple[str, str]]:
+        """Return the documents that extend a group, and the machines that it claims, as words and names."""
+        listing = self._listings.of(catalogue)
+        found = []
+        extending = listing.extending.get(key.name[1:], ())
+        if self._listings.catalogue is None:
+            found.append(("Extended by", "… is being looked up: reload this page in a moment"))
+        elif extending:
+            found.append(("Extended by", join_limited(extending, NAMES_SHOWN)))
+        for document in catalogue.groups.get(key.name[1:], ()):
+            if document.content.control.members:
+                found.append(("Members", join_limited(sorted(document.content.control.members), NAMES_SHOWN)))
+        return found
 
     def _sentences(
         self, key: Key, message: str, problems: Sequence[str], consequences: Consequences | None
@@ -211,6 +247,12 @@ class DocumentPages:
         if message:
             return (*problems, message)
         return problems_of(self._backend.catalogue(), key)
+
+
+def waiting(request: PageRequest, title: str, current: str, catalogue: Catalogue) -> PageReply:
+    """Return the page of a list that is being made: it asks for itself again."""
+    values = {"title": title, "current": current, "address": request.address, "documents": catalogue.size}
+    return PageReply(page("waiting", request=request, **values))
 
 
 def _key(kind: str, name: str, extension: str) -> Key | None:
@@ -247,20 +289,6 @@ def _listed(document: Document, listing: Listing) -> Listed:
         len(listing.extending.get(key.name[1:], ())) if key.kind is Kind.GROUP else 0,
         len(document.problems),
     )
-
-
-def _used_by(catalogue: Catalogue, listing: Listing, key: Key) -> list[tuple[str, str]]:
-    """Return the documents that extend a group, and the machines that it claims, as words and names."""
-    if key.kind is not Kind.GROUP:
-        return []
-    found = []
-    extending = listing.extending.get(key.name[1:], ())
-    if extending:
-        found.append(("Extended by", join_limited(extending, NAMES_SHOWN)))
-    for document in catalogue.groups.get(key.name[1:], ()):
-        if document.content.control.members:
-            found.append(("Members", join_limited(sorted(document.content.control.members), NAMES_SHOWN)))
-    return found
 
 
 def _conflict(stored: DocumentVersion | None, text: str) -> Sequence[str]:

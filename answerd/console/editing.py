@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from itertools import islice
+from functools import partial
+from hashlib import sha256
 
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.differences import Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.masking import masked
 from answerd.console.backend import Consequences, DocumentVersion, NotSaved, PreviewedChange, Revision, WriteAuthor
+from answerd.console.background import PATIENCE, BackgroundWork, Job
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
@@ -21,6 +24,11 @@ from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError
 CHANGES_SHOWN = 20
 NAMES_SHOWN = 8
 REVISIONS_SHOWN = 20
+REVISION_BYTES = 1_000_000
+"""Of the texts before and after all changes that one page shows; it shows the newest, however large that is."""
+
+LINES_SHOWN = 1_000
+"""Of the difference that a change made."""
 
 
 class GuardedEditing:
@@ -28,6 +36,7 @@ class GuardedEditing:
 
     def __init__(self, guard: WriteGuard) -> None:
         self._guard = guard
+        self._comparisons: BackgroundWork[Consequences] = BackgroundWork()
 
     def find(self, key: Key) -> DocumentVersion | None:
         """Return a document, by its exact identifier or its identity."""
@@ -40,15 +49,20 @@ class GuardedEditing:
         return DocumentVersion(found.key, found.body.decode("utf-8", "replace"), etag(found.revision, found.token))
 
     def preview(self, key: Key, text: str) -> Consequences:
-        """Return the consequences of storing the text."""
+        """Return the consequences of storing the text; where that takes long, that they are being found."""
         try:
             applied = self._guard.apply(ChangeSet((RawDocument(key, text),)), dry_run=True)
         except WriteRefused as error:
             return Consequences(refused=error.reason, problems=error.problems)
         except StoreError as error:
             return Consequences(refused=str(error))
-        found = applied.before.offload(lambda: compare(applied.before, applied.after))
-        return Consequences(found.compared, len(found.differences), _together(found.differences))
+        about = key, sha256(text.encode("utf-8", "replace")).digest(), applied.etag
+        return _so_far(self._comparisons.job(about, partial(_compared, applied.before, applied.after), PATIENCE))
+
+    def previewed(self, name: str) -> Consequences | None:
+        """Return the consequences that a preview has found, or how far it is; None where it is not kept any more."""
+        job = self._comparisons.named(name)
+        return None if job is None else _so_far(job)
 
     def save(self, key: Key, text: str, etag: str, by: WriteAuthor) -> Sequence[str]:
         """Store a text; return the problems of the set. An empty ``etag``: the document must not exist yet."""
@@ -72,7 +86,8 @@ class GuardedEditing:
     def history(self, key: Key) -> Sequence[Revision]:
         """Return the accepted writes of a document, the latest first; nothing where they cannot be read."""
         try:
-            return [_revision(entry) for entry in islice(self._entries(key), REVISIONS_SHOWN)]
+            entries = self._entries(key)
+            return self._guard.follower.loader.catalogue.offload(lambda: [*map(_revision, entries)])
         except StoreError:
             return []
 
@@ -97,6 +112,7 @@ class GuardedEditing:
             format=key.format,
             revision=revision,
             limit=REVISIONS_SHOWN,
+            most_bytes=REVISION_BYTES,
         )
         entries: list[HistoryEntry] = self._guard.run(self._guard.store.history, wanted)
         return entries
@@ -110,11 +126,26 @@ def _not_saved(error: WriteRefused) -> NotSaved:
     return NotSaved(error.reason, error.problems, is_conflict=isinstance(error, ConditionFailed))
 
 
-def _together(differences: Sequence[Difference]) -> list[PreviewedChange]:
+def _compared(
+    before: Catalogue, after: Catalogue, progress: Callable[[int, int], None], pause: Callable[[], None]
+) -> Consequences:
+    found = compare(before, after, progress, pause)
+    return Consequences(found.compared, len(found.differences), _together(found.differences, pause))
+
+
+def _so_far(job: Job[Consequences]) -> Consequences:
+    """Return the result of a comparison, or how far it is."""
+    if not job.is_finished:
+        return Consequences(job.done, pending=job.name, total=job.total)
+    return job.result or Consequences(refused=f"the answers could not be compared: {job.fault}")
+
+
+def _together(differences: Sequence[Difference], pause: Callable[[], None]) -> list[PreviewedChange]:
     """Return answers in which the same lines change as one change, with all their names and the first as an example."""
     names: dict[tuple[str, ...], list[str]] = {}
     examples: dict[tuple[str, ...], Sequence[str]] = {}
     for difference in differences:
+        pause()
         lines = difference.unified()
         changed = tuple(line for line in lines if line[:1] in ("+", "-") and not line.startswith(("+++", "---")))
         names.setdefault(changed, []).append(difference.name)
@@ -143,4 +174,11 @@ def _difference(entry: HistoryEntry) -> list[str]:
     before, after = entry.before or "", entry.after or ""
     if entry.key.format in FORMATS:
         before, after = masked(before, after, FORMATS[entry.key.format])
-    return unified(before.split("\n"), after.split("\n"))
+    if entry.before is None or entry.after is None:  # no more lines are looked at than are shown
+        sign, text = ("+", after) if entry.before is None else ("-", before)
+        lines = [sign + line for line in text.split("\n", LINES_SHOWN)[:LINES_SHOWN]]
+        left = text.count("\n") + 1 - LINES_SHOWN
+    else:
+        lines = unified(before.split("\n"), after.split("\n"))
+        left = len(lines) - LINES_SHOWN
+    return [*lines[:LINES_SHOWN], f"@@ {counted(left, 'more line')} @@"] if left > 0 else lines

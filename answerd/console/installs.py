@@ -16,7 +16,7 @@ from answerd.errors import StatesUnknown
 from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import UnknownMachine, event_as_json, record_as_json, unknown_as_json
-from answerd.installs.states import UNDER_WAY, Order, Ordered, Record, State, is_silent
+from answerd.installs.states import Order, Ordered, Record, State, is_silent
 from answerd.server.installs import LiveInstalls
 from answerd.server.live_set import in_thread
 from answerd.store import StoreError
@@ -24,6 +24,9 @@ from answerd.store.install_batch import PendingEvent
 
 UNKNOWN_SECONDS = 1.0
 """How long the unknown machines that were read are shown."""
+
+
+_NO_RECORD = Remembered(Record(""), {}, None)
 
 
 class LiveStates:
@@ -120,30 +123,43 @@ class CurrentStates:
             record.percent,
         )
 
-    def word(self, identity: str) -> str:
-        """Return `Install.shown` of that install, for a fraction of what `of` costs."""
-        remembered = self._names.get(identity)
-        return self._word(remembered.record) if remembered is not None else NEW.state
+    def version(self) -> object:
+        """Return what is equal for as long as `names` has the same keys."""
+        return id(self._memory), self._memory.index, len(self._names)
 
-    def since(self, identity: str) -> float:
-        """Return the time at which the machine came into its state; 0 where it is not known."""
-        remembered = self._names.get(identity)
-        return remembered.record.since if remembered is not None else 0.0
+    def words(self, identities: Iterable[str]) -> list[str]:
+        """Return `Install.shown` of each of those installs, for a fraction of what `of` costs."""
+        first, more = self._names.tables()[0].get, self._names.get
+        silent = self._silent()
+        if not silent:
+            return [(first(identity) or more(identity) or _NO_RECORD).record.state for identity in identities]
+        return [
+            SILENT if identity in silent else (first(identity) or more(identity) or _NO_RECORD).record.state
+            for identity in identities
+        ]
+
+    def sinces(self, identities: Iterable[str]) -> list[float]:
+        """Return the time at which each of those machines came into its state; 0 where it is not known."""
+        first, more = self._names.tables()[0].get, self._names.get
+        return [(first(identity) or more(identity) or _NO_RECORD).record.since for identity in identities]
 
     def counts(self) -> Mapping[str, int]:
         """Return how many records are in each state, by `Install.shown`."""
         by_state = self._memory.by_state.copy()  # in one step: the caller may be in another thread
         counts = Counter({state.value: count for state, count in by_state.items()})
-        for identity in self._memory.under_way:
-            remembered = self._names.get(identity)
-            if remembered is not None and is_silent(remembered.record, self._now, self._rules):
-                counts[remembered.record.state.value] -= 1
-                counts[SILENT] += 1
+        for record in self._silent().values():
+            counts[record.state.value] -= 1
+            counts[SILENT] += 1
         return +counts
 
-    def _word(self, record: Record) -> str:
-        state = record.state
-        return SILENT if state in UNDER_WAY and is_silent(record, self._now, self._rules) else state
+    def _silent(self) -> dict[str, Record]:
+        """Return the records of the machines that should have reported, by the identity of their names."""
+        return {
+            identity: remembered.record
+            for identity in self._memory.under_way
+            if (remembered := self._names.get(identity)) is not None
+            and is_silent(remembered.record, self._now, self._rules)
+        }
 
     def name(self, identity: str) -> str:
         """Return a record's name as written."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from answerd.answers.catalogue import Catalogue
-from answerd.console.named import MOST_FOLLOWED
+from answerd.console.named import MOST_FOLLOWED, is_small
 from answerd.documents import Document, Key, NameInKind, RawDocument
 from answerd.identity import Kind, identity_of
 from answerd.sorting import sorted_in_steps
@@ -54,7 +54,8 @@ class Listings:
 
     def of(self, catalogue: Catalogue) -> Listing:
         """Return the listing. Costs what has changed; after a change of thousands of documents a look at all of them,
-        unless that is prepared elsewhere."""
+        unless that is prepared elsewhere: then it is the listing from before, and at first an empty one, of no
+        ``catalogue``."""
         if not self._followed(catalogue):
             catalogue.offload(lambda: self.prepare(catalogue))
         return self._kept[1]
@@ -79,7 +80,7 @@ class Listings:
             return True
         changed = _changed(before, catalogue)
         if before is None or changed is None:
-            return before is not None and self.is_prepared_elsewhere
+            return self.is_prepared_elsewhere and not is_small(catalogue)
         self._kept = catalogue, _listing_after(listing, before, catalogue, changed)
         return True
 

@@ -6,14 +6,15 @@ table is kept for a set, and states are looked up in memory while it is walked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
+from itertools import islice
 from operator import attrgetter
 from typing import Protocol
 
 from answerd.answers.catalogue import Catalogue
-from answerd.console.named import MachineEntry, NamedMachines, named_in
+from answerd.console.named import MachineEntry, NamedMachines, is_small, named_in
 from answerd.identity import identity_of
 from answerd.installs.sharded import ShardedDict
 from answerd.sorting import first_in_steps, free_in_steps, sorted_in_steps
@@ -63,11 +64,14 @@ class InstallStates(Protocol):
     def of(self, identity: str) -> Install:
         """Return the install of the machine whose name has this identity."""
 
-    def word(self, identity: str) -> str:
-        """Return `Install.shown` of that install, for a fraction of what `of` costs."""
+    def version(self) -> object:
+        """Return what is equal for as long as `names` has the same keys."""
 
-    def since(self, identity: str) -> float:
-        """Return the time at which the machine came into its state; 0 where it is not known."""
+    def words(self, identities: Iterable[str]) -> list[str]:
+        """Return `Install.shown` of each of those installs, for a fraction of what `of` costs."""
+
+    def sinces(self, identities: Iterable[str]) -> list[float]:
+        """Return the time at which each of those machines came into its state; 0 where it is not known."""
 
     def counts(self) -> Mapping[str, int]:
         """Return how many records are in each state, by `Install.shown`."""
@@ -123,9 +127,12 @@ class MachineTable:
 
     def update(self, catalogue: Catalogue) -> None:
         """Bring the table to this set, at the cost of what has changed. After a change of thousands of machines that is
-        a look at every document; where the table is prepared elsewhere, it stays as it is until then."""
+        a look at every document; where the table is prepared elsewhere, it stays as it is until then, and is at first
+        empty and of no ``catalogue``."""
         named = self._named
-        if not named.follow(catalogue) and (named.catalogue is None or not self.is_prepared_elsewhere):
+        if named.follow(catalogue):
+            return
+        if not self.is_prepared_elsewhere or is_small(catalogue):
             self.prepare(catalogue)
 
     def prepare(self, catalogue: Catalogue) -> None:
@@ -147,21 +154,13 @@ class MachineTable:
         found: Sequence[MachineEntry] = _found(by_name, view)
         found_more = _found(more, view)
         if view.state and states is not None:
-            found = [machine for machine in found if _word(machine, states) == view.state]
-            found_more = [machine for machine in found_more if _word(machine, states) == view.state]
+            found, found_more = _in_state(found, view.state, states), _in_state(found_more, view.state, states)
         if found_more:
             found = [*in_turns(merge(found, found_more, key=_name_of))] if found else found_more
         pages = max(1, -(-len(found) // ON_A_PAGE))
         page = min(max(view.page, 1), pages)
         first, last = (page - 1) * ON_A_PAGE, page * ON_A_PAGE
-        key = _sort_key(view.sort, states, seen)
-        cut: Sequence[MachineEntry]
-        if key is not None:
-            cut = first_in_steps(found, key, last, reverse=view.descending)[first:last]
-        elif view.descending:
-            cut = found[max(0, len(found) - last) : len(found) - first][::-1]
-        else:
-            cut = found[first:last]
+        cut = _cut(found, first, last, view, states, seen)
         lines = [(machine, _install(machine, states, seen)) for machine in cut]
         count, total = len(found), len(by_name) + len(more)
         if isinstance(found, list) and found is not by_name and found is not more:
@@ -182,7 +181,7 @@ class MachineTable:
         object every time."""
         if states is None:
             return ()
-        self._others.follow(self._named.by_identity, states)
+        self._others.follow(self._named, states)
         return self._others.by_name
 
 
@@ -193,9 +192,16 @@ class _Others:
         self.by_name: list[MachineEntry] = []
         self.unknown = 0
         self._kept: ShardedDict[MachineEntry] = ShardedDict()
+        self._of: Catalogue | None = None
+        self._version: object = None
 
-    def follow(self, named: Mapping[str, object], states: InstallStates) -> None:
-        """Become those of this moment. One pass over the records; what is new is made and sorted."""
+    def follow(self, table: NamedMachines, states: InstallStates) -> None:
+        """Become those of this moment. One pass over the records where there are others than at the last look; what is
+        new is made and sorted."""
+        named, version = table.by_identity, (states.version(), tuple(name for name, _ in states.unknown()))
+        if self._of is table.catalogue and self._version == version:
+            return
+        self._of, self._version = table.catalogue, version
         records, kept = states.names(), self._kept
         visitors = {identity_of(name): name for name, _ in reversed([*states.unknown()])}
         visitors = {one: name for one, name in visitors.items() if one not in named and one not in records}
@@ -243,8 +249,17 @@ def _found(machines: Sequence[MachineEntry], view: View) -> Sequence[MachineEntr
     return machines
 
 
-def _word(machine: MachineEntry, states: InstallStates) -> str:
-    return UNKNOWN if machine.known_from == UNKNOWN else states.word(machine.identity)
+def _words(machines: Sequence[MachineEntry], states: InstallStates) -> list[str]:
+    """Return the word of each machine that it is filtered and sorted by."""
+    words = states.words([machine.identity for machine in machines])
+    for at in [at for at, machine in enumerate(machines) if machine.known_from == UNKNOWN]:
+        words[at] = UNKNOWN
+    return words
+
+
+def _in_state(machines: Sequence[MachineEntry], state: str, states: InstallStates) -> Sequence[MachineEntry]:
+    words = _words(machines, states)
+    return [machine for machine, word in zip(machines, words, strict=True) if word == state]
 
 
 def _install(machine: MachineEntry, states: InstallStates | None, seen: Mapping[str, float]) -> Install | None:
@@ -255,14 +270,31 @@ def _install(machine: MachineEntry, states: InstallStates | None, seen: Mapping[
     return states.of(machine.identity)
 
 
-def _sort_key(
-    column: str, states: InstallStates | None, seen: Mapping[str, float]
-) -> Callable[[MachineEntry], str | float] | None:
-    """Return the sort key of a column; None for the name, by which the table is sorted already."""
-    if column == "group":
-        return attrgetter("group")
-    if states is None or column == "name":
-        return None
-    if column == "since":
-        return lambda machine: seen.get(machine.identity) or states.since(machine.identity)
-    return lambda machine: _word(machine, states)
+def _cut(
+    found: Sequence[MachineEntry],
+    first: int,
+    last: int,
+    view: View,
+    states: InstallStates | None,
+    seen: Mapping[str, float],
+) -> Sequence[MachineEntry]:
+    """Return a stretch of the machines, which are sorted by name, in the order of a view."""
+    down = view.descending
+    if view.sort == "group":
+        return first_in_steps(found, attrgetter("group"), last, reverse=down)[first:last]
+    if states is None or view.sort == "name":
+        return found[max(0, len(found) - last) : len(found) - first][::-1] if down else found[first:last]
+    if view.sort == "state":
+        words = _words(found, states)
+        in_order = (
+            machine
+            for shown in sorted({*words}, reverse=down)
+            for machine, word in zip(found, words, strict=True)
+            if word == shown
+        )
+        return [*islice(in_order, first, last)]
+    times = states.sinces([machine.identity for machine in found])
+    if seen:
+        times = [seen.get(machine.identity) or time for machine, time in zip(found, times, strict=True)]
+    chosen = first_in_steps(range(len(found)), times.__getitem__, last, reverse=down)[first:last]
+    return [found[at] for at in chosen]

@@ -8,17 +8,20 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TypeVar
 
 from answerd.answers.catalogue import Catalogue
 from answerd.identity import identity_of
 from answerd.inventory.rows import Row, identities_of_sound
-from answerd.sorting import sorted_in_steps
+from answerd.sorting import free_in_steps, sorted_in_steps
 
 MOST_FOLLOWED = 1_000
 """Machines that are looked at again one by one; a larger change is a look at all of them."""
+
+_SMALL = 3_000
+"""Names of which a table is made in some 50 ms."""
 
 _MOVED_ONE_BY_ONE = 50
 """Machines that cost less to take out of the sorted list one by one, 50 µs each of 100,000, than all at once."""
@@ -65,7 +68,8 @@ class NamedMachines:
         gone = [machine for identity in changed if (machine := self.by_identity.pop(identity, None)) is not None]
         named = {identity: machine for identity in changed if (machine := _machine(catalogue, identity)) is not None}
         _add_rows(named, _rows_of(catalogue, changed))
-        _make_searched(named.values())
+        for machine in named.values():
+            machine.searched = _searched(machine)
         self._move(gone, [*named.values()])
         self.by_identity.update(named)
         self.catalogue = catalogue
@@ -121,6 +125,12 @@ class NamedMachines:
         return changed
 
 
+def is_small(catalogue: Catalogue) -> bool:
+    """Return whether a page may wait until a table of this set is made."""
+    names = len(catalogue.documents) + len(catalogue.members)
+    return names + (len(catalogue.inventory.index) if catalogue.inventory is not None else 0) < _SMALL
+
+
 def named_in(catalogue: Catalogue) -> NamedMachines:
     """Return the machines of a set. Costs a look at every document and row; no step takes long."""
     named: dict[str, MachineEntry] = {}
@@ -130,9 +140,23 @@ def named_in(catalogue: Catalogue) -> NamedMachines:
                 named[identity] = machine
     if catalogue.inventory is not None:
         _add_rows(named, catalogue.inventory.rows())
-    _make_searched(named.values())
-    groups = Counter(machine.group for machine in named.values() if machine.group)
-    return NamedMachines(catalogue, named, sorted_in_steps(named.values(), _name_of), groups)
+    by_name = _in_the_order_of_names(named)
+    groups = Counter(machine.group for machine in by_name if machine.group)
+    return NamedMachines(catalogue, {machine.identity: machine for machine in by_name}, by_name, groups)
+
+
+def _in_the_order_of_names(named: dict[str, MachineEntry]) -> list[MachineEntry]:
+    """Return the machines as new objects, made in their order: a page walks all of them, and memory that is read in
+    order is read in a third of the time."""
+    machines = sorted_in_steps(named.values(), _name_of)
+    named.clear()
+    by_name = []
+    for machine in machines:
+        made = replace(machine)
+        made.searched = _searched(made)
+        by_name.append(made)
+    free_in_steps(machines)
+    return by_name
 
 
 def _machine(catalogue: Catalogue, identity: str) -> MachineEntry | None:
@@ -175,9 +199,8 @@ def _add_rows(machines: dict[str, MachineEntry], rows: Iterable[Row]) -> None:
         machines[identity_of(name)] = MachineEntry(name, identity_of(name), known_from="inventory", searched=searched)
 
 
-def _make_searched(machines: Iterable[MachineEntry]) -> None:
-    for machine in machines:
-        machine.searched = f"{machine.name}\n{machine.group}\n{machine.searched or machine.identity}".casefold()
+def _searched(machine: MachineEntry) -> str:
+    return f"{machine.name}\n{machine.group}\n{machine.searched or machine.identity}".casefold()
 
 
 def _rows_that_differ(catalogue: Catalogue, before: Catalogue) -> set[str] | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import isfinite
 
 from answerd import captures
 from answerd.answers.catalogue import Catalogue
@@ -13,7 +14,7 @@ from answerd.captures import CaptureError
 from answerd.console.adopting import cells_of, with_machine
 from answerd.console.answers import Resolver
 from answerd.console.backend import Backend, NotSaved
-from answerd.console.documents import DocumentPages
+from answerd.console.documents import DocumentPages, waiting
 from answerd.console.listing import inventories_of
 from answerd.console.machines import SILENT, SORTS, UNKNOWN, InstallStates, MachinesPage, MachineTable, View
 from answerd.console.page_request import PageReply, PageRequest, redirect
@@ -28,6 +29,8 @@ from answerd.inventory import DEFAULT_NAME, file_of
 
 REQUESTS_SHOWN = 30
 PROBLEMS_SHOWN = 1_000
+OLD_SECONDS = 5.0
+"""The age of the set from which on it is shown: a database that answers is read every half second."""
 CAPTURES_SEARCHED = 1_000
 CAPTURES_SHOWN = 20
 VERBS = ("arm", "disarm", "forget")
@@ -68,6 +71,8 @@ class Pages(DocumentPages):
             int(request.get("page")) if request.get("page").isdecimal() and len(request.get("page")) < 8 else 1,  # noqa: PLR2004
         )
         shown = self._shown(view)
+        if shown is None:
+            return waiting(request, "Machines", "/console/machines", self._backend.catalogue())
         return _html(
             request,
             "machines",
@@ -139,8 +144,8 @@ class Pages(DocumentPages):
         return self._try(request, given, is_asked=True, show_secrets=request.field("secrets") == "1")
 
     def check(self, request: PageRequest) -> PageReply:
-        """Return every problem that a check finds."""
-        return _html(request, "check", problems=self._backend.check())
+        """Return every problem that the last check found, and how far the present one is."""
+        return _html(request, "check", checked=self._backend.check(), documents=self._backend.catalogue().size)
 
     def settings(self, request: PageRequest) -> PageReply:
         """Return the settings, secrets masked."""
@@ -170,8 +175,10 @@ class Pages(DocumentPages):
     def _overview(self) -> dict[str, object]:
         catalogue, states = self._backend.catalogue(), self._states()
 
-        def counted() -> tuple[int, dict[str, int]]:
+        def counted() -> tuple[int | None, Mapping[str, int]]:
             self._table.update(catalogue)
+            if self._table.catalogue is None:  # it is being made: the records are known
+                return None, states.counts() if states is not None else {}
             return self._table.count(states), self._table.counts(states) if states is not None else {}
 
         machines, counts = catalogue.offload(counted)
@@ -180,6 +187,7 @@ class Pages(DocumentPages):
             "machines": machines,
             "documents": catalogue.size,
             "problems": list(self._backend.problems())[:PROBLEMS_SHOWN],
+            "age": _age(self._backend.age()),
         }
 
     def _requests(self) -> dict[str, object]:
@@ -189,13 +197,14 @@ class Pages(DocumentPages):
     def _states(self) -> InstallStates | None:
         return self._backend.installs.now() if self._backend.installs is not None else None
 
-    def _shown(self, view: View) -> MachinesPage:
-        """Return a page of the table. In a thread: there may be a million machines."""
+    def _shown(self, view: View) -> MachinesPage | None:
+        """Return a page of the table; None while the first table is made. In a thread: there may be a million
+        machines."""
         catalogue, states = self._backend.catalogue(), self._states()
 
-        def show() -> MachinesPage:
+        def show() -> MachinesPage | None:
             self._table.update(catalogue)
-            return self._table.shown(view, states)
+            return None if self._table.catalogue is None else self._table.shown(view, states)
 
         return catalogue.offload(show)
 
@@ -261,6 +270,13 @@ def _documents_of(catalogue: Catalogue, name: str, row: _RowShown | None) -> Ite
         how_found.setdefault(key, ", by its row")
     for key, how in how_found.items():
         yield key.kind.value, key.identifier, key.format, f"{key}{how}"
+
+
+def _age(seconds: float) -> str:
+    """Return the age of a set in words; empty where it is as good as new."""
+    if seconds < OLD_SECONDS:
+        return ""
+    return f"last read {seconds:,.0f} seconds ago" if isfinite(seconds) else "never read"
 
 
 def _row_of(catalogue: Catalogue, facts: Facts) -> _RowShown | None:

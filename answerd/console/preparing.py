@@ -1,7 +1,8 @@
 """The tables of pages, made after each change and not by the first page that needs them.
 
 A table follows a small change in less than a millisecond. After a change of thousands of documents it is made again, in
-a thread; pages show the table from before until then. Tables are kept while the console is in use.
+a thread; pages show the table from before until then, or that there is none yet. Tables are kept while the console is
+in use.
 """
 
 from __future__ import annotations
@@ -61,23 +62,23 @@ class TablePreparation:
         """Keep the tables for some more time. Called for each page."""
         self._used_until = time.monotonic() + USED_SECONDS
         if self._keeping is None or self._keeping.dead:
+            for table in self._tables:  # at once: the page that this is called for does not wait for them either
+                table.is_prepared_elsewhere = True
             self._keeping = gevent.spawn(self._keep)
 
     def poll(self) -> None:
         """Bring all tables up to date with the set in force."""
         for table in self._tables:
             catalogue = self._catalogue()
-            if table.catalogue is catalogue:
+            if table.catalogue is catalogue or catalogue.offload(partial(_follows, table, catalogue)):
                 continue
-            catalogue.offload(partial(table.update, catalogue))
-            if table.catalogue is not catalogue:
-                with gc_tuning.gc_paused(makes_many=True):
-                    self._run(table.prepare, catalogue)
+            with gc_tuning.gc_paused(makes_many=True):
+                self._run(table.prepare, catalogue)
+            latest = self._catalogue()  # what was written meanwhile is there at once
+            latest.offload(partial(table.update, latest))
 
     def _keep(self) -> None:
         try:
-            for table in self._tables:
-                table.is_prepared_elsewhere = True
             while time.monotonic() < self._used_until:
                 self.poll()
                 gevent.sleep(POLL_SECONDS)
@@ -85,3 +86,10 @@ class TablePreparation:
             for table in self._tables:
                 table.is_prepared_elsewhere = False
                 table.forget()
+
+
+def _follows(table: PreparedTable, catalogue: Catalogue) -> bool:
+    """Bring a table to a set where that costs little; return whether it is of that set. Done in one go where long work
+    is done: later it may be of a set that is newer, to which a page has brought it."""
+    table.update(catalogue)
+    return table.catalogue is catalogue

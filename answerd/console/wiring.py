@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from wsgiref.types import WSGIApplication
 
@@ -14,8 +15,9 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import Sources
 from answerd.check import check
 from answerd.config import SETTINGS_BY_NAME, describe
-from answerd.console.app import Console, ConsoleAccess
-from answerd.console.backend import Backend
+from answerd.console.app import DOCUMENT, LOGIN, Console, ConsoleAccess
+from answerd.console.backend import Backend, Checked
+from answerd.console.background import PATIENCE, BackgroundWork, Same
 from answerd.console.editing import GuardedEditing
 from answerd.console.feed import LiveFeed
 from answerd.console.installs import LiveStates
@@ -44,7 +46,7 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
         catalogue=parts.follower.current,
         problems=parts.problems,
         sources=sources,
-        check=_Checked(parts.follower.current, sources),
+        check=CheckInBackground(parts.follower.current, sources),
         store=parts.store.described,
         version=f"answerd {__version__}",
         settings=[(name, value, SETTINGS_BY_NAME[name].meaning) for name, value, _ in describe(config)],
@@ -53,6 +55,7 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
         installs=LiveStates(parts.installs, parts.follower.current) if parts.installs is not None else None,
         feed=LiveFeed(parts.feed) if parts.feed is not None else None,
         captures=captures,
+        age=parts.store.age_seconds,
     )
     pages = Pages(backend)
     preparation = TablePreparation(parts.follower.current, pages.tables)
@@ -65,23 +68,39 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
         if request.method != "POST" or parts.block.seconds_left(peer):
             return False
         headers = {name: value for name, value in request.headers if name == "cookie"}
-        return path == "/console/login" or sessions.find(cookie_of(headers)) is not None
+        # The text of an editor is carried through a log-in where the session has ended, or the service was restarted.
+        kept = path == DOCUMENT and bool(cookie_of(headers))
+        return path == LOGIN or kept or sessions.find(cookie_of(headers)) is not None
 
     return console, wants_body
 
 
-class _Checked:
-    """The problems that a check finds, kept for one set."""
+class CheckInBackground:
+    """Checks of the whole set, each in the background; the last that came to its end is kept until the next has.
 
-    def __init__(self, catalogue: Callable[[], Catalogue], sources: Sources) -> None:
+    There is one at a time. While the set changes all the time, its problems are those of a moment ago.
+    """
+
+    def __init__(self, catalogue: Callable[[], Catalogue], sources: Sources, patience: float = PATIENCE) -> None:
+        """``patience``: the seconds that a page waits, so that a small set shows its problems at the first look."""
         self._catalogue = catalogue
         self._sources = sources
-        self._checked: tuple[Catalogue, Sequence[str]] | None = None
+        self._patience = patience
+        self._work: BackgroundWork[Sequence[str]] = BackgroundWork(most_kept=2)
 
-    def __call__(self) -> Sequence[str]:
-        """Return them, sorted."""
-        catalogue = self._catalogue()
-        if self._checked is None or self._checked[0] is not catalogue:
-            report = catalogue.offload(lambda: check(catalogue, Tools.none(), sources=self._sources))
-            self._checked = catalogue, report.problems
-        return self._checked[1]
+    def __call__(self) -> Checked:
+        """Return what is known, and begin a check where the set has changed since the last."""
+        catalogue, version = self._catalogue(), self._sources.version()
+        about = (Same(catalogue), version)
+        running = self._work.unfinished()
+        job = running or self._work.job(about, partial(self._check, catalogue), self._patience)
+        ended = self._work.finished()
+        if ended is not None and ended is self._work.about(about):
+            self._work.keep_only(about)  # the set before may hold a lot
+        known = Checked(None) if ended is None else Checked(ended.result, ended.at, ended is self._work.about(about))
+        return replace(known, is_running=not job.is_finished, done=job.done, total=job.total, fault=job.fault)
+
+    def _check(
+        self, catalogue: Catalogue, progress: Callable[[int, int], None], pause: Callable[[], None]
+    ) -> Sequence[str]:
+        return check(catalogue, Tools.none(), progress, pause, sources=self._sources).problems

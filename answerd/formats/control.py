@@ -5,10 +5,9 @@ Each family has its own spelling (`RawControl`); this module reads all of them, 
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Number
 from typing import Final
@@ -17,6 +16,7 @@ from answerd.formats.family import Path, RawControl, RawValue
 from answerd.formats.forms import Forms
 from answerd.formats.once import Once
 from answerd.identity import Kind, brief, identity_of, normalize
+from answerd.turns import in_turns
 
 CONTROL_KEYS: Final[dict[str, frozenset[Kind]]] = {
     "extends": frozenset(Kind),
@@ -35,6 +35,13 @@ CLAIMING_KEYS: Final = frozenset({"members", "match"})
 Rules: docs/selection.md#broken-documents.
 """
 
+
+LONGEST_PATTERN: Final = 65_536
+"""Characters of a pattern or a label in a ``match``: no header of a request is longer, and reading a pattern of many
+megabytes would hold other threads up."""
+
+_MANY: Final = 10_000
+"""Members that are told apart at once; with more of them, other threads may have turns."""
 
 _A_FEW: Final = 8
 """Up to this many values are tried one by one, which is faster than a search in all of them."""
@@ -127,17 +134,6 @@ class Control:
         return self.member_texts.get(member, member)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'member'?`` for a name that is nearly one of ``known``, else nothing. ``name`` is not
-    quoted: it may be a secret."""
-    near = difflib.get_close_matches(name[:_LONGEST_NAME].lower(), list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
-_LONGEST_NAME: Final = 40
-"""Characters that are compared: a longer name is no misspelled control key, and the cost grows with the square."""
-
-
 class _Wrong(ValueError):
     """The value of a control key is not valid."""
 
@@ -190,7 +186,7 @@ def _members(written: RawValue) -> tuple[str, ...]:
         if not identity_of(member):
             raise _Wrong(f"holds a name with no letter or digit, entry {place}")
         members.append(identity_of(member))
-    return tuple(dict.fromkeys(members))
+    return tuple(dict.fromkeys(members if len(members) <= _MANY else in_turns(members)))
 
 
 def _member_texts(written: RawValue) -> dict[str, str]:
@@ -213,6 +209,8 @@ def _match(written: RawValue) -> tuple[Criterion, ...]:
     for label, patterns in value.items():
         if not isinstance(label, str) or not label.strip():
             raise _Wrong(f"must have texts for labels, and one is {_described(label)}")
+        if len(label) > LONGEST_PATTERN:
+            raise _Wrong(f"has a label of more than {LONGEST_PATTERN} characters")
         name = label.strip().casefold()
         criteria.setdefault(name, []).extend(_patterns(label, patterns))
     return tuple(Criterion(label, tuple(patterns)) for label, patterns in criteria.items())
@@ -226,6 +224,8 @@ def _patterns(label: str, value: object) -> tuple[Pattern, ...]:
     for pattern in patterns:
         if not isinstance(pattern, str):
             raise _Wrong(f"must have a text or a list of texts for {brief(label)!r}, not {_described(pattern)}")
+        if len(pattern) > LONGEST_PATTERN:
+            raise _Wrong(f"has a pattern of more than {LONGEST_PATTERN} characters for {brief(label)!r}")
         if not normalize(pattern) and not set(pattern) & {"*", "?"}:
             what = "a pattern of nothing but punctuation" if pattern.strip() else "an empty pattern"
             raise _Wrong(f"has {what} for {brief(label)!r}")

@@ -15,7 +15,7 @@ from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
 from answerd.formats.once import Once
 from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
 from answerd.memo import remembered
-from answerd.turns import in_turns
+from answerd.turns import counted_in_turns, encoded_in_turns, in_turns
 
 Tree = NewType("Tree", object)
 """A document of some family, for code that only passes it back to its family. Never modified: layers share parts."""
@@ -53,7 +53,7 @@ def position(line: int | None, column: int | None = None) -> str:
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
     """Return the line and column of an offset in a text; both from 1."""
-    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+    return counted_in_turns(text, "\n", offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +205,10 @@ class Prepared:
         begin = 0
         for at, fragment in enumerate(fragments):
             if isinstance(fragment, Slot):
-                constant.append("".join(fragments[begin:at]).encode())  # type: ignore[arg-type]
+                constant.append(encoded_in_turns("".join(fragments[begin:at])))  # type: ignore[arg-type]
                 slots.append(fragment)
                 begin = at + 1
-        constant.append("".join(fragments[begin:]).encode())  # type: ignore[arg-type]
+        constant.append(encoded_in_turns("".join(fragments[begin:])))  # type: ignore[arg-type]
         self._block = b"".join(constant)
         self._begin = 0
         lengths = tuple(map(len, constant))

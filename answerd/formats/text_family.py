@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from answerd.formats.control import did_you_mean
 from answerd.formats.family import (
     ControlFault,
     Path,
@@ -21,6 +20,8 @@ from answerd.formats.family import (
     fragments,
 )
 from answerd.formats.template import Template, TemplateReader
+from answerd.suggestion import did_you_mean
+from answerd.turns import slices
 
 name = "text"
 
@@ -118,7 +119,8 @@ class _Directives:
             raise ValueError("is empty: name a machine, or leave the line out")
         members = self.values.setdefault("members", RawValue([], place)).value
         assert isinstance(members, list)  # noqa: S101 - made here
-        members += [member for member in re.split(r"[\s,]+", rest) if member]
+        for part in slices(rest.replace(",", " "), " "):
+            members += part.split()
 
     def take_match(self, rest: str, place: str) -> None:
         """Read ``match label=pattern …`` with shell quoting; several lines add up, a repeated label means any of its

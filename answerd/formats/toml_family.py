@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, time
+from functools import partial
 from importlib.machinery import FileFinder, SourceFileLoader
 from importlib.util import find_spec, module_from_spec, spec_from_loader
 from typing import Any
@@ -19,7 +20,7 @@ from answerd.formats import plain
 from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, fragments, typed_slot_of
 from answerd.formats.template import Template, TemplateReader
 from answerd.memo import remembered
-from answerd.turns import found_in_turns, replaced_in_turns
+from answerd.turns import AT_ONCE, found_in_turns, replaced_in_turns, slices
 
 name = "toml"
 merge = plain.merge
@@ -31,6 +32,9 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 _TO_ESCAPE = re.compile(r'["\\\x00-\x1f\x7f]')
 _LARGE = 32_768
 """Characters up to which compiled code reads a text: 15 ms in which no other thread of the process can run."""
+
+LONGEST_NUMBER = _LARGE
+"""Characters of a number: no text that compiled code reads has a longer one."""
 
 
 def _parser_in_python() -> Any:
@@ -45,9 +49,37 @@ def _parser_in_python() -> Any:
     spec = spec_from_loader("tomli._parser_in_python", SourceFileLoader("tomli._parser_in_python", source.origin))
     if spec is None or spec.loader is None:
         return tomli
-    parser = module_from_spec(spec)
+    parser: Any = module_from_spec(spec)
     spec.loader.exec_module(parser)
+    parser.skip_until = partial(_skip_until, parser.skip_until)
+    parser.RE_NUMBER = _ShortNumber(parser.RE_NUMBER)
     return parser
+
+
+def _skip_until(skip: Any, text: str, at: int, end: str, *, error_on: frozenset[str], error_on_eof: bool) -> int:
+    """Return where a literal string or a comment ends, as tomli's ``skip`` does, which looks at all of its characters
+    in a single call: here other threads may have turns."""
+    found = text.find(end, at)
+    until = len(text) if found < 0 else found
+    for part in slices(text[at:until]) if until - at > AT_ONCE else ():
+        if not error_on.isdisjoint(part):
+            break
+        at += len(part)
+    return int(skip(text, at, end, error_on=error_on, error_on_eof=error_on_eof))
+
+
+class _ShortNumber:
+    """tomli's pattern of a number, for numbers of up to `LONGEST_NUMBER` characters: more take it seconds."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
+
+    def match(self, text: str, at: int) -> re.Match[str] | None:
+        """Return the match at a position. Raises ValueError for a longer number."""
+        found = self._pattern.match(text, at, at + LONGEST_NUMBER)
+        if found and found.end() == at + LONGEST_NUMBER:
+            raise ValueError("a number is too long")
+        return found
 
 
 _in_python = _parser_in_python()

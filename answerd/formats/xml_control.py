@@ -19,9 +19,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from answerd.formats.control import CONTROL_KEYS, did_you_mean
+from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import Branches, ControlFault, Path, RawControl, RawValue, branches
 from answerd.formats.xml_tree import Element, Instruction, Shape, Text, shape
+from answerd.suggestion import did_you_mean
 
 META = "answer-meta"
 

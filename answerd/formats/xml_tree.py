@@ -21,6 +21,7 @@ from xml.parsers import expat
 
 from answerd.formats.family import DEEPEST, ParseError, line_and_column
 from answerd.formats.template import Template
+from answerd.turns import encoded_in_turns, is_only
 
 WHITE = " \t\r\n"
 """The white space of XML; a no-break space is text."""
@@ -63,6 +64,12 @@ class Element:
 _PARSED_AT_ONCE = 1_048_576
 """Bytes that the parser is given at a time: 3 ms in which no other thread can run."""
 
+LONGEST_TAG = 2_097_152
+"""Bytes of a tag with its attributes."""
+
+LONGEST_PROLOG = 1_048_576
+"""Bytes before the root element: a pattern looks at them in a single call."""
+
 
 @dataclass(frozen=True, slots=True)
 class XmlDocument:
@@ -95,7 +102,7 @@ def shape(element: Element) -> Shape:
             has_elements = True
         elif isinstance(item, Instruction):
             return Shape.MIXED
-        elif item.cdata or isinstance(item.value, Template) or item.value.strip(WHITE):
+        elif item.cdata or isinstance(item.value, Template) or not is_only(item.value, WHITE):
             has_text = True
     if has_elements:
         return Shape.MIXED if has_text else Shape.ELEMENTS
@@ -164,11 +171,12 @@ class _Reader:
     def read(self) -> XmlDocument:
         """Return the document; to be called once. Raises `ParseError`."""
         try:
-            if not self.source.strip(WHITE):
+            if is_only(self.source, WHITE):
                 raise ParseError("it is empty", 1, 1)
-            encoded = self.source.encode()
+            encoded = encoded_in_turns(self.source)
             for at in range(0, len(encoded), _PARSED_AT_ONCE):  # between two parts other threads may run
                 self.parser.Parse(encoded[at : at + _PARSED_AT_ONCE], False)
+                self.limit_tag(encoded, at + _PARSED_AT_ONCE)
             self.parser.Parse(b"", True)
         except expat.ExpatError as error:
             raise self.fault(error) from None
@@ -180,13 +188,20 @@ class _Reader:
         assert self.root is not None  # noqa: S101 - expat finds a root, or it has raised
         return XmlDocument({kind: tuple(sources) for kind, sources in self.around.items()}, self.root)
 
+    def limit_tag(self, encoded: bytes, read: int) -> None:
+        """Refuse a tag that has not ended in the bytes that were read: expat looks at a whole tag in a single call."""
+        begin = self.parser.CurrentByteIndex
+        if read - begin > LONGEST_TAG and encoded[begin : begin + 2] not in (b"<!", b"<?"):
+            self.refuse(f"a tag or a doctype has more than {LONGEST_TAG} bytes")
+
     def fault(self, error: expat.ExpatError) -> ParseError:
         """Return the `ParseError` for expat's error. Names nothing but HTML's entities: a word that looks like a tag or
         an entity may be the text of a value."""
         reason = expat.ErrorString(error.code) or "not well-formed"
         if error.code == expat.errors.codes[expat.errors.XML_ERROR_UNDEFINED_ENTITY]:
-            rest = "\n".join(self.source.split("\n")[error.lineno - 1 :])[error.offset :]
-            name = next((name for name in _REFERENCE.findall(rest) if name not in _PREDEFINED), "")
+            at = len(self.source.encode()[: self.parser.ErrorByteIndex].decode())
+            references = (found[1] for found in _REFERENCE.finditer(self.source, at))
+            name = next((name for name in references if name not in _PREDEFINED), "")
             shown = f"the entity &{name};" if name in name2codepoint else "this entity"
             reason = f"{shown} is not defined, and none is ever read from a DTD: write &amp; for a plain &"
         elif self.open and error.code == expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]:
@@ -225,7 +240,9 @@ class _Reader:
         if self.open:
             self.close_run()
         elif self.root is None:
-            self.read_prolog(self.source.encode()[: self.parser.CurrentByteIndex].decode())
+            if self.parser.CurrentByteIndex > LONGEST_PROLOG:
+                self.refuse(f"more than {LONGEST_PROLOG} bytes are before its first element")
+            self.read_prolog(self.source[:LONGEST_PROLOG].encode()[: self.parser.CurrentByteIndex].decode())
         if len(self.open) == DEEPEST:
             self.refuse(f"it is nested more than {DEEPEST} levels deep")
         self.open.append((name, attributes, [], self.parser.CurrentLineNumber))

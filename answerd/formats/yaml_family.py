@@ -33,7 +33,8 @@ from answerd.formats.yaml_writing import write
 
 name = "yaml"
 
-_OPENING_COMMENTS = re.compile(r"(?:#[^\r\n]*(?:\r\n|\r|\n|\Z))+")
+_COMMENT = re.compile("(#[^\r\n\x85\u2028\u2029]*)(?:\r\n|[\r\n\x85\u2028\u2029]|\\Z)")
+"""A line that is a comment: libyaml ends a line at the same characters."""
 _SIGNIFICANT_COMMENT = re.compile(r"^(?:#cloud-config|##[ \t]*template:)", re.MULTILINE)
 _TRUE = ("true", "yes", "on")
 _BOOLEANS = frozenset({"template", "once"})
@@ -64,15 +65,24 @@ YamlTree = YamlDocument | Stream
 def parse(text: str) -> YamlTree:
     """Return the nodes of a text and the comment lines from its very first line on; a `Stream` where it has several
     documents. Raises `ParseError`."""
-    opening = _OPENING_COMMENTS.match(text)
-    lines = opening[0].splitlines() if opening else ()
+    opening = "".join(_opening_comments(text)) if text.startswith("#") else ""
     roots = read(text)
     if len(roots) > 1:
         return _stream(text, roots)
     root = roots[0] if roots else None
     if isinstance(root, Scalar) and not (root.text or root.style or root.tag):
         root = None  # only "---"
-    return YamlDocument("".join(f"{line}\n" for line in lines), root)
+    return YamlDocument(opening, root)
+
+
+def _opening_comments(text: str) -> list[str]:
+    """Return the comment lines from the first line on, each with a newline. Other threads may have turns."""
+    lines: list[str] = []
+    at = 0
+    while found := _COMMENT.match(text, at):
+        lines.append(found[1] + "\n")
+        at = found.end()
+    return lines
 
 
 def _stream(text: str, roots: list[Node | None]) -> Stream:

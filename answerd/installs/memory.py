@@ -41,14 +41,16 @@ CLOSEST_FIRST = (
 """Of several records that a request belongs to, the one whose state is shown: what is refused to one is refused."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Remembered:
     """A record with its identities and its group. ``identities`` maps each identity to its text, ``group`` is the group
-    document that was part of its last answer."""
+    document that was part of its last answer. Nothing of it changes but ``is_current``, which ends when the memory that
+    holds it gets another one of that name, or none."""
 
     record: Record
     identities: Mapping[str, str] = field(default_factory=dict)
     group: str | None = None
+    is_current: bool = field(default=True, init=False, compare=False, repr=False)
 
 
 class Visitor(NamedTuple):
@@ -114,6 +116,7 @@ class InstallMemory:
         else:
             self.under_way.pop(name)
         if before:
+            before.is_current = before is remembered
             self.by_state[before.record.state] -= 1
             if before.identities.keys() == remembered.identities.keys():
                 return
@@ -131,6 +134,7 @@ class InstallMemory:
         self.under_way.pop(name)
         self.index += 1
         if before:
+            before.is_current = False
             self.by_state[before.record.state] -= 1
         for identity in before.identities if before else ():
             self._drop(identity, name)
@@ -186,8 +190,8 @@ class InstallMemory:
 
     def is_one_record(self, identities: Collection[str]) -> bool:
         """Return whether all of these identities, which records have, lead to the same single record."""
-        records = [self._by_identity.get(identity, ()) for identity in identities]
-        return all(len(names) == 1 and names == records[0] for names in records)
+        found = {self._by_identity.get(identity, ()) for identity in identities}
+        return len(found) == 1 and len(found.pop()) == 1
 
     def is_shared(self, identity: str) -> bool:
         """Return whether more than `MOST_ALIKE` records have an identity, and none of them has it as its name."""

@@ -8,6 +8,7 @@ holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, ValuesView
+from itertools import islice
 from typing import Any, Final, TypeVar, overload
 
 V = TypeVar("V")
@@ -107,13 +108,21 @@ class _Values(ValuesView[V]):
             yield from part
 
 
-def free_in_steps(tables: list[dict[str, Any]], pause: Callable[[], None]) -> None:
-    """Empty a list of the tables of a `ShardedDict` that is needed no more. ``pause`` is called between steps. A caller
-    that still uses that dictionary keeps all of it."""
-    while tables:
-        table = tables.pop()
-        held = [*table, *table.values()]  # else they would go with the table, in one step
-        del table
+def free_in_steps(given_up: list[dict[str, Any] | list[Any]], pause: Callable[[], None]) -> None:
+    """Empty a list of lists, and of the tables of a `ShardedDict`, that are needed no more. ``pause`` is called between
+    steps. A caller that still uses such a dictionary keeps all of it; a list is emptied."""
+    while given_up:
+        piece = given_up.pop()
+        if isinstance(piece, dict):
+            held: list[Any] = []  # else all would go with the table, in one step
+            entries = iter(piece.items())
+            while some := [*islice(entries, _FREED_AT_ONCE)]:
+                held += some
+                pause()
+            del entries
+        else:
+            held = piece
+        del piece
         while held:
             del held[-_FREED_AT_ONCE:]
             pause()

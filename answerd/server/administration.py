@@ -32,7 +32,7 @@ from answerd.server.metrics_app import make_metrics_app
 from answerd.server.serving import Gate, Limits
 from answerd.server.startup import Service
 from answerd.server.write_guard import WriteGuard
-from answerd.store import StoreError, WritableStore
+from answerd.store import ReplicatingStore, StoreError, WritableStore
 from answerd.store.outbox import Waiting
 from answerd.store.read_only import ReadOnlyStore
 
@@ -185,4 +185,5 @@ class Administration:
             wants_body=gate,
             error=admin_app.json_error,
             counts=AdminCounts(service.counters),
+            is_shared=isinstance(service.loader.store, ReplicatingStore),
         )

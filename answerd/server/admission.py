@@ -12,7 +12,7 @@ import resource
 from dataclasses import dataclass
 from typing import Final
 
-_SLOT_BYTES: Final = 8
+_REGION_BYTES: Final = 8
 SHARE: Final = 65_536
 """Bytes of bodies for each connection of the limit, and the same of answers. A body of that size is never refused for
 lack of memory."""
@@ -75,37 +75,37 @@ class SharedBytes:
 
     def __init__(self, limit: int, workers: int) -> None:
         self.limit = limit
-        self._slots = memoryview(mmap.mmap(-1, workers * _SLOT_BYTES)).cast("q")
+        self._regions = memoryview(mmap.mmap(-1, workers * _REGION_BYTES)).cast("q")
         self._worker = 0
 
     def attach(self, worker: int) -> None:
-        """Count in this worker's slot from now on."""
+        """Count in this worker's region from now on."""
         self._worker = worker
-        self._slots[worker] = 0
+        self._regions[worker] = 0
 
     def reset(self, worker: int) -> None:
         """Clear the count of a dead worker."""
-        self._slots[worker] = 0
+        self._regions[worker] = 0
 
     def add(self, size: int) -> None:
         """Add to the count; negative to subtract."""
-        self._slots[self._worker] += size
+        self._regions[self._worker] += size
 
     @property
     def total(self) -> int:
         """Bytes held over all workers."""
-        return sum(self._slots)
+        return sum(self._regions)
 
     @property
     def exceeded(self) -> bool:
         """Whether the limit is exceeded."""
-        return sum(self._slots) > self.limit
+        return sum(self._regions) > self.limit
 
 
 class Admission:
     """Connections in flight with a limit, counted in memory that forked workers share.
 
-    Made once, before forking. Each worker counts in a slot of its own (no lock, no torn write) and reads all of them,
+    Made once, before forking. Each worker counts in a region of its own (no lock, no torn write) and reads all of them,
     which takes 0.3 µs. Two workers that read at the same instant can both take the last permit, so the sum can exceed
     the limit by at most the number of workers less one.
     """
@@ -113,41 +113,41 @@ class Admission:
     def __init__(self, limit: int, workers: int = 1) -> None:
         """``limit``: connections over all workers. The calling process counts as worker 0 until `attach`."""
         self.limit = limit
-        self._slots = memoryview(mmap.mmap(-1, workers * _SLOT_BYTES)).cast("q")
+        self._regions = memoryview(mmap.mmap(-1, workers * _REGION_BYTES)).cast("q")
         self._worker = 0
         self.bodies = SharedBytes(max(limit * SHARE, LEAST_FOR_BODIES), workers)
         self.answers = SharedBytes(max(limit * SHARE, LEAST_FOR_ANSWERS), workers)
 
     def attach(self, worker: int) -> None:
-        """Count in this worker's slot from now on; called in the worker, which has no connection yet."""
+        """Count in this worker's region from now on; called in the worker, which has no connection yet."""
         self._worker = worker
-        self._slots[worker] = 0
+        self._regions[worker] = 0
         self.bodies.attach(worker)
         self.answers.attach(worker)
 
     def admit(self) -> bool:
         """Take a permit if there is one; return whether there was."""
-        slots = self._slots
-        if sum(slots) >= self.limit:
+        regions = self._regions
+        if sum(regions) >= self.limit:
             return False
-        slots[self._worker] += 1
+        regions[self._worker] += 1
         return True
 
     def readmit(self) -> None:
         """Take a permit in any case: for a connection that released its own too early."""
-        self._slots[self._worker] += 1
+        self._regions[self._worker] += 1
 
     def release(self) -> None:
         """Release a permit."""
-        self._slots[self._worker] -= 1
+        self._regions[self._worker] -= 1
 
     def in_flight(self) -> int:
         """Connections in flight over all workers."""
-        return sum(self._slots)
+        return sum(self._regions)
 
     def reset(self, worker: int) -> None:
         """Clear the count of a dead worker; called by the process that reaps it, before it is replaced."""
-        self._slots[worker] = 0
+        self._regions[worker] = 0
         self.bodies.reset(worker)
         self.answers.reset(worker)
 

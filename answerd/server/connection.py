@@ -28,7 +28,7 @@ from answerd.server.http_parser import COMPLETE, HttpRequest, Progress, RequestR
 from answerd.server.memory import ConnectionMemory
 from answerd.server.peer import forwarded_for, peer_address, with_port
 from answerd.server.request_log import describe_error, without_token
-from answerd.server.serving import Serving
+from answerd.server.serving import LATE, Serving
 from answerd.server.statuses import INTERNAL_ERROR
 from answerd.server.wsgi import Response, environ_of, respond, without_length
 
@@ -426,13 +426,13 @@ class Connection(Channel):
             self._watch(READ, self._drain)
 
     def overdue(self) -> None:
-        """Handle the deadline: abort a slow client; send a 500 where the app is slow."""
+        """Handle the deadline: abort a slow client; send an error where the app is slow."""
         if not self._answering or self._is_late:
             self.cut("deadline")
             return
         self._is_late = True
-        self._outcome = reason = "the service had no answer before the deadline"
-        self._send(self._serving.error(INTERNAL_ERROR, reason))
+        self._outcome = LATE
+        self._send(self._serving.late)
 
     def cut(self, reason: str) -> None:
         """Close the connection without a response, or in the middle of one, and log that."""

@@ -1,7 +1,7 @@
-"""Counters in memory that all processes of the service share: each adds in a slot of its own, a reader sums them up.
+"""Counters in memory that all processes of the service share: each adds in a region of its own, a reader sums them up.
 
-No lock is needed, and adding costs 0.1 µs. A slot belongs to a place (a worker, the admin API), not to a process: what
-a process counted before it died stays. Must not know the metrics; their table is in `answerd.server.metrics`.
+No lock is needed, and adding costs 0.1 µs. A region belongs to a place (a worker, the admin API), not to a process:
+what a process counted before it died stays. Must not know the metrics; their table is in `answerd.server.metrics`.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ Cell = tuple[str, ...]
 
 
 class Counters:
-    """Whole numbers by cell, for a number of slots. Made once, before forking."""
+    """Whole numbers by cell, for a number of regions. Made once, before forking."""
 
-    def __init__(self, cells: Sequence[Cell], slots: int = 1) -> None:
-        """The calling process counts in slot 0 until `attach`."""
+    def __init__(self, cells: Sequence[Cell], regions: int = 1) -> None:
+        """The calling process counts in region 0 until `attach`."""
         self.index: Mapping[Cell, int] = {cell: number for number, cell in enumerate(cells)}
-        self._all = memoryview(mmap.mmap(-1, max(1, slots * len(cells)) * _CELL_BYTES)).cast("q")
+        self._all = memoryview(mmap.mmap(-1, max(1, regions * len(cells)) * _CELL_BYTES)).cast("q")
         self.attach(0)
 
-    def attach(self, slot: int) -> None:
-        """Count in this slot from now on, and go on where its last process stopped."""
+    def attach(self, region: int) -> None:
+        """Count in this region from now on, and go on where its last process stopped."""
         size = len(self.index)
-        self.own = self._all[slot * size : (slot + 1) * size]
+        self.own = self._all[region * size : (region + 1) * size]
 
     def add(self, *cell: str, by: int = 1) -> None:
-        """Count. Each cell of a slot is for one thread. Raises KeyError for a cell that is not in the table."""
+        """Count. Each cell of a region is for one thread. Raises KeyError for a cell that is not in the table."""
         self.own[self.index[cell]] += by
 
     def set(self, *cell: str, value: int) -> None:
@@ -39,5 +39,5 @@ class Counters:
         self.own[self.index[cell]] = value
 
     def total(self, *cell: str) -> int:
-        """Return the sum over all slots."""
+        """Return the sum over all regions."""
         return sum(self._all[self.index[cell] :: len(self.index)])

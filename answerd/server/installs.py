@@ -29,6 +29,8 @@ from answerd.installs.sentences import shown_name
 from answerd.installs.sharded import free_in_steps
 from answerd.installs.states import UNDER_WAY
 from answerd.server import gc_tuning
+from answerd.server.client import Client
+from answerd.server.install_faults import FaultLog, wait_in_time
 from answerd.server.live_set import in_pool, in_thread
 from answerd.server.request_log import RequestLog
 from answerd.server.shared_installs import MOST_AT_ONCE, SharedInstalls
@@ -88,7 +90,7 @@ class LiveInstalls:
         self._notes = shared.notes
         self._log = log
         self._memory = InstallMemory()
-        self._given_up: list[dict[str, Any]] = []  # of a memory that was replaced: freed in steps
+        self._given_up: list[dict[str, Any] | list[Any]] = []  # a memory that was replaced, a list that was read
         self._revision = -1
         self._is_known = False  # read in this process: what was loaded before forking may be old
         self._seen = bytearray()
@@ -104,12 +106,12 @@ class LiveInstalls:
         self._urgent = Event()
         self._idle = Event()
         self._pool = ThreadPool(1)
-        self._fault: str | None = None
-        self._write_fault: str | None = None
+        self._read = FaultLog(log, "read", ", they stay as they were known")
+        self._written = FaultLog(log, "written")
         self._dropped = 0
 
     def attach(self, process: int) -> None:
-        """Take this process's slot, and the notes that the process before it has left there."""
+        """Take this process's region, and the notes that the process before it has left there."""
         self._commits.attach(process)
         for entry in self._notes.attach(process):
             self._queue.append(_Waiting(entry))
@@ -124,7 +126,7 @@ class LiveInstalls:
 
     def current(self) -> InstallMemory:
         """Return all records, including every change that was acknowledged before. Raises `StatesUnknown`."""
-        if self._seen != self._commits.all() and _thread_now() == self._loop_thread:
+        if self._seen != self._commits.cells and _thread_now() == self._loop_thread:
             self._catch_up()  # in another thread, the loop has done it for this request
         if not self._is_known:
             raise StatesUnknown("whether this machine may install cannot be said: the states cannot be read")
@@ -151,6 +153,8 @@ class LiveInstalls:
             self._remember(entry)
             self._enqueue(_Waiting(entry))
         document, outcomes = asking.asked.document, asking.judgement.outcomes
+        if was_refused:
+            self._urgent.set()  # both gates are closed now, in the other processes once it is written
         if all(
             not new.counts and old.record.state in UNDER_WAY and document in old.record.given for old, new in outcomes
         ):
@@ -183,14 +187,22 @@ class LiveInstalls:
         self._sightings[identity] = Sighting(machine, now, facts_text or (before.facts if before else ""), asked)
         self._wake.set()
 
-    def write(self, entries: Sequence[PendingEvent]) -> list[AppliedEvent]:
-        """Write events and wait until they are on the disk. Raises `answerd.store.StoreError`; then none of them is."""
+    def write(self, entries: Sequence[PendingEvent], client: Client | None = None) -> list[AppliedEvent]:
+        """Write events and wait until they are on the disk. Raises `answerd.store.StoreError`; then none of them is,
+        except where that is not known when ``client`` must have its response."""
         results: list[AsyncResult[AppliedEvent]] = [AsyncResult() for _ in entries]
         for entry, done in zip(entries, results, strict=True):
             self._queue.append(_Waiting(entry, done))
         self._wake.set()
         self._urgent.set()
+        if client is not None:
+            wait_in_time(results, client, self._withdraw, self.store.late)
         return [done.get() for done in results]  # type: ignore[misc]
+
+    def _withdraw(self, results: Sequence[AsyncResult[Any]]) -> bool:
+        kept = deque(waiting for waiting in self._queue if waiting.done not in results)
+        withdrawn, self._queue = len(self._queue) - len(kept), kept
+        return withdrawn == len(results)
 
     def _remember(self, entry: PendingEvent) -> None:
         """Apply an event in memory before it is written."""
@@ -239,13 +251,13 @@ class LiveInstalls:
                     changes = in_thread(self.store.changes_since, self._revision)
                     if changes is not None and changes.whole:
                         memory = in_thread(InstallMemory, changes.remembered, changes.forgotten)
-                        self._given_up += self._memory.pieces()
+                        self._given_up += [*self._memory.pieces(), changes.remembered]
                         self._memory = memory
                         self._replay(None)
-                self._note_fault(None)
+                self._read.note(None)
                 self._is_known = True
             except StoreError as error:
-                self._note_fault(str(error))
+                self._read.note(str(error))
                 changes = None
             if changes is not None:
                 self._take(changes)
@@ -254,7 +266,7 @@ class LiveInstalls:
     def _catch_up(self) -> None:
         """Read what was committed. Of many requests that wait for one change, the first reads it."""
         with self._lock:
-            if self._seen != self._commits.all():
+            if self._seen != self._commits.cells:
                 self.refresh()
 
     def _take(self, changes: InstallChanges) -> None:
@@ -296,15 +308,6 @@ class LiveInstalls:
             free_in_steps(self._given_up, gevent.sleep)
             gevent.sleep(POLL_SECONDS)
 
-    def _note_fault(self, fault: str | None) -> None:
-        if fault == self._fault:
-            return
-        self._fault = fault
-        if fault is None:
-            self._log.service("the states of installs can be read again")
-        else:
-            self._log.service(f"warning: the states of installs cannot be read, they stay as they were known: {fault}")
-
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def write_forever(self) -> None:
@@ -332,7 +335,7 @@ class LiveInstalls:
 
     def _write_batch(self) -> bool:
         """Write one batch; return whether that worked. Else its reports fail and the other events stay queued."""
-        if self._queue and self._seen != self._commits.all():
+        if self._queue and self._seen != self._commits.cells:
             self.refresh()  # a machine that was forgotten meanwhile
         batch = [self._queue.popleft() for _ in range(min(MOST_AT_ONCE, len(self._queue)))]
         sightings, self._sightings = self._sightings, {}
@@ -390,10 +393,4 @@ class LiveInstalls:
         if self._dropped:
             self._log.service(f"states of installs: {self._dropped} events were dropped: they could not be written")
             self._dropped = 0
-        if fault == self._write_fault:
-            return
-        self._write_fault = fault
-        if fault is None:
-            self._log.service("the states of installs can be written again")
-        else:
-            self._log.service(f"warning: the states of installs cannot be written: {fault}")
+        self._written.note(fault)

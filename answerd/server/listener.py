@@ -68,10 +68,11 @@ class Listener:
         error: ErrorForm = plain_text,
         counts: Counts = NoCounts(),  # noqa: B008 (it has no state)
         feed: RequestFeed | None = None,
+        is_shared: bool = False,
     ) -> None:
         """``sock`` is what `answerd.server.sockets.bind` returned. ``tls`` makes the listener speak TLS. ``wants_body``
         is asked before a body is waited for; where it says no, ``application`` is called without one and must refuse
-        the request."""
+        the request. ``is_shared``: requests wait for a database that may be away for a moment."""
         self._socket = sock
         self.address: tuple[Any, ...] = sock.getsockname()
         self.serving = Serving(
@@ -84,6 +85,7 @@ class Listener:
             error,
             counts,
             feed,
+            is_shared,
         )
         self.admission = admission
         self.memory = ConnectionMemory(admission)

@@ -159,14 +159,14 @@ def sum_cell() -> Cell:
     return SECONDS, _SUM
 
 
-def make_counters(slots: int = 1) -> Counters:
+def make_counters(regions: int = 1) -> Counters:
     """Return counters for every metric that is counted, and for the gauges of which one process is in charge."""
     cells: list[Cell] = [*request_cells(), *bucket_cells(), sum_cell(), ("answerd_problems",)]
     for metric in METRICS:
         if metric.kind == "counter" and metric.name != REQUESTS:
             [values] = [label[1] for label in metric.labels] or [("",)]
             cells += [(metric.name, value) if value else (metric.name,) for value in values]
-    return Counters(cells, slots)
+    return Counters(cells, regions)
 
 
 class RequestCounts:
@@ -175,7 +175,7 @@ class RequestCounts:
     __slots__ = ("_cells", "_counters", "_first_bucket", "_own", "_sum")
 
     def __init__(self, counters: Counters) -> None:
-        """``counters`` are attached to the slot of this process."""
+        """``counters`` are attached to the region of this process."""
         self._counters = counters
         self._own = counters.own
         self._cells = {(int(cell[1]), *cell[2:]): counters.index[cell] for cell in request_cells()}

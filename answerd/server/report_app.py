@@ -71,9 +71,10 @@ def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> Repo
         return _refused(NOT_FOUND, path.fault)
     if request.method == "HEAD":
         return ReportReply(OK, _DONE, f"nothing reported for {printable(path.subject.name)}")
-    secret = path.token.encode()
-    shown = token_fingerprint(path.token).encode()
-    report = read_report(path.word, request.query, request.headers, request.body.replace(secret, shown))
+    shown = token_fingerprint(path.token)
+    query = request.query.replace(path.token, shown)  # what failed may quote the URL
+    body = request.body.replace(path.token.encode(), shown.encode())
+    report = read_report(path.word, query, request.headers, body)
     detail = " ".join(
         part for part in (report.message, report.summary if report.summary != report.message else "") if part
     )

@@ -35,7 +35,7 @@ _LINE = struct.Struct("qqdq")  # its number; where the line before it begins; wh
 _COUNT = struct.Struct("qq")  # a second, and the requests in it
 _BUCKETS = SECONDS + 4
 _RING_AT = _STATUS.size + _BUCKETS * _COUNT.size
-_SLOT_BYTES = _RING_AT + RING_BYTES
+_REGION_BYTES = _RING_AT + RING_BYTES
 
 
 class FedLine(NamedTuple):
@@ -55,15 +55,15 @@ class FedLine(NamedTuple):
 class RequestFeed:
     """The rings of all processes: 260 KB for each. Made once, before forking."""
 
-    def __init__(self, slots: int) -> None:
-        """The calling process writes slot 0 until `attach`."""
-        self._memory = mmap.mmap(-1, slots * _SLOT_BYTES)
-        self._slots = slots
+    def __init__(self, regions: int) -> None:
+        """The calling process writes region 0 until `attach`."""
+        self._memory = mmap.mmap(-1, regions * _REGION_BYTES)
+        self._regions = regions
         self.attach(0)
 
-    def attach(self, slot: int) -> None:
-        """Write this slot from now on, and go on where its last process stopped."""
-        self._start = slot * _SLOT_BYTES
+    def attach(self, region: int) -> None:
+        """Write this region from now on, and go on where its last process stopped."""
+        self._start = region * _REGION_BYTES
         self._number, self._last, self._taken = _STATUS.unpack_from(self._memory, self._start)
 
     def add(
@@ -95,17 +95,17 @@ class RequestFeed:
 
     def numbers(self) -> list[int]:
         """Return how many lines each process has written."""
-        return [_STATUS.unpack_from(self._memory, slot * _SLOT_BYTES)[0] for slot in range(self._slots)]
+        return [_STATUS.unpack_from(self._memory, region * _REGION_BYTES)[0] for region in range(self._regions)]
 
     def since(self, seen: list[int], most: int) -> tuple[list[FedLine], list[int], int]:
         """Return the requests after those that were ``seen`` (of `numbers`), in order of their time, at most ``most``
         of each process; the numbers to ask with next; and how many are lost."""
         found: list[FedLine] = []
         numbers, lost = list(seen), 0
-        for slot, known in enumerate(seen):
-            new = list(self._latest(slot, known, most))
+        for region, known in enumerate(seen):
+            new = list(self._latest(region, known, most))
             number = new[0][0] if new else known
-            numbers[slot] = number
+            numbers[region] = number
             lost += max(0, number - known - len(new))
             found += [line for _, line in new]
         found.sort(key=attrgetter("at"))
@@ -113,7 +113,7 @@ class RequestFeed:
 
     def last(self, most: int) -> list[FedLine]:
         """Return the last requests of all processes, the latest first."""
-        found = [line for slot in range(self._slots) for _, line in self._latest(slot, 0, most)]
+        found = [line for region in range(self._regions) for _, line in self._latest(region, 0, most)]
         found.sort(key=attrgetter("at"), reverse=True)
         return found[:most]
 
@@ -121,18 +121,18 @@ class RequestFeed:
         """Return how many requests ended in each of the last seconds, oldest first, the present one left out."""
         now = int(time.time())
         counts = [0] * SECONDS
-        for slot in range(self._slots):
+        for region in range(self._regions):
             for bucket in range(_BUCKETS):
-                at = slot * _SLOT_BYTES + _STATUS.size + bucket * _COUNT.size
+                at = region * _REGION_BYTES + _STATUS.size + bucket * _COUNT.size
                 second, count = _COUNT.unpack_from(self._memory, at)
                 age = now - second
                 if 0 < age <= SECONDS:
                     counts[SECONDS - age] += count
         return counts
 
-    def _latest(self, slot: int, known: int, most: int) -> Iterator[tuple[int, FedLine]]:
+    def _latest(self, region: int, known: int, most: int) -> Iterator[tuple[int, FedLine]]:
         """Yield the lines of a process above a number, the latest first, with their numbers."""
-        start = slot * _SLOT_BYTES
+        start = region * _REGION_BYTES
         number, begin, _ = _STATUS.unpack_from(self._memory, start)
         for expected in range(number, max(known, number - most), -1):
             at = start + _RING_AT + begin % RING_BYTES

@@ -107,8 +107,9 @@ def without_token(target: str) -> str:
         at += 1
     if at >= len(pieces) or unquote(pieces[first]).lower() != REPORT:
         return target
-    pieces[at] = token_fingerprint(unquote(pieces[at]))
-    return "/".join(pieces) + mark + query
+    token = unquote(pieces[at])
+    pieces[at] = shown = token_fingerprint(token)
+    return "/".join(pieces) + mark + query.replace(token, shown)  # a message may quote the URL
 
 
 class RequestLog:

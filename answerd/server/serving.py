@@ -15,10 +15,11 @@ from answerd.server.admission import LINGERING
 from answerd.server.http_parser import HttpRequest, LargerBody
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
-from answerd.server.statuses import SERVICE_UNAVAILABLE
+from answerd.server.statuses import INTERNAL_ERROR, SERVICE_UNAVAILABLE
 from answerd.server.wsgi import Response
 
 ACCEPT_AT_ONCE: Final = 2_000  # connections accepted before others get a turn; with 500 a stampede overflowed the queue
+LATE: Final = "the service had no answer before the deadline"
 _RETRY: Final = (("Retry-After", "2"),)
 
 
@@ -84,7 +85,8 @@ class NoCounts:
 class Serving:
     """The values that each connection of a listener gets. ``environ``: the keys that are the same in the environ of
     every request. ``busy``, ``out_of_memory``: the responses of a listener that is at its limit of connections, or of
-    memory. ``feed``: where requests are noted for the console and the events.
+    memory. ``feed``: where requests are noted for the console and the events. ``is_shared``: requests wait for a
+    database that may be away for a moment. ``late``: the response of an app that is not ready at the deadline.
     """
 
     application: WSGIApplication
@@ -96,6 +98,8 @@ class Serving:
     error: ErrorForm
     counts: Counts
     feed: RequestFeed | None = None
+    is_shared: bool = False
+    late: Response = field(init=False)
     busy: Response = field(init=False)
     out_of_memory: Response = field(init=False)
 
@@ -103,3 +107,7 @@ class Serving:
         for name, what in (("busy", "connections"), ("out_of_memory", "memory")):
             reason = f"the service is at its limit of {what}, try again in 2 seconds"
             object.__setattr__(self, name, self.error(SERVICE_UNAVAILABLE, reason, _RETRY))
+        late = self.error(INTERNAL_ERROR, LATE)
+        if self.is_shared:
+            late = self.error(SERVICE_UNAVAILABLE, LATE + "; a write may have been stored", (("Retry-After", "5"),))
+        object.__setattr__(self, "late", late)

@@ -27,8 +27,9 @@ class Commits:
     """
 
     def __init__(self, processes: int) -> None:
-        self._cells = memoryview(mmap.mmap(-1, 8 * max(1, processes)))
-        self._numbers = self._cells.cast("q")
+        self.cells = memoryview(mmap.mmap(-1, 8 * max(1, processes)))
+        """All numbers, to be compared with the result of `all`: every request does that."""
+        self._numbers = self.cells.cast("q")
         self._own = 0
 
     def attach(self, process: int) -> None:
@@ -45,13 +46,13 @@ class Commits:
         self._numbers[self._own] = revision
 
     def all(self) -> bytearray:
-        """Return all numbers, to be compared."""
-        return bytearray(self._cells)
+        """Return all numbers as they are now."""
+        return bytearray(self.cells)
 
     def copy_own(self, numbers: bytearray) -> None:
         """Copy the number of this process into the result of `all`."""
         at = 8 * self._own
-        numbers[at : at + 8] = self._cells[at : at + 8]
+        numbers[at : at + 8] = self.cells[at : at + 8]
 
 
 class SharedInstalls:
@@ -75,7 +76,7 @@ class SharedInstalls:
 
     def now(self) -> float:
         """Return the time, in seconds since 1970."""
-        return self._clock_offset + _running()
+        return self._clock_offset + time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def _write_left(self, left: Sequence[PendingEvent]) -> None:
         """Write the events that a killed service has noted and not written."""

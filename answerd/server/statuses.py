@@ -67,7 +67,7 @@ STATUSES: Final = (
     Status(TOO_MANY_REQUESTS, "", "the address is blocked"),
     Status(HEADER_TOO_LARGE, "the header is too long", "the header is too long"),
     Status(INTERNAL_ERROR, "a document is broken, or the service failed", "the store or the service failed"),
-    Status(SERVICE_UNAVAILABLE, "the service is at a limit", "the service is at a limit"),
+    Status(SERVICE_UNAVAILABLE, "the service is at a limit", "the service is at a limit, or the database away"),
 )
 # fmt: on
 

@@ -79,13 +79,13 @@ class Worker:
     def answer(self, worker: int) -> None:
         """Serve the answer endpoint in this process, as this worker."""
         service, config = self.service, self.service.config
-        slot = config.workers if self.is_interim else worker
-        service.admission.attach(slot)
+        region = config.workers if self.is_interim else worker
+        service.admission.attach(region)
         if not self.is_interim:
             self._beating = worker
-        service.counters.attach(slot)
+        service.counters.attach(region)
         if service.feed is not None:
-            service.feed.attach(slot)
+            service.feed.attach(region)
         if self.installs is not None:
             self.installs.attach(config.workers + 1 if self.is_interim else worker)
         self.listeners.append(

@@ -12,12 +12,10 @@ that lock is held. Readers see the change when it is committed, and not before.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from time import monotonic
 from typing import Any, Protocol
 
 from gevent.lock import RLock
@@ -32,13 +30,17 @@ from answerd.server import gc_tuning
 from answerd.server.client import Client, PatientClient
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag, set_etag
 from answerd.server.live_set import LiveAnswerSet, in_thread, release_gradually
+from answerd.server.write_turn import Turn
 from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
     Author,
     Changes,
     HistoryEntry,
+    ReplicatingStore,
+    StoreAway,
     StoreError,
+    StoreLost,
     Transaction,
     Version,
     WritableStore,
@@ -129,49 +131,6 @@ class InThread(Protocol):
 
 _PATIENT = PatientClient()
 
-HALF_CLOSED_SECONDS = 0.5
-"""How long a write waits before a client that has finished sending counts as gone. A client may close its sending side
-right after its request and still wait for the response."""
-
-
-class _Turn:
-    """The wait of one write: for its locks, and only while a client waits for its outcome."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._began = monotonic()
-
-    def seconds_left(self) -> float:
-        """Return the seconds for which the write may still wait. Raises `StoreError` when there are none, or no client
-        waits for it."""
-        self.check()
-        return self._client.respond_by - monotonic()
-
-    @contextmanager
-    def of(self, lock: RLock, what: str) -> Iterator[None]:
-        """Hold a lock. Raises `StoreError` where it is not free in time."""
-        if not lock.acquire(blocking=False):
-            seconds = self.seconds_left()
-            if not lock.acquire(timeout=None if seconds == math.inf else seconds):
-                raise StoreError(f"the write waited for {what} until its time was up, and was not begun")
-        try:
-            yield
-        finally:
-            lock.release()
-
-    def check(self) -> None:
-        """Raise `StoreError` if the write must not begin any more."""
-        now = monotonic()
-        if now >= self._client.respond_by:
-            raise StoreError("the write waited until its time was up, and was not begun")
-        if now - self._began > HALF_CLOSED_SECONDS and self._client.is_gone():
-            raise StoreError("the client closed its connection while the write waited, which was not begun")
-
-    def check_deadline(self) -> None:
-        """Raise `StoreError` if the connection has been closed by now, so that the outcome cannot be reported."""
-        if monotonic() >= self._client.deadline:
-            raise StoreError("the write took until the connection was closed, and was undone")
-
 
 class WriteGuard:
     """Changes of one database. One object in the whole service: in the process with the admin listener."""
@@ -189,6 +148,8 @@ class WriteGuard:
         self.pause = pause
         self.run = run
         self._one_writer = RLock()
+        # What takes long there is a database that is away for a moment: the client is to come back.
+        self._late = StoreAway if isinstance(store, ReplicatingStore) else StoreError
         self._problems = ProblemIndex.of(Catalogue())
 
     def put(
@@ -259,31 +220,38 @@ class WriteGuard:
     def _change(
         self, changes: ChangeSet, author: Author, check: Check, client: Client, *, dry_run: bool = False
     ) -> AppliedChange:
-        turn = _Turn(client)
+        turn = Turn(client, self._late)
         with turn.of(self._one_writer, "the writes before it"):
             self._current_problems(self.follower.loader.catalogue, self.pause)
-            with (
-                self._transaction(author, turn.seconds_left()) as transaction,
-                turn.of(self.follower.lock, "the answer set to be loaded"),
-            ):
-                self.follower.refresh()
-                turn.check()
-                catalogue = self.follower.loader.catalogue
-                before = self._current_problems(catalogue, self.pause)
-                check(transaction)
-                version: Version = self.run(transaction.version)
-                write = partial(
-                    transaction.write, changes.puts, changes.deletes, prune=changes.prune, rewrite=changes.rewrite
-                )
-                with gc_tuning.gc_paused(makes_many=len(changes.puts) > BESIDE_THE_LOOP):
-                    written: WriteResult = self.run(write)
-                difference = self.store.difference(written)
-                after = self._judged(before, catalogue, difference)
-                turn.check_deadline()
-                if not dry_run:
-                    self.run(transaction.commit)
-                    self._put_in_force(difference, written.version, after)
-                    version = written.version
+            try:
+                return self._changed(changes, author, check, turn, dry_run=dry_run)
+            except StoreLost:  # a database that fails over: the next connection may have the new one
+                return self._changed(changes, author, check, turn, dry_run=dry_run)
+
+    def _changed(self, changes: ChangeSet, author: Author, check: Check, turn: Turn, *, dry_run: bool) -> AppliedChange:
+        """Make a change, which has the turn. Raises `answerd.store.StoreLost` where nothing of it has happened."""
+        with (
+            self._transaction(author, turn.seconds_left()) as transaction,
+            turn.of(self.follower.lock, "the answer set to be loaded"),
+        ):
+            self.follower.refresh()
+            turn.check()
+            catalogue = self.follower.loader.catalogue
+            before = self._current_problems(catalogue, self.pause)
+            check(transaction)
+            version: Version = self.run(transaction.version)
+            write = partial(
+                transaction.write, changes.puts, changes.deletes, prune=changes.prune, rewrite=changes.rewrite
+            )
+            with gc_tuning.gc_paused(makes_many=len(changes.puts) > BESIDE_THE_LOOP):
+                written: WriteResult = self.run(write)
+            difference = self.store.difference(written)
+            after = self._judged(before, catalogue, difference)
+            turn.check_deadline()
+            if not dry_run:
+                self.run(transaction.commit)
+                self._put_in_force(difference, written.version, after)
+                version = written.version
         return AppliedChange(
             written, set_etag(version), tuple(after.listed()), tuple(before.listed()), catalogue, after.catalogue
         )
@@ -343,7 +311,7 @@ class WriteGuard:
 
     @contextmanager
     def _transaction(self, author: Author, wait: float) -> Iterator[Transaction]:
-        transaction: Transaction = self.run(self.store.begin, author, min(wait, WRITER_WAIT_SECONDS))
+        transaction: Transaction = self.run(self.store.begin, author, min(wait, WRITER_WAIT_SECONDS), wait)
         try:
             yield transaction
         finally:

@@ -6,6 +6,7 @@ the stores uses these and no particular store.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -32,6 +33,11 @@ class StoreError(Exception):
 
 class StoreAway(StoreError):
     """The database cannot be reached at this moment, or did not answer in time. Trying again later may succeed."""
+
+
+class StoreLost(StoreAway):
+    """The connection ended, or the database gave the transaction up, before its COMMIT: nothing was stored, and the
+    same may be tried again at once."""
 
 
 class NoSetYet(StoreError):
@@ -256,8 +262,11 @@ class WritableStore(Store, Protocol):
     def all(self) -> list[StoredDocument]:
         """Return every document, sorted by key."""
 
-    def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> Transaction:
-        """Take the write lock, after up to ``wait`` seconds; ``author`` is recorded with each change."""
+    def begin(
+        self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS, within: float = math.inf
+    ) -> Transaction:
+        """Take the write lock, after up to ``wait`` seconds; ``author`` is recorded with each change. A database server
+        is waited for ``within`` seconds in all, from now to the end of the transaction."""
 
     def writing(self, author: Author = NOBODY) -> AbstractContextManager[Transaction]:
         """`begin`, and `Transaction.close` at the end of the block."""

@@ -20,7 +20,7 @@ from answerd.installs.merge import record_of
 from answerd.installs.shown import HistoryEvent, UnknownMachine
 from answerd.installs.states import Ordered, Rules
 from answerd.installs.tokens import KEY_LENGTH
-from answerd.store import StoreError
+from answerd.store import StoreError, StoreLost
 from answerd.store.evidence_batch import EvidenceBatch, MachineEvidence, evidence_in
 from answerd.store.install_batch import HistoryLine, PendingEvent, Sighting, write_sightings
 from answerd.store.install_tables import (
@@ -37,7 +37,7 @@ from answerd.store.install_tables import (
 from answerd.store.installs import BatchResult, InstallChanges
 from answerd.store.outbox import Message, new_messages
 from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, CommitUnknown, PostgresServer
-from answerd.store.postgres_transaction import CHANNEL
+from answerd.store.postgres_transaction import CHANNEL, READ_COMMITTED
 from answerd.store.state_messages import read_message
 from answerd.store.tables import execute, fetched
 
@@ -48,6 +48,9 @@ TOKENS_KEPT = 10_000
 """Revisions whose tokens are kept: a node that is further behind compares everything."""
 
 _LOCK_SECONDS = 5
+
+_ORDER_SECONDS = 8.0
+"""How long a write may take in all, connecting included: less than the 10 s that an operator's client waits."""
 
 
 class InstallsPosition(NamedTuple):
@@ -96,7 +99,7 @@ def receive(database: peewee.Database, source: str, messages: Sequence[Message],
     """Put the messages of a node's outbox in force, each once, in one transaction. Return the faults of messages that
     cannot be read, which are skipped: they would stop all messages after them."""
     faults = []
-    with database.atomic():
+    with database.atomic(READ_COMMITTED):
         revision = _locked_revision(database)
         machines: list[tuple[MachineEvidence, HistoryLine | None]] = []
         sightings: list[Sighting] = []
@@ -201,6 +204,12 @@ class DatabaseInstalls:
         the node's. Raises `StoreError`."""
         if not all(isinstance(entry.event, Ordered) for entry in entries):
             raise TypeError("only orders are written into the database; what machines say goes through an outbox")
+        try:
+            return self._order(entries, rules, known)
+        except StoreLost:  # the next connection may have the database that took its place
+            return self._order(entries, rules, known)
+
+    def _order(self, entries: Sequence[PendingEvent], rules: Rules, known: Sequence[MachineEvidence]) -> OrderResult:
         names = [entry.name for entry in entries]
         with self._writing() as database:
             revision = _locked_revision(database)
@@ -257,8 +266,8 @@ class DatabaseInstalls:
 
     @contextmanager
     def _writing(self) -> Iterator[peewee.Database]:
-        with self._server.connected(WRITE_SECONDS) as database, self._server.faults("written"):
-            database.begin()
+        with self._server.connected(WRITE_SECONDS, _ORDER_SECONDS) as database, self._server.faults("written"):
+            database.begin(READ_COMMITTED)
             yield database
             try:
                 database.commit()

@@ -4,6 +4,7 @@ connections and reports faults; the rest is here, once.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -56,8 +57,11 @@ class DatabaseStore(ABC):
         """Turn errors of the engine in a block into a `StoreError` that says what could not be ``done``."""
 
     @abstractmethod
-    def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> RowTransaction:
-        """Take the write lock, after up to ``wait`` seconds; ``author`` is recorded with each change."""
+    def begin(
+        self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS, within: float = math.inf
+    ) -> RowTransaction:
+        """Take the write lock, after up to ``wait`` seconds; ``author`` is recorded with each change. A database server
+        is waited for ``within`` seconds in all."""
 
     def warnings(self) -> list[str]:
         """Return a line about documents that this version cannot read at all."""

@@ -48,10 +48,11 @@ _POLL_SECONDS = 0.001
 
 @dataclass(frozen=True, slots=True)
 class InstallChanges:
-    """The changes of the states. ``whole``: the records are all that there are."""
+    """The changes of the states. ``whole``: the records are all that there are; the caller may empty the list, to free
+    it in steps."""
 
     revision: int
-    remembered: Sequence[Remembered] = ()
+    remembered: list[Remembered] = field(default_factory=list)
     forgotten: Mapping[str, int] = field(default_factory=dict)
     whole: bool = False
 
@@ -86,6 +87,9 @@ class StateStore(Protocol):
 class InstallStore:
     """The states in one file. `changes_since` and `write` keep a connection each and have one user at a time, from any
     thread; both are opened again after a fork."""
+
+    late: type[StoreError] = StoreError
+    """Raised where a write was not made in time."""
 
     def __init__(self, file: SqliteFile) -> None:
         """Take a file whose tables are there. Raises `StoreError`."""

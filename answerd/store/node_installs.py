@@ -21,7 +21,7 @@ import peewee
 from answerd.identity import identity_of
 from answerd.installs.shown import HistoryEvent, UnknownMachine
 from answerd.installs.states import Ordered, Rules
-from answerd.store import StoreError
+from answerd.store import StoreAway, StoreError
 from answerd.store.database_installs import DatabaseInstalls, InstallsPosition, OrderResult
 from answerd.store.evidence_batch import EvidenceBatch, MachineEvidence
 from answerd.store.install_batch import HistoryLine, PendingEvent, Sighting, write_sightings
@@ -52,6 +52,8 @@ def states_path(replica: str | Path) -> Path:
 class NodeInstallStore(InstallStore):
     """The states as this node knows them. Made before forking; ``wake_up`` can be read from when the outbox has
     something new."""
+
+    late: type[StoreError] = StoreAway
 
     def __init__(self, path: Path, shared: DatabaseInstalls) -> None:
         """Open the file; make it and its tables where missing. Raises `StoreError`."""

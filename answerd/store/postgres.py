@@ -8,6 +8,7 @@ database and follows the node's replica. Decides nothing: the write guard decide
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -126,9 +127,11 @@ class PostgresStore(DatabaseStore):
         """Return the time since the database was last asked."""
         return time.monotonic() - self._asked
 
-    def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> PostgresTransaction:
+    def begin(
+        self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS, within: float = math.inf
+    ) -> PostgresTransaction:
         """Lock the counter, after up to ``wait`` seconds. Raises `StoreError`."""
-        return PostgresTransaction(self.server, author, wait)
+        return PostgresTransaction(self.server, author, wait, within)
 
     def difference(self, written: WriteResult) -> Changes:
         """Return the changes by a write, compared with the documents that were handed out last."""
@@ -147,13 +150,13 @@ class _ReplicatedTransaction(PostgresTransaction):
     """A write that is judged by the newest set, and after which this node's workers find it in the replica at their
     next request."""
 
-    def __init__(self, replica: Replica, server: PostgresServer, author: Author, wait: float) -> None:
+    def __init__(self, replica: Replica, server: PostgresServer, author: Author, wait: float, within: float) -> None:
         """Take the lock, then bring the replica up to date. Raises `StoreError`.
 
         A commit of another node may not be in the replica yet. If writes were judged by that replica, two nodes could
         together store changes that would be refused to each alone.
         """
-        super().__init__(server, author, wait)
+        super().__init__(server, author, wait, within)
         self._replica = replica
         try:
             with self._own_faults():
@@ -202,9 +205,11 @@ class ReplicatedStore(PostgresStore):
         database is not needed."""
         super().__init__(url)
         self.replica = Replica(replica_path)
+        self.server = PostgresServer(url, self.replica)
         self._rules = rules or Rules()
         self.states = NodeInstallStore(states_path(replica_path), DatabaseInstalls(self.server, self._rules))
         self._feed = ChangeReader(self.replica.file)
+        self._not_reached: float | None = None
 
     def warnings(self) -> list[str]:
         """Return a line about documents that this version cannot read at all, as far as the replica has them."""
@@ -237,24 +242,30 @@ class ReplicatedStore(PostgresStore):
         """Count a `difference` as handed out: the caller has put its own write in force itself."""
         self._feed.adopt(changes, version)
 
-    def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> PostgresTransaction:
+    def begin(
+        self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS, within: float = math.inf
+    ) -> PostgresTransaction:
         """Lock the counter, after up to ``wait`` seconds. Raises `StoreError`."""
-        return _ReplicatedTransaction(self.replica, self.server, author, wait)
+        return _ReplicatedTransaction(self.replica, self.server, author, wait, within)
 
     def catch_up(self, log: Callable[[str], None]) -> None:
         """Bring the replica and the states up to date once. Raises `StoreError` where the database is away."""
+        self._not_reached = time.time()
         with self.server.connected() as database, self.server.faults("opened"):
             migrate_postgres(database, self.described)
             StateReplicator(self.states, self._rules, log).bring_up_to_date(database)
             with self.replica.file.faults("written"):
                 self.replica.bring_up_to_date(database)
+        self._not_reached = None
 
     def replicate(
         self, log: Callable[[str], None], changed: Callable[[], None], states_changed: Callable[[], None], stop: int
     ) -> None:
         """Keep replica and states up to date until the file descriptor ``stop`` can be read from."""
         states = StateReplicator(self.states, self._rules, log, states_changed)
-        Replicator(self.server, self.replica, log, changed, stop, states=states).run()
+        # The start has logged that it is away; a replicator that takes the place of a dead one may find it long back.
+        is_known_away = self._not_reached is not None and self.replica.position().asked < self._not_reached
+        Replicator(self.server, self.replica, log, changed, stop, states=states, is_known_away=is_known_away).run()
 
     def close_if_idle(self) -> None:
         """Close the connection to the replica, unless it is in use this moment. For the moment before a fork."""

@@ -9,27 +9,31 @@ is bounded. psycopg is imported when a connection is first made: it is an extra 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import peewee
 
-from answerd.store import StoreAway, StoreError
+from answerd.store import StoreAway, StoreError, StoreLost
+from answerd.store.lineage import KnownLineage, Lineage, lineage_of
+from answerd.store.postgres_addresses import CONNECT_SECONDS, Attempt, attempts
 
 if TYPE_CHECKING:
     import psycopg
-
-CONNECT_SECONDS = 2
-"""How long one address may take to accept a connection."""
 
 READ_SECONDS = 3.0
 """How long one statement of a read may take."""
 
 WRITE_SECONDS = 6.0
 """How long one statement of a write may take. Longer than the wait for the lock, shorter than a client's 10 s."""
+
+_LAST_WAIT_SECONDS = 0.001
+"""The wait of a statement that begins after the time of its connection was over."""
 
 _NO_DRIVER = (
     'SERVICE_STORE=postgres needs the package psycopg: pip install "psycopg[binary]", or ".[postgres]" in a clone'
@@ -47,6 +51,12 @@ _SETTINGS: dict[str, Any] = {
 }
 """Found by measurement; a URL's own parameters come first."""
 
+_GIVEN_UP = ("40", "57P", "08")
+"""What the codes of errors begin with after which a transaction may be tried again: it was in the way of another, the
+server ends, or the connection has ended."""
+
+_NO_TIME = "there was no time left to try it"
+
 
 class CommitUnknown(StoreAway):
     """The connection was lost during COMMIT: the write may have been stored."""
@@ -55,23 +65,72 @@ class CommitUnknown(StoreAway):
 class PostgresServer:
     """A database by its URL. Makes connections, each with one user at a time; holds none."""
 
-    def __init__(self, url: str) -> None:
-        """``url``: ``postgresql://user:password@host1,host2/name?target_session_attrs=read-write``. Opens nothing."""
+    def __init__(self, url: str, known: KnownLineage | None = None) -> None:
+        """``url``: ``postgresql://user:password@host1,host2/name?target_session_attrs=read-write``. Opens nothing.
+        ``known`` is the newest server that this node has followed: none that is older is used."""
         self._url = url
         self.described = described(url)
+        self.known = known
+        self.refused = ""
+        """Why the last connection did not use a server that could be reached; empty where it used the first."""
+        self._tells_lineage = True
 
-    def connect(self, seconds: float) -> peewee.PostgresqlDatabase:
-        """Return a new connection whose every wait ends after ``seconds``. Raises `StoreError`."""
-        database = _database_class()(self._url, prefer_psycopg3=True, thread_safe=False, autoconnect=False, **_SETTINGS)
-        database.wait_seconds = seconds  # type: ignore[attr-defined]
-        with self.faults("reached"):
+    def connect(self, seconds: float, within: float = math.inf) -> peewee.PostgresqlDatabase:
+        """Return a new connection whose every wait ends after ``seconds``, and all of them ``within`` so many seconds
+        from now. Raises `StoreError`."""
+        until = monotonic() + within
+        refused, faults = "", list[str]()
+        _database_class()  # before psycopg is needed
+        for attempt in attempts(self._url, _SETTINGS, until):
+            if attempt.fault or (faults and until - monotonic() < CONNECT_SECONDS):
+                faults.append(f"{attempt.where}: {attempt.fault or _NO_TIME}")
+                continue
+            try:
+                database = self._connect(attempt, seconds, until)
+            except (peewee.PeeweeException, OSError) as error:
+                faults.append(f"{attempt.where}: {_reason(error)}")
+            except _OlderServer as error:
+                faults.append(f"{attempt.where}: {error}")
+                refused = faults[-1]
+            else:
+                self.refused = refused
+                return database
+        self.refused = refused
+        reason = _shortened("; ".join(dict.fromkeys(faults)))
+        raise StoreAway(f"the database {self.described} cannot be reached: {reason}")
+
+    def _connect(self, attempt: Attempt, seconds: float, until: float) -> peewee.PostgresqlDatabase:
+        database = _database_class()(self._url, prefer_psycopg3=True, thread_safe=False, autoconnect=False)
+        database.attempt, database.until = attempt, until  # type: ignore[attr-defined]
+        try:
             database.connect()
+            self._judge(database)
+            _raw(database).wait_seconds = seconds
+        except BaseException:
+            with suppress(peewee.PeeweeException, OSError):
+                database.close()
+            raise
         return database
 
+    def _judge(self, database: peewee.PostgresqlDatabase) -> None:
+        """Note which server a connection has. Raise `_OlderServer` where this node has followed a newer one."""
+        if self.known is None or not self._tells_lineage:
+            return
+        found = lineage_of(database)
+        self._tells_lineage = found is not None
+        if found is None:
+            return
+        database.lineage = found  # type: ignore[attr-defined]
+        newest = self.known.newest()
+        if found.is_before(newest):
+            raise _OlderServer(found.fault(newest))
+        if found.timeline and found != newest:
+            self.known.note(found)
+
     @contextmanager
-    def connected(self, seconds: float = READ_SECONDS) -> Iterator[peewee.PostgresqlDatabase]:
+    def connected(self, seconds: float = READ_SECONDS, within: float = math.inf) -> Iterator[peewee.PostgresqlDatabase]:
         """`connect`, for the time of the block."""
-        database = self.connect(seconds)
+        database = self.connect(seconds, within)
         try:
             yield database
         finally:
@@ -83,11 +142,21 @@ class PostgresServer:
         try:
             yield
         except (peewee.OperationalError, peewee.InterfaceError) as error:
-            raise StoreAway(f"the database {self.described} cannot be {done}: {_reason(error)}") from None
+            kind = StoreLost if _may_be_tried_again(error) else StoreAway
+            raise kind(f"the database {self.described} cannot be {done}: {_reason(error)}") from None
         except peewee.PeeweeException as error:
             raise StoreError(f"the database {self.described} cannot be {done}: {_reason(error)}") from None
         except OSError as error:
             raise StoreAway(f"the database {self.described} cannot be {done}: {error}") from None
+
+
+class _OlderServer(Exception):
+    """The server was the primary before a fail-over that this node has seen."""
+
+
+def _raw(database: peewee.PostgresqlDatabase) -> Any:
+    """Return the driver's own connection."""
+    return database.connection()  # type: ignore[no-untyped-call]
 
 
 def described(url: str) -> str:
@@ -125,31 +194,54 @@ def _database_class() -> type[peewee.PostgresqlDatabase]:
         raise StoreError(_NO_DRIVER) from None
 
     class Bounded(psycopg.Connection[Any]):
-        """A connection that waits no longer than its ``wait_seconds`` for anything."""
+        """A connection that waits no longer than its ``wait_seconds`` for anything, and for nothing after ``until`` (on
+        the monotonic clock)."""
 
-        wait_seconds: float | None = None
+        wait_seconds: float = math.inf
+        until: float = math.inf
 
         def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-            return super().wait(gen, interval, self.wait_seconds if timeout is None else timeout)
+            if timeout is None:
+                timeout = min(self.wait_seconds, max(_LAST_WAIT_SECONDS, self.until - monotonic()))
+            return super().wait(gen, interval, timeout)
 
     class Adapter(peewee.Psycopg3Adapter):
         """Makes bounded connections."""
 
-        def connect(self, db: Any, **params: Any) -> psycopg.Connection[Any]:
-            connection = Bounded.connect(db.database, **params)
-            connection.wait_seconds = db.wait_seconds
+        def connect(self, db: Any, **_params: Any) -> psycopg.Connection[Any]:
+            try:
+                connection = Bounded.connect(**db.attempt.parameters)
+            except psycopg.Error as error:
+                # The error, and the frame that it was raised in, refer to each other: without this the socket of each
+                # vain try would stay open until the collector runs.
+                raise error.with_traceback(None) from None
+            connection.wait_seconds, connection.until = float(CONNECT_SECONDS), db.until
             return connection
 
     class Database(peewee.PostgresqlDatabase):
         """A database of one connection."""
 
         psycopg3_adapter = Adapter
-        wait_seconds: float | None = None
+        attempt: Attempt
+        until: float = math.inf
+        lineage: Lineage | None = None
 
     return Database
 
 
+def _may_be_tried_again(error: Exception) -> bool:
+    """Return whether a connection ended by itself, or a transaction was given up for another; not where a wait did."""
+    cause = getattr(error, "orig", None) or error.__cause__
+    state: str | None = getattr(cause, "sqlstate", None)
+    if state is None:
+        return "Timeout" not in type(cause).__name__
+    return state.startswith(_GIVEN_UP)
+
+
 def _reason(error: Exception) -> str:
-    """Return the driver's message, on one line; libpq repeats it for each address."""
-    text = " ".join(str(error).split())
-    return text[:300] or type(error).__name__
+    """Return the driver's message, on one line."""
+    return _shortened(" ".join(str(error).split())) or type(error).__name__
+
+
+def _shortened(text: str) -> str:
+    return text[:300]

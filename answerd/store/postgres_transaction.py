@@ -9,6 +9,7 @@ it.
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -25,6 +26,10 @@ from answerd.store.tables import ChangeRow, DocumentRow, execute
 CHANNEL = "answerd"
 """The channel of NOTIFY. A notice has no content: its receiver reads the counter."""
 
+READ_COMMITTED = "READ COMMITTED"
+"""Each statement after the lock sees what was committed before. The other levels see what was there when they began to
+wait for the lock, and fail; a database may have one of those as its default."""
+
 _LONGEST_SILENCE_SECONDS = 600
 """After which the server ends a transaction whose client says nothing: its lock would stop every writer."""
 
@@ -37,15 +42,16 @@ _LOG_OF_ONE = (
 class PostgresTransaction(RowTransaction):
     """Holds the lock of the counter from its first moment."""
 
-    def __init__(self, server: PostgresServer, author: Author, wait: float) -> None:
-        """Take the lock. Raises `StoreError` when it is not free within ``wait`` seconds."""
+    def __init__(self, server: PostgresServer, author: Author, wait: float, within: float = math.inf) -> None:
+        """Take the lock. Raises `StoreError` when it is not free within ``wait`` seconds. The transaction waits for the
+        server for at most ``within`` seconds in all."""
         self._server = server
         self._author = author
         self._at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-        database = server.connect(WRITE_SECONDS)
+        database = server.connect(WRITE_SECONDS, within)
         try:
             with server.faults("written"):
-                database.begin()
+                database.begin(READ_COMMITTED)
                 execute(database, f"SET LOCAL lock_timeout = {int(wait * 1000)}")
                 silence = f"SET LOCAL idle_in_transaction_session_timeout = {_LONGEST_SILENCE_SECONDS * 1000}"
                 execute(database, silence)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
@@ -105,7 +106,9 @@ class ReadOnlyStore:
         """Raise `StoreError`: a directory is copied by other means."""
         raise StoreError("documents of this service are files: copy the answers directory")
 
-    def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> Transaction:
+    def begin(
+        self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS, within: float = math.inf
+    ) -> Transaction:
         """Raise `StoreError`: nothing can be written."""
         raise StoreError(_NOT_WRITTEN)
 

@@ -18,7 +18,8 @@ import peewee
 
 from answerd.documents import Key
 from answerd.identity import identity_of
-from answerd.store import WRITER_WAIT_SECONDS
+from answerd.store import WRITER_WAIT_SECONDS, StoreAway
+from answerd.store.lineage import Lineage, lineage
 from answerd.store.migrations import migrate
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.tables import (
@@ -43,6 +44,7 @@ _WITHOUT_TRIGGERS = (
     "DROP TRIGGER IF EXISTS document_updated",
     "DROP TRIGGER IF EXISTS document_deleted",
     "CREATE TABLE IF NOT EXISTS replica (id INTEGER PRIMARY KEY, revision INTEGER, token TEXT, asked REAL)",
+    "CREATE TABLE IF NOT EXISTS followed (id INTEGER PRIMARY KEY, system TEXT, timeline INTEGER)",
 )
 
 Snapshot = Callable[[], peewee.Database]
@@ -77,6 +79,22 @@ class Replica:
         with self.file.faults("read"), self.file.connected() as local:
             return _position(local)
 
+    def newest(self) -> Lineage | None:
+        """Return the newest server that this node has followed; None where none was known. Raises `StoreError`."""
+        with self.file.faults("read"), self.file.connected() as local:
+            return _lineage(local)
+
+    def note(self, lineage: Lineage) -> None:
+        """Remember the server that this node follows from now on. Raises `StoreError`."""
+        with self.file.faults("written"), self._exclusively() as local:
+            if not lineage.is_before(_lineage(local)):
+                execute(local, "INSERT OR REPLACE INTO followed (id, system, timeline) VALUES (1, ?, ?)", lineage)
+
+    def require_newest(self, found: Lineage | None) -> None:
+        """Raise `StoreAway` where a connection has a server from before a fail-over that this node has seen."""
+        if found is not None:
+            _require(found, self.newest())
+
     def bring_up_to_date(self, database: peewee.Database, *, has_lock: bool = False) -> bool:
         """Copy the changes in the database since the replica's position; return whether there were any.
 
@@ -101,8 +119,22 @@ class Replica:
             yield local
 
 
+def _lineage(local: peewee.SqliteDatabase) -> Lineage | None:
+    row = execute(local, "SELECT system, timeline FROM followed WHERE id = 1").fetchone()
+    return Lineage(*row) if row else None
+
+
+def _require(found: Lineage, newest: Lineage | None) -> None:
+    if found.is_before(newest):
+        raise StoreAway(f"the server of this connection is not asked any more: {found.fault(newest)}")
+
+
 def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
-    """Copy the changes since the position of the replica; return whether there were any."""
+    """Copy the changes since the position of the replica; return whether there were any. Raises `StoreAway` where
+    another process of this node has seen a fail-over meanwhile."""
+    found = lineage(database)
+    if found is not None:
+        _require(found, _lineage(local))
     known = _position(local)
     newest: int = execute(database, "SELECT revision FROM counter").fetchone()[0]
     token = (revision_token(database, newest) or "") if newest else ""

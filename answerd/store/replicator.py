@@ -19,6 +19,7 @@ from typing import Any
 import peewee
 
 from answerd.store import StoreError
+from answerd.store.lineage import lineage
 from answerd.store.migrations import migrate_postgres
 from answerd.store.postgres_connection import READ_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import CHANNEL
@@ -47,17 +48,20 @@ class Replicator:
         stop: int,
         *,
         states: StateReplicator | None = None,
+        is_known_away: bool = False,
     ) -> None:
         """``log`` takes a line about the service; ``changed`` is called when the replica has something new; the
-        replicator ends once the file descriptor ``stop`` can be read from. ``states`` are kept equal too."""
+        replicator ends once the file descriptor ``stop`` can be read from. ``states`` are kept equal too.
+        ``is_known_away``: the log says already that the database is away."""
         self._states = states
         self._server = server
         self._replica = replica
         self._log = log
         self._changed = changed
         self._stop = stop
-        self._is_away = False
+        self._is_away = is_known_away
         self._is_prepared = False
+        self._refused = ""
 
     def run(self) -> None:
         """Follow the database until ``stop`` can be read from."""
@@ -69,6 +73,7 @@ class Replicator:
             except _FAULTS as error:
                 was_connected = not self._is_away
                 self._note_away(error)
+                self._note_refused()
                 grown = FIRST_RETRY_SECONDS if pause == 0.0 else min(pause * 2, LONGEST_RETRY_SECONDS)
                 pause = 0.0 if was_connected else grown
         return
@@ -76,6 +81,7 @@ class Replicator:
     def _follow(self) -> None:
         """Bring the replica up to date for as long as the connection holds. Returns when ``stop`` can be read from."""
         database = self._server.connect(READ_SECONDS)
+        self._note_refused()
         try:
             if not self._is_prepared:
                 # Once in a process: during an upgrade a newer node may have added to the schema meanwhile.
@@ -85,6 +91,7 @@ class Replicator:
             listens = self._listen(database)
             while True:
                 with self._server.faults("read"):
+                    self._replica.require_newest(lineage(database))
                     if self._states is not None:  # first: a machine must not install twice
                         self._states.bring_up_to_date(database)
                     if self._replica.bring_up_to_date(database):
@@ -131,6 +138,13 @@ class Replicator:
         if not self._is_away:
             self._log(f"warning: {error}; answers come from the replica {self._replica.file.path}")
         self._is_away = True
+
+    def _note_refused(self) -> None:
+        """Log a server that is not used because it is older, once."""
+        refused = self._server.refused
+        if refused and refused != self._refused:
+            self._log(f"warning: the database {self._server.described}: {refused}")
+        self._refused = refused
 
     def _note_back(self) -> None:
         if self._is_away:

@@ -172,7 +172,11 @@ class SecretFiles:
             return text
         if self._fault and not self._has_been_read:
             raise _cannot(name, f"is missing: {self._fault}")
-        raise _cannot(name, f"is missing: the secrets directory has no {' and no '.join([*looked, name])}")
+        raise _cannot(
+            name,
+            f"is missing: the secrets directory has no {' and no '.join([*looked, name])}",
+            general=f"is missing: {printable(self.directory)} has no {name}, and no directory with one for the machine",
+        )
 
     def problems(self) -> list[str]:
         """Return the problems of the directory that affect every secret."""
@@ -248,8 +252,9 @@ def sources_of(secrets: SecretFiles) -> Sources:
     return Sources(secret=secrets.secret, problems=secrets.problems, version=lambda: secrets.version)
 
 
-def _cannot(name: str, what: str) -> CannotFill:
-    return CannotFill(f"the secret {name!r} {what}", _LABEL + name, missing=False)
+def _cannot(name: str, what: str, general: str = "") -> CannotFill:
+    subject = f"the secret {name!r} "
+    return CannotFill(subject + what, _LABEL + name, missing=False, general=subject + (general or what))
 
 
 def _text_at(in_force: _InForce, name: str, place: str) -> str | None:

@@ -10,6 +10,7 @@ until it is on the disk.
 
 from __future__ import annotations
 
+import math
 import os
 import weakref
 from collections.abc import Sequence
@@ -111,7 +112,12 @@ class SqliteStore(DatabaseStore):
         """Replace everything in the database by the content of a backup, in one transaction. Raises `StoreError`."""
         self._file.restore_from(Path(path))
 
-    def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> SqliteTransaction:
+    def begin(
+        self,
+        author: Author = NOBODY,
+        wait: float = WRITER_WAIT_SECONDS,
+        within: float = math.inf,  # noqa: ARG002 - a disk has no such bound
+    ) -> SqliteTransaction:
         """Take the database's write lock; ``author`` is recorded with each change. Waits for other writers, up to
         ``wait`` seconds. Raises `StoreError`."""
         return SqliteTransaction(self._file, author, wait)

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import peewee
 
 from answerd.store import WRITER_WAIT_SECONDS, StoreError
-from answerd.store.writing import make_directories, sync_directory
+from answerd.store.writing import give_to_owner_of, make_directories, sync_directory
 
 READER_WAIT_SECONDS = 1
 """How long a read waits; in WAL mode only a program that locks the whole file makes it wait at all."""
@@ -31,12 +31,19 @@ class SqliteFile:
         self.path = Path(path).absolute()
 
     def create(self) -> None:
-        """Make the file and its directory where missing. Raises OSError."""
+        """Make the file and its directory where missing. Raises OSError.
+
+        What root makes belongs to the owner of the directory: a command of root must not lock the service out.
+        """
         make_directories(self.path.parent)
         try:
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE))
+            file = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE)
         except FileExistsError:
-            pass
+            return
+        try:
+            give_to_owner_of(self.path.parent, file)
+        finally:
+            os.close(file)
 
     def connect(self, wait: float) -> peewee.SqliteDatabase:
         """Return a new connection to the file, which must exist: a store that has vanished is no empty store.

@@ -57,6 +57,13 @@ def sync_directory(path: Path) -> None:
         os.close(handle)
 
 
+def give_to_owner_of(directory: Path, file: int) -> None:
+    """Give an open file, where root has made it, the owner and group of its directory. Raises OSError."""
+    if os.geteuid() == 0:
+        above = directory.stat()
+        os.fchown(file, above.st_uid, above.st_gid)
+
+
 def _keep_ownership_and_mode(file: int, path: Path) -> None:
     """Give an open file the mode, owner and group of the regular file that it is to replace, if there is one."""
     try:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from answerd.identity import brief
-from answerd.validators.verdict import did_you_mean
+from answerd.suggestion import did_you_mean
 
 Check = Callable[[Any], str | None]
 """Takes a parsed TOML value; returns what is wrong with it as a clause (``must be …``), None when it is right."""
@@ -96,7 +96,7 @@ def one_of(*choices: str) -> Check:
             return wrong
         if value in choices:
             return None
-        return f"is not one of {', '.join(choices)}{did_you_mean(value.lower(), choices)}"
+        return f"is not one of {', '.join(choices)}{did_you_mean(value, choices)}"
 
     return check
 

@@ -7,11 +7,11 @@ is not installed, a release that is not known.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from answerd.identity import brief
+from answerd.suggestion import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,6 @@ MESSAGE_LIMIT = 500
 
 MOST_REMARKS = 20
 """Findings, and warnings, of one answer that are listed; the others are counted."""
-
-LONGEST_HINT = 60
-"""Characters of a name that is compared with the known ones."""
 
 
 class Remarks:
@@ -117,12 +114,6 @@ class Remarks:
             if len(self._findings) == MOST_REMARKS or len(self._warnings) == MOST_REMARKS
             else did_you_mean(name, known)
         )
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'keyboard'?`` with the nearest of the known names, or an empty text."""
-    nearest = difflib.get_close_matches(name, list(known), n=1) if len(name) <= LONGEST_HINT else []
-    return f"; did you mean {nearest[0]!r}?" if nearest else ""
 
 
 def _one_line(text: str) -> str:

@@ -13,10 +13,11 @@ Groups (all of them when none is named):
   inventory  rows of an inventory and one document, against a document for each machine
   installs   answers with once against the same without, reports, a lab that is switched on, records of a large fleet
   load       load time, reload after one change, memory, idling, in both stores
-  workers    two workers against one by CPU time
+  workers    two workers against one on one core; as many as there are cores; the memory of one more
   write      PUT through the admin API, small and large set
   apply      a change of 10,000 machines through the admin API, and the answers meanwhile
   console    answers while ten browsers follow the console
+  pages      every page of the console with a large fleet, in both stores
   nodes      a node on PostgreSQL: answers against SQLite, changes, loading, catching up; needs PostgreSQL
   rivals     the cost of an answer of other programs, each as its users run it (loadtest/rivals/)
   publish    measures nothing: writes the figures of the JSON file into docs/performance.md, draws docs/performance.svg
@@ -58,6 +59,7 @@ from loadtest.bench import (
     inventory,
     loading,
     nodes,
+    pages,
     report,
     rivals,
     servers,
@@ -83,6 +85,7 @@ GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
     "write": writing.write,
     "apply": applying.apply,
     "console": consoles.console,
+    "pages": pages.pages,
     "nodes": nodes.nodes,
     "rivals": rivals.rivals,
 }

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from answerd.answers.sources import Sources
 from answerd.check import check
+from answerd.store.secret_files import SecretFiles
 from answerd.validators import Tools
 from tests.support.fleet import Fleet
 
@@ -131,3 +133,13 @@ def test_a_check_changes_nothing(fleet: Fleet) -> None:
     assert fleet.check() == fleet.check()
     assert fleet.loader.catalogue is before
     assert fleet.text("/?h=node1&rack=1&serial=s") == 'x = "s"\n'
+
+
+def test_a_secret_that_many_machines_lack_has_one_reason(fleet: Fleet, tmp_path: Path) -> None:
+    (tmp_path / "secrets").mkdir()
+    secrets = SecretFiles(str(tmp_path / "secrets"))
+    names = [f"node{number}" for number in range(10, 20)]
+    fleet.write({f"{name}.ks": "{{ secret.root }}\n" for name in names})
+    report = check(fleet.loader.catalogue, Tools.none(), sources=Sources(secret=secrets.secret))
+    assert [problem.partition(": ")[0] for problem in report.problems] == [f'machine "{name}" (ks)' for name in names]
+    assert len({problem.partition(": ")[2] for problem in report.problems}) == 1

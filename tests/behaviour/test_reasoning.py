@@ -9,9 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from answerd.answers.assumed import assumed_gates
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.reasoning import Reasoning, reasoning
 from answerd.answers.resolve import resolve
+from answerd.answers.sources import Sources
 from answerd.documents import RawDocument
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
@@ -161,6 +163,50 @@ def test_a_side_file_of_cloud_init_is_told_in_two_rounds(fleet: Fleet) -> None:
     assert "its match does not name 'file'" in lines[0]
     assert "is the only claim" in lines[1]
     assert steps_under(fleet, "answer", "/ubuntu/meta-data?x=m1") == ["format=yaml machine=m1 nocloud=meta-data"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (
+            "52:54:00:ab:cd:ee",
+            ['525400abcdee is none, but 525400abcdef is nearly the same: a member of group "lab" (ks)'],
+        ),
+        (
+            "52:54:00:ab:dc:ef",
+            ['525400abdcef is none, but 525400abcdef is nearly the same: a member of group "lab" (ks)'],
+        ),
+        (
+            "52-54-00-11-22-30",
+            [
+                '525400112230 is none, but 525400112233 is nearly the same: machine "525400112233" (toml)',
+                "525400112230 is none, but 525400112234 is nearly the same: inventory.csv:2",
+            ],
+        ),
+        ("52:54:00:ab:00:00", []),
+        (MAC, []),
+    ],
+)
+@pytest.mark.parametrize("has_default", [False, True])
+def test_a_mac_address_that_is_nearly_a_known_one_is_named(
+    fleet: Fleet, asked: str, expected: list[str], *, has_default: bool
+) -> None:
+    files = {
+        "groups/lab.ks": f"# answer: member {MAC}\nlang C\n",
+        "525400112233.toml": TOML,
+        "inventory.csv": "mac,role\n52:54:00:11:22:34,db\n",
+    }
+    fleet.write(files | ({"default.ks": "lang C\n"} if has_default else {}))
+    assert steps_under(fleet, "similar", f"/ks?mac={asked}") == expected
+
+
+def test_the_state_of_an_install_is_said_to_be_assumed() -> None:
+    raw = [RawDocument(key_of("default.ks"), "# answer: once\nlang C\n")]
+    catalogue = Catalogue(has_states=True).changed(raw)
+    sources = Sources(gates=assumed_gates("http://answers.example.com"))
+    steps = reasoning(catalogue, Facts(Request("/ks", "serial=S1")), sources=sources).steps
+    (install,) = [step for step in steps if step.heading == "install"]
+    assert install.details[1] == "state armed, which is assumed, because no machine asks: open"
 
 
 def test_a_placeholder_that_cannot_be_filled_is_told_with_its_place(fleet: Fleet) -> None:

@@ -30,7 +30,8 @@ from tests.support.commands import run_forked
 from tests.support.service import Service, environment, write_tree
 
 CHECKOUT = Path(__file__).parents[2]
-FILES = ["README.md", "CONTRIBUTING.md", *(str(p.relative_to(CHECKOUT)) for p in sorted(CHECKOUT.glob("docs/**/*.md"))),
+FILES = ["README.md", "CONTRIBUTING.md", "SECURITY.md",
+         *(str(p.relative_to(CHECKOUT)) for p in sorted(CHECKOUT.glob("docs/**/*.md"))),
          *(str(p.relative_to(CHECKOUT)) for p in sorted(CHECKOUT.glob("examples/**/*.md")))]  # fmt: skip
 WALKED = ("README.md", "docs/first-machine.md")
 """Pages whose commands tests/http/test_readme.py runs, with what they print."""
@@ -75,7 +76,7 @@ ELSEWHERE: dict[str, str] = {
     "apt install ./dist/": "changes the system: tests/packages/test_debian_package.py installs the package",
     "apt install ": "changes the system: tests/unit/test_tutorial.py has the files of the page",
     "scripts/build-deb": "takes minutes: tests/packages/test_debian_package.py builds the package",
-    "scripts/build-wheel ": "takes minutes: tests/packages/test_wheel.py builds it twice",
+    "scripts/build-wheel": "takes minutes: tests/packages/test_wheel.py builds it twice",
     "ANSWERD_COMMAND=": "takes minutes: tests/packages/test_installed_program.py runs it",
     "scripts/bench": "takes half an hour: tests/unit/test_bench.py, and tests/load/test_loadtests.py in small",
     "scripts/torture": "takes minutes: tests/load/torture/test_short_forms.py runs its parts in small",
@@ -198,6 +199,14 @@ def inventory(home: Home) -> None:
     home.environ["SERVICE_ANSWERS_DIR"] = str(lab)
 
 
+def explained(home: Home) -> None:
+    base = "members = ['52:54:00:12:34:56']\n[global]\nkeyboard = 'de'\n"
+    own = "# the machine of the page\n\n[global]\ncountry = 'at'\n"
+    for answers in (home.place("/srv/answers.new"), home.root / "answers"):
+        write_tree(answers, {"groups/base.toml": base, "52-54-00-12-34-56.toml": own})
+    home.environ["SERVICE_ANSWERS_DIR"] = str(home.root / "answers")
+
+
 def nodes(home: Home) -> None:
     home.replaced |= {"TOKEN=...": f"TOKEN={TOKEN}", "/tmp/unused": str(home.root / "unused")}
     (home.root / "unused").mkdir()
@@ -255,6 +264,7 @@ SCENES: dict[str, Callable[[Home], None]] = {
     "docs/configuration.md": configuration,
     "docs/console.md": configuration,
     "docs/boot-config.md": plain,
+    "docs/explain.md": explained,
     "docs/gitops.md": history,
     "docs/inventory.md": inventory,
     "docs/many-nodes.md": nodes,
@@ -340,6 +350,16 @@ def test_every_reason_is_needed_and_names_a_test_that_exists() -> None:
         named = re.findall(r"tests/[\w/]+\.py", reason)
         assert named, start
         assert [name for name in named if not (CHECKOUT / name).is_file()] == []
+
+
+def test_what_the_page_about_origins_shows_is_printed(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    explained(home)
+    shown = (
+        (CHECKOUT / "docs/explain.md").read_text("utf-8").partition("--explain\n```\n\n```\n")[2].partition("```")[0]
+    )
+    status, printed = home.run(TO_RUN["docs/explain.md"][0])
+    assert (status, [line for line in printed.splitlines() if line in shown]) == (0, shown.splitlines()), printed
 
 
 def test_the_commands_are_found() -> None:

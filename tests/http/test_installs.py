@@ -83,8 +83,9 @@ def test_no_token_is_shown_and_the_statuses_of_reports(serving: Callable[..., Se
     too_large = service.send(sent("POST", f"{report}/failed", "Content-Length: 1048577"))
     assert too_large.status == 413
     assert service.send(sent("GET", "/report/abc/installed")).status == 404
-    assert service.send(sent("GET", f"/%72EPORT/{token}/INSTALLED")).text == "OK\n"
-    service.wait_for_log(f"/{token_fingerprint(token)}/INSTALLED .* 200 reported installed for node1")
+    quoting = f"message=after+{token}"
+    assert service.send(sent("GET", f"/%72EPORT/{token}/INSTALLED?{quoting}")).text == "OK\n"
+    service.wait_for_log(f"/{token_fingerprint(token)}/INSTALLED.* 200 reported installed for node1")
     metrics = scraped(service)
     assert (metrics["answerd_installs", "installed"], metrics["answerd_installs_silent",]) == (1, 0)
     assert (metrics["answerd_reports_total", "installed"], metrics["answerd_reports_total", "failed"]) == (1, 0)
@@ -94,7 +95,7 @@ def test_no_token_is_shown_and_the_statuses_of_reports(serving: Callable[..., Se
     def captures() -> bytes:
         return b"".join(path.read_bytes() for path in (tmp_path / "captures").iterdir())
 
-    wait_until(lambda: f"/{token_fingerprint(token)}/INSTALLED ".encode() in captures())
+    wait_until(lambda: f"/{token_fingerprint(token)}/INSTALLED?".encode() in captures())
     captured = captures()
     assert token.encode() not in captured
     history = run(

@@ -107,6 +107,14 @@ def test_the_service_answers_as_its_user(installed: System, monkeypatch: pytest.
     assert "root-password" in answer.text
 
 
+def test_a_database_that_root_imports_into_is_the_services(installed: System) -> None:
+    settings = ("env", "SERVICE_ENV_FILE=/etc/answerd.env", "SERVICE_STORE=sqlite")
+    installed.run(*settings, "answerd", "import", f"/{deb.DOCUMENTATION}/examples/answers")
+    assert installed.owner("/var/lib/answerd/answers.db") == "answerd:answerd 600"
+    shown = installed.run(*settings, "answerd", "render", MAC, "--format", "toml", user="answerd")
+    assert "root-password" in shown
+
+
 def test_what_the_administrator_wrote_survives_upgrade_removal_and_purge(
     installed: System, package: Path, tmp_path: Path
 ) -> None:
@@ -133,3 +141,8 @@ def test_what_the_administrator_wrote_survives_upgrade_removal_and_purge(
     assert "/srv/answers is kept" in said
     assert not settings.exists()
     assert {name: (installed.root / name).read_text() for name in kept} == kept
+
+    page = (CHECKOUT / "docs/packages.md").read_text("utf-8")
+    (removal,) = re.findall(r"`(rm -r /srv/answers [^`]+)`", page)
+    installed.run(*removal.split())
+    assert [name for name in kept if (installed.root / name).exists()] == []

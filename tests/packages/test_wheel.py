@@ -79,6 +79,16 @@ def test_the_wheel_runs_from_a_clean_environment(dist: Path, tmp_path: Path) -> 
     assert installed(programs)["answerd"] == answerd.__version__
 
 
+def test_pipx_installs_the_wheel(dist: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (built,) = dist.glob("*.whl")
+    pipx = clean_environment(tmp_path / "environment", "pipx") / "pipx"
+    for name in ("PIPX_HOME", "PIPX_BIN_DIR", "PIPX_MAN_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    monkeypatch.setenv("PIP_CONSTRAINT", str(CHECKOUT / "requirements.txt"))
+    subprocess.run([pipx, "install", "--python", sys.executable, built], check=True)
+    assert "root-password-hashed" in answers(tmp_path / "pipx_bin_dir", tmp_path / "home")
+
+
 def test_the_source_archive_installs_with_every_feature_of_the_service(dist: Path, tmp_path: Path) -> None:
     (built,) = dist.glob("*.tar.gz")
     programs = clean_environment(tmp_path / "environment", f"{built}[{','.join(service_extras())}]")

@@ -7,6 +7,7 @@ need a cluster are skipped, and say so.
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import shutil
 import signal
@@ -87,7 +88,7 @@ class Cluster:
             arguments += ["-c", option]
         with (self.home / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                arguments, stdout=log, stderr=log, cwd=self.home, start_new_session=True, **_nobody()
+                arguments, stdout=log, stderr=log, cwd=self.home, start_new_session=True, **as_ordinary_user()
             )
         until = time.monotonic() + START_SECONDS
         while self._run("pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port), check=False) != 0:
@@ -137,7 +138,7 @@ class Cluster:
             check=False,
             cwd=self.home,
             timeout=START_SECONDS * 2,
-            **_nobody(),
+            **as_ordinary_user(),
         )
         if check and done.returncode:
             raise RuntimeError(f"{program}: {done.stderr.decode(errors='replace')[-2000:]}")
@@ -164,7 +165,7 @@ def home_of(parent: Path, name: str) -> Path:
     return home
 
 
-def _nobody() -> dict[str, Any]:
+def as_ordinary_user() -> dict[str, Any]:
     """PostgreSQL refuses to run as root."""
     return {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
 
@@ -226,11 +227,11 @@ class _KeptServer(PostgresServer):
         super().__init__(url)
         self._kept: list[peewee.PostgresqlDatabase] = []
 
-    def connect(self, seconds: float) -> peewee.PostgresqlDatabase:
+    def connect(self, seconds: float, within: float = math.inf) -> peewee.PostgresqlDatabase:
         """A connection for a transaction, which rolls it back before it closes it: then it is there for the next."""
-        database = self._kept.pop() if self._kept else super().connect(seconds)
+        database = self._kept.pop() if self._kept else super().connect(seconds, within)
         connection: Any = database.connection()  # type: ignore[no-untyped-call]
-        connection.wait_seconds = seconds
+        connection.wait_seconds, connection.until = seconds, time.monotonic() + within
         close = database.close
 
         def keep() -> bool:

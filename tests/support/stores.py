@@ -6,6 +6,7 @@ made in `tests.support.fleet`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -81,7 +82,9 @@ class FixedStore:
     def version(self) -> Version:
         return Version(1, "fixed")
 
-    def begin(self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS) -> Transaction:
+    def begin(
+        self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS, within: float = math.inf
+    ) -> Transaction:
         raise StoreError("the fixed store cannot be written")
 
     @contextmanager

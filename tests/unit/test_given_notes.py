@@ -17,7 +17,19 @@ from answerd.config import Config
 from answerd.formats.once import Once
 from answerd.identity import identity_of
 from answerd.installs.memory import MOST_ALIKE, Decision, Visitor
-from answerd.installs.states import Asked, Event, Gate, Order, Ordered, Refusal, Reported, ReportKind, State, refusal_of
+from answerd.installs.states import (
+    Asked,
+    Event,
+    Gate,
+    Order,
+    Ordered,
+    Refusal,
+    Reported,
+    ReportKind,
+    Rules,
+    State,
+    refusal_of,
+)
 from answerd.server.installs import LiveInstalls
 from answerd.server.request_log import RequestLog
 from answerd.server.shared_installs import SharedInstalls
@@ -294,6 +306,16 @@ def test_that_a_machine_was_heard_again_waits_longer_than_what_is_new(processes:
     first.flush()
     assert first.store.all()[0].record.heard == now + 200
     gevent.kill(first._alarm)
+
+
+def test_a_start_that_was_refused_is_written_at_once(processes: Processes) -> None:
+    first, now = processes.first, processes.shared.now()
+    processes.give(now)
+    assert not first._urgent.is_set()
+    visitor, asked = Visitor("node2"), Asked("ks", Gate.ANSWERS, Once.ON, now)
+    refused = first.current().judge(visitor, [], asked, Rules(starts=0))
+    first.given(Asking(visitor, asked, refused, "ks", "192.0.2.1"))
+    assert first._urgent.is_set()
 
 
 def test_the_log_says_which_value_too_many_machines_have(

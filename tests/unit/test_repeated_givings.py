@@ -136,3 +136,31 @@ def test_the_machine_of_a_request_that_came_before_is_not_worked_out_again(monke
     for query in ("serial=S1", "serial=S2", "serial=S1", "serial=S2"):
         resolve(documents, Facts(Request("/ks", query, (("host", "a"),), b"", "192.0.2.1")), sources=sources)
     assert worked_out == len({"S1", "S2"})
+
+
+def test_the_report_url_of_a_request_that_came_before_is_that_of_the_present_attempt() -> None:
+    installs = RememberedInstalls()
+    sources = Sources(gates=installs.gates)
+    documents = catalogue("# answer: once\n{{ report }}\n")
+
+    def url() -> bytes:
+        return resolve(documents, Facts(Request("/ks", "serial=S1", (("host", "a"),))), sources=sources).body
+
+    first = url()
+    assert [url(), url()] == [first, first]
+    installs.order("S1", Order.ARM)
+    assert url() != first
+    assert url() == url()
+
+
+def test_what_installers_say_in_other_headers_makes_no_other_machine() -> None:
+    installs = Noted()
+    gates = installs.gates
+    sources = Sources(gates=gates)
+    documents = catalogue("# answer: once\nlang C\n")
+    for mac in ("98:fa:9b:00:00:01", "98:fa:9b:00:00:02"):
+        for agent in ("a", "b"):
+            headers = ("user-agent", agent), ("x-rhn-provisioning-mac-0", f"eth0 {mac}")
+            resolve(documents, Facts(Request("/ks", "", headers)), sources=sources)
+    assert installs.count == 2
+    assert len(gates.recent._known) == 2

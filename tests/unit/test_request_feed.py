@@ -74,8 +74,8 @@ def test_requests_are_counted_by_the_second(monkeypatch: pytest.MonkeyPatch) -> 
     clock = Clock()
     monkeypatch.setattr(request_feed, "time", clock)
     feed = RequestFeed(2)
-    for slot in (0, 1, 1):
-        feed.attach(slot)
+    for region in (0, 1, 1):
+        feed.attach(region)
         feed.add("192.0.2.1:1", "GET", "/", 200, "-")
     assert sum(feed.rate()) == 0  # the present second is not over
     clock.now += 1

@@ -86,6 +86,18 @@ def test_the_first_identifier_that_has_it_counts_then_the_secret_of_all(tmp_path
     assert "is missing" in reason(secrets, "web-01")
 
 
+def test_the_reason_for_a_list_of_machines_names_the_directory_and_no_machine(tmp_path: Path) -> None:
+    secrets = filled(tmp_path / "s", {"x": "all"})
+
+    def general(*identifiers: str) -> str:
+        with pytest.raises(CannotFill) as failed:
+            secrets.secret("y", identifiers)
+        return failed.value.general
+
+    assert general("web-03") == general("web-04", "db") == general()
+    assert str(tmp_path / "s") in general()
+
+
 def test_two_directories_of_one_identity_are_a_problem(tmp_path: Path) -> None:
     secrets = filled(tmp_path / "s", {"x": "all", "web-01/x": "a", "WEB01/y": "b", "web-02/x": "c"})
     assert secrets.problems() == ["secrets: 2 directories for one identity: WEB01/ and web-01/"]

@@ -62,7 +62,16 @@ def test_what_is_given_up_is_freed_in_steps_and_stays_whole_for_those_who_use_it
         real[f"{number}"] = number
     pieces = real.tables()
     pauses: list[int] = []
-    free_in_steps(pieces, lambda: pauses.append(len(real)))
-    assert pieces == []
+    free_in_steps([*pieces], lambda: pauses.append(len(real)))
     assert len(pauses) >= SHARDS
     assert set(pauses) == {3_000}
+
+
+def test_a_list_and_a_large_table_that_are_given_up_go_in_steps() -> None:
+    read = [object() for _ in range(5_000)]
+    lengths: list[int] = []
+    free_in_steps([read], lambda: lengths.append(len(read)))
+    assert lengths == [4_000, 3_000, 2_000, 1_000, 0]
+    pauses: list[None] = []
+    free_in_steps([dict.fromkeys(map(str, range(5_000)))], lambda: pauses.append(None))
+    assert len(pauses) == 2 * len(lengths)

@@ -14,10 +14,11 @@ import pytest
 
 from answerd.documents import Key
 from answerd.identity import Kind
-from answerd.store import Author, Changes, StoreError
+from answerd.store import Author, Changes, HistoryFilter, StoreError
 from answerd.store.migrations import MIGRATIONS, SQLITE, Migration
 from answerd.store.sqlite import SqliteStore
 from answerd.store.tables import execute
+from tests.support.unprivileged import NOBODY
 
 
 def machine(name: str, extension: str = "toml") -> Key:
@@ -391,6 +392,17 @@ def test_the_parent_directory_is_created_and_the_file_is_the_owners_alone(tmp_pa
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_file_that_root_makes_belongs_to_the_owner_of_its_directory(tmp_path: Path) -> None:
+    os.chown(tmp_path, NOBODY, NOBODY)
+
+    SqliteStore(tmp_path / "answers.db").put(NODE, "x = 1")
+
+    owners = {path.name: (path.stat().st_uid, path.stat().st_gid) for path in tmp_path.iterdir()}
+    assert owners["answers.db"] == (NOBODY, NOBODY)
+    assert set(owners.values()) == {(NOBODY, NOBODY)}
+
+
 def test_the_file_is_in_wal_mode_and_carries_its_schema_version(store: SqliteStore, path: Path) -> None:
     assert sql(path, "PRAGMA journal_mode") == [("wal",)]
     assert sql(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
@@ -527,3 +539,20 @@ def test_many_processes_may_open_a_new_file_at_once(path: Path) -> None:
 
 def _open_and_put(path: Path, number: int) -> None:
     SqliteStore(path).put(machine(f"node-{number}"), "x = 1")
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked", "others"),
+    [
+        ("98-FA-9B.50:d8_10", "98fa9b50d810", "98fa9b50d811"),
+        ("192.168.1.11", "192.168.1.11", "192.168.11.1"),
+        ("::1", "0:0:0:0:0:0:0:1", "::11"),
+    ],
+)
+def test_the_history_of_a_name_is_found_in_any_spelling(
+    store: SqliteStore, stored: str, asked: str, others: str
+) -> None:
+    for name in (stored, others):
+        store.put(Key(Kind.MACHINE, name, "ks"), "x\n")
+    found = store.history(HistoryFilter(kind=Kind.MACHINE, identifier=asked))
+    assert [entry.key.identifier for entry in found] == [stored]

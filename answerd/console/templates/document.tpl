@@ -1,7 +1,7 @@
 % rebase('layout', title=title, current='/console/documents', editor=True)
 <div class="head"><h1>{{title}}</h1>
 % if etag:
-<span class="sub">version <span class="mono">{{etag}}</span></span>
+<span class="sub">version <span class="mono">{{etag.strip('"')}}</span></span>
 % end
 </div>
 % if message:
@@ -25,28 +25,7 @@
 </pre></section>
 % end
 % if consequences is not None:
-<section class="card" aria-labelledby="consequences"><h2 id="consequences">What saving would change</h2>
-% if consequences.refused:
-<p class="note bad">It would be refused: {{consequences.refused}}</p>
-<ul class="list">
-% for problem in consequences.problems:
-<li>{{problem}}</li>
-% end
-</ul>
-% elif not consequences.changes:
-<p class="note good">No machine's answer changes.</p>
-% else:
-<p>{{counted(consequences.count, 'answer')}} of {{format(consequences.compared, ',')}} would change.</p>
-% for change in consequences.changes:
-<details{{!' open' if len(consequences.changes) < 4 else ''}}><summary>{{change.title}}</summary>
-<pre class="diff" tabindex="0" role="region" aria-label="{{change.title}}">
-% for line in change.lines:
-<span class="{{diff_class(line)}}">{{line}}</span>\\
-% end
-</pre></details>
-% end
-% end
-</section>
+% include('consequences', consequences=consequences)
 % end
 <form class="card" method="post" action="/console/document">
   <input type="hidden" name="csrf" value="{{request.session.csrf}}">

@@ -6,6 +6,9 @@
 <meta name="color-scheme" content="light dark">
 <meta name="csp-nonce" content="{{request.nonce}}">
 <meta name="htmx-config" content='{"includeIndicatorStyles": false, "allowEval": false, "allowScriptTags": false, "selfRequestsOnly": true, "historyCacheSize": 0}'>
+% if defined('again') and again:
+<noscript><meta http-equiv="refresh" content="{{again}}"></noscript>
+% end
 <title>{{title}} · answerd</title>
 <link rel="icon" href="{{static('icon.svg')}}" type="image/svg+xml">
 <link rel="stylesheet" href="{{static('console.css')}}">
@@ -34,6 +37,7 @@
   </div>
 </header>
 % end
+<p id="offline" class="note bad offline" role="status" hidden>The service does not answer. What is shown may be old; this page goes on asking.</p>
 <main id="main">
 {{!base}}
 </main>

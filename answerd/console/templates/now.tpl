@@ -1,5 +1,5 @@
-% rebase('layout', title='Now', current='/console/')
 <%
+rebase('layout', title='Now', current='/console/', again=2 if machines is None else 0)
 # An event is shown at once, a long burst while it lasts, by time; so is what no event tells: silence, a line that moves on.
 def on(event):
     return f'sse:{event} delay:200ms, every 3s'
@@ -7,7 +7,7 @@ end
 %>
 <div class="head"><h1>Now</h1><span class="sub">{{version}} · {{store}}</span></div>
 <div hx-ext="sse" sse-connect="/events">
-<div id="overview" hx-get="/console/overview" hx-trigger="{{on('state')}}">
+<div id="overview" hx-get="/console/overview" hx-trigger="{{'load delay:700ms, ' if machines is None else ''}}{{on('state')}}">
 % include('overview')
 </div>
 <section class="card" aria-labelledby="asking"><h2 id="asking">Asking now</h2>

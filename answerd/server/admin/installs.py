@@ -89,7 +89,8 @@ class InstallHandlers:
         origin = f"{ORIGIN}, {requests.peer()}"
         names = [remembered.record.name for remembered in self._records(machine)]
         applied = self._installs.write(
-            [PendingEvent(record_name, event, machine.identities, origin=origin) for record_name in names]
+            [PendingEvent(record_name, event, machine.identities, origin=origin) for record_name in names],
+            requests.client(),
         )
         after = applied[0].after or Remembered(applied[0].outcome.record)
         note_outcome(f"{order} {shown_name(names[0])}")
@@ -173,7 +174,7 @@ def _state(text: str | None) -> State | None:
     try:
         return State(text.lower())
     except ValueError:
-        raise InvalidRequest(f"state is none: there are {', '.join(State)}") from None
+        raise InvalidRequest(f"there is no such state; there are {', '.join(State)}") from None
 
 
 def _limit(text: str | None) -> int:

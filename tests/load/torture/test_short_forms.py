@@ -22,7 +22,7 @@ SHORT = (
 )
 
 PROOFS: dict[str, Callable[[Path], list[Figure]]] = {
-    "slow connections": lambda scratch: listener.trickle(scratch, count=400, timeout=2),
+    "slow connections": lambda scratch: listener.trickle(scratch, count=400, timeout=2, rounds=listener.Rounds(1, 1)),
     "a stampede": lambda scratch: listener.stampede(scratch, count=600, limit=50, rounds=1),
     "streams for the reader": lambda scratch: fuzz.reader(scratch, inputs=4_000, seconds=0.0),
     "streams for the program": lambda scratch: fuzz.program(scratch, inputs=1_200),

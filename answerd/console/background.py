@@ -1,0 +1,162 @@
+"""Long work of pages: done in a thread of its own while pages show how far it is; its result is kept.
+
+A page never waits for it. The work does without the interpreter from time to time, so that requests are answered
+meanwhile (`Breather`). The newest `MOST_KEPT` pieces of work are kept; a piece that is dropped before its end is ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from secrets import token_urlsafe
+from typing import Any, Generic, TypeVar
+
+import gevent
+from gevent.event import Event
+from gevent.monkey import get_original
+from gevent.threadpool import ThreadPool
+
+from answerd.server import gc_tuning
+
+MOST_KEPT = 4
+"""Pieces of work of one kind that are kept, finished or not."""
+
+PATIENCE = 0.08
+"""Seconds that a page waits for work that may be short."""
+
+WORKED_SECONDS = 0.004
+"""How long work goes on before it does without the interpreter for `BREATH_SECONDS`."""
+
+BREATH_SECONDS = 0.001
+
+_T = TypeVar("_T")
+_sleep: Callable[[float], None] = get_original("time", "sleep")
+
+
+class Ended(Exception):
+    """The work is not wanted any more."""
+
+
+@dataclass(slots=True)
+class Job(Generic[_T]):
+    """One piece of work, called ``name`` in addresses. ``done`` of ``total`` steps; ``total`` is 0 until it is known.
+    ``result`` is None until the work is finished, and stays None where it has failed; ``at`` is when it was finished,
+    in seconds since 1970."""
+
+    name: str = field(default_factory=lambda: token_urlsafe(12))
+    done: int = 0
+    total: int = 0
+    result: _T | None = None
+    at: float = 0.0
+    fault: str = ""
+    is_wanted: bool = True
+    finished: Event = field(default_factory=Event)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is a result, or a fault."""
+        return self.finished.is_set()
+
+    def progress(self, done: int, total: int) -> None:
+        """Note how far the work is. From any thread."""
+        self.done, self.total = done, total
+
+
+class Breather:
+    """Called between the steps of work in a thread. Raises `Ended` once the work is not wanted."""
+
+    def __init__(self, job: Job[Any]) -> None:
+        self._job = job
+        self._until = time.monotonic() + WORKED_SECONDS
+
+    def __call__(self) -> None:
+        """Go on, or let others run first."""
+        if time.monotonic() < self._until:
+            return
+        if not self._job.is_wanted:
+            raise Ended
+        gc_tuning.freeze_new()
+        _sleep(BREATH_SECONDS)
+        self._until = time.monotonic() + WORKED_SECONDS
+
+
+Work = Callable[[Callable[[int, int], None], Callable[[], None]], _T]
+"""Does the work in a thread: calls its first argument with how many steps are done and with their total, and its second
+between two steps."""
+
+
+class Same:
+    """An object as a key of work: equal for the same object only."""
+
+    def __init__(self, of: object) -> None:
+        self.of = of
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.of is self.of
+
+    def __hash__(self) -> int:
+        return id(self.of)
+
+
+class BackgroundWork(Generic[_T]):
+    """Pieces of one kind of work, by what they are about. Used by the loop only."""
+
+    def __init__(self, most_kept: int = MOST_KEPT) -> None:
+        self._most_kept = most_kept
+        self._kept: OrderedDict[Hashable, Job[_T]] = OrderedDict()
+        self._pool: ThreadPool | None = None
+
+    def job(self, about: Hashable, work: Work[_T], patience: float = 0.0) -> Job[_T]:
+        """Return the job that is about this; begin it where there is none. Wait up to ``patience`` seconds for its
+        end, so that small work needs no second look."""
+        job = self._kept.get(about)
+        if job is None:
+            job = self._kept[about] = Job()
+            while len(self._kept) > self._most_kept:
+                _, dropped = self._kept.popitem(last=False)
+                dropped.is_wanted = False
+            gevent.spawn(self._carry_out, job, work)
+        self._kept.move_to_end(about)
+        if not job.is_finished and patience > 0:
+            job.finished.wait(patience)
+        return job
+
+    def about(self, about: Hashable) -> Job[_T] | None:
+        """Return the job that is about this; None where there is none."""
+        return self._kept.get(about)
+
+    def named(self, name: str) -> Job[_T] | None:
+        """Return the job of a name; None where it is not kept any more."""
+        return next((job for job in self._kept.values() if job.name == name), None)
+
+    def keep_only(self, about: Hashable) -> None:
+        """Drop what is about anything else."""
+        for other in [kept for kept in self._kept if kept != about]:
+            self._kept.pop(other).is_wanted = False
+
+    def finished(self) -> Job[_T] | None:
+        """Return the job with a result that ended last."""
+        finished = [job for job in self._kept.values() if job.result is not None]
+        return max(finished, key=lambda job: job.at, default=None)
+
+    def unfinished(self) -> Job[_T] | None:
+        """Return a job that has no end yet."""
+        return next((job for job in self._kept.values() if not job.is_finished), None)
+
+    def _carry_out(self, job: Job[_T], work: Work[_T]) -> None:
+        if self._pool is None:
+            self._pool = ThreadPool(1)
+
+        def run() -> tuple[_T | None, str]:
+            try:
+                return work(job.progress, Breather(job)), ""
+            except Ended:
+                return None, "it was given up for newer work"
+            except Exception as error:  # passed as a value: gevent prints whatever leaves a thread
+                return None, f"{type(error).__name__}: {error}"
+
+        job.result, job.fault = self._pool.apply(run)
+        job.at = time.time()
+        job.finished.set()

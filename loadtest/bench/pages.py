@@ -1,0 +1,244 @@
+"""The time that each page of the console takes at the server, with a large fleet: documents, a row and a record of an
+install for each machine."""
+
+from __future__ import annotations
+
+import html
+import re
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+from answerd.formats.once import Once
+from answerd.identity import identity_of
+from answerd.installs.states import Asked, Gate, Reported, ReportKind, Rules
+from answerd.store.install_batch import PendingEvent
+from answerd.store.installs import InstallStore, open_state_file
+from answerd.store.sqlite_file import SqliteFile
+from loadtest.bench.figures import Bar, Effort, Figure, Spread
+from loadtest.bench.load import WrongAnswers, ask
+from loadtest.bench.loading import settle
+from loadtest.bench.servers import ADMIN_TOKEN, Server, answerd, free_port
+from loadtest.bench.stores import STORES, AnswerSet, stored
+from loadtest.fleet import RACK, ROWS_OF_A_FILE, Documents, Machine, inventory_document, rack_document, templated_fleet
+
+A_PAGE = Bar(at_most=100)
+"""Milliseconds."""
+
+_LOOKS = 5
+"""Looks at each page after the first; the figure is their median, and the first is one of its own."""
+
+_RECORDS_OF_A_BATCH = 5_000
+_COOKIE = re.compile(rb"^set-cookie: ([^;\r]+)", re.IGNORECASE | re.MULTILINE)
+_WHOLE_AFTER_AT_MOST = 300.0
+_PENDING = re.compile(r'hx-get="(/console/document/preview[^"]*)"')
+_NEWCOMER = "NEW-4711"
+
+
+def pages(effort: Effort) -> list[Figure]:
+    """Measure every page, in both stores."""
+    return [figure for store in STORES for figure in _pages_of(effort.load, store)]
+
+
+def _pages_of(machines: int, store: str) -> list[Figure]:
+    with stored(_fleet(machines), store) as answers, ExitStack() as running:
+        directory = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="answerd-bench-")))
+        states = _with_states(answers, directory, machines)
+        port = free_port()
+        settings: dict[str, object] = {
+            **answers.settings,
+            **states,
+            "SERVICE_CONSOLE_ADDR": f"127.0.0.1:{port}",
+            "SERVICE_ADMIN_TOKEN": ADMIN_TOKEN,
+            "SERVICE_TIMEOUT_SECS": 600,
+            "SERVICE_INSTALL_SECS": 10_000_000,
+        }
+        server = running.enter_context(answerd(settings))
+        ask(server.port, f"GET /ks?serial={_NEWCOMER} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        settle(server)
+        return _looked_at(_Operator(port), server, machines, store)
+
+
+def _fleet(machines: int) -> Documents:
+    """Return the documents of machines over those of their racks, and a row for each machine."""
+    yield from templated_fleet(machines)
+    for first in range(0, machines, ROWS_OF_A_FILE):
+        yield inventory_document(first, min(ROWS_OF_A_FILE, machines - first))
+
+
+def _with_states(answers: AnswerSet, directory: Path, machines: int) -> dict[str, object]:
+    """Write a record for each machine, of which most are installed; return the settings that name their place."""
+    settings = answers.settings
+    path = str(settings.get("SERVICE_DB_PATH", directory / "states.db"))
+    words = (ReportKind.INSTALLED,) * 8 + (ReportKind.FAILED, None)
+    store = open_state_file(path)[0] if "SERVICE_DB_PATH" not in settings else InstallStore(SqliteFile(path))
+    now = time.time()
+    for first in range(0, machines, _RECORDS_OF_A_BATCH):
+        batch: list[PendingEvent] = []
+        for number in range(first, min(machines, first + _RECORDS_OF_A_BATCH)):
+            machine, at = Machine(number), now - number
+            known = {identity_of(text): text for text in (machine.identifier, machine.serial)}
+            asked = Asked("group (toml)", Gate.ANSWERS, Once.ON, at)
+            batch.append(PendingEvent(machine.identifier, asked, known, machine.rack, "group (toml)", "127.0.0.1"))
+            word = words[number % len(words)]
+            if word is not None:
+                batch.append(PendingEvent(machine.identifier, Reported(word, 1, at + 1), known))
+        store.write(batch, Rules())
+    store.close()
+    return {} if "SERVICE_DB_PATH" in settings else {"SERVICE_STATE_PATH": path}
+
+
+@dataclass
+class _Operator:
+    """A browser without a memory of its own: one connection for each request."""
+
+    port: int
+    cookie: str = ""
+    csrf: str = ""
+
+    def get(self, path: str) -> tuple[float, str]:
+        """Return the milliseconds until a page was there, and its text."""
+        return self._timed(f"GET {path} HTTP/1.1\r\n", b"")
+
+    def post(self, path: str, /, **fields: str) -> tuple[float, str]:
+        """Return the same of a form."""
+        body = urlencode({"csrf": self.csrf, **fields}).encode()
+        head = f"POST {path} HTTP/1.1\r\nOrigin: http://127.0.0.1:{self.port}\r\nContent-Length: {len(body)}\r\n"
+        return self._timed(f"{head}Content-Type: application/x-www-form-urlencoded\r\n", body)
+
+    def log_in(self) -> float:
+        """Return the milliseconds of logging in."""
+        took, reply = self.post("/console/login", token=ADMIN_TOKEN)
+        found = _COOKIE.search(reply.encode())
+        if found is None:
+            raise WrongAnswers(f"the console gave no session: {reply[:200]!r}")
+        self.cookie = f"Cookie: {found[1].decode()}\r\n"
+        return took
+
+    def _timed(self, head: str, body: bytes) -> tuple[float, str]:
+        rest = f"Host: 127.0.0.1:{self.port}\r\n{self.cookie}Connection: close\r\n\r\n"
+        began = time.perf_counter()
+        reply = ask(self.port, (head + rest).encode() + body, timeout=600)
+        took = time.perf_counter() - began
+        if not re.match(rb"HTTP/1.1 (200|303) ", reply):
+            raise WrongAnswers(f"{head.partition(' HTTP')[0]} got {reply[:300]!r}")
+        text = reply.decode("utf-8", "replace")
+        if found := re.search(r'name="csrf" value="([^"]+)"', text):
+            self.csrf = found[1]
+        return took * 1_000, text
+
+
+def _looked_at(operator: _Operator, server: Server, machines: int, store: str) -> list[Figure]:
+    """Measure each page: the very first right after the first log-in, the others once the console is at rest."""
+    figures: list[Figure] = []
+
+    def note(what: str, *took: float, bar: Bar | None = A_PAGE, unit: str = "ms") -> None:
+        figures.append(Figure(f"{what}, {machines:,} machines in {store}", Spread.of(took), unit, bar))
+
+    note("log in, the form", operator.get("/console/login")[0])
+    note("log in", operator.log_in())
+    note("the first page, right after the first log-in", operator.get("/console/")[0])
+    note("machines, right after the first log-in", operator.get("/console/machines")[0])
+    note("documents, right after the first log-in", operator.get("/console/documents")[0])
+    settle(server)
+    for what, path in _paths(machines).items():
+        note(f"{what}, first", operator.get(path)[0])
+        note(what, *(operator.get(path)[0] for _ in range(_LOOKS)))
+    for what, fields in (("try, as a form", {"path": "/proxmox", "query": f"mac={Machine(7).mac}"}),):
+        note(what, *(operator.post("/console/try", **fields)[0] for _ in range(_LOOKS)))
+    if store != "files":
+        figures += _edited(operator, machines, store)
+    began = time.monotonic()
+    note("check, first", operator.get("/console/check")[0])
+    for what, path in (("now", "/console/"), ("machines", "/console/machines"), ("check", "/console/check")):
+        note(f"{what}, while it checks", *(operator.get(path)[0] for _ in range(_LOOKS)))
+    note("the check is done after", _until_whole(operator, "/console/check", "Checking ", began), bar=None, unit="s")
+    note("check", *(operator.get("/console/check")[0] for _ in range(_LOOKS)))
+    return figures
+
+
+def _until_whole(operator: _Operator, path: str, pending: str, began: float) -> float:
+    """Ask until a page holds a text no more; return the seconds since ``began``."""
+    while pending in operator.get(path)[1]:
+        if time.monotonic() - began > _WHOLE_AFTER_AT_MOST:
+            raise WrongAnswers(f"{path} is never whole")
+        time.sleep(0.25)
+    return time.monotonic() - began
+
+
+def _paths(machines: int) -> dict[str, str]:
+    """Return the address of each page."""
+    machine = Machine(machines // 2)
+    group = f"kind=group&name={machine.rack}&format=toml"
+    return {
+        "now": "/console/",
+        "now, its tiles again": "/console/overview",
+        "now, its requests again": "/console/requests",
+        "machines": "/console/machines",
+        "machines, last page": f"/console/machines?page={machines // 100}",
+        "machines by state": "/console/machines?sort=state",
+        "machines by since": "/console/machines?sort=since&desc=1",
+        "machines by since, last page": f"/console/machines?sort=since&page={machines // 100}",
+        "machines by group": "/console/machines?sort=group&desc=1",
+        "machines that failed": "/console/machines?state=failed",
+        "machines that failed, by since": "/console/machines?state=failed&sort=since",
+        "machines of a group": f"/console/machines?group={machine.rack}",
+        "machines of a format": "/console/machines?format=toml&sort=since",
+        "machines searched, few": f"/console/machines?q={quote(machine.serial)}",
+        "machines searched, all": "/console/machines?q=16:3e&sort=state",
+        "a machine": f"/console/machine?id={machine.identifier}",
+        "a machine by its row": f"/console/machine?id={machine.host}",
+        "adopt": f"/console/adopt?id={_NEWCOMER}",
+        "documents": "/console/documents",
+        "documents of machines": "/console/documents?kind=machine",
+        "documents searched": f"/console/documents?q={machine.identifier}",
+        "a document": f"/console/document?kind=machine&name={machine.identifier}&format=toml",
+        "a group's document": f"/console/document?{group}",
+        "an inventory": "/console/document?kind=inventory&name=part-0000&format=csv",
+        "try": f"/console/try?path=/proxmox&query=mac%3D{quote(machine.mac)}",
+        "settings": "/console/settings",
+    }
+
+
+def _edited(operator: _Operator, machines: int, store: str) -> list[Figure]:
+    """Measure the editor: previews, saving, and the history that saving makes."""
+    group = Machine(0).rack
+    named = {"kind": "group", "name": group, "format": "toml"}
+    path = f"/console/document?{urlencode(named)}"
+    figures = []
+
+    def note(what: str, *took: float, bar: Bar | None = A_PAGE, unit: str = "ms") -> None:
+        figures.append(Figure(f"{what}, {machines:,} machines in {store}", Spread.of(took), unit, bar))
+
+    def etag() -> str:
+        found = re.search(r'name="etag" value="([^"]*)"', operator.get(path)[1])
+        return html.unescape(found[1]) if found else ""
+
+    note("a new document", operator.get("/console/document/new")[0])
+    text = rack_document(group)[1]
+    previews: list[float] = []
+    whole: list[float] = []
+    saves: list[float] = []
+    for number in range(2):
+        changed = text.replace('"en-us"', f'"de-{number}"')
+        etag_now, began = etag(), time.monotonic()
+        took, page = operator.post("/console/document", do="preview", text=changed, etag=etag_now, **named)
+        previews.append(took)
+        if pending := _PENDING.search(page):
+            whole.append(_until_whole(operator, html.unescape(pending[1]), "Comparing ", began))
+        if (
+            "50 answers"
+            not in operator.post("/console/document", do="preview", text=changed, etag=etag_now, **named)[1]
+        ):
+            raise WrongAnswers("a preview does not say what it has found")
+        saves.append(operator.post("/console/document", do="save", text=changed, etag=etag(), **named)[0])
+    note(f"preview of a group of {RACK}, first", previews[0])
+    note(f"preview of a group of {RACK}", *previews[1:])
+    if whole:
+        note(f"the preview of a group of {RACK} is whole after", *whole, bar=None, unit="s")
+    note("save", *saves)
+    note("history", operator.get(path)[0])
+    return figures

@@ -1,0 +1,215 @@
+"""Long work of the console's pages: begun once, shown while it goes on, kept until newer work takes its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+from gevent.event import Event
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.sources import NO_SOURCES
+from answerd.console.backend import Checked, Consequences
+from answerd.console.background import BackgroundWork, Breather, Ended, Job, Same
+from answerd.console.documents import waiting
+from answerd.console.listing import Listings
+from answerd.console.machines import MachineTable
+from answerd.console.page_request import PageRequest
+from answerd.console.preparing import TablePreparation
+from answerd.console.rendering import page
+from answerd.console.wiring import CheckInBackground
+from answerd.documents import Key, RawDocument
+from answerd.identity import Kind
+
+PATIENT = 30.0
+
+
+class Held:
+    """Work that goes on until it is released. ``begun`` counts how often it was begun."""
+
+    def __init__(self, result: str = "found") -> None:
+        self.begun = 0
+        self.release = Event()
+        self.result = result
+
+    def __call__(self, progress: Callable[[int, int], None], pause: Callable[[], None]) -> str:
+        self.begun += 1
+        progress(1, 2)
+        while not self.release.wait(0.001):
+            pause()
+        return self.result
+
+
+def test_work_is_begun_once_shown_while_it_goes_on_and_kept() -> None:
+    work, held = BackgroundWork[str](), Held()
+    first = work.job("one", held, patience=0.05)
+    assert [first.result, first.is_finished] == [None, False]
+    assert (first.done, first.total) == (1, 2)
+    assert work.job("one", held) is first is work.unfinished() is work.named(first.name)
+    held.release.set()
+    assert first.finished.wait(PATIENT)
+    assert work.job("one", held).result == "found"
+    assert held.begun == 1
+    assert work.finished() is first
+
+
+def test_the_oldest_work_gives_way_and_is_ended() -> None:
+    work, held = BackgroundWork[str](most_kept=1), Held()
+    old = work.job("old", held, patience=0.01)
+    new = work.job("new", lambda progress, pause: "new")
+    assert old.finished.wait(PATIENT)
+    assert new.finished.wait(PATIENT)
+    assert (old.result, new.result) == (None, "new")
+    assert work.named(old.name) is None
+
+
+def test_a_fault_is_a_sentence_and_no_result() -> None:
+    def fail(progress: Callable[[int, int], None], pause: Callable[[], None]) -> str:
+        raise ValueError("no such thing")
+
+    job = BackgroundWork[str]().job("one", fail, PATIENT)
+    assert (job.result, job.fault) == (None, "ValueError: no such thing")
+
+
+def test_work_that_is_not_wanted_ends_at_its_next_breath(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("answerd.console.background.WORKED_SECONDS", -1.0)
+    job: Job[str] = Job()
+    breathe = Breather(job)
+    breathe()
+    job.is_wanted = False
+    with pytest.raises(Ended):
+        breathe()
+
+
+def test_the_same_object_is_one_key_and_an_equal_one_is_another() -> None:
+    one = Catalogue()
+    assert Same(one) == Same(one)
+    assert hash(Same(one)) == hash(Same(one))
+    assert Same(one) != Same(Catalogue())
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def catalogue_of(**texts: str) -> Catalogue:
+    return Catalogue().changed([RawDocument(Key(Kind.MACHINE, name, "toml"), text) for name, text in texts.items()])
+
+
+@contextmanager
+def checks_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
+    """Have each check wait at its beginning until the event is set."""
+    release = Event()
+    real = CheckInBackground._check
+
+    def held(self: CheckInBackground, catalogue: Catalogue, *rest: Callable[..., None]) -> object:
+        while not release.wait(0.001):
+            rest[1]()
+        return real(self, catalogue, *rest)
+
+    monkeypatch.setattr(CheckInBackground, "_check", held)
+    yield release
+    release.set()
+
+
+def test_a_check_shows_what_it_found_before_while_the_next_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_force = [catalogue_of(one="extends = 'nowhere'\n")]
+    check = CheckInBackground(lambda: in_force[0], NO_SOURCES, patience=PATIENT)
+    first = check()
+    assert first.problems is not None
+    assert "nowhere" in first.problems[0]
+    assert (first.is_current, first.is_running) == (True, False)
+    in_force[0] = catalogue_of(one="x = 1\n")
+    check._patience = 0.0
+    with checks_held(monkeypatch) as release:
+        second = check()
+        assert (second.is_current, second.is_running, second.problems) == (False, True, first.problems)
+        in_force[0] = catalogue_of(one="x = 2\n")
+        assert check().is_running, "another change does not begin another check beside it"
+        running = check._work.unfinished()
+        assert running is not None
+        release.set()
+        assert running.finished.wait(PATIENT)
+        check._patience = PATIENT
+        third = check()
+    assert (third.is_current, third.is_running, third.problems) == (True, False, ())
+    assert len(check._work._kept) == 1, "the sets before are let go"
+
+
+# --- tables that are made elsewhere -----------------------------------------------------------------------------------
+
+
+def test_no_page_waits_for_the_first_table_of_a_large_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalogue = catalogue_of(one="x = 1\n", two="x = 1\n")
+    table, listings = MachineTable(), Listings()
+    table.is_prepared_elsewhere = listings.is_prepared_elsewhere = True
+    for module in ("machines", "listing"):
+        monkeypatch.setattr(f"answerd.console.{module}.is_small", lambda catalogue: False)
+    table.update(catalogue)
+    assert table.catalogue is None
+    assert listings.of(catalogue).machines == ()
+    assert listings.catalogue is None
+    monkeypatch.undo()
+    table.update(catalogue)
+    assert table.catalogue is catalogue, "a small set is looked through at once"
+    assert len(listings.of(catalogue).machines) == 2
+    unrelated = catalogue_of(three="x = 1\n")
+    table.update(unrelated)
+    assert table.catalogue is unrelated, "and after each write"
+    assert len(listings.of(unrelated).machines) == 1
+
+
+def test_a_table_that_a_page_has_brought_further_is_not_made_of_the_set_before() -> None:
+    first, second = catalogue_of(one="x = 1\n"), catalogue_of(one="x = 1\n", two="x = 1\n")
+    table = MachineTable()
+
+    def page_comes_next(work: Callable[[], bool]) -> bool:
+        done = work()
+        table.prepare(second)
+        return done
+
+    in_force = replace(first, offload=page_comes_next)  # type: ignore[arg-type]
+    TablePreparation(lambda: in_force, [table], run=pytest.fail).poll()
+    assert table.catalogue is second
+
+
+# --- what pages show meanwhile ----------------------------------------------------------------------------------------
+
+REQUEST = PageRequest("GET", "/console/machines", {"q": ["a b", "c"]}, {}, "127.0.0.1", "localhost", "http", {})
+
+
+@pytest.mark.parametrize(
+    ("template", "values", "asks_for"),
+    [
+        pytest.param(
+            "check", {"checked": Checked(None, is_running=True), "documents": 9}, "/console/check", id="check"
+        ),
+        pytest.param(
+            "consequences",
+            {"consequences": Consequences(pending="name")},
+            "/console/document/preview?of=name",
+            id="consequences",
+        ),
+    ],
+)
+def test_a_page_of_work_that_goes_on_asks_for_itself_again(
+    template: str, values: dict[str, object], asks_for: str
+) -> None:
+    html = page(template, request=REQUEST, **values).decode()
+    assert f'hx-get="{asks_for}"' in html
+    assert "load delay" in html
+    assert "<noscript>" in html
+
+
+def test_a_list_that_is_being_made_asks_for_the_same_view_again() -> None:
+    html = waiting(REQUEST, "Machines", "/console/machines", Catalogue()).body.decode()
+    assert 'hx-get="/console/machines?q=a+b&amp;q=c"' in html
+    assert '<meta http-equiv="refresh" content="1">' in html
+
+
+def test_a_check_that_has_ended_does_not_ask_again() -> None:
+    html = page("check", request=REQUEST, checked=Checked(["one is wrong"], 1.0), documents=9).decode()
+    assert "one is wrong" in html
+    assert "hx-get" not in html
+    assert "<noscript>" not in html

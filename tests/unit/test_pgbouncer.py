@@ -1,0 +1,61 @@
+"""Nodes behind a pooler in transaction mode: docs/many-nodes.md#poolers-and-related-databases."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from answerd.documents import Key
+from answerd.identity import Kind
+from answerd.installs.states import Reported, ReportKind, State
+from answerd.store.install_batch import PendingEvent
+from answerd.store.loader import loaded
+from answerd.store.postgres import PostgresStore
+from tests.support import pgbouncer
+from tests.support.nodes import RULES, ThreadedNode
+from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
+from tests.support.waiting import wait_until
+
+pytestmark = [
+    pytest.mark.skipif(binaries() is None, reason=MISSING),
+    pytest.mark.skipif(pgbouncer.program() is None, reason=pgbouncer.MISSING),
+]
+
+MACHINE = Key(Kind.MACHINE, "aa:bb", "toml")
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with clusters() as parent:
+        cluster = Cluster(home_of(parent, "primary")).start()
+        with pgbouncer.pooled(home_of(parent, "pooler"), cluster.database()) as pooled:
+            yield pooled
+        cluster.stop(signal.SIGQUIT)
+
+
+def test_documents_states_and_reports_go_through_it_and_changes_are_found_by_looking(url: str, tmp_path: Path) -> None:
+    nodes = [ThreadedNode(url, tmp_path / f"{number}.db") for number in range(2)]
+    first, second = nodes
+    try:
+        for node in nodes:
+            wait_until(lambda node=node: node.revision is not None)  # type: ignore[misc]
+        for number in range(8):  # psycopg prepares what ran five times, unless it is told not to
+            writer, reader = nodes[number % 2], nodes[1 - number % 2]
+            revision = writer.write(MACHINE, f"n = {number}\n")
+            if number > 5:
+                wait_until(lambda reader=reader, revision=revision: reader.revision == revision)  # type: ignore[misc]
+        wait_until(lambda: first.texts() == second.texts() == {MACHINE: "n = 7\n"})
+        assert {raw.key: raw.text for raw in loaded(PostgresStore(url)).documents} == {MACHINE: "n = 7\n"}
+        attempt = first.arm("web-01")
+        wait_until(lambda: second.attempts() == {"web-01": attempt})
+        second.states.write([PendingEvent("web-01", Reported(ReportKind.INSTALLED, attempt, 2.0))], RULES)
+        wait_until(lambda: [one.record.state for one in first.states.all()] == [State.INSTALLED])
+        wait_until(lambda: second.states.outbox.waiting().messages == 0)
+        assert [event.what for event in first.states.history("web-01")].count("installed") == 1
+    finally:
+        for node in nodes:
+            node.close()
+    assert [node.lines for node in nodes] == [[], []]

@@ -1,0 +1,499 @@
+"""A database that says nothing, whose name cannot be looked up, or that is not the newest: docs/many-nodes.md.
+
+Nothing here needs a server but the tests with a cluster.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gevent
+import peewee
+import pytest
+from gevent.event import AsyncResult
+
+from answerd.config import Config
+from answerd.documents import Key
+from answerd.identity import Kind
+from answerd.installs.states import Order, Ordered, Rules, State
+from answerd.server.admission import Admission
+from answerd.server.client import PatientClient
+from answerd.server.install_faults import wait_in_time
+from answerd.server.installs import LiveInstalls
+from answerd.server.listener import Listener
+from answerd.server.live_set import LiveAnswerSet, WriteCounter
+from answerd.server.request_log import RequestLog
+from answerd.server.serving import Limits
+from answerd.server.shared_installs import SharedInstalls
+from answerd.server.sockets import bind
+from answerd.server.write_guard import WriteGuard
+from answerd.server.wsgi import Response
+from answerd.store import StoreAway, StoreError, StoreLost, database_installs, host_names
+from answerd.store.database_installs import DatabaseInstalls
+from answerd.store.host_names import addresses_of
+from answerd.store.install_batch import PendingEvent
+from answerd.store.lineage import Lineage
+from answerd.store.loader import Loader, loaded
+from answerd.store.node_installs import NodeInstallStore
+from answerd.store.postgres import PostgresStore, ReplicatedStore
+from answerd.store.postgres_addresses import attempts
+from answerd.store.postgres_connection import PostgresServer
+from answerd.store.postgres_transaction import PostgresTransaction
+from answerd.store.replica import Replica
+from tests.support.admin import directly
+from tests.support.nodes import ThreadedNode
+from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
+from tests.support.proxy import proxy_to
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with clusters() as parent:
+        running = Cluster(home_of(parent, "primary")).start()
+        yield running
+        running.stop(signal.SIGQUIT)
+
+
+NOWHERE = "postgresql://127.0.0.1:1/none"
+A, B = Key(Kind.MACHINE, "aa:bb", "toml"), Key(Kind.GROUP, "rack", "toml")
+
+
+@pytest.fixture
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Statements are given up after half a second."""
+    monkeypatch.setattr("answerd.store.replicator.READ_SECONDS", 0.5)
+    monkeypatch.setattr("answerd.store.postgres_transaction.WRITE_SECONDS", 0.5)
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+class SlowNames:
+    """A name server: says nothing until it is told to."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.says = threading.Event()
+        self.answers: list[Any] = [(2, 1, 6, "", ("127.0.0.1", 0))]
+
+    def find(self, *_: object, **_named: object) -> list[Any]:
+        self.asked += 1
+        assert self.says.wait(60)
+        if not self.answers:
+            raise OSError(-2, "Name or service not known")
+        return self.answers
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowNames]:
+    slow, native = SlowNames(), host_names._native
+    monkeypatch.setattr(
+        host_names, "_native", lambda module, name: slow.find if name == "getaddrinfo" else native(module, name)
+    )
+    yield slow
+    slow.says.set()
+
+
+def test_a_name_that_is_not_looked_up_in_time_holds_one_thread_however_often_it_is_asked_for(names: SlowNames) -> None:
+    for _ in range(20):
+        with pytest.raises(TimeoutError, match=r"the name db\.test could not be looked up within"):
+            addresses_of("db.test", 0.001)
+    assert names.asked == 1
+    names.says.set()
+    assert addresses_of("db.test", 30) == ["127.0.0.1"]  # of the look-up that was under way
+    assert addresses_of("db.test", 30) == ["127.0.0.1"]
+    assert names.asked == 2  # what was found is not kept: a name may move
+
+
+def test_a_name_that_does_not_exist_is_asked_for_again_the_next_time(names: SlowNames) -> None:
+    names.says.set()
+    names.answers = []
+    with pytest.raises(OSError, match=r"the name db\.test could not be looked up: Name or service not known"):
+        addresses_of("db.test", 30)
+    names.answers = [(2, 1, 6, "", ("127.0.0.2", 0))]
+    assert addresses_of("db.test", 30) == ["127.0.0.2"]
+
+
+def test_a_name_that_is_not_looked_up_does_not_keep_the_next_host_from_being_tried(names: SlowNames) -> None:
+    url = "postgresql://u@hung.test:1,127.0.0.1:2/lab"
+    found = list(attempts(url, {}, time.monotonic() + 0.05))
+    assert "could not be looked up within 0.0" in found[0].fault
+    assert (found[1].fault, found[1].parameters["hostaddr"], found[1].parameters["port"]) == ("", "127.0.0.1", "2")
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("postgresql://u@127.0.0.1/x", [("127.0.0.1", None, 2)]),
+        ("postgresql://u@127.0.0.1:5,[::1]:6/x", [("127.0.0.1", "5", 2), ("::1", "6", 2)]),
+        ("postgresql://u@/x?host=127.0.0.1,127.0.0.2&port=7", [("127.0.0.1", "7", 2), ("127.0.0.2", "7", 2)]),
+        ("postgresql://u@127.0.0.1:5,127.0.0.2/x", [("127.0.0.1", "5", 2), ("127.0.0.2", None, 2)]),
+        ("postgresql://u@/x?host=/run/postgresql", [(None, None, 2)]),
+        ("postgresql:///x", [(None, None, 2)]),
+        ("postgresql://u@db.test/x?hostaddr=127.0.0.9", [("127.0.0.9", None, 2)]),
+        ("postgresql://u@127.0.0.1/x?connect_timeout=5", [("127.0.0.1", None, "5")]),
+    ],
+)
+def test_each_address_of_a_url_is_tried_with_the_parameters_of_the_url(
+    url: str, expected: list[tuple[str | None, str | None, object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PGHOST", "PGPORT", "PGHOSTADDR"):
+        monkeypatch.delenv(name, raising=False)
+    found = [attempt.parameters for attempt in attempts(url, {"connect_timeout": 2}, math.inf)]
+    assert [(one.get("hostaddr"), one.get("port"), one["connect_timeout"]) for one in found] == expected
+
+
+def test_a_server_that_says_nothing_costs_no_connection_for_each_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replicator tries for as long as it takes, and its collector runs rarely."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = PostgresServer(f"postgresql://127.0.0.1:{silent.getsockname()[1]}/none")
+        monkeypatch.setattr("psycopg.connection.timeout_from_conninfo", lambda _parameters: 0.01)
+        gc.disable()
+        try:
+            before = len(os.listdir("/proc/self/fd"))
+            for _ in range(3):
+                with pytest.raises(StoreAway):
+                    server.connect(1.0)
+            assert len(os.listdir("/proc/self/fd")) == before
+        finally:
+            gc.enable()
+
+
+# --- the time of a request --------------------------------------------------------------------------------------------
+
+
+def test_a_connection_is_given_up_when_the_time_of_its_request_is_over(cluster: Cluster) -> None:
+    """Each statement would have 6 seconds more."""
+    store = PostgresStore(cluster.database())
+    store.prepare()
+    transaction = store.begin(wait=5, within=60)
+    connection: Any = transaction._database.connection()  # type: ignore[no-untyped-call]
+    cluster.pause()
+    try:
+        connection.until = 0.0
+        with pytest.raises(StoreAway, match="cannot be"):
+            transaction.put(A, "x = 1\n")
+        transaction.close()  # waits for nothing either
+    finally:
+        cluster.resume()
+    assert store.keys() == []
+
+
+def test_an_order_whose_time_is_over_is_taken_back_or_said_to_be_unknown() -> None:
+    late: AsyncResult[None] = AsyncResult()
+    over = PatientClient(respond_by=0.0)
+    with pytest.raises(StoreAway, match="was not made"):
+        wait_in_time([late], over, lambda missing: missing == [late], StoreAway)
+    with pytest.raises(StoreAway, match="may have been stored"):
+        wait_in_time([late], over, lambda _missing: False, StoreAway)
+    late.set(None)
+    wait_in_time([late], over, lambda _missing: False, StoreAway)
+
+
+def test_an_order_that_no_batch_has_taken_is_not_made_after_its_client_was_told(tmp_path: Path) -> None:
+    """Nothing writes here: as if the batch before it waited for the database."""
+    node = NodeInstallStore(tmp_path / "node.states", DatabaseInstalls(PostgresServer(NOWHERE), Rules()))
+    live = LiveInstalls(SharedInstalls(node, Config()), RequestLog("stderr", "off"))
+    order = PendingEvent("web-01", Ordered(Order.ARM, 1.0))
+    with pytest.raises(StoreAway, match="was not made"):
+        live.write([order], PatientClient(respond_by=0.0))
+    assert list(live._queue) == []
+    taken = gevent.spawn(live._queue.clear)  # a batch has taken it
+    with pytest.raises(StoreAway, match="may have been stored"):
+        live.write([order], PatientClient(respond_by=time.monotonic() + 0.05))
+    taken.join()
+
+
+def test_a_write_that_waits_too_long_for_others_is_to_come_back_where_nodes_share_the_database(tmp_path: Path) -> None:
+    store = ReplicatedStore(NOWHERE, tmp_path / "replica.db")
+    guard = WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter(), run=directly), run=directly)
+    with pytest.raises(StoreAway, match="its time was up"):
+        guard.put(A, "x = 1\n", client=PatientClient(respond_by=0.0))
+
+
+def test_the_deadline_of_a_request_that_waits_for_a_shared_database_is_a_503() -> None:
+    def late(*, is_shared: bool) -> Response:
+        log = RequestLog("stderr", "off")
+        return Listener(
+            bind("127.0.0.1", 0),
+            lambda *_: [],
+            limits=Limits(),
+            log=log,
+            admission=Admission(1),
+            is_shared=is_shared,
+        ).serving.late
+
+    assert late(is_shared=False).status == 500
+    assert late(is_shared=True).status == 503
+    assert b"Retry-After: 5" in late(is_shared=True).head
+    assert b"may have been stored" in late(is_shared=True).body
+
+
+# --- a connection that ends -------------------------------------------------------------------------------------------
+
+
+def ended(store: PostgresStore) -> None:
+    """End all other connections to the database, as a server that is stopped does."""
+    with store.server.connected() as database:
+        database.execute_sql(  # type: ignore[no-untyped-call]
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+            "AND pid <> pg_backend_pid()"
+        ).fetchall()
+
+
+def test_a_write_whose_connection_ends_before_its_commit_is_made_again_once(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ReplicatedStore(cluster.database(), tmp_path / "replica.db")
+    store.prepare()
+    guard = WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter(), run=directly), run=directly)
+    breaks = [True, False, True, True]
+    number = PostgresTransaction.number
+
+    def broken(transaction: PostgresTransaction) -> None:
+        if breaks.pop(0):
+            ended(store)
+        number(transaction)
+
+    monkeypatch.setattr(PostgresTransaction, "number", broken)
+    guard.put(A, "x = 1\n")
+    assert {raw.key: raw.text for raw in guard.follower.current().documents} == {A: "x = 1\n"}
+    with pytest.raises(StoreLost, match="cannot be written"):
+        guard.put(A, "x = 2\n")
+    assert breaks == []
+    found = store.find(A)
+    assert found is not None
+    assert found.body == b"x = 1\n"
+
+
+def test_an_order_whose_connection_ends_before_its_commit_is_made_again_once(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ReplicatedStore(cluster.database(), tmp_path / "replica.db")
+    store.prepare()
+    breaks = [True, False]
+    locked = database_installs._locked_revision
+
+    def broken(database: peewee.Database) -> int:
+        revision = locked(database)
+        if breaks.pop(0):
+            ended(store)
+        return revision
+
+    monkeypatch.setattr(database_installs, "_locked_revision", broken)
+    order = PendingEvent("web-01", Ordered(Order.ARM, 1.0))
+    before = store.states.write([order], Rules()).applied[0].outcome.record
+    assert (before.state, breaks) == (State.ARMED, [])
+
+
+def test_writers_wait_for_one_another_whatever_isolation_is_the_databases_default(cluster: Cluster) -> None:
+    store = PostgresStore(cluster.database())
+    store.prepare()
+    with store.server.connected() as database:
+        name = store.described.rpartition("/")[2]
+        database.execute_sql(  # type: ignore[no-untyped-call]
+            f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'"
+        )
+    with store.writing() as first:
+        first.put(A, "x = 1\n")
+        second: list[int] = []
+
+        def write() -> None:
+            with store.writing() as transaction:
+                second.append(transaction.put(A, "x = 2\n").revision)
+                transaction.commit()
+
+        waiting = threading.Thread(target=write)
+        waiting.start()
+        wait_until(lambda: _waits_for_a_lock(store))
+        first.commit()
+        waiting.join(60)
+    assert second == [2]
+
+
+def _waits_for_a_lock(store: PostgresStore) -> bool:
+    with store.server.connected() as database:
+        question = "SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        return bool(database.execute_sql(question).fetchone()[0])  # type: ignore[no-untyped-call]
+
+
+def test_a_start_without_the_database_is_logged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = ReplicatedStore(NOWHERE, tmp_path / "replica.db")
+    tries: list[float] = []
+    connect = store.server.connect
+
+    def counted(seconds: float, within: float = math.inf) -> peewee.PostgresqlDatabase:
+        tries.append(seconds)
+        return connect(seconds, within)
+
+    monkeypatch.setattr(store.server, "connect", counted)
+    with pytest.raises(StoreAway):  # which the start logs
+        store.catch_up(lambda _line: None)
+    lines: list[str] = []
+    reading, writing = os.pipe()
+    following = threading.Thread(target=store.replicate, args=(lines.append, print, print, reading))
+    following.start()
+    wait_until(lambda: len(tries) > 3)
+    os.close(writing)
+    following.join(60)
+    assert lines == []
+
+
+# --- an old primary ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("found", "newest", "is_before"),
+    [
+        (Lineage("a", 1), Lineage("a", 2), True),
+        (Lineage("a", 2), Lineage("a", 2), False),
+        (Lineage("a", 3), Lineage("a", 2), False),
+        (Lineage("b", 1), Lineage("a", 2), False),  # another cluster, perhaps restored from a dump
+        (Lineage("a", 0), Lineage("a", 2), False),  # a standby
+        (Lineage("a", 1), None, False),
+    ],
+)
+def test_a_server_is_older_where_another_of_its_cluster_was_promoted_since(
+    found: Lineage, newest: Lineage | None, is_before: bool
+) -> None:
+    assert found.is_before(newest) is is_before
+
+
+def test_the_newest_server_is_remembered_and_an_older_one_does_not_replace_it(tmp_path: Path) -> None:
+    replica = Replica(tmp_path / "replica.db")
+    assert replica.newest() is None
+    replica.note(Lineage("a", 2))
+    replica.note(Lineage("a", 1))  # another process was quicker
+    assert Replica(tmp_path / "replica.db").newest() == Lineage("a", 2)
+    replica.require_newest(None)
+    replica.require_newest(Lineage("a", 3))
+    with pytest.raises(StoreAway, match=r"timeline 1, this node has followed 2"):
+        replica.require_newest(Lineage("a", 1))
+
+
+def test_an_old_primary_that_wakes_is_not_used_any_more(tmp_path: Path, quickly: None) -> None:
+    """It is the first host of the URL, and takes writes: nobody has fenced it."""
+    with clusters() as parent:
+        old = Cluster(home_of(parent, "old")).start()
+        name = old.database().rpartition("/")[2]
+        new = Cluster(home_of(parent, "new"), standby_of=old).start()
+        hosts = f"127.0.0.1:{old.port},127.0.0.1:{new.port}"
+        url = f"postgresql://answerd@{hosts}/{name}?target_session_attrs=read-write"
+        nodes = [ThreadedNode(url, tmp_path / f"{number}.db") for number in range(2)]
+        try:
+            _wake_the_old_primary(old, new, nodes, name)
+        finally:
+            for node in nodes:
+                node.close()
+            for cluster in (old, new):
+                cluster.stop(signal.SIGQUIT)
+
+
+def _wake_the_old_primary(old: Cluster, new: Cluster, nodes: list[ThreadedNode], name: str) -> None:
+    first, second = nodes
+    wait_until(lambda: first.revision is not None)
+    before = first.write(A, "x = 'before'\n")
+    wait_until(lambda: second.revision == before)
+    under_way = first.store.begin()  # and it is stopped meanwhile
+    under_way.put(B, "y = 'under way'\n")
+    old.pause()
+    new.promote()
+    for node in nodes:
+        wait_until(lambda node=node: (node.store.replica.newest() or Lineage("", 0)).timeline == 2)  # type: ignore[misc]
+    moved = first.write(A, "x = 'moved on'\n")
+    wait_until(lambda: second.revision == moved)
+    old.resume()
+    with pytest.raises(StoreError):
+        under_way.commit()
+    under_way.close()
+    after = second.write(B, "y = 'after'\n")
+    armed = second.arm("web-01")
+    refused = second.store.server.refused
+    assert refused.startswith(f"127.0.0.1:{old.port}: it is the primary from before a fail-over")
+    assert refused.endswith("is not used: stop it")
+    expected = {A: "x = 'moved on'\n", B: "y = 'after'\n"}
+    wait_until(lambda: first.revision == after)
+    wait_until(lambda: first.attempts() == second.attempts() == {"web-01": armed})
+    assert first.texts() == second.texts() == expected
+    at_old, at_new = (f"postgresql://answerd@127.0.0.1:{cluster.port}/{name}" for cluster in (old, new))
+    assert {raw.key: raw.text for raw in loaded(PostgresStore(at_new)).documents} == expected
+    assert {raw.key: raw.text for raw in loaded(PostgresStore(at_old)).documents} == {A: "x = 'before'\n"}
+    # A replicator whose connection ends tries the old one first, says so, and follows the new one.
+    ended(PostgresStore(at_new))
+    for node in nodes:
+        wait_until(lambda node=node: any("is not used: stop it" in line for line in node.lines))  # type: ignore[misc]
+    # Where only the old one is left, nothing is written, and nothing of what is known is given up.
+    new.stop(signal.SIGQUIT)
+    with pytest.raises(StoreAway, match="is not used: stop it"):
+        first.write(A, "x = 'lost'\n")
+    with pytest.raises(StoreAway, match="is not used: stop it"):
+        first.arm("web-01")
+    assert first.texts() == second.texts() == expected
+
+
+def test_an_engine_that_tells_no_timeline_is_used_as_it_is(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CockroachDB has no such functions. It is asked once, and its log not filled."""
+    asked: list[str] = []
+
+    def unknown(*_: object) -> Any:
+        asked.append("once")
+        raise peewee.ProgrammingError('function "pg_walfile_name" does not exist')
+
+    monkeypatch.setattr("answerd.store.lineage.execute", unknown)
+    url = cluster.database()
+    PostgresStore(url).prepare()
+    node = ReplicatedStore(url, tmp_path / "replica.db")
+    node.replica.note(Lineage("a", 7))
+    for number in range(2):
+        with node.writing() as transaction:
+            transaction.put(A, f"x = {number}\n")
+            transaction.commit()
+    assert asked == ["once"]
+
+
+# --- a silent network -------------------------------------------------------------------------------------------------
+
+
+def test_a_proxy_that_falls_silent_is_given_up_and_followed_again(
+    cluster: Cluster, tmp_path: Path, quickly: None
+) -> None:
+    name = cluster.database().rpartition("/")[2]
+    with proxy_to(cluster.port) as proxy:
+        node = ThreadedNode(f"postgresql://answerd@127.0.0.1:{proxy.port}/{name}", tmp_path / "replica.db")
+        try:
+            wait_until(lambda: node.revision is not None)
+            revision = node.write(A, "x = 1\n")
+            wait_until(lambda: node.revision == revision)
+            under_way = node.store.begin()
+            proxy.silence()
+            with pytest.raises(StoreAway):
+                under_way.put(B, "y = 1\n")
+            under_way.close()
+            with pytest.raises(StoreAway, match="cannot be reached"):
+                node.write(B, "y = 1\n")
+            wait_until(lambda: len(node.lines) == 1)
+            tried = proxy.accepted
+            wait_until(lambda: proxy.accepted > tried + 1)
+            wait_until(lambda: proxy.clients <= 1)  # one connection at a time, and none is left behind
+            proxy.resume()
+            wait_until(lambda: len(node.lines) == 2)
+            revision = node.write(B, "y = 2\n")
+            wait_until(lambda: node.revision == revision)
+        finally:
+            node.close()
+    assert "answers come from the replica" in node.lines[0]
+    assert "can be reached again" in node.lines[1]
