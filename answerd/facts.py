@@ -21,6 +21,7 @@ from answerd.identity import (
     LONGEST_VALUE,
     SHORTEST_MAC,
     find_macs,
+    identified,
     identities_of,
     identity_of,
     is_mac,
@@ -371,11 +372,15 @@ class Facts:
                 texts.append(peer)
                 names.append(_address_identity(peer))
             macs_at = len(names)
-            for text in self._found_macs():
+            body = self._json
+            in_body = [] if body is None else body.texts(OWN_LABELS)
+            names_in_body, searched = identified(in_body)
+            if body is not None and body.ignores_any(OWN_LABELS):  # their values are no identities, but addresses count
+                searched = body.all_texts()
+            for text in self._found_macs(searched):
                 texts.append(text)
                 names.append(normalize(text))
-            in_body = self._json.texts(OWN_LABELS) if self._json else []
-            self._carried = _Carried(names, texts, macs_at, identities_of(in_body) if in_body else [], in_body)
+            self._carried = _Carried(names, texts, macs_at, names_in_body, in_body)
         return self._carried
 
     def _identifying(self) -> list[str]:
@@ -395,9 +400,9 @@ class Facts:
             return texts
         return [text for text in texts if len(text) <= LONGEST_VALUE]
 
-    def _found_macs(self) -> list[str]:
+    def _found_macs(self, in_body: list[str]) -> list[str]:
         """Return the MAC addresses anywhere in path, query and body, but for some that are texts of their own
-        (`_identifying`)."""
+        (`_identifying`, `answerd.identity.identified`). ``in_body``: the texts of a JSON body to search."""
         found: list[str] = []
         request = self.request
         query = request.query
@@ -412,11 +417,10 @@ class Facts:
         elif self._json is None:
             if body:
                 found += find_macs(body)
-        elif b"\\" in body:
-            found += find_macs("\n".join(self._json.all_texts()).encode("utf-8", "replace"))
         else:
-            # A text that is an address by itself is found as a text, but for those that do not count as such.
-            found += find_macs(body, but_quoted=not self._json.ignores_any(OWN_LABELS))
+            searched = in_body + sorted([key for key in self._json.all_keys() if len(key) >= SHORTEST_MAC])
+            if searched:
+                found += find_macs("\n".join(searched).encode("utf-8", "replace"))
         return found
 
     @property

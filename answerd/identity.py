@@ -93,48 +93,55 @@ def identity_of(text: str) -> str:
 
 _AT_ONCE: Final = 10_000
 """Texts whose identities are worked out at once: 1 ms."""
-_ALL_BUT_SEPARATORS: Final = bytes(code for code in range(256) if chr(code) not in ":.\n")
+_COLONS_OF_A_MAC: Final = 5
 
 
 def identities_of(texts: Sequence[str]) -> list[str]:
-    """Return the `identity` of each text, empty for a text of more than `LONGEST_VALUE` characters.
+    """Return the `identity` of each text, empty for a text of more than `LONGEST_VALUE` characters."""
+    return identified(texts)[0]
+
+
+def identified(texts: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the `identities_of` some texts, and those of the texts in which `find_macs` may find more than these: a
+    text with twelve letters and digits, as most addresses are, holds none but its identity.
 
     Many at once cost a tenth: one translation of all, where all are plain ASCII.
     """
     if len(texts) > _AT_ONCE:  # between two slices another thread may run
         identities: list[str] = []
-        for at in range(0, len(texts), _AT_ONCE):
-            identities += identities_of(texts[at : at + _AT_ONCE])
+        searched: list[str] = []
+        for begin in range(0, len(texts), _AT_ONCE):
+            of_slice, searched_of_slice = identified(texts[begin : begin + _AT_ONCE])
+            identities += of_slice
+            searched += searched_of_slice
             let_others_run()
-        return identities
+        return identities, searched
     joined = "\n".join(texts)
-    if not joined.isascii() or _has_long_line(joined):
-        return _each_identity(texts)
-    lines = joined.encode()
-    found = lines.translate(_TO_LOWER, _PUNCTUATION).decode().split("\n")
-    if len(found) != len(texts):  # a text holds a line end
-        return _each_identity(texts)
-    separators = lines.translate(None, _ALL_BUT_SEPARATORS)
-    # Only a text with the dots or colons of an IP address may be one; the five colons of a MAC address are not enough.
-    for wanted in (b"...", b":::::::"):
-        at, counted = 0, 0
-        place = separators.find(wanted)
-        while place >= 0:
-            at += separators.count(b"\n", counted, place)
-            counted, end = place, place + len(wanted)
-            if separators[max(0, place - 1) : place] in (b"", b"\n") and separators[end : end + 1] in (b"", b"\n"):
-                address = _canonical_address(texts[at])
-                found[at] = found[at] if address is None else address
-            place = separators.find(wanted, end)
-    if b"::" in lines:
-        for at, text in enumerate(texts):
-            if "::" in text:
-                found[at] = identity_of(text)
-    return found
+    if joined.isascii() and not _has_long_line(joined):
+        found = joined.encode().translate(_TO_LOWER, _PUNCTUATION).decode().split("\n")
+        if len(found) == len(texts):  # else a text holds a line end
+            return found, _with_addresses(texts, found, "::" in joined)
+    found = [identity_of(text) if len(text) <= LONGEST_VALUE else "" for text in texts]
+    return found, [text for text in texts if len(text) > SHORTEST_MAC]
 
 
-def _each_identity(texts: Sequence[str]) -> list[str]:
-    return [identity_of(text) if len(text) <= LONGEST_VALUE else "" for text in texts]
+def _with_addresses(texts: Sequence[str], found: list[str], are_short: bool) -> list[str]:
+    """Replace the normal forms in ``found`` that are of IP addresses by their identities, and return the second of
+    `identified`. ``are_short``: whether any text has the ``::`` of an IPv6 address."""
+    searched: list[str] = []
+    for at, text in enumerate(texts):
+        length = len(found[at])
+        separators = len(text) - length
+        is_plain = length == SHORTEST_MAC and separators <= _COLONS_OF_A_MAC and "." not in text
+        if is_plain and not (are_short and "::" in text):
+            continue
+        if separators > 1 and ("." in text or ":" in text):
+            address = _canonical_address(text)
+            if address is not None:
+                found[at] = address
+        if len(text) > SHORTEST_MAC:
+            searched.append(text)
+    return searched
 
 
 def _has_long_line(text: str) -> bool:
@@ -222,10 +229,10 @@ def without_pxelinux_prefix(text: str) -> str | None:
 
 
 # A text is drawn as a map of its characters, so that bytes.find (a memmem) can look for a shape: a regular
-# expression over a 3 KB body costs 60 microseconds, the map and four searches cost 5.
+# expression over 3 KB costs 60 microseconds, the map and four searches cost 5.
 _HEX: Final = ord("h")
-_DRAWN: Final = dict.fromkeys(b"0123456789abcdefABCDEF", _HEX) | {code: code for code in b':-."'}
-_SHAPE_OF: Final = bytes(_DRAWN.get(code, ord(" ") if code in b" \t\r\n" else 0) for code in range(256))
+_DRAWN: Final = dict.fromkeys(b"0123456789abcdefABCDEF", _HEX) | {code: code for code in b":-."}
+_SHAPE_OF: Final = bytes(_DRAWN.get(code, 0) for code in range(256))
 
 
 class _Spelling(NamedTuple):
@@ -267,26 +274,21 @@ _SHORT: Final = 1_024
 """Bytes of a text that is worth counting its digits first: most paths and queries have too few for an address."""
 
 
-def find_macs(data: bytes, *, but_quoted: bool = False) -> list[str]:
+def find_macs(data: bytes) -> list[str]:
     """Return every MAC address in ``data``, as it is spelled there (docs/selection.md).
 
     Six octets with one separator throughout, or none, or in Cisco's three groups; with no further hex digit
     adjoining, no further two-digit group beside it with the same separator (an InfiniBand address is none) and no
     group of four or more hex digits beside it (the tail of a UUID is none). A group is a whole word of hex digits: the
-    ``ac`` of ``mac-98-fa-…`` is none. ``but_quoted``: leave out what is a whole JSON string and no key; the caller has
-    those from the parsed body.
+    ``ac`` of ``mac-98-fa-…`` is none.
     """
     found: list[str] = []
     tried = 0
-    if not but_quoted and len(data) <= _SHORT and len(data.translate(None, _NO_HEX_DIGITS)) < SHORTEST_MAC:
+    if len(data) <= _SHORT and len(data.translate(None, _NO_HEX_DIGITS)) < SHORTEST_MAC:
         return found
     shape = data.translate(_SHAPE_OF)
     for wanted, spelling in _SPELLINGS:
         start = shape.find(wanted)
-        if start >= 0 and but_quoted:
-            # After a key there is a colon, perhaps after blanks; every other character is drawn as NUL.
-            shape = shape.replace(b'"' + wanted + b'"\0', bytes(len(wanted) + 3))
-            start = shape.find(wanted, start)
         while start >= 0:
             end = start + 1
             if not start or shape[start - 1] != _HEX:

@@ -46,17 +46,25 @@ _MOST_KEYS: Final = 32
 class _Walked:
     """The result of one walk over a value. ``texts``: its scalars as text, in order of arrival, without nulls;
     ``names``: for each of them the last key above it, empty where there is none; ``booleans``: the positions of those
-    that are true or false. ``strings`` and ``commas``: how many the value takes to write, at most so many commas more
-    where a map or list is empty. ``has_zero``: whether a number is 0.
+    that are true or false; ``other_keys``: those of maps, lists and nulls. ``strings`` and ``commas``: how many the
+    value takes to write, at most so many commas more where a map or list is empty. ``has_zero``: whether a number is 0.
     """
 
-    __slots__ = ("booleans", "commas", "has_zero", "names", "strings", "texts")
+    __slots__ = ("booleans", "commas", "has_zero", "names", "other_keys", "strings", "texts")
 
     def __init__(
-        self, texts: list[str], names: list[str], booleans: list[int], strings: int, commas: int, has_zero: bool
+        self,
+        texts: list[str],
+        names: list[str],
+        other_keys: list[str],
+        booleans: list[int],
+        strings: int,
+        commas: int,
+        has_zero: bool,
     ) -> None:
         self.texts = texts
         self.names = names
+        self.other_keys = other_keys
         self.booleans = booleans
         self.strings = strings
         self.commas = commas
@@ -72,6 +80,7 @@ class JsonBody:
 
     # Computed when first asked for.
     _labels: dict[str, list[str]] | None = None
+    _names: frozenset[str] | None = None
     _spellings: Mapping[str, str | Collection[str]] | None = None
     _visible: Any = _UNKNOWN
     _most: int | None = None
@@ -95,8 +104,12 @@ class JsonBody:
         return _strings_and_numbers(self._walked if value is self.value else _walk(value))
 
     def all_texts(self) -> list[str]:
-        """Return every string, number and key as text, keys last."""
-        return _strings_and_numbers(self._walked) + _keys(self.value)
+        """Return every string and number as text, in order."""
+        return _strings_and_numbers(self._walked)
+
+    def all_keys(self) -> frozenset[str]:
+        """Return the keys of all maps."""
+        return self._all_names().union(self._walked.other_keys)
 
     def ignores_any(self, ignored: frozenset[str]) -> bool:
         """Return whether the body is a map with one of these case-folded names."""
@@ -157,8 +170,14 @@ class JsonBody:
         """Return the name, or the names, in the body that are ``label`` when case-folded: a body has a dozen names."""
         if self._spellings is None:
             spellings = _spellings_of_small_bodies if self._is_small else _spellings
-            self._spellings = spellings(frozenset(self._walked.names))
+            self._spellings = spellings(self._all_names())
         return self._spellings.get(label, ())
+
+    def _all_names(self) -> frozenset[str]:
+        """Return the names of all scalars."""
+        if self._names is None:
+            self._names = frozenset(self._walked.names)
+        return self._names
 
     def _without(self, ignored: frozenset[str]) -> Any:
         """Return the value without the scalars at the top under an ``ignored`` name: always the same set of names."""
@@ -233,13 +252,14 @@ def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _walk(value: Any) -> _Walked:
+def _walk(value: Any) -> _Walked:  # noqa: PLR0912 - a branch for each kind of value
     """Walk over a value in order. Raise `_LostSpelling` for a float.
 
     Each answer pays for this, so it is one loop without a call for each scalar.
     """
     texts: list[str] = []
     names: list[str] = []
+    other_keys: list[str] = []
     booleans: list[int] = []
     keys = containers = elements = numbers = 0
     has_zero = False
@@ -254,12 +274,14 @@ def _walk(value: Any) -> _Walked:
             elif kind is dict:
                 containers += 1
                 keys += len(item)
+                other_keys.append(name)
                 open_parts.append(parts)
                 parts = iter(item.items()) if len(item) <= _MANY else in_turns(item.items())
                 break
             elif kind is list:
                 containers += 1
                 elements += len(item)
+                other_keys.append(name)
                 if len(item) > _FEW and (taken := _take_flat(item, names, texts)):
                     containers += len(item)
                     keys += taken
@@ -273,7 +295,9 @@ def _walk(value: Any) -> _Walked:
                 booleans.append(len(texts))
                 names.append(name)
                 texts.append("true" if item else "false")
-            elif item is not None:
+            elif item is None:
+                other_keys.append(name)
+            else:
                 names.append(name)
                 texts.append(str(item))
                 numbers += 1
@@ -281,23 +305,10 @@ def _walk(value: Any) -> _Walked:
         else:
             if not open_parts:
                 strings = keys + len(texts) - len(booleans) - numbers
-                return _Walked(texts, names, booleans, strings, keys + elements - containers, has_zero)
+                return _Walked(texts, names, other_keys, booleans, strings, keys + elements - containers, has_zero)
             parts = open_parts.pop()
             if not containers & _TURN:
                 let_others_run()
-
-
-def _keys(value: Any) -> list[str]:
-    """Return all keys of the maps of a value."""
-    keys: list[str] = []
-    parts: list[Any] = [value]
-    for part in in_turns(parts):  # which grows
-        if type(part) is dict:
-            keys += part
-            parts += part.values()
-        elif type(part) is list:
-            parts += part
-    return keys
 
 
 def _take_flat(maps: list[Any], names: list[str], texts: list[str]) -> int:

@@ -23,7 +23,7 @@ class _Matcher(difflib.SequenceMatcher[str]):
     """The standard matcher with other matching blocks; opcodes and their groups are made of these."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
-        super().__init__(None, before, after, autojunk=False)
+        super().__init__(autojunk=False)  # without the texts, of which it would make an index
         self.texts = list(before), list(after)
 
     def get_matching_blocks(self) -> list[difflib.Match]:

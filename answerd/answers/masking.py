@@ -7,13 +7,13 @@ little: the name of a masked value is still shown, and whether the value changed
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
-from xml.sax.saxutils import escape
 
 from answerd.formats import Format
 from answerd.formats.family import ParseError, Path
@@ -191,7 +191,9 @@ def _spelled(text: str, leaf: Leaf, start: int, end: int) -> Iterator[Secret]:
     """Yield where a value is written, in the lines from its own to that of the next value. A value that is not found as
     it is spelled, because it is written over several lines, is masked line by line."""
     under = leaf.path
-    for spelling in dict.fromkeys((leaf.text, _quoted(leaf.text), escape(leaf.text), leaf.text.replace("'", "''"))):
+    for spelling in dict.fromkeys(
+        (leaf.text, _quoted(leaf.text), html.escape(leaf.text, quote=False), leaf.text.replace("'", "''"))
+    ):
         at = text.rfind(spelling, start, end)
         if at >= 0:
             yield Secret(at, at + len(spelling), under)

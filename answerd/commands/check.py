@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 
 from answerd.answers.oversights import misspelled_extension
 from answerd.check import CheckReport, built_in_verdict, check
@@ -52,6 +51,8 @@ _SUBJECT = re.compile(
 
 def _on_every_processor(answers: list[tuple[str, str]]) -> list[Verdict]:
     """Return the built-in verdicts on many answers, in their order."""
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - only a large set needs processes
+
     with ProcessPoolExecutor() as pool:
         return list(pool.map(built_in_verdict, answers, chunksize=50))
 

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
 from wsgiref.types import WSGIApplication
 
-from answerd.console.page_request import PageReply, PageRequest, cookie_of, page_request_of, redirect
+from answerd.console.page_request import LARGE_FORM, PageReply, PageRequest, cookie_of, page_request_of, redirect
 from answerd.console.pages import Pages
 from answerd.console.policy import (
     STATIC_SECONDS,
@@ -23,13 +24,18 @@ from answerd.console.policy import (
     page_headers,
     session_cookie,
 )
-from answerd.console.rendering import page, static_files
+from answerd.console.rendering import link, page, static_files
 from answerd.console.session import SESSION_SECONDS, Session, Sessions
 from answerd.server.bearer import FailureBlock
 from answerd.server.exchange import exchange_of
 from answerd.server.roles import Role
 
-LOGIN, LOGOUT = "/console/login", "/console/logout"
+LOGIN, LOGOUT, DOCUMENT = "/console/login", "/console/logout", "/console/document"
+
+KEPT = ("kind", "name", "format", "etag", "note", "text")
+"""The fields of the editor that outlive a session: the log-in carries them on."""
+
+_NO_REQUEST = PageRequest("GET", "", {}, {}, "", "", "", {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,7 @@ class Console:
             ("GET", "/console/check"): pages.check,
             ("GET", "/console/settings"): pages.settings,
         }
+        self._resume = pages.resumed_document
         self._roles = {
             ("POST", "/console/machines"): Role.OPERATE,
             ("POST", "/console/document"): Role.ADMIN,
@@ -97,10 +104,13 @@ class Console:
 
     def _reply(self, environ: dict[str, Any]) -> tuple[PageReply, str]:
         nonce = secrets.token_urlsafe(16)
+        sent = exchange_of(environ).request
+        if sent.body_too_large or (sent.path == LOGIN and len(sent.body) > LARGE_FORM):  # which anybody may send
+            return _message(_NO_REQUEST, 413, "That form is too large."), nonce
         try:
             request = replace(page_request_of(environ), nonce=nonce)
         except ValueError:
-            return _message(PageRequest("GET", "", {}, {}, "", "", "", {}), 400, "That form cannot be read."), nonce
+            return _message(_NO_REQUEST, 400, "That form cannot be read."), nonce
         if not may_be_asked_for(request.host, self._access.hosts):
             reason = "This console is not asked for by that name. Add the name to SERVICE_CONSOLE_HOSTS."
             return _message(request, 421, reason), nonce
@@ -115,7 +125,8 @@ class Console:
             return self._log_in(request) if method == "POST" else _login_page(request.get("next"), request)
         session = self._access.sessions.find(cookie_of(request.headers))
         if session is None:
-            return _to_login(request)
+            had_one = method == "POST" and request.path == DOCUMENT and cookie_of(request.headers)
+            return _login_page("", request) if had_one else _to_login(request)
         request = replace(request, session=session)
         if method == "POST" and not self._may_write(request, session):
             return _message(
@@ -162,8 +173,11 @@ class Console:
                     access.log(f"console: {request.peer} failed authentication too often, blocked for {blocked}s")
             return _login_page(where, request, "That is not the token of this service.", 401)
         access.block.succeeded(request.peer)
-        is_own = where.startswith("/console/") and "\\" not in where and "\n" not in where and "\r" not in where
-        return redirect(where if is_own else "/console/", [_cookie(session.identifier, SESSION_SECONDS, request)])
+        cookie = _cookie(session.identifier, SESSION_SECONDS, request)
+        if "text" in request.form and session.role >= Role.ADMIN:
+            reply = self._resume(replace(request, session=session, path=DOCUMENT))
+            return replace(reply, headers=(*reply.headers, cookie))
+        return redirect(where if _is_own(where) else "/console/", [cookie])
 
     def _may_write(self, request: PageRequest, session: Session) -> bool:
         if not hmac.compare_digest(request.field("csrf").encode(), session.csrf.encode()):
@@ -198,14 +212,24 @@ def _static(request: PageRequest) -> PageReply:
 
 
 def _to_login(request: PageRequest) -> PageReply:
+    """Return the way to the log-in, which leads back to the page that was asked for, with its whole address."""
     if request.wants_fragment:
-        return PageReply(b"", 401, headers=(("HX-Redirect", LOGIN),))
-    where = request.path if request.method == "GET" and request.path.startswith("/console/") else ""
-    return redirect(f"{LOGIN}?next={where}" if where else LOGIN)
+        parts = urlsplit(request.headers.get("hx-current-url", ""))
+        where = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        return PageReply(b"", 401, headers=(("HX-Redirect", link(LOGIN, next=where if _is_own(where) else "")),))
+    where = request.address if request.method == "GET" and _is_own(request.path) else ""
+    return redirect(link(LOGIN, next=where))
+
+
+def _is_own(where: str) -> bool:
+    """Return whether an address is one of this console's pages."""
+    return where.startswith("/console/") and not {*"\\\n\r"} & {*where}
 
 
 def _login_page(where: str, request: PageRequest, message: str = "", status: int = 200) -> PageReply:
-    return PageReply(page("login", request=request, where=where, message=message), status)
+    """Return the form of the log-in. A text that was to be changed when the session had ended is carried on in it."""
+    kept = [(name, request.field(name)) for name in KEPT if name in request.form] if "text" in request.form else []
+    return PageReply(page("login", request=request, where=where, message=message, kept=kept), status)
 
 
 def _message(request: PageRequest, status: int, message: str) -> PageReply:

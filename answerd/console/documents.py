@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import urlencode
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.line_diff import unified
@@ -23,6 +22,9 @@ from answerd.inventory import file_of
 
 DOCUMENTS_SHOWN = 500
 NAMES_SHOWN = 20
+
+_DIGITS = 18
+"""Digits of a revision: more are no number of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,15 @@ class DocumentPages:
         message = "Saved. These problems of the set are older than this change:"
         return self._editor(request, key, stored.text, stored.etag, message=message, problems=problems)
 
+    def resumed_document(self, request: PageRequest) -> PageReply:
+        """Return the editor with the text that was in it when the session ended; nothing is stored."""
+        key = _key(request.field("kind"), request.field("name").strip(), request.field("format"))
+        if self._backend.editing is None or key is None:
+            return self._missing(request)
+        etag, text = request.field("etag"), request.field("text").replace("\r\n", "\n")
+        message = "The session had ended. You are logged in again; your text is below, and not stored yet."
+        return self._editor(request, key, text, etag, message=message, is_new=not etag)
+
     def _change(self, editing: Editing, verb: str, key: Key, text: str, request: PageRequest) -> Sequence[str]:
         by = WriteAuthor(request.session.who if request.session else "", request.peer, request.field("note").strip())
         etag = request.field("etag")
@@ -146,7 +157,8 @@ class DocumentPages:
             return editing.delete(key, etag, by)
         if verb == "restore":
             revision = request.field("revision")
-            return editing.restore(key, int(revision) if revision.isdecimal() else -1, by)
+            is_number = revision.isascii() and revision.isdigit() and len(revision) <= _DIGITS
+            return editing.restore(key, int(revision) if is_number else -1, by)
         if verb == "save":
             return editing.save(key, text, etag, by)
         raise NotSaved("that is not something a document can be asked for")
@@ -239,8 +251,7 @@ class DocumentPages:
 
 def waiting(request: PageRequest, title: str, current: str, catalogue: Catalogue) -> PageReply:
     """Return the page of a list that is being made: it asks for itself again."""
-    address = f"{request.path}?{urlencode([(name, value) for name in request.query for value in request.query[name]])}"
-    values = {"title": title, "current": current, "address": address, "documents": catalogue.size}
+    values = {"title": title, "current": current, "address": request.address, "documents": catalogue.size}
     return PageReply(page("waiting", request=request, **values))
 
 

@@ -174,6 +174,11 @@ def _difference(entry: HistoryEntry) -> list[str]:
     before, after = entry.before or "", entry.after or ""
     if entry.key.format in FORMATS:
         before, after = masked(before, after, FORMATS[entry.key.format])
-    lines = unified(before.split("\n"), after.split("\n"))
-    left = len(lines) - LINES_SHOWN
+    if entry.before is None or entry.after is None:  # no more lines are looked at than are shown
+        sign, text = ("+", after) if entry.before is None else ("-", before)
+        lines = [sign + line for line in text.split("\n", LINES_SHOWN)[:LINES_SHOWN]]
+        left = text.count("\n") + 1 - LINES_SHOWN
+    else:
+        lines = unified(before.split("\n"), after.split("\n"))
+        left = len(lines) - LINES_SHOWN
     return [*lines[:LINES_SHOWN], f"@@ {counted(left, 'more line')} @@"] if left > 0 else lines

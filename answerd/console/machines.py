@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
-from itertools import chain, islice
+from itertools import islice
 from operator import attrgetter
 from typing import Protocol
 
@@ -252,7 +252,9 @@ def _found(machines: Sequence[MachineEntry], view: View) -> Sequence[MachineEntr
 def _words(machines: Sequence[MachineEntry], states: InstallStates) -> list[str]:
     """Return the word of each machine that it is filtered and sorted by."""
     words = states.words([machine.identity for machine in machines])
-    return [UNKNOWN if machine.known_from == UNKNOWN else word for machine, word in zip(machines, words, strict=True)]
+    for at in [at for at, machine in enumerate(machines) if machine.known_from == UNKNOWN]:
+        words[at] = UNKNOWN
+    return words
 
 
 def _in_state(machines: Sequence[MachineEntry], state: str, states: InstallStates) -> Sequence[MachineEntry]:
@@ -283,10 +285,14 @@ def _cut(
     if states is None or view.sort == "name":
         return found[max(0, len(found) - last) : len(found) - first][::-1] if down else found[first:last]
     if view.sort == "state":
-        by_word: dict[str, list[MachineEntry]] = {}
-        for machine, word in zip(found, _words(found, states), strict=True):
-            by_word.setdefault(word, []).append(machine)
-        return [*islice(chain.from_iterable(by_word[word] for word in sorted(by_word, reverse=down)), first, last)]
+        words = _words(found, states)
+        in_order = (
+            machine
+            for shown in sorted({*words}, reverse=down)
+            for machine, word in zip(found, words, strict=True)
+            if word == shown
+        )
+        return [*islice(in_order, first, last)]
     times = states.sinces([machine.identity for machine in found])
     if seen:
         times = [seen.get(machine.identity) or time for machine, time in zip(found, times, strict=True)]

@@ -15,7 +15,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import Sources
 from answerd.check import check
 from answerd.config import SETTINGS_BY_NAME, describe
-from answerd.console.app import Console, ConsoleAccess
+from answerd.console.app import DOCUMENT, LOGIN, Console, ConsoleAccess
 from answerd.console.backend import Backend, Checked
 from answerd.console.background import PATIENCE, BackgroundWork, Same
 from answerd.console.editing import GuardedEditing
@@ -68,7 +68,9 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
         if request.method != "POST" or parts.block.seconds_left(peer):
             return False
         headers = {name: value for name, value in request.headers if name == "cookie"}
-        return path == "/console/login" or sessions.find(cookie_of(headers)) is not None
+        # The text of an editor is carried through a log-in where the session has ended, or the service was restarted.
+        kept = path == DOCUMENT and bool(cookie_of(headers))
+        return path == LOGIN or kept or sessions.find(cookie_of(headers)) is not None
 
     return console, wants_body
 

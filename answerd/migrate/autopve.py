@@ -73,7 +73,7 @@ def _sections(answer: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def _take(name: str, answer: Mapping[str, Any], data: MigratedData) -> None:
     origin = f'the answer "{name}"'
     members, match = _claims(origin, [str(text) for text in answer.get("must_contain", []) if text], data)
-    for refused in answer.get("must_not_contain", []):
+    for refused in filter(None, answer.get("must_not_contain", [])):
         data.leave_out(
             origin, f'"must not contain {refused}" has no counterpart; give the machines that it kept out their own'
         )

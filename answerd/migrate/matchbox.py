@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from answerd.migrate.result import MigratedData, MigrationError, group_name, is_column, machine_name
-from answerd.migrate.texts import with_control
+from answerd.migrate.texts import text_of, with_control
 
 IDENTIFYING = ("mac", "serial", "uuid")
 """Selectors that name one machine, the best name first."""
@@ -63,12 +63,28 @@ def read(path: Path) -> MigratedData:
         known[str(_json(file).get("id", file.stem))] = profile
         for extension, text in profile.texts.items():
             data.add(f"groups/{profile.name}.{extension}", text, f"profile {file.stem}")
-    for file in sorted(groups.rglob("*.json")):
+    for file in _files_of_groups(groups, data):
         _group(file, file.relative_to(groups).with_suffix("").as_posix(), known, data)
     if any("${assets}" in text for text in data.documents.values()):
         data.add_task(f"matchbox served kernels below /assets: put a web server that has them in place of {ASSETS}.")
     data.add_task('The URLs in kernel arguments name the old host: look for "http://" in the .ipxe documents.')
     return data
+
+
+def _files_of_groups(groups: Path, data: MigratedData) -> list[Path]:
+    """Return the files of groups that matchbox reads: none in a directory below, which it does not enter.
+
+    Its own examples have a directory for each of several sets, and no file beside them: then those of all are read.
+    """
+    below = sorted(groups.glob("*/**/*.json"))
+    read_files = sorted(groups.glob("*.json"))
+    if not read_files:
+        return below
+    for file in below:
+        place = file.relative_to(groups).with_suffix("").as_posix()
+        text = file.read_text("utf-8", "replace")
+        data.leave_out(f"group {place}", "matchbox reads no directory below groups", text)
+    return read_files
 
 
 def _json(file: Path) -> dict[str, Any]:
@@ -101,8 +117,8 @@ def _script(name: str, boot: Mapping[str, Any]) -> str:
         return re.sub(r"(?:^|(?<=\s))(/\S+)\Z", r"${assets}\1", text)
 
     lines = ["#!ipxe", f"# From the profile {name} of matchbox."]
-    commands = [f"kernel {url(str(boot.get('kernel', '')))} {' '.join(map(str, boot.get('args', [])))}".rstrip()]
-    commands += [f"initrd {url(str(path))}" for path in boot.get("initrd", [])]
+    commands = [f"kernel {url(str(boot.get('kernel', '')))} {' '.join(map(str, boot.get('args') or []))}".rstrip()]
+    commands += [f"initrd {url(str(path))}" for path in boot.get("initrd") or []]
     if any("${assets}" in line for line in commands):
         lines.append(f"set assets {ASSETS}")
     return "\n".join([*lines, *commands, "boot"]) + "\n"
@@ -113,7 +129,8 @@ def _template(file: Path, origin: str, extension: str, data: MigratedData) -> st
     if not file.is_file():
         data.leave_out(origin, "the file is not there")
         return None
-    text = file.read_text("utf-8")
+    if (text := text_of(file, origin, data)) is None:
+        return None
     if extension == "ign" and file.suffix in (".yaml", ".yml", ".bu"):
         data.leave_out(
             origin, "Butane, which matchbox translated: run `butane` on it and keep the result as .ign", text

@@ -7,9 +7,10 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any, cast
 
 import tomlkit
+from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Item, Table
 
-from answerd.migrate.result import MigratedData
+from answerd.migrate.result import MigratedData, MigrationError
 
 SECRETS = {
     "root-password": "root-password",
@@ -34,7 +35,7 @@ def take_secrets(
     for key, plain in SECRETS.items():
         name = plain
         value = settings.get(key)
-        if not isinstance(value, str) or "{{" in value:
+        if not isinstance(value, str | int) or "{{" in str(value):
             continue
         if group:
             name = f"{name}-{re.sub(r'[^A-Za-z0-9_-]', '-', group)}"
@@ -50,20 +51,38 @@ def document(
 ) -> tomlkit.TOMLDocument:
     """Return an answer: a comment with its origin, control keys, then a table for each section.
 
-    Keys with dots (``zfs.raid``) are written as dotted keys; empty sections are left away.
+    Keys with dots (``zfs.raid``) are written as dotted keys, sections with dots as tables within tables; empty sections
+    are left away.
     """
     made = tomlkit.document()
     made.add(tomlkit.comment(origin))
     for key, value in control.items():
         made.add(key, _table(value) if isinstance(value, Mapping) else tomlkit.item(value))
+    try:
+        for name, values in _nested(sections).items():
+            made.add(name, _table(values))
+    except (AttributeError, TOMLKitError):  # zfs and zfs.raid, or a table and a value of one name
+        raise MigrationError(f"{origin} It has a key twice, or a value where another key wants a section.") from None
+    return made
+
+
+def _nested(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return sections with those whose names have dots (``network.interface-name-pinning``) within the others."""
+    made: dict[str, dict[str, Any]] = {}
     for name, values in sections.items():
         if values:
-            made.add(tomlkit.key(name.split(".")) if "." in name else name, _table(values))
+            first, *below = name.split(".")
+            table = made.setdefault(first, {})
+            for part in below:
+                table = table.setdefault(part, {})
+            table.update(values)
     return made
 
 
 def _table(values: Mapping[str, Any]) -> Table:
     made = tomlkit.table()
-    for key, value in values.items():
-        made.add(tomlkit.key(key.split(".")) if "." in key else key, tomlkit.item(value))
+    given = {key: value for key, value in values.items() if value is not None}  # TOML has no null
+    for key, value in sorted(given.items(), key=lambda entry: isinstance(entry[1], Mapping)):  # tables come last
+        item = _table(value) if isinstance(value, Mapping) else tomlkit.item(value)
+        made.add(tomlkit.key(key.split(".")) if "." in key else key, item)
     return made

@@ -85,7 +85,11 @@ class Exposition:
             yield from reader(self)
             return
         for cell in self._counters.index:
-            if cell[0] == metric.name and (metric.name != metrics.REQUESTS or self._counters.total(*cell)):
+            if cell[0] != metric.name:
+                continue
+            # Most pairs of outcome and format never occur. What has no format is there from the start: Prometheus sees
+            # no increase in a series that begins with its first failure.
+            if metric.name != metrics.REQUESTS or not cell[2] or self._counters.total(*cell):
                 yield cell[1:], self._total_of(cell)
 
     def _total_of(self, cell: tuple[str, ...]) -> int:

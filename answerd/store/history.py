@@ -13,6 +13,9 @@ from answerd.identity import Kind, identity_of
 from answerd.store import Author, HistoryEntry, HistoryFilter
 from answerd.store.tables import ChangeRow, DocumentRow, as_bytes, fetched, is_known, key_of
 
+_SEPARATORS = "-_.:"
+"""What an identifier may hold beside letters and digits."""
+
 _ROWS_AT_ONCE = 500
 """Changes that are read by one statement: far below SQLite's limit of values."""
 
@@ -107,6 +110,8 @@ def _spellings(database: peewee.Database, name: str, kind: Kind | None) -> list[
         query = query.where(ChangeRow.kind == kind.value)
     identity = identity_of(name)
     if identity.isalnum():  # no address: then the database finds those that are written with these letters and digits
+        last = peewee.fn.SUBSTR(ChangeRow.identifier, peewee.fn.LENGTH(ChangeRow.identifier), 1)
+        query = query.where(last.in_([identity[-1], identity[-1].upper(), *_SEPARATORS]))  # costs less, rules out most
         query = query.where(_letters_and_digits(ChangeRow.identifier) == identity)
     return [spelled for (spelled,) in fetched(query, database) if identity_of(spelled) == identity]
 
@@ -114,7 +119,7 @@ def _spellings(database: peewee.Database, name: str, kind: Kind | None) -> list[
 def _letters_and_digits(identifier: Any) -> Any:
     """Return an identifier, which is ASCII, in lower case and without all else that it may hold."""
     bare = peewee.fn.LOWER(identifier)
-    for separator in "-_.:":
+    for separator in _SEPARATORS:
         bare = peewee.fn.REPLACE(bare, separator, "")
     return bare
 

@@ -11,16 +11,22 @@ from answerd.identity import printable
 from answerd.installs.states import Rules
 from answerd.store import Store, StoreError, WritableStore
 from answerd.store.files import FileStore
-from answerd.store.installs import InstallStore, StateStore, open_state_file
-from answerd.store.sqlite import SqliteStore
-from answerd.store.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:
+    from answerd.store.installs import InstallStore, StateStore
     from answerd.store.postgres import PostgresStore
+
+# Each store is imported where it is opened: a command on a directory of files is not to wait for peewee, which imports
+# psycopg where that is installed.
+
+
+def _sqlite(config: Config) -> WritableStore:
+    from answerd.store.sqlite import SqliteStore  # noqa: PLC0415
+
+    return SqliteStore(config.db_path)
 
 
 def _postgres(config: Config) -> Store:
-    # psycopg is an extra of the package, and only this store needs it.
     from answerd.store.postgres import PostgresStore  # noqa: PLC0415
 
     return PostgresStore(_url(config))
@@ -47,7 +53,7 @@ def _url(config: Config) -> str:
 
 STORES: dict[str, Callable[[Config], Store]] = {
     "files": lambda config: FileStore(config.answers_dir),
-    "sqlite": lambda config: SqliteStore(config.db_path),
+    "sqlite": _sqlite,
     "postgres": _postgres,
 }
 """The function that opens the store of each value of ``SERVICE_STORE`` for a command."""
@@ -82,12 +88,14 @@ def open_states(config: Config, store: Store) -> tuple[InstallStore | None, list
     if config.store == "files":
         if config.state_path is None:
             return None, []
+        from answerd.store.installs import open_state_file  # noqa: PLC0415
+
         states, was_made = open_state_file(config.state_path)
         made = f"{states.path} was made new: no machine is known to be installed, so every machine may install"
         return states, [made] if was_made else []
     unused = ["SERVICE_STATE_PATH has no effect: the states are in the database"] if config.state_path else []
     if config.store == "sqlite":
-        return InstallStore(SqliteFile(config.db_path)), unused
+        return _states_in(config.db_path), unused
     from answerd.store.postgres import ReplicatedStore  # noqa: PLC0415
 
     return (store.states if isinstance(store, ReplicatedStore) else None), unused
@@ -101,7 +109,7 @@ def open_existing_states(config: Config) -> StateStore | None:
     if config.store == "sqlite":
         require_database(config.db_path)
         open_store(config)  # which brings the schema up to date
-        return InstallStore(SqliteFile(config.db_path))
+        return _states_in(config.db_path)
     if config.store == "postgres":
         from answerd.store.database_installs import DatabaseInstalls  # noqa: PLC0415
 
@@ -111,7 +119,16 @@ def open_existing_states(config: Config) -> StateStore | None:
     if not Path(config.state_path).exists():
         shown = printable(config.state_path)
         raise StoreError(f"the file of states {shown} does not exist: SERVICE_STATE_PATH names it; serve makes it")
+    from answerd.store.installs import open_state_file  # noqa: PLC0415
+
     return open_state_file(config.state_path)[0]
+
+
+def _states_in(path: str) -> InstallStore:
+    from answerd.store.installs import InstallStore  # noqa: PLC0415
+    from answerd.store.sqlite_file import SqliteFile  # noqa: PLC0415
+
+    return InstallStore(SqliteFile(path))
 
 
 def open_existing(config: Config) -> Store:
@@ -138,7 +155,7 @@ def open_existing_database(config: Config) -> WritableStore:
     if config.store == "postgres":
         return _existing_postgres(config)
     require_database(config.db_path)
-    return SqliteStore(config.db_path)
+    return _sqlite(config)
 
 
 def open_database(config: Config) -> WritableStore:
@@ -146,7 +163,7 @@ def open_database(config: Config) -> WritableStore:
 
     A missing file or missing tables are made. Raises `answerd.store.StoreError`.
     """
-    return open_postgres(config) if config.store == "postgres" else SqliteStore(config.db_path)
+    return open_postgres(config) if config.store == "postgres" else _sqlite(config)
 
 
 def open_postgres(config: Config) -> PostgresStore:

@@ -13,7 +13,7 @@ Groups (all of them when none is named):
   inventory  rows of an inventory and one document, against a document for each machine
   installs   answers with once against the same without, reports, a lab that is switched on, records of a large fleet
   load       load time, reload after one change, memory, idling, in both stores
-  workers    two workers against one by CPU time
+  workers    two workers against one on one core; as many as there are cores; the memory of one more
   write      PUT through the admin API, small and large set
   apply      a change of 10,000 machines through the admin API, and the answers meanwhile
   console    answers while ten browsers follow the console

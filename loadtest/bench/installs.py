@@ -24,7 +24,15 @@ from loadtest.bench.loading import settle
 from loadtest.bench.servers import Server, answerd
 from loadtest.bench.stores import stored
 from loadtest.bench.throughput import FLEET, contest, generating, ratio
-from loadtest.fleet import RACK, Documents, Machine, once_fleet, rack_document, templated_document
+from loadtest.fleet import (
+    RACK,
+    Documents,
+    Machine,
+    inventory_document,
+    once_fleet,
+    rack_document,
+    templated_document,
+)
 
 WITH_ONCE = Bar(at_least=0.9)
 WITH_RECORDS = Bar(at_least=0.95)
@@ -32,6 +40,7 @@ ON_THE_DISK = Bar(at_most=2)
 """Seconds for `REPORTS`."""
 
 REPORTS = 1_000
+EVERYTHING = "templated, with inventory, secrets and once"
 AT_ONCE = 400
 """Machines of a lab that is switched on."""
 
@@ -61,10 +70,12 @@ def _answers(effort: Effort) -> list[Figure]:
             server = _started(running, _fleet(once=True), records)
             label = f"templated, with once, {records + FLEET:,} records"
             contestants.append(Contestant(label, server, shapes.TEMPLATED_POST, FLEET))
+        together = _started(running, with_everything(FLEET))
+        contestants.append(Contestant(EVERYTHING, together, shapes.TEMPLATED_POST, FLEET))
         turns = alternate(contestants, effort.rounds, effort.seconds)
     rounds = list(turns.values())
     figures = [figure for label, rounds in turns.items() for figure in contest(label, rounds)]
-    for at in (1, 2):
+    for at in (1, 2, 3):
         figures += ratio(contestants[at].label, rounds[at], plain.label, rounds[0], WITH_ONCE)
     figures += ratio(contestants[2].label, rounds[2], f"{FLEET:,} records", rounds[1], WITH_RECORDS)
     return figures + generating(turns)
@@ -132,6 +143,15 @@ def _fleet(machines: int = FLEET, *, once: bool = False) -> Documents:
     yield from (templated_document(Machine(number)) for number in range(machines))
 
 
+def with_everything(machines: int) -> Documents:
+    """Return the documents of `_fleet` with ``once``, a row for each machine, and a secret in each answer: a
+    placeholder more, and one that the row fills and not the body."""
+    for name, text in _fleet(machines, once=True):
+        filled = text.replace('"$y$j9T$MadeUpSalt', '"{{ secret.root }}$y$j9T$MadeUpSalt')
+        yield name, filled.replace("{{ dmi.system.serial | lower }}", "{{ id }}")
+    yield inventory_document(0, machines)
+
+
 def _started(running: ExitStack, documents: Documents, records: int = 0) -> Server:
     """Start the service on documents, with so many records of other machines. No machine gets a second start."""
     answers = running.enter_context(stored(documents))
@@ -141,7 +161,13 @@ def _started(running: ExitStack, documents: Documents, records: int = 0) -> Serv
         numbers = range(_OTHERS + first, _OTHERS + min(records, first + _RECORDS_OF_A_BATCH))
         store.write([_given(Machine(number), now) for number in numbers], Rules())
     store.close()
-    settings = {"SERVICE_TIMEOUT_SECS": 600, "SERVICE_INSTALL_START_SECS": 100_000}
+    secrets = answers.directory / "secrets"
+    secrets.mkdir(mode=0o700)
+    (secrets / "root").write_text("made-up\n")
+    (secrets / "root").chmod(0o600)
+    settings = {
+        "SERVICE_TIMEOUT_SECS": 600, "SERVICE_INSTALL_START_SECS": 100_000, "SERVICE_SECRETS_DIR": secrets,
+    }  # fmt: skip
     server = running.enter_context(answerd({**answers.settings, **settings}))
     settle(server)
     return server

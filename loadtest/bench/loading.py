@@ -12,7 +12,7 @@ from pathlib import Path
 from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
 from loadtest.bench.load import Contestant, ask, carry_out, generating
-from loadtest.bench.servers import Server, answerd
+from loadtest.bench.servers import Server, answerd, is_compiled
 from loadtest.bench.stores import STORES, AnswerSet, stored
 from loadtest.bench.storm import ask_once_up, wait_until_loaded
 from loadtest.fleet import Machine, templated_document, templated_fleet
@@ -45,7 +45,7 @@ def load(effort: Effort) -> list[Figure]:
 def _one_store(effort: Effort, store: str, answers: AnswerSet) -> list[Figure]:
     named = f"{effort.load:,} machines in {store}"
     with answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600}, wait=False) as server:
-        figures = starting(server, named)
+        figures = starting(server, named, Bar(at_most=12) if is_compiled() else None)
         contestant = Contestant(named, server, shapes.TEMPLATED_POST, effort.load)
         carry_out(contestant.order())
         machine = Machine(effort.load // 2)
@@ -67,9 +67,9 @@ def _one_store(effort: Effort, store: str, answers: AnswerSet) -> list[Figure]:
     return figures
 
 
-def starting(server: Server, named: str) -> list[Figure]:
+def starting(server: Server, named: str, prepared: Bar | None = None) -> list[Figure]:
     """Measure from the start of the process until background work has ended, while ``/health`` is requested all the
-    time."""
+    time. ``prepared``: the bar for all of it."""
     loaded: list[float] = []
     settled: list[float] = []
 
@@ -100,7 +100,7 @@ def starting(server: Server, named: str) -> list[Figure]:
         Figure(f"{named}: /health answers after", once(up - server.started), "s"),
         Figure(f"{named}: longest wait for /health while loading", once(loading), "ms"),
         Figure(f"{named}: longest wait for /health while answers are prepared", once(preparing), "ms", Bar(at_most=5)),
-        Figure(f"{named}: load and preparation together", once(settled[0] - server.started), "s"),
+        Figure(f"{named}: load and preparation together", once(settled[0] - server.started), "s", prepared),
         Figure(f"{named}: CPU of load and preparation", once(server.process.cpu_seconds()), "s"),
     ]
 

@@ -18,6 +18,9 @@ _CORES = sorted(os.sched_getaffinity(0))
 SERVICE_CORE, GENERATOR_CORE = _CORES[0], _CORES[-1]
 """The same core where the machine has only one."""
 
+ALL_CORES = _CORES[:-1] if len(_CORES) > 2 else _CORES
+"""Those that several workers get: of two cores both, one of which the generator has too."""
+
 ARE_SHARED = SERVICE_CORE == GENERATOR_CORE
 
 END_SECONDS = 15.0
@@ -27,12 +30,12 @@ _libc = ctypes.CDLL(None)
 
 
 class Process:
-    """A child on one core, ended with this process whatever happens to it. A context manager."""
+    """A child on one core, or on several, ended with this process whatever happens to it. A context manager."""
 
     def __init__(
         self,
         command: Sequence[str],
-        core: int,
+        core: int | Sequence[int],
         *,
         environment: Mapping[str, str] | None = None,
         stdin: int | IO[Any] = subprocess.DEVNULL,
@@ -46,7 +49,7 @@ class Process:
 
         def settle() -> None:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            os.sched_setaffinity(0, {core})
+            os.sched_setaffinity(0, {core} if isinstance(core, int) else core)
             os.setpgid(0, 0)  # Ctrl-C is for the benchmark, which then ends its children
             _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
             if os.getppid() != parent:

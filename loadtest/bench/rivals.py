@@ -12,28 +12,58 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 from loadtest.bench import shapes
-from loadtest.bench.figures import Bar, Effort, Figure
-from loadtest.bench.load import Contestant, alternate
+from loadtest.bench.figures import Bar, Effort, Figure, Spread
+from loadtest.bench.load import Contestant, alternate, generating
+from loadtest.bench.loading import once
 from loadtest.bench.processes import SERVICE_CORE, Process
 from loadtest.bench.servers import Server, answerd, free_port, hello, nginx, nginx_program, wait_for_port
+from loadtest.bench.shapes import Shape
 from loadtest.bench.stores import stored
 from loadtest.bench.throughput import FLEET, contest, ratio
-from loadtest.fleet import RACK, Machine, merged_document, rack_document, templated_document, verbatim_document
+from loadtest.fleet import (
+    RACK,
+    Machine,
+    merged_document,
+    rack_document,
+    selecting_fleet,
+    templated_document,
+    verbatim_document,
+)
 
 CHECKOUT = Path(__file__).parents[2]
 PYTHON = CHECKOUT / ".venv-rivals" / "bin" / "python"
 """The interpreter that has the rivals' packages (loadtest/rivals/README.md)."""
 
+SOURCES = CHECKOUT / ".venv-rivals" / "sources"
+"""Where the sources of rivals are that are no packages."""
+
 AHEAD = Bar(at_least=1.5)
 """answerd against the fastest rival that makes an answer from documents."""
 
-_NOT_SET_UP = ("matchbox", "Cobbler", "autopve", "pxe-pilot", "Proxmox answer servers")
+_NOT_SET_UP = ("matchbox", "Cobbler", "autopve", "pxe-pilot")
 """loadtest/rivals/missing.md"""
+
+GROUPS = 1_000
+"""Groups with ``match`` of one contestant."""
+
+_WIKI = "Proxmox' example server (aiohttp)"
+_WIKI_MACHINES = 100
+"""It reads the names of all its files for each interface, so a large fleet would take it seconds a request."""
+
+_WIKI_START = """\
+import runpy, sys
+from aiohttp import web
+run = web.run_app
+web.run_app = lambda app, **_: run(app, host="127.0.0.1", port=int(sys.argv[2]), backlog=4096)
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+"""Starts it on a port of ours: its own is fixed."""
 
 _TEMPLATING = {
     "FastAPI + uvicorn": (
@@ -50,51 +80,85 @@ _TEMPLATING = {
 
 
 def rivals(effort: Effort) -> list[Figure]:
-    """Measure every installed rival, under a Proxmox installer's POST of 3 KB or an Anaconda's GET."""
+    """Measure every installed rival, under a Proxmox installer's POST of 3 KB or an Anaconda's GET: the cost of a
+    request, all machines at once, memory, and the time to start."""
     with ExitStack() as running:
-        contestants, missing = _contestants(running)
+        starts: dict[str, float] = {}
+        contestants, missing = _contestants(running, starts)
         for name in missing:
             print(f"missing: {name}", file=sys.stderr)
         turns = alternate(contestants, effort.rounds, effort.seconds)
+        others = [figure for contestant in contestants for figure in _at_once(contestant, effort.rounds)]
+        for contestant in contestants:
+            label = contestant.label
+            _, proportional = contestant.server.process.memory()
+            others.append(Figure(f"{label}: memory of all processes", once(proportional), "MB"))
+            others.append(Figure(f"{label}: from its start until it listens", once(starts[label]), "s"))
     figures = list(chain.from_iterable(contest(label, rounds) for label, rounds in turns.items()))
     ours = "answerd templated, 3 KB POST"
     for rival in turns:
         if "POST" in rival and rival != ours:
-            bar = AHEAD if rival.partition(",")[0] in _TEMPLATING else None
-            figures += ratio(ours, turns[ours], rival, turns[rival], bar)
-    return figures
+            is_like_ours = rival.partition(",")[0] in (*_TEMPLATING, _WIKI)
+            figures += ratio(ours, turns[ours], rival, turns[rival], AHEAD if is_like_ours else None)
+    return figures + others
 
 
-def _contestants(running: ExitStack) -> tuple[list[Contestant], list[str]]:
-    """Start every contestant's server. Return the contestants, and the names of those that are missing."""
+def _at_once(contestant: Contestant, rounds: int) -> Iterator[Figure]:
+    """Measure all machines asking at once, each over a connection of its own, with no time between them."""
+    order = replace(contestant.order(), step=1, connections=contestant.machines, delays=True)
+    delays, wrong = [], []
+    for _ in range(rounds):
+        with generating(order) as outcome:
+            result = outcome()
+        taken = sorted(seconds for _, seconds in result.delays)
+        delays.append(taken[len(taken) * 99 // 100] * 1_000)
+        wrong.append(float(result.wrong))
+    label = f"{contestant.label}, {contestant.machines:,} machines at once"
+    yield Figure(f"{label}: 99 % have their answer after", Spread.of(delays), "ms")
+    yield Figure(f"{label}: refused, reset or wrong", Spread.of(wrong), "requests")
+
+
+def _contestants(running: ExitStack, starts: dict[str, float]) -> tuple[list[Contestant], list[str]]:
+    """Start every contestant's server. Return the contestants, and the names of those that are missing; ``starts`` gets
+    how many seconds each took to start."""
+    contestants: list[Contestant] = []
+    missing = list(_NOT_SET_UP)
+
+    def add(
+        label: str, server: AbstractContextManager[Server], shape: Shape, fleet: int = FLEET, every: int = 1
+    ) -> None:
+        entered = running.enter_context(server)
+        starts[label] = time.monotonic() - entered.started
+        contestants.append(Contestant(label, entered, shape, fleet, every))
+
     machines = [Machine(number) for number in range(FLEET)]
     racks = [rack_document(machine.rack) for machine in machines[::RACK]]
     templated = running.enter_context(stored(chain(racks, map(templated_document, machines))))
     verbatim = running.enter_context(stored(map(verbatim_document, machines)))
-    ours = running.enter_context(answerd(templated.settings))
-    verbatim_server = running.enter_context(answerd(verbatim.settings))
-    bare, bottle = (running.enter_context(hello(kind)) for kind in ("bare", "bottle"))
-    contestants = [
-        Contestant("answerd templated, 3 KB POST", ours, shapes.TEMPLATED_POST, FLEET),
-        Contestant("pywsgi hello, 3 KB POST", bare, shapes.ALIKE_POST, FLEET),
-        Contestant("pywsgi + Bottle hello, 3 KB POST", bottle, shapes.ALIKE_POST, FLEET),
-        Contestant("answerd verbatim, GET", verbatim_server, shapes.VERBATIM_GET, FLEET),
-    ]
-    missing = list(_NOT_SET_UP)
+    selecting = running.enter_context(stored(selecting_fleet(GROUPS, "{rack}-*")))
+    add("answerd templated, 3 KB POST", answerd(templated.settings), shapes.TEMPLATED_POST)
+    label = f"answerd, {GROUPS:,} groups with match, 3 KB POST"
+    add(label, answerd(selecting.settings), shapes.SELECTED_POST, GROUPS * RACK, RACK)
+    add("pywsgi hello, 3 KB POST", hello("bare"), shapes.ALIKE_POST)
+    add("pywsgi + Bottle hello, 3 KB POST", hello("bottle"), shapes.ALIKE_POST)
+    add("answerd verbatim, GET", answerd(verbatim.settings), shapes.VERBATIM_GET)
     if nginx_program():
-        content = verbatim_document(machines[0])[1].encode()
-        static = running.enter_context(nginx(content))
-        contestants.append(Contestant("nginx, a file of the same size, GET", static, shapes.STATIC_GET, FLEET))
+        add("nginx, a file of the same size, GET", nginx(verbatim_document(machines[0])[1].encode()), shapes.STATIC_GET)
     else:
         missing.append("nginx")
     data = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="answerd-bench-")))
     write_table(data, machines)
     for name, (module, arguments) in _TEMPLATING.items():
         if is_installed(module):
-            server = running.enter_context(_templating(module, arguments, data))
-            contestants.append(Contestant(f"{name}, 3 KB POST", server, shapes.TEMPLATED_POST, FLEET))
+            add(f"{name}, 3 KB POST", _templating(module, arguments, data), shapes.TEMPLATED_POST)
         else:
             missing.append(f"{name} (loadtest/rivals/README.md)")
+    program = SOURCES / "proxmox-autoinstall-server" / "server.py"
+    if program.exists() and is_installed("aiohttp"):
+        write_answers(data, machines[:_WIKI_MACHINES])
+        add(f"{_WIKI}, 3 KB POST", _wiki(program, data), shapes.WIKI_POST, _WIKI_MACHINES)
+    else:
+        missing.append(f"{_WIKI} (loadtest/rivals/proxmox.md)")
     return contestants, missing
 
 
@@ -116,6 +180,27 @@ def write_table(data: Path, machines: Sequence[Machine]) -> None:
         machine.mac: {"host": machine.host, "network": machine.network, "rack": machine.rack} for machine in machines
     }
     (data / "machines.json").write_text(json.dumps(table), "utf-8")
+
+
+def write_answers(data: Path, machines: Sequence[Machine]) -> None:
+    """Write the files of Proxmox' example server: a default, and an answer for each machine's first MAC address."""
+    (data / "answers").mkdir()
+    for machine in machines:
+        text = rack_document(machine.rack)[1].replace("[network]", f'fqdn = "{machine.host}"\n\n[network]', 1)
+        (data / "answers" / f"{machine.mac}.toml").write_text(text, "utf-8")
+    (data / "default.toml").write_text(rack_document("rack")[1], "utf-8")
+
+
+@contextmanager
+def _wiki(program: Path, data: Path) -> Iterator[Server]:
+    """Run Proxmox' example server."""
+    port = free_port()
+    files = {"DEFAULT_ANSWER_FILE_PATH": str(data / "default.toml"), "ANSWER_FILE_DIR": str(data / "answers")}
+    started = time.monotonic()
+    command = [str(PYTHON), "-c", _WIKI_START, str(program), str(port)]
+    with Process(command, SERVICE_CORE, environment=os.environ | files) as process:
+        wait_for_port(process, port)
+        yield Server(process, port, started)
 
 
 @contextmanager

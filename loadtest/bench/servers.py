@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,12 @@ _ADMIN_LISTENING = re.compile(r"admin API listening on \S+?:(\d+)")
 _NGINX_PLACES = ("/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/local/nginx/sbin/nginx")
 CODE: list[Path] = []
 """A directory with the answerd that is measured in place of this checkout's, where there is one."""
+
+
+def is_compiled() -> bool:
+    """Return whether a compiled build is measured."""
+    return any(True for code in CODE for _ in code.glob("*__mypyc*.so"))
+
 
 ADMIN_TOKEN = "bench-token-of-no-worth"
 
@@ -105,8 +111,15 @@ def nginx(content: bytes) -> Iterator[Server]:
 
 
 @contextmanager
-def answerd(settings: dict[str, object], *, wait: bool = True, checkout: Path | None = None) -> Iterator[Server]:
-    """Run the real program with these settings, its log in a file, all its workers on the service's core.
+def answerd(
+    settings: dict[str, object],
+    *,
+    wait: bool = True,
+    checkout: Path | None = None,
+    core: int | Sequence[int] = SERVICE_CORE,
+) -> Iterator[Server]:
+    """Run the real program with these settings, its log in a file, all its workers on the service's core, or on those
+    of ``core``.
 
     ``wait``: until its log says that it listens, which it does when answers are prepared; else it may not even accept
     connections yet. ``checkout``: run the code of that directory, with this environment's packages.
@@ -126,7 +139,7 @@ def answerd(settings: dict[str, object], *, wait: bool = True, checkout: Path | 
         if checkout is not None:
             environment["PYTHONPATH"] = str(checkout)
             command.insert(1, "-P")  # or the current directory would come before PYTHONPATH
-        with log.open("a") as errors, Process(command, SERVICE_CORE, environment=environment, stderr=errors) as process:
+        with log.open("a") as errors, Process(command, core, environment=environment, stderr=errors) as process:
             port, admin_port = _listening(process, log) if wait else (port, None)
             yield Server(process, port, started, admin_port, log)
 

@@ -96,6 +96,7 @@ MERGED_GET = shape_of("GET", f"/proxmox?mac={_PATTERN.mac}", ANACONDA_HEADERS, p
 TEMPLATED_POST = shape_of("POST", "/proxmox", PROXMOX_HEADERS, proxmox_body(_PATTERN, WIDE), proof="{host}")
 NARROW_POST = shape_of("POST", "/proxmox", PROXMOX_HEADERS, proxmox_body(_PATTERN), proof="{host}")
 SELECTED_POST = shape_of("POST", "/proxmox", PROXMOX_HEADERS, proxmox_body(_PATTERN, WIDE), proof="{rack}")
+WIKI_POST = shape_of("POST", "/answer", PROXMOX_HEADERS, proxmox_body(_PATTERN, WIDE), proof="{host}")
 ALIKE_GET = Shape(VERBATIM_GET.parts)
 ALIKE_POST = Shape(TEMPLATED_POST.parts)
 STATIC_GET = shape_of("GET", "/answer.ks", ANACONDA_HEADERS)

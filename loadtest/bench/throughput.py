@@ -11,7 +11,8 @@ from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
 from loadtest.bench.load import Contestant, Round, alternate, paired
 from loadtest.bench.loading import settle
-from loadtest.bench.servers import answerd, hello, nginx, nginx_program
+from loadtest.bench.processes import ALL_CORES, SERVICE_CORE
+from loadtest.bench.servers import answerd, hello, is_compiled, nginx, nginx_program
 from loadtest.bench.stores import stored
 from loadtest.fleet import (
     RACK,
@@ -61,9 +62,10 @@ def requests(effort: Effort) -> list[Figure]:
         turns = alternate(contestants, effort.rounds, effort.seconds)
     figures = list(chain.from_iterable(contest(label, rounds) for label, rounds in turns.items()))
     get, post = turns["pywsgi hello, GET"], turns["pywsgi hello, 3 KB POST"]
+    bars = request_bars()
     for label, rounds in turns.items():
         if label.startswith(("answerd", "nginx")):
-            figures += ratio(label, rounds, "pywsgi hello", post if "POST" in label else get, _REQUEST_BARS.get(label))
+            figures += ratio(label, rounds, "pywsgi hello", post if "POST" in label else get, bars.get(label))
     return figures + generating(turns)
 
 
@@ -71,6 +73,17 @@ _REQUEST_BARS = {
     "answerd verbatim, GET": Bar(at_least=2.2),
     "answerd templated, 3 KB POST": Bar(at_least=2.0),
 }
+_COMPILED_REQUEST_BARS = {
+    "answerd verbatim, GET": Bar(at_least=4.0),
+    "answerd group + machine merged, GET": Bar(at_least=4.0),
+    "answerd templated, 3 KB POST": Bar(at_least=2.0),
+    "answerd templated, 0.5 KB POST": Bar(at_least=2.6),
+}
+
+
+def request_bars() -> dict[str, Bar]:
+    """Return the bars of `requests` against pywsgi's hello: the compiled build has higher ones."""
+    return _COMPILED_REQUEST_BARS if is_compiled() else _REQUEST_BARS
 
 
 def contest(label: str, rounds: Sequence[Round], size: int | None = None) -> Iterator[Figure]:
@@ -150,15 +163,22 @@ def selectors(effort: Effort) -> list[Figure]:
 
 
 def workers(effort: Effort) -> list[Figure]:
-    """Measure two workers against one, all on one core: the cost of sharing in CPU time."""
+    """Measure two workers against one, both on one core, which shows what sharing costs; as many workers as there are
+    cores, each on its own; and the memory of one more worker."""
+    cores = len(ALL_CORES)
     with ExitStack() as running:
         answers = running.enter_context(stored(templated_fleet(FLEET)))
         contestants = []
-        for count in (1, 2):
-            server = running.enter_context(answerd({**answers.settings, "SERVICE_WORKERS": count}))
-            label = f"templated, {count} workers on one core"
+        for count, on in ((1, [SERVICE_CORE]), (2, [SERVICE_CORE]), (cores, ALL_CORES))[: 3 if cores > 1 else 2]:
+            server = running.enter_context(answerd({**answers.settings, "SERVICE_WORKERS": count}, core=on))
+            where = "one core" if len(on) == 1 else f"{cores} cores"
+            label = f"templated, {count} worker{'s'[: count - 1]} on {where}"
             contestants.append(Contestant(label, server, shapes.TEMPLATED_POST, FLEET))
         turns = alternate(contestants, effort.rounds, effort.seconds)
-    first, second = (turns[contestant.label] for contestant in contestants)
-    figures = [figure for contestant in contestants for figure in contest(contestant.label, turns[contestant.label])]
-    return figures + list(ratio("two workers", second, "one", first))
+        used = [contestant.server.process.memory()[1] for contestant in contestants]
+    rounds = list(turns.values())
+    figures = [figure for label, of_one in turns.items() for figure in contest(label, of_one)]
+    figures += ratio("two workers", rounds[1], "one", rounds[0])
+    if cores > 1:
+        figures += ratio(f"{cores} workers on {cores} cores", rounds[2], "one", rounds[0])
+    return [*figures, Figure("memory of one more worker", Spread.of([used[1] - used[0]]), "MB")]

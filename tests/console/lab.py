@@ -42,7 +42,10 @@ curl -fsS {{ report }}/installed
 )
 """A kickstart that its machines get until they report that they are done."""
 
+LONG_NAME = "a-machine-that-somebody-named-in-full.rack-17.building-4.lab.example.com"
+
 DOCUMENTS: Mapping[str, str] = {
+    f"{LONG_NAME}.toml": '[global]\nfqdn = "long.example.com"\n',
     "groups/rack-a.toml": RACK,
     "groups/rack-b.ks": "# answer: member db-primary\nlang en_US\n",
     "groups/nodes.ks": ONCE,
@@ -54,6 +57,7 @@ PAGES: Mapping[str, str] = {
     "machines": "/console/machines",
     "none found": "/console/machines?q=nothing-like-it",
     "machine": "/console/machine?id=web-001",
+    "long name": f"/console/machine?id={LONG_NAME}",
     "unclaimed": "/console/machine?id=nobody",
     "documents": "/console/documents",
     "document": "/console/document?kind=group&name=ubuntu&format=yaml",

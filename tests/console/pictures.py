@@ -5,6 +5,7 @@ Needs Playwright and Chromium, as the tests of the console do. `scripts/pictures
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -47,6 +48,7 @@ def preview(page: Page) -> None:
         page.keyboard.press("Backspace")
     page.keyboard.type("de")
     page.get_by_role("button", name="Preview what changes").click()
+    page.get_by_text(re.compile("answers? of")).first.wait_for()
 
 
 PICTURES: Mapping[str, Picture] = {

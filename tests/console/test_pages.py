@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from answerd.server.bearer import FAILURES
-from tests.console.browsing import window
-from tests.console.lab import PAGES, TOKEN, Lab
+from tests.console.browsing import Look, log_in, open_page, window
+from tests.console.lab import LONG_NAME, PAGES, TOKEN, Lab
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -114,6 +114,32 @@ def test_a_recorded_request_is_found_and_replayed(page: Page, lab: Lab) -> None:
     page.get_by_role("link", name="Replay").first.click()
     assert page.get_by_label("Path").input_value() == "/ubuntu/user-data"
     assert 'hostname: "web-002"' in page.locator(".answer").inner_text()
+
+
+def test_a_page_that_follows_says_when_the_service_is_gone_and_when_it_is_back(
+    browser: Browser, lab: Lab, session: str
+) -> None:
+    page = open_page(browser, lab, Look())  # htmx writes an error for each request that fails
+    log_in(page, lab, session)
+    page.goto("/console/")
+    notice = page.get_by_text("The service does not answer")
+    page.route("**/console/*", lambda route: route.abort())
+    notice.wait_for()
+    page.unroute("**/console/*")
+    notice.wait_for(state="hidden")
+    page.context.close()
+
+
+@pytest.mark.parametrize("width", [400, 1024])
+def test_a_long_name_hides_no_line_of_an_answer(opened: Open, width: int) -> None:
+    with opened(width=width) as page:
+        page.goto(f"/console/machine?id={LONG_NAME}")
+        line = page.locator(".answer tr", has_text="fqdn")
+        text, origin = (line.locator("td").nth(at).bounding_box() for at in (1, 2))
+        assert text is not None
+        assert origin is not None
+        assert text["x"] + text["width"] <= origin["x"] + 1
+        assert page.locator(".answer").first.bounding_box() is not None
 
 
 # --- by keyboard ------------------------------------------------------------------------------------------------------

@@ -149,6 +149,23 @@ def test_after_log_out_the_cookie_is_worth_nothing(operator: Browser) -> None:
     assert operator.get("/console/machines").status == 303
 
 
+def test_the_log_in_leads_back_to_the_whole_address_that_was_sent(visitor: Browser) -> None:
+    page = "/console/machines?state=failed&q=a+b"
+    where = visitor.get(page).headers["location"]
+    found = re.search(r'name="next" value="([^"]*)"', visitor.get(where).text)
+    assert found
+    assert visitor.post("/console/login", {"token": TOKEN, "next": unescape(found[1])}).headers["location"] == page
+
+
+def test_a_page_that_follows_is_led_to_the_log_in_and_back(visitor: Browser) -> None:
+    asked = {"HX-Request": "true", "HX-Current-URL": f"{visitor.origin}/console/machines?state=failed"}
+    reply = visitor.get("/console/overview", **asked)
+    assert reply.status == 401
+    assert reply.headers["hx-redirect"] == "/console/login?next=%2Fconsole%2Fmachines%3Fstate%3Dfailed"
+    asked["HX-Current-URL"] = "https://evil.example/x"
+    assert visitor.get("/console/overview", **asked).headers["hx-redirect"] == "/console/login"
+
+
 def test_a_form_leads_back_only_to_a_page_of_the_console(visitor: Browser) -> None:
     for where, expected in (("/console/check", "/console/check"), ("//evil.example/", "/console/"), ("", "/console/")):
         reply = visitor.post("/console/login", {"token": TOKEN, "next": where})
@@ -350,6 +367,33 @@ def test_a_save_that_meets_anothers_shows_both(writer: Browser) -> None:
     assert writer.get("/machines/m1?format=ks").text == "# two\n"
 
 
+def test_a_text_outlives_the_session_in_which_it_was_written(writer: Browser) -> None:
+    named = {"kind": "machine", "name": "m1", "format": "ks"}
+    writer.change(do="save", text="# one\n", **named)
+    etag = etag_of(writer.get(f"/console/document?{urlencode(named)}"))
+    writer.cookie = "answerd_session=of-a-service-that-was-restarted"
+    reply = writer.change(do="save", text="# two </textarea>\n", etag=etag, note="why", **named)
+    assert "Your session has ended" in reply.text
+    kept = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', reply.text))
+    text = re.search(r'<textarea name="text" hidden>\n(.*?)</textarea>', reply.text, re.DOTALL)
+    assert text
+    fields = {**{name: unescape(value) for name, value in kept.items()}, "text": unescape(text[1])}
+    assert "Your session has ended" in writer.post("/console/login", {**fields, "token": "not the token"}).text
+    resumed = writer.post("/console/login", {**fields, "token": TOKEN})
+    assert resumed.headers["set-cookie"].startswith("answerd_session=")
+    assert "# two &lt;/textarea&gt;\n</textarea>" in resumed.text
+    assert etag_of(resumed) == etag
+    assert 'value="why"' in resumed.text
+    writer.cookie = resumed.headers["set-cookie"].partition(";")[0]
+    assert writer.get("/machines/m1?format=ks").text == "# one\n"
+
+
+def test_a_text_without_any_session_is_not_read(visitor: Browser) -> None:
+    reply = visitor.change(do="save", kind="machine", name="m1", format="ks", text="# nobody's\n")
+    assert "nobody" not in reply.text
+    assert reply.status == 303
+
+
 def test_an_earlier_version_is_restored(writer: Browser) -> None:
     named = {"kind": "machine", "name": "m1", "format": "ks"}
     page = f"/console/document?{urlencode(named)}"
@@ -398,3 +442,21 @@ def test_several_workers_share_one_console(tmp_path: Path) -> None:
         browser.log_in()
         assert "m1" in browser.get("/console/machines").text
         assert browser.service.get("/ks?id=m1").body == b"# x\n"
+
+
+@pytest.mark.parametrize(("path", "size"), [("/console/login", 20_000), ("/console/login", 1_100_000)])
+def test_a_form_of_a_visitor_is_small(visitor: Browser, path: str, size: int) -> None:
+    """Anybody may send it, so it is not read."""
+    assert visitor.post(path, {"token": "x" * size}).status == 413
+
+
+def test_a_form_that_is_too_large_is_called_so(operator: Browser) -> None:
+    reply = operator.change(do="save", kind="group", name="large", format="toml", text="#" * 1_100_000)
+    assert reply.status == 413
+    assert "too large" in reply.text
+
+
+@pytest.mark.parametrize("revision", ["9" * 30, "9" * 5_000, "-1", "x", ""], ids=lambda revision: revision[:3])
+def test_a_revision_that_is_none_is_called_so(operator: Browser, revision: str) -> None:
+    reply = operator.change(do="restore", kind="group", name="rack", format="toml", revision=revision)
+    assert reply.status != 500

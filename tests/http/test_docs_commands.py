@@ -76,7 +76,7 @@ ELSEWHERE: dict[str, str] = {
     "apt install ./dist/": "changes the system: tests/packages/test_debian_package.py installs the package",
     "apt install ": "changes the system: tests/unit/test_tutorial.py has the files of the page",
     "scripts/build-deb": "takes minutes: tests/packages/test_debian_package.py builds the package",
-    "scripts/build-wheel ": "takes minutes: tests/packages/test_wheel.py builds it twice",
+    "scripts/build-wheel": "takes minutes: tests/packages/test_wheel.py builds it twice",
     "ANSWERD_COMMAND=": "takes minutes: tests/packages/test_installed_program.py runs it",
     "scripts/bench": "takes half an hour: tests/unit/test_bench.py, and tests/load/test_loadtests.py in small",
     "scripts/torture": "takes minutes: tests/load/torture/test_short_forms.py runs its parts in small",

@@ -75,7 +75,12 @@ class Service:
         given: dict[str, Any] = {"SERVICE_LISTEN_ADDR": "127.0.0.1:0", "SERVICE_TIMEOUT_SECS": 5, **settings}
         self.process = start(environment(**given), self.forked)
         threading.Thread(target=self._collect, daemon=True).start()
-        self.wait_for_log(r"answerd \S+ listening on ", START_SECONDS)
+        try:
+            self.wait_for_log(r"answerd \S+ listening on ", START_SECONDS)
+        except BaseException:  # no caller has it, so no other code could end it
+            self.process.kill()
+            self.process.wait()
+            raise
 
     def _collect(self) -> None:
         assert self.process.stderr

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from answerd.store.sqlite import SqliteStore
-from loadtest.bench import report, rivals, shapes
+from loadtest.bench import installs, report, rivals, servers, shapes, throughput
 from loadtest.bench.against import checked_out
 from loadtest.bench.figures import Bar, Figure, Spread
 from loadtest.bench.generator import Generator, Order
@@ -336,10 +336,32 @@ def test_the_rivals_table_and_template_give_each_machine_its_own_answer(tmp_path
     assert json.loads((tmp_path / "machines.json").read_text("utf-8"))[machines[2].mac]["host"] == machines[2].host
 
 
+def test_the_compiled_build_has_bars_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(servers, "CODE", [tmp_path])
+    assert "answerd templated, 0.5 KB POST" not in throughput.request_bars()
+    (tmp_path / "0__mypyc.cpython-311-x86_64-linux-gnu.so").touch()
+    bars = throughput.request_bars()
+    assert bars["answerd verbatim, GET"] == bars["answerd group + machine merged, GET"] == Bar(at_least=4.0)
+    assert bars["answerd templated, 3 KB POST"] == Bar(at_least=2.0)
+    assert bars["answerd templated, 0.5 KB POST"] == Bar(at_least=2.6)
+
+
+def test_each_machine_with_everything_in_use_has_a_row_and_a_secret() -> None:
+    documents = dict(installs.with_everything(2))
+    assert [name for name in documents if name.startswith("inventory/")] == ["inventory/part-0000.csv"]
+    assert documents["groups/rack-000000.toml"].startswith("once = true\n")
+    assert "{{ secret.root }}" in documents["groups/rack-000000.toml"]
+    assert "root+{{ id }}@" in documents[f"{Machine(1).identifier}.toml"]
+
+
 def test_each_rival_has_a_page() -> None:
     folder = Path(__file__).parents[2] / "loadtest" / "rivals"
     pages = "\n".join(path.read_text("utf-8") for path in folder.glob("*.md"))
-    assert [name for name in (*rivals._NOT_SET_UP, *rivals._TEMPLATING) if name.partition(" (")[0] not in pages] == []
+    assert [
+        name
+        for name in (*rivals._NOT_SET_UP, *rivals._TEMPLATING, rivals._WIKI)
+        if name.partition(" (")[0] not in pages
+    ] == []
 
 
 def test_the_code_of_another_checkout_runs(tmp_path: Path) -> None:

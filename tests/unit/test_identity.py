@@ -8,13 +8,14 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from answerd.identity import (
     IDENTIFIER_LENGTH,
     Kind,
     find_macs,
+    identified,
     identifier_fault,
     identities_of,
     identity_of,
@@ -195,6 +196,23 @@ def test_a_mac_address_between_blanks_is_found_in_any_bytes(before: bytes, separ
 )
 def test_the_identities_of_many_texts_are_those_of_each(texts: list[str]) -> None:
     assert identities_of(texts) == [identity_of(text) for text in texts]
+
+
+WITH_ADDRESSES = [
+    "98:fa:9b:50:d8:10", "mac 98fa9b50d810", "98fa.9b50.d810 x", "00:00:00:04:05:60::", "1:2:3:4:5:6:77:8888",
+    "98fa:9b50::d810", " 255.255.255.255 ", "255.255.255.255", UUID, "x98:fa:9b:50:d8:1", "fe80::1", "node1",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(WITH_ADDRESSES) | st.text("0a:.- ", max_size=20), max_size=6))
+@example([*WITH_ADDRESSES])
+@example(["\n", *WITH_ADDRESSES])
+@example(["é", *WITH_ADDRESSES, "-" * 1_024 + "98fa9b50d810"])
+def test_an_address_in_many_texts_is_an_identity_or_in_a_text_that_is_searched(texts: list[str]) -> None:
+    identities, searched = identified(texts)
+    found = {normalize(address) for address in find_macs("\n".join(texts).encode())}
+    assert found <= {*identities, *(normalize(address) for address in find_macs("\n".join(searched).encode()))}
+    assert identities == [identity_of(text) if len(text) <= 1_024 else "" for text in texts]
 
 
 def test_a_text_of_more_than_1024_characters_has_no_identity_among_many() -> None:

@@ -30,6 +30,9 @@ from answerd.store.loader import Loader
 from answerd.store.outbox import Waiting
 from tests.unit.test_docs import rows, words
 
+WATCHED = [("500", "failed"), ("404", "unclaimed"), ("503", "busy"), ("403", "refused")]
+"""Statuses of requests without an answer, and their outcomes."""
+
 CHECKOUT = Path(__file__).parents[2]
 
 
@@ -134,6 +137,18 @@ def exposition(tmp_path: Path) -> Exposition:
         outbox=lambda: waiting,
         silent=lambda: 2,
     )
+
+
+def test_what_an_alert_waits_for_is_there_before_it_happens(exposition: Exposition) -> None:
+    families = text_string_to_metric_families(exposition().decode())
+    values = {
+        (sample.labels["status"], sample.labels["format"], sample.labels["outcome"]): sample.value
+        for family in families
+        for sample in family.samples
+        if sample.name == metrics.REQUESTS
+    }
+    assert {status: values[status, "", outcome] for status, outcome in WATCHED} == dict.fromkeys(dict(WATCHED), 0)
+    assert {cell for cell in values if cell[1]} == {("200", "ks", "machine")}
 
 
 def test_a_scrape_has_every_metric_of_the_table_and_no_other(exposition: Exposition) -> None:

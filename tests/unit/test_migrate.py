@@ -72,7 +72,7 @@ MATCHBOX = {
             "metadata": {"etcd_name": "node1", "net": {"ip": "192.0.2.7"}},
         }
     ),
-    "groups/lab/installed.json": json.dumps(
+    "groups/installed.json": json.dumps(
         {"id": "stage-1", "profile": "worker", "selector": {"os": "installed"}, "metadata": {"etcd_name": 'say "a"'}}
     ),
     "groups/default.json": json.dumps({"id": "default", "profile": "worker"}),
@@ -125,6 +125,61 @@ def test_what_matchbox_has_and_this_service_has_not_is_listed(said: str, tmp_pat
     assert "variant: fcos\n" in made.aside.values()
 
 
+def test_a_group_in_a_directory_below_is_none_where_matchbox_has_others(tmp_path: Path) -> None:
+    old = json.dumps({"id": "old", "profile": "worker", "selector": {"mac": "52:54:00:89:d8:99"}})
+    made = made_of("matchbox", tmp_path, MATCHBOX | {"groups/old/node.json": old})
+    assert [row["id"] for row in made.rows] == ["node1"]
+    assert "group old/node: matchbox reads no directory below groups" in left(made)
+    assert old in made.aside.values()
+
+
+def test_the_groups_of_matchboxs_examples_are_read_which_are_all_in_directories(tmp_path: Path) -> None:
+    sets = {name.replace("groups/", "groups/a-set/"): text for name, text in MATCHBOX.items()}
+    assert [row["id"] for row in made_of("matchbox", tmp_path, sets).rows] == ["node1"]
+
+
+@pytest.mark.parametrize(
+    ("source", "files"),
+    [
+        ("matchbox", {"groups/b.json": '{"id": "b", "profile": "worker", "selector": ["x"]}'}),
+        ("matchbox", {"groups/b.json": '{"id": "b", "profile": "worker", "metadata": ["x"]}'}),
+        ("matchbox", {"profiles/b.json": '{"id": "b", "boot": "x"}'}),
+        ("autopve", {"storage-general.json": '{"config_100": {"a": {"must_contain": 1}}}'}),
+        ("autopve", {"storage-general.json": '{"config_100": {"Default": {"d": {"zfs.raid": "a", "zfs": {"b": 1}}}}}'}),
+        ("autopve", {"storage-general.json": '{"config_100": {"Default": {"n": {"x": 1}, "n.x": {"y": 2}}}}'}),
+        ("cobbler", {"collections/distros/a.json": "[]", "collections/profiles/a.json": "[]"}),
+    ],
+)
+def test_data_of_an_unknown_form_is_an_error_and_no_traceback(
+    source: str, files: Mapping[str, str], tmp_path: Path
+) -> None:
+    with pytest.raises(MigrationError):
+        made_of(source, tmp_path, (MATCHBOX if source == "matchbox" else {}) | dict(files))
+
+
+@pytest.mark.parametrize("source", ["matchbox", "cobbler"])
+def test_a_template_that_is_not_utf_8_is_listed(source: str, tmp_path: Path) -> None:
+    profile = {"id": "p", "name": "p", "distro": "d", "autoinstall": "a.ks", "generic_id": "a.ks"}
+    trees: dict[str, dict[str, Any]] = {
+        "matchbox": {"profiles/p.json": json.dumps(profile), "generic/a.ks": b"caf\xe9\n", "groups/.keep": ""},
+        "cobbler": {
+            "collections/profiles/p.json": json.dumps(profile),
+            "collections/distros/d.json": json.dumps({"name": "d", "breed": "redhat"}),
+            "templates/a.ks": b"caf\xe9\n",
+        },
+    }
+    assert "the file is not UTF-8" in left(made_of(source, tmp_path, trees[source]))
+
+
+def test_a_password_that_is_a_number_and_a_null_are_no_text_of_an_autopve_document(tmp_path: Path) -> None:
+    answers = {"Default": {"global": {"root-password": 123456789, "fqdn": None, "keyboard": "de"}}}
+    made = made_of("autopve", tmp_path, {"storage-general.json": json.dumps({"config_100": answers})})
+    assert tomli.loads(made.documents["groups/autopve-default.toml"]) == {
+        "global": {"root-password": "{{ secret.root-password }}", "keyboard": "de"}
+    }
+    assert made.secrets == {"root-password": "123456789"}
+
+
 AUTOPVE: dict[str, Any] = {
     "Default": {
         "global": {
@@ -139,7 +194,7 @@ AUTOPVE: dict[str, Any] = {
     "first": {"must_contain": ["52:54:00:89:D8:10"], "global": {"fqdn": "first.example.org"}},
     "rack a": {
         "must_contain": ['"name": "PowerEdge R640"'],
-        "must_not_contain": ["nope"],
+        "must_not_contain": ["nope", ""],
         "global": {"root-password": "of the rack"},
         "disk-setup": {},
     },
@@ -160,6 +215,18 @@ def test_an_autopve_answer_with_a_mac_address_is_a_machine_over_the_default(tmp_
     assert "default.toml" not in made.documents
 
 
+def test_a_section_of_autopve_whose_name_has_dots_is_a_table_within_another(tmp_path: Path) -> None:
+    pinning = {"network.interface-name-pinning": {"enabled": True}}
+    mapping = {"network.interface-name-pinning.mapping": {MAC: "lan0"}}
+    of_base = AUTOPVE["Default"] | pinning | {"first-boot": {"source": "from-iso"}}
+    answers = AUTOPVE | {"Default": of_base, "first": AUTOPVE["first"] | mapping}
+    made = made_of("autopve", tmp_path, {"storage-general.json": json.dumps({"config_100": answers})})
+    network = tomli.loads(made.documents["groups/autopve-default.toml"])["network"]
+    assert network == {"source": "from-dhcp", "interface-name-pinning": {"enabled": True}}
+    document = tomli.loads(made.documents[f"{DASHES}.toml"])
+    assert document["network"] == {"interface-name-pinning": {"mapping": {MAC: "lan0"}}}
+
+
 def test_an_autopve_answer_with_a_key_and_a_value_selects_by_them(tmp_path: Path) -> None:
     made = made_of("autopve", tmp_path, {"storage-general.json": json.dumps({"config_100": AUTOPVE})})
     group = tomli.loads(made.documents["groups/rack-a.toml"])
@@ -167,6 +234,7 @@ def test_an_autopve_answer_with_a_key_and_a_value_selects_by_them(tmp_path: Path
     assert group["global"] == {"root-password": "{{ secret.root-password-rack-a }}"}
     assert "disk-setup" not in group
     assert made.secrets == {"root-password": "hunter22", "root-password-rack-a": "of the rack"}
+    assert '"must not contain "' not in left(made), "an empty line keeps no machine out"
 
 
 def test_no_secret_of_autopve_is_left_in_a_document_or_the_report(tmp_path: Path) -> None:

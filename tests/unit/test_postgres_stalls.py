@@ -16,28 +16,34 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import gevent
 import peewee
 import pytest
 from gevent.event import AsyncResult
 
+from answerd.config import Config
 from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.installs.states import Order, Ordered, Rules, State
 from answerd.server.admission import Admission
 from answerd.server.client import PatientClient
 from answerd.server.install_faults import wait_in_time
+from answerd.server.installs import LiveInstalls
 from answerd.server.listener import Listener
 from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.request_log import RequestLog
 from answerd.server.serving import Limits
+from answerd.server.shared_installs import SharedInstalls
 from answerd.server.sockets import bind
 from answerd.server.write_guard import WriteGuard
 from answerd.server.wsgi import Response
 from answerd.store import StoreAway, StoreError, StoreLost, database_installs, host_names
+from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.host_names import addresses_of
 from answerd.store.install_batch import PendingEvent
 from answerd.store.lineage import Lineage
 from answerd.store.loader import Loader, loaded
+from answerd.store.node_installs import NodeInstallStore
 from answerd.store.postgres import PostgresStore, ReplicatedStore
 from answerd.store.postgres_addresses import attempts
 from answerd.store.postgres_connection import PostgresServer
@@ -60,6 +66,7 @@ def cluster() -> Iterator[Cluster]:
         running.stop(signal.SIGQUIT)
 
 
+NOWHERE = "postgresql://127.0.0.1:1/none"
 A, B = Key(Kind.MACHINE, "aa:bb", "toml"), Key(Kind.GROUP, "rack", "toml")
 
 
@@ -195,8 +202,22 @@ def test_an_order_whose_time_is_over_is_taken_back_or_said_to_be_unknown() -> No
     wait_in_time([late], over, lambda _missing: False, StoreAway)
 
 
+def test_an_order_that_no_batch_has_taken_is_not_made_after_its_client_was_told(tmp_path: Path) -> None:
+    """Nothing writes here: as if the batch before it waited for the database."""
+    node = NodeInstallStore(tmp_path / "node.states", DatabaseInstalls(PostgresServer(NOWHERE), Rules()))
+    live = LiveInstalls(SharedInstalls(node, Config()), RequestLog("stderr", "off"))
+    order = PendingEvent("web-01", Ordered(Order.ARM, 1.0))
+    with pytest.raises(StoreAway, match="was not made"):
+        live.write([order], PatientClient(respond_by=0.0))
+    assert list(live._queue) == []
+    taken = gevent.spawn(live._queue.clear)  # a batch has taken it
+    with pytest.raises(StoreAway, match="may have been stored"):
+        live.write([order], PatientClient(respond_by=time.monotonic() + 0.05))
+    taken.join()
+
+
 def test_a_write_that_waits_too_long_for_others_is_to_come_back_where_nodes_share_the_database(tmp_path: Path) -> None:
-    store = ReplicatedStore("postgresql://127.0.0.1:1/none", tmp_path / "replica.db")
+    store = ReplicatedStore(NOWHERE, tmp_path / "replica.db")
     guard = WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter(), run=directly), run=directly)
     with pytest.raises(StoreAway, match="its time was up"):
         guard.put(A, "x = 1\n", client=PatientClient(respond_by=0.0))
@@ -309,7 +330,7 @@ def _waits_for_a_lock(store: PostgresStore) -> bool:
 
 
 def test_a_start_without_the_database_is_logged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = ReplicatedStore("postgresql://127.0.0.1:1/none", tmp_path / "replica.db")
+    store = ReplicatedStore(NOWHERE, tmp_path / "replica.db")
     tries: list[float] = []
     connect = store.server.connect
 

@@ -112,11 +112,10 @@ def test_a_json_body_says_what_a_plain_reading_of_it_says(value: Value, as_form:
 @settings(max_examples=examples(100))
 @given(VALUES)
 def test_a_body_without_escapes_says_the_same(value: Value) -> None:
-    """Text that is not escaped is searched as it came, not as it was parsed."""
     body = oracle.written(value)
     try:
-        plain = json.dumps(json.loads(body), ensure_ascii=False).encode()
-    except UnicodeEncodeError:
+        plain = json.dumps(json.loads(body), ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:  # a lone surrogate, or a number that no double holds: it would be written as no JSON
         return
     again = json.dumps(json.loads(body)).encode()
     assert Facts(Request(body=plain)).identities.keys() == Facts(Request(body=again)).identities.keys()

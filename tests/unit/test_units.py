@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import os
 import re
 import shutil
 import subprocess
@@ -60,6 +61,12 @@ def test_no_two_addresses_of_the_sample_settings_are_equal() -> None:
     assert addresses[-1] in (ETC.parent / "docs/metrics.md").read_text("utf-8")
 
 
+@pytest.mark.parametrize("name", [systemd.ADMIN, systemd.CONSOLE, systemd.METRICS])
+def test_the_name_of_a_listener_s_socket_is_on_the_page_and_in_the_sample(name: str) -> None:
+    assert f"`{name}`" in (ETC.parent / "docs/running.md").read_text("utf-8").replace("FileDescriptorName=", "`")
+    assert f"={name}" in (ETC / "answerd.socket").read_text("utf-8")
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze")
 def test_the_service_is_rated_as_well_confined() -> None:
     done = subprocess.run(
@@ -73,12 +80,23 @@ def test_the_service_is_rated_as_well_confined() -> None:
     assert float(found[1]) < HIGHEST_EXPOSURE
 
 
-@pytest.mark.skipif(shutil.which("logrotate") is None, reason="there is no logrotate")
-def test_logrotate_reads_its_sample(tmp_path: Path) -> None:
+LOGROTATE = shutil.which("logrotate", path=f"{os.environ['PATH']}:/usr/sbin")
+
+
+@pytest.mark.skipif(LOGROTATE is None, reason="there is no logrotate")
+def test_logrotate_rotates_by_its_sample(tmp_path: Path) -> None:
+    assert LOGROTATE
+    logs = tmp_path / "logs"
+    logs.mkdir(0o750)
+    (logs / "answerd.log").write_text("of last week\n")
+    text = (ETC / "answerd.logrotate").read_text("utf-8").replace("/var/log/answerd/", f"{logs}/")
+    text = re.sub(r"su answerd answerd\n|(?<=create 0640) answerd answerd", "", text)
+    text, reloads = re.subn(r"^ *systemctl .* reload .*$", f"touch {tmp_path}/reloaded", text, flags=re.MULTILINE)
     copy = tmp_path / "answerd"
-    copy.write_text((ETC / "answerd.logrotate").read_text("utf-8").replace("su answerd answerd", ""))
+    copy.write_text(text)
     copy.chmod(0o644)
-    done = subprocess.run(
-        [shutil.which("logrotate") or "", "--debug", copy], capture_output=True, text=True, check=False
-    )
-    assert "error" not in done.stderr.lower().replace("error: unknown user", "")
+    subprocess.run([LOGROTATE, "--force", "--state", tmp_path / "state", copy], check=True)
+    assert (logs / "answerd.log.1").read_text() == "of last week\n"
+    assert (logs / "answerd.log").stat().st_mode & 0o777 == 0o640
+    assert reloads == 1
+    assert (tmp_path / "reloaded").exists()

@@ -13,3 +13,10 @@ document.addEventListener("submit", (event) => {
   const question = event.submitter?.dataset.confirm || event.target.dataset.confirm;
   if (question && !window.confirm(question)) event.preventDefault();
 });
+
+// A page that follows what happens says when it cannot.
+const offline = document.getElementById("offline");
+const show = (is) => () => { if (offline) offline.hidden = !is; };
+document.addEventListener("htmx:sendError", show(true));
+document.addEventListener("htmx:responseError", (event) => show(event.detail.xhr.status >= 500)());
+document.addEventListener("htmx:afterOnLoad", show(false));

@@ -5,8 +5,12 @@
 <p class="note bad">{{answer.reason}}</p>
 % else:
 <p class="muted mono">{{answer.composition}}</p>
+% if answer.findings:
+<div class="note bad"><p><strong>The installer would refuse it</strong></p><ul>
 % for finding in answer.findings:
-<p class="note bad"><strong>The installer would refuse it:</strong> {{finding}}</p>
+<li>{{finding}}</li>
+% end
+</ul></div>
 % end
 % for warning in answer.warnings:
 <p class="note">{{warning}}</p>
@@ -16,7 +20,7 @@
 <thead class="sr"><tr><th>Line</th><th>Text</th><th>Origin</th></tr></thead>
 <tbody>
 % for line in answer.lines:
-<tr><td class="num">{{line.number}}</td><td>{{line.text}}</td><td class="from">{{line.origin}}</td></tr>
+<tr><td class="num">{{line.number}}</td><td>{{line.text}}</td><td class="from" title="{{line.origin}}"><span>{{line.origin}}</span></td></tr>
 % end
 </tbody>
 </table>

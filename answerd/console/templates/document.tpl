@@ -1,7 +1,7 @@
 % rebase('layout', title=title, current='/console/documents', editor=True)
 <div class="head"><h1>{{title}}</h1>
 % if etag:
-<span class="sub">version <span class="mono">{{etag}}</span></span>
+<span class="sub">version <span class="mono">{{etag.strip('"')}}</span></span>
 % end
 </div>
 % if message:

@@ -37,6 +37,7 @@
   </div>
 </header>
 % end
+<p id="offline" class="note bad offline" role="status" hidden>The service does not answer. What is shown may be old; this page goes on asking.</p>
 <main id="main">
 {{!base}}
 </main>

@@ -5,8 +5,19 @@
   % if message:
   <p class="note bad" role="alert">{{message}}</p>
   % end
+  % if kept:
+  <p class="note" role="status">Your session has ended. Log in, and your text is in the editor again.</p>
+  % end
   <form method="post" action="/console/login">
     <input type="hidden" name="next" value="{{where}}">
+    % for name, value in kept:
+    % if name == 'text':
+    <textarea name="text" hidden>
+{{value}}</textarea>
+    % else:
+    <input type="hidden" name="{{name}}" value="{{value}}">
+    % end
+    % end
     <div class="field">
       <label for="token">Token</label>
       <input id="token" name="token" type="password" autocomplete="current-password" required autofocus>

@@ -57,7 +57,7 @@ end
   <input type="hidden" name="csrf" value="{{request.session.csrf}}">
   <input type="hidden" name="back" value="{{on_page(shown.page)}}">
   <div class="scroll" tabindex="0" role="region" aria-label="Machines">
-  <table>
+  <table class="machines">
     <thead><tr>
     % if has_states:
       <th class="fit"><input type="checkbox" data-all="machine" aria-label="Select all machines of this page"></th>
@@ -68,7 +68,7 @@ end
       <th aria-sort="{{direction('since') or 'none'}}"><a href="{{sorted_by('since')}}">Since</a></th>
     % end
       <th aria-sort="{{direction('group') or 'none'}}"><a href="{{sorted_by('group')}}">Group</a></th>
-      <th>Formats</th><th>Known from</th>
+      <th class="roomy">Formats</th><th class="roomy">Known from</th>
     </tr></thead>
     <tbody>
     % for machine, install in shown.machines:
@@ -76,7 +76,11 @@ end
     % if has_states:
       <td class="fit"><input type="checkbox" name="machine" value="{{machine.name}}" aria-label="Select {{machine.name}}"></td>
     % end
-      <td><a href="{{machine_link(machine.name)}}">{{machine.name}}</a></td>
+      <td class="name"><a href="{{machine_link(machine.name)}}">{{machine.name}}</a>
+      % if machine.known_from == 'unknown':
+      <a class="narrow" href="{{link('/console/adopt', id=machine.name)}}" aria-label="Adopt {{machine.name}}">Adopt</a>
+      % end
+      </td>
     % if has_states:
       <td class="fit"><span class="state {{install.state}}">{{install.state}}</span>
       % if install.silent:
@@ -85,12 +89,15 @@ end
       % if install.state == 'installing' and install.percent is not None:
         <progress max="100" value="{{install.percent}}" aria-label="Progress of {{machine.name}}">{{install.percent}} %</progress>
       % end
+      % if install.message and install.state in ('failed', 'exhausted', 'installing'):
+        <div class="reason muted" title="{{install.message}}">{{install.message}}</div>
+      % end
       </td>
       <td class="fit"><span title="{{exact(install.since)}}">{{ago(install.since)}}</span></td>
     % end
-      <td>{{machine.group or (install.group if install else '')}}</td>
-      <td>{{', '.join(machine.formats)}}</td>
-      <td>
+      <td class="group">{{machine.group or (install.group if install else '')}}</td>
+      <td class="roomy">{{', '.join(machine.formats)}}</td>
+      <td class="roomy">
       % if machine.known_from == 'unknown':
       <a href="{{link('/console/adopt', id=machine.name)}}" aria-label="Adopt {{machine.name}}">Adopt</a>
       % else:

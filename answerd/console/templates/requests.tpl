@@ -5,7 +5,7 @@
 % if not lines:
 <div class="empty"><h2>Nothing has asked yet</h2><p>Power on a machine, or <a href="/console/try">try a request</a> by hand.</p></div>
 % else:
-<div class="scroll" tabindex="0" role="region" aria-label="Last requests"><table><thead><tr><th>When</th><th>From</th><th>Request</th><th>Status</th><th>Answer</th></tr></thead><tbody>
+<div class="scroll" tabindex="0" role="region" aria-label="Last requests"><table class="stack"><thead><tr><th>When</th><th>From</th><th>Request</th><th>Status</th><th>Answer</th></tr></thead><tbody>
 % for line in lines:
 <tr><td class="fit"><span title="{{exact(line.at)}}">{{ago(line.at)}}</span></td><td class="fit mono">{{line.peer}}</td><td class="mono">{{line.request}}</td><td><span class="state {{'ok' if 200 <= line.status < 400 else 'problem'}}">{{line.status or 'none'}}</span></td><td>{{line.outcome}}</td></tr>
 % end
