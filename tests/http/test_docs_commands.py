@@ -38,7 +38,7 @@ WALKED = ("README.md", "docs/first-machine.md")
 
 TOKEN = "a-token-of-the-documentation-0123456789"
 MAC = "98:fa:9b:50:d8:10"
-PROGRAMS = ("cat", "chmod", "cp", "curl", "mkdir", "openssl")
+PROGRAMS = ("cat", "cp", "curl", "mkdir", "openssl")
 META = "2026-08-24T084337Z-192.0.2.7-1"
 CAPTURE = {
     "time": "2026-08-24T08:43:37Z",
