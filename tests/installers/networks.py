@@ -69,9 +69,9 @@ def network(
         _ip("-n", name, "tuntap", "add", "tap0", "mode", "tap")
         _ip("-n", name, "link", "set", "tap0", "master", "bridge", "up")
         if proxy:
-            own = ["--conf-file=/dev/null", "--port=0", "--interface=bridge", "--dhcp-range=192.0.2.100,192.0.2.250"]
-            own += ["--leasefile-ro", "--pid-file=", "--user=root", "--group=root", "--no-ping"]
-            start(ending, [*inside(other), dnsmasq, "--keep-in-foreground", *own])
+            others = ["--conf-file=/dev/null", "--port=0", "--interface=bridge", "--dhcp-range=192.0.2.100,192.0.2.250"]
+            others += ["--leasefile-ro", "--pid-file=", "--user=root", "--group=root", "--no-ping"]
+            start(ending, [*inside(other), dnsmasq, "--keep-in-foreground", *others])
         answers = scratch / "answers"
         answers.mkdir()
         write_tree(answers, documents)
