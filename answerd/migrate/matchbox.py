@@ -104,7 +104,7 @@ def _profile(stored: Mapping[str, Any], path: Path, data: MigratedData) -> Profi
         texts["ipxe"] = _script(name, boot)
     for key, folder, extension in TEMPLATES:
         if file := stored.get(key):
-            text = _template(path / folder / str(file), f"profile {name}: {folder}/{file}", extension, data)
+            text = _template(path / folder, str(file), f"profile {name}: {folder}/{file}", extension, data)
             if text is not None:
                 texts[extension] = text
     return Profile(name, texts)
@@ -124,8 +124,12 @@ def _script(name: str, boot: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *commands, "boot"]) + "\n"
 
 
-def _template(file: Path, origin: str, extension: str, data: MigratedData) -> str | None:
+def _template(folder: Path, name: str, origin: str, extension: str, data: MigratedData) -> str | None:
     """Return a template with its placeholders as here; None, noted, where it cannot be carried over."""
+    file = folder / name
+    if not file.resolve().is_relative_to(folder.resolve()):  # it would be served to machines
+        data.leave_out(origin, "the file is outside of the directory")
+        return None
     if not file.is_file():
         data.leave_out(origin, "the file is not there")
         return None

@@ -109,6 +109,19 @@ def test_a_matchbox_group_with_another_selector_keeps_it_and_its_metadata(tmp_pa
     assert json.loads(answer.body)["x"] == 'say "a" 00:00:5e:00:53:01'
 
 
+@pytest.mark.parametrize("name", ["../../secret", "{outside}/secret", "link"])
+def test_a_matchbox_template_outside_of_its_directory_is_left_out(name: str, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("swordfish1")
+    (tmp_path / "source" / "ignition").mkdir(parents=True)
+    (tmp_path / "source" / "ignition" / "link").symlink_to(tmp_path / "secret")
+    (tmp_path / "source" / "groups").mkdir()
+    profile = json.dumps({"id": "a", "ignition_id": name.format(outside=tmp_path)})
+    write_tree(tmp_path / "source", {"profiles/a.json": profile})
+    made = migrate.read("matchbox", tmp_path / "source")
+    assert "outside of the directory" in left(made)
+    assert "swordfish1" not in str(made)
+
+
 def test_a_matchbox_default_answers_but_installs_nobody(tmp_path: Path) -> None:
     made = made_of("matchbox", tmp_path, MATCHBOX)
     assert "default.ign" in made.documents
