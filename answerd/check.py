@@ -31,6 +31,7 @@ from answerd.formats.once import Once
 from answerd.identity import brief, identity_of
 from answerd.inventory.records import no_pause
 from answerd.inventory.rows import notes as row_notes
+from answerd.sorting import free_in_steps, sorted_in_steps
 from answerd.validators import TOOL_OF_FORMAT, Finding, Tools, Verdict, validate
 
 Spread = Callable[[list[tuple[str, str]]], Iterable[Verdict]]
@@ -76,7 +77,7 @@ def check(
     found.problems.update(load_problems(catalogue, pause), sources.problems())
     of_rows = list(row_cases(catalogue, pause))
     untried = _untried(catalogue, {group for of_row in of_rows for group in of_row.groups})
-    found.notes.update(_untried_notes(catalogue, untried), _row_notes(catalogue, of_rows))
+    found.notes.update(_untried_notes(catalogue, untried), _row_notes(catalogue, of_rows, pause))
     tried = [*check_cases(catalogue), *(case for of_row in of_rows for case in of_row.cases)]
     installs = _SilentInstalls()
     labels = MissingLabels(catalogue)
@@ -99,7 +100,11 @@ def check(
             labels.record_untried(catalogue.chain(group))
     labels.report(found)
     machines = {sentence: frozenset(names) for sentence, names in found.machines.items()}
-    return CheckReport(tuple(sorted(found.problems)), tuple(sorted(found.notes | judge.notes)), len(tried), machines)
+    free_in_steps(of_rows, pause=pause)
+    problems, notes = (
+        tuple(sorted_in_steps(sentences, str, pause=pause)) for sentences in (found.problems, found.notes | judge.notes)
+    )
+    return CheckReport(problems, notes, len(tried), machines)
 
 
 def _file_verdict(found: Oversights, judge: _Judge, trial: CheckCase, answer: Answer, sources: Sources) -> None:
@@ -214,14 +219,18 @@ def _untried_notes(catalogue: Catalogue, untried: Iterable[Document]) -> Iterato
             )
 
 
-def _row_notes(catalogue: Catalogue, of_rows: Iterable[RowCase]) -> Iterator[str]:
+def _row_notes(catalogue: Catalogue, of_rows: Iterable[RowCase], pause: Callable[[], None]) -> Iterator[str]:
     inventory = catalogue.inventory
     if inventory is None:
         return
     for row in inventory.rows():
         yield from (f"{inventory.place(row)}: {note}" for note in row_notes(row.layout, row.cells()))
+        pause()
     answers = "nothing but a default claims" if catalogue.defaults else "no document claims"
-    yield from (f"{inventory.place(of_row.row)}: {answers} this row" for of_row in of_rows if not of_row.claimed)
+    for of_row in of_rows:
+        if not of_row.claimed:
+            yield f"{inventory.place(of_row.row)}: {answers} this row"
+        pause()
 
 
 def _name_of(answer: Answer) -> tuple[str, bytes]:

@@ -21,13 +21,27 @@ MOST_KEPT = 20_000
 _T = TypeVar("_T")
 
 
-def sorted_in_steps(items: Iterable[_T], key: Callable[[_T], Any], *, reverse: bool = False) -> list[_T]:
-    """Return items sorted, as ``sorted`` does."""
+def sorted_in_steps(
+    items: Iterable[_T],
+    key: Callable[[_T], Any],
+    *,
+    reverse: bool = False,
+    pause: Callable[[], None] | None = None,
+) -> list[_T]:
+    """Return items sorted, as ``sorted`` does. ``pause`` is called between the steps."""
     rest = iter(items)
     parts = []
     while part := sorted(islice(rest, _SORTED_AT_ONCE), key=key, reverse=reverse):
         parts.append(part)
-    return [*merge(*parts, key=key, reverse=reverse)]
+        if pause:
+            pause()
+    merged = merge(*parts, key=key, reverse=reverse)
+    found: list[_T] = []
+    while some := [*islice(merged, _SORTED_AT_ONCE)]:
+        found += some
+        if pause:
+            pause()
+    return found
 
 
 def first_in_steps(items: Iterable[_T], key: Callable[[_T], Any], most: int, *, reverse: bool = False) -> list[_T]:
@@ -54,7 +68,9 @@ def first_in_steps(items: Iterable[_T], key: Callable[[_T], Any], most: int, *, 
     return sorted(kept + new, key=key, reverse=reverse)[:most]
 
 
-def free_in_steps(items: list[Any], down_to: int = 0) -> None:
+def free_in_steps(items: list[Any], down_to: int = 0, pause: Callable[[], None] | None = None) -> None:
     """Remove the last items of a list. To forget a million items in one step takes 50 ms: each has to be fetched."""
     while len(items) > down_to:
         del items[max(down_to, len(items) - _FREED_AT_ONCE) :]
+        if pause:
+            pause()

@@ -64,6 +64,11 @@ SLOW_FIRST = ("load", "cost", "http", "console", "installers")
 """Folders whose files begin first, so that no process is left alone with a long file at the end."""
 
 
+def pytest_collection() -> None:
+    """Collect no garbage while tests are collected, which leaves hardly any."""
+    gc.disable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the folders whose files take long; leave out what cannot be tested in compiled modules."""
     items.sort(key=lambda item: item.path.relative_to(FOLDER).parts[0] not in SLOW_FIRST)
@@ -75,6 +80,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Leave what stays until the end of the run to no collection of garbage: eleven thousand tests and their tables."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

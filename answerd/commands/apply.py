@@ -164,7 +164,7 @@ def _in_the_database(store: WritableStore, found: Directory, prune: bool, note: 
     from answerd.store.loader import Loader  # noqa: PLC0415
 
     announce_store(store, len(store.keys()))
-    guard = WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter(), run=directly), run=directly)
+    guard = WriteGuard(store, LiveAnswerSet(Loader(store, has_states=True), WriteCounter(), run=directly), run=directly)
     changes = ChangeSet(found.documents, prune=prune)
     author = Author(None, user_name(), note)
 

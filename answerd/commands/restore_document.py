@@ -45,7 +45,7 @@ def run(arguments: Arguments) -> int:
     found = store.history(HistoryFilter(kind, identifier, extension, revision=int(number)))
     if not found:
         raise CommandError(f"revision {int(number)} is no change of {arguments['KEY']}: answerd history lists them")
-    guard = WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter(), run=directly), run=directly)
+    guard = WriteGuard(store, LiveAnswerSet(Loader(store, has_states=True), WriteCounter(), run=directly), run=directly)
     try:
         stored = restore_document(guard, found[0], Author(None, user_name(), arguments["--note"]), UNCONDITIONAL)
     except WriteRefused as refused:

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from wsgiref.types import WSGIApplication
 
-from answerd.console.page_request import PageReply, PageRequest, cookie_of, page_request_of, redirect
+from answerd.console.page_request import LARGE_FORM, PageReply, PageRequest, cookie_of, page_request_of, redirect
 from answerd.console.pages import Pages
 from answerd.console.policy import (
     STATIC_SECONDS,
@@ -34,6 +34,8 @@ LOGIN, LOGOUT, DOCUMENT = "/console/login", "/console/logout", "/console/documen
 
 KEPT = ("kind", "name", "format", "etag", "note", "text")
 """The fields of the editor that outlive a session: the log-in carries them on."""
+
+_NO_REQUEST = PageRequest("GET", "", {}, {}, "", "", "", {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +104,13 @@ class Console:
 
     def _reply(self, environ: dict[str, Any]) -> tuple[PageReply, str]:
         nonce = secrets.token_urlsafe(16)
+        sent = exchange_of(environ).request
+        if sent.body_too_large or (sent.path == LOGIN and len(sent.body) > LARGE_FORM):  # which anybody may send
+            return _message(_NO_REQUEST, 413, "That form is too large."), nonce
         try:
             request = replace(page_request_of(environ), nonce=nonce)
         except ValueError:
-            return _message(PageRequest("GET", "", {}, {}, "", "", "", {}), 400, "That form cannot be read."), nonce
+            return _message(_NO_REQUEST, 400, "That form cannot be read."), nonce
         if not may_be_asked_for(request.host, self._access.hosts):
             reason = "This console is not asked for by that name. Add the name to SERVICE_CONSOLE_HOSTS."
             return _message(request, 421, reason), nonce

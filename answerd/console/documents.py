@@ -19,9 +19,13 @@ from answerd.formats import FORMATS
 from answerd.identity import Kind, join_limited
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import file_of
+from answerd.server.live_set import in_thread
 
 DOCUMENTS_SHOWN = 500
 NAMES_SHOWN = 20
+
+_DIGITS = 18
+"""Digits of a revision: more are no number of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +158,8 @@ class DocumentPages:
             return editing.delete(key, etag, by)
         if verb == "restore":
             revision = request.field("revision")
-            return editing.restore(key, int(revision) if revision.isdecimal() else -1, by)
+            is_number = revision.isascii() and revision.isdigit() and len(revision) <= _DIGITS
+            return editing.restore(key, int(revision) if is_number else -1, by)
         if verb == "save":
             return editing.save(key, text, etag, by)
         raise NotSaved("that is not something a document can be asked for")
@@ -164,7 +169,7 @@ class DocumentPages:
         installs, name = self._backend.installs, request.get("adopt")
         visitor = installs.unknown(name) if installs is not None else None
         cells = cells_of(visitor["facts"]) if visitor is not None else {}
-        text = with_machine(file_of(stored.key.identifier), stored.text, cells)
+        text = in_thread(with_machine, file_of(stored.key.identifier), stored.text, cells)  # of up to 16 MB
         message = f"A row for {name} is at the end, and not saved yet. Fill in the rest, preview, then save."
         return self._editor(request, stored.key, text, stored.etag, message=message, is_new=not stored.etag)
 

@@ -16,6 +16,7 @@ from answerd.formats.family import Path, RawControl, RawValue
 from answerd.formats.forms import Forms
 from answerd.formats.once import Once
 from answerd.identity import Kind, brief, identity_of, normalize
+from answerd.turns import in_turns
 
 CONTROL_KEYS: Final[dict[str, frozenset[Kind]]] = {
     "extends": frozenset(Kind),
@@ -38,6 +39,9 @@ Rules: docs/selection.md#broken-documents.
 LONGEST_PATTERN: Final = 65_536
 """Characters of a pattern or a label in a ``match``: no header of a request is longer, and reading a pattern of many
 megabytes would hold other threads up."""
+
+_MANY: Final = 10_000
+"""Members that are told apart at once; with more of them, other threads may have turns."""
 
 _A_FEW: Final = 8
 """Up to this many values are tried one by one, which is faster than a search in all of them."""
@@ -182,7 +186,7 @@ def _members(written: RawValue) -> tuple[str, ...]:
         if not identity_of(member):
             raise _Wrong(f"holds a name with no letter or digit, entry {place}")
         members.append(identity_of(member))
-    return tuple(dict.fromkeys(members))
+    return tuple(dict.fromkeys(members if len(members) <= _MANY else in_turns(members)))
 
 
 def _member_texts(written: RawValue) -> dict[str, str]:

@@ -27,6 +27,12 @@ LONGEST_ROW = 1_048_576
 _BETWEEN_PAUSES = 500
 """Lines or quoted cells read between two pauses: 1 ms. Lines that are ignored count: a file may have nothing else."""
 
+_LONGEST_LINE = LONGEST_ROW + 2
+"""Characters of a line that are looked at: a longer one is no row, but may be a comment."""
+
+_CHARACTERS_BETWEEN_PAUSES = 65_536
+"""Characters of lines read between two pauses."""
+
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _QUOTED_TEXT = r'"([^"]*+(?:""[^"]*+)*+)"'
@@ -101,7 +107,10 @@ class Syntax:
             at = cell.end + 1
 
     def _cell(self, text: str, at: int, line: int) -> Cell:
-        quoted = self.quoted.match(text, at)
+        limit = at + LONGEST_ROW + 1  # no further: a pattern takes a second for 64 MB of a quoted cell
+        quoted = self.quoted.match(text, at, limit)
+        if quoted and quoted.end() == limit < len(text):
+            raise UnreadableError(line, _TOO_LONG)
         if quoted:
             return Cell(at, quoted.end(), quoted[1].replace('""', '"'))
         unquoted = self.unquoted.match(text, at)
@@ -109,7 +118,9 @@ class Syntax:
         value = text[at:end].strip(self.blanks)
         if value.startswith('"'):
             opening = text.index('"', at)
-            closed = _QUOTED_IN_LINE.match(text, opening)
+            closed = _QUOTED_IN_LINE.match(text, opening, limit)
+            if closed is None and limit < len(text):
+                raise UnreadableError(line, _TOO_LONG)
             if closed is None:
                 raise UnreadableError(line, "a quote is opened and never closed")
             raise UnreadableError(line + lines_in(text, opening, closed.end()), "there is text after a closing quote")
@@ -143,20 +154,21 @@ def records(
     length = len(text)
     ignored = syntax.blanks + syntax.separator
     matched = _LINE.match
-    number = 0
+    number = paused_at = 0
     while at < length:
         number += 1
-        if number % _BETWEEN_PAUSES == 0:
+        if number % _BETWEEN_PAUSES == 0 or at - paused_at > _CHARACTERS_BETWEEN_PAUSES:
             pause()
-        found = matched(text, at)
+            paused_at = at
+        found = matched(text, at, at + _LONGEST_LINE)
         if found is None:  # never: the pattern matches everywhere
             return
         start, end = found.span(1)
         following = found.end()
         first = text[start : start + 1]
         if first == COMMENT:
-            at, line = following, line + 1
-        elif '"' in found[1]:
+            at, line = _after_line(text, end) if following - at == _LONGEST_LINE else following, line + 1
+        elif text.find('"', start, end) >= 0:
             has_value = False
             for count, cell in enumerate(syntax.each_cell(text, at, line), 1):
                 end = cell.end
@@ -178,15 +190,22 @@ def records(
             at, line = following, line + 1
 
 
+def _after_line(text: str, at: int) -> int:
+    """Return the beginning of the line after that of ``at``: a pattern would take 40 ms to find it in 16 MB."""
+    ends = [end for end in (text.find("\n", at), text.find("\r", at)) if end >= 0]
+    found = _LINE_END.match(text, min(ends)) if ends else None
+    return found.end() if found else len(text)
+
+
 def separator_of(text: str, pause: Callable[[], None] = no_pause) -> str:
     """Return the separator of cells: the first one outside quotes in the first record with a value."""
     at = number = 0
     while at < len(text):
-        found = _LINE.match(text, at)
+        found = _LINE.match(text, at, at + _LONGEST_LINE)
         if found is None:
             break
-        line, at = found[1], found.end()
-        if not line.startswith(COMMENT) and line.strip(SEPARATORS + " \t"):
+        at = _after_line(text, found.end(1)) if found.end() - at == _LONGEST_LINE else found.end()
+        if not text.startswith(COMMENT, found.start(1)) and (line := found[1]).strip(SEPARATORS + " \t"):
             for match in _QUOTED_OR_SEPARATOR.finditer(line):
                 if match[0] in SEPARATORS:
                     return match[0]

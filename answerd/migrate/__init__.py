@@ -33,4 +33,15 @@ def read(source: str, path: Path) -> MigratedData:
     if not path.exists():
         raise MigrationError(f"{path} does not exist")
     module = import_module(f"answerd.migrate.{SOURCES[source]}")
-    return cast(Callable[[Path], MigratedData], module.read)(path)
+    try:
+        return cast(Callable[[Path], MigratedData], module.read)(path)
+    except (
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ) as error:  # a value of another type than this source writes
+        kind = type(error).__name__
+        raise MigrationError(
+            f"{path} holds {source} data of a form that is not known ({kind}); nothing is written"
+        ) from error

@@ -16,7 +16,7 @@ from typing import Any
 
 from answerd.identity import Kind, identifier_fault
 from answerd.migrate.result import MigratedData, MigrationError, group_name, is_column
-from answerd.migrate.texts import recognised, with_control
+from answerd.migrate.texts import recognised, text_of, with_control
 
 INHERIT = "<<inherit>>"
 FILES = "http://FILES.EXAMPLE.ORG"
@@ -76,6 +76,8 @@ def _collection(root: Path, kind: str) -> dict[str, dict[str, Any]]:
             value = json.loads(file.read_bytes())
         except ValueError as error:
             raise MigrationError(f"{file} is no JSON: {error}") from None
+        if not isinstance(value, dict) or "name" not in value:
+            raise MigrationError(f"{file} is no object of cobbler: it has no name")
         found[str(value["name"])] = {key: item for key, item in value.items() if item not in (INHERIT, "", None)}
     return found
 
@@ -186,7 +188,7 @@ def _find(name: str, origin: str, path: Path, data: MigratedData) -> str | None:
     if file is None:
         data.leave_out(f"{origin}: template {name}", f"the file is in none of {', '.join(TEMPLATE_FOLDERS)}")
         return None
-    return file.read_text("utf-8")
+    return text_of(file, f"{origin}: template {name}", data)
 
 
 def _template(text: str, origin: str, variables: Mapping[str, str], data: MigratedData) -> str | None:
@@ -202,7 +204,10 @@ def _template(text: str, origin: str, variables: Mapping[str, str], data: Migrat
             data.add_task("Write the default_password_crypted of cobbler's settings into secrets/root-password-hash.")
             return "{{ secret.root-password-hash }}"
         known = variables.get(label)
-        return f"{{{{ {label} }}}}" if known is None else f'{{{{ {label} | default("{known}") }}}}'
+        if known is None:
+            return f"{{{{ {label} }}}}"
+        quote = "'" if '"' in known else '"'
+        return f"{{{{ {label} | default({quote}{known}{quote}) }}}}"
 
     if "{{" in text or any('"' in known for known in variables.values()):
         data.leave_out(f"{origin}: template", "it holds {{, or a variable with a quote in it", text)

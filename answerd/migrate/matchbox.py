@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from answerd.migrate.result import MigratedData, MigrationError, group_name, is_column, machine_name
-from answerd.migrate.texts import with_control
+from answerd.migrate.texts import text_of, with_control
 
 IDENTIFYING = ("mac", "serial", "uuid")
 """Selectors that name one machine, the best name first."""
@@ -82,7 +82,8 @@ def _files_of_groups(groups: Path, data: MigratedData) -> list[Path]:
         return below
     for file in below:
         place = file.relative_to(groups).with_suffix("").as_posix()
-        data.leave_out(f"group {place}", "matchbox reads no directory below groups", file.read_text("utf-8"))
+        text = file.read_text("utf-8", "replace")
+        data.leave_out(f"group {place}", "matchbox reads no directory below groups", text)
     return read_files
 
 
@@ -103,7 +104,7 @@ def _profile(stored: Mapping[str, Any], path: Path, data: MigratedData) -> Profi
         texts["ipxe"] = _script(name, boot)
     for key, folder, extension in TEMPLATES:
         if file := stored.get(key):
-            text = _template(path / folder / str(file), f"profile {name}: {folder}/{file}", extension, data)
+            text = _template(path / folder, str(file), f"profile {name}: {folder}/{file}", extension, data)
             if text is not None:
                 texts[extension] = text
     return Profile(name, texts)
@@ -116,19 +117,24 @@ def _script(name: str, boot: Mapping[str, Any]) -> str:
         return re.sub(r"(?:^|(?<=\s))(/\S+)\Z", r"${assets}\1", text)
 
     lines = ["#!ipxe", f"# From the profile {name} of matchbox."]
-    commands = [f"kernel {url(str(boot.get('kernel', '')))} {' '.join(map(str, boot.get('args', [])))}".rstrip()]
-    commands += [f"initrd {url(str(path))}" for path in boot.get("initrd", [])]
+    commands = [f"kernel {url(str(boot.get('kernel', '')))} {' '.join(map(str, boot.get('args') or []))}".rstrip()]
+    commands += [f"initrd {url(str(path))}" for path in boot.get("initrd") or []]
     if any("${assets}" in line for line in commands):
         lines.append(f"set assets {ASSETS}")
     return "\n".join([*lines, *commands, "boot"]) + "\n"
 
 
-def _template(file: Path, origin: str, extension: str, data: MigratedData) -> str | None:
+def _template(folder: Path, name: str, origin: str, extension: str, data: MigratedData) -> str | None:
     """Return a template with its placeholders as here; None, noted, where it cannot be carried over."""
+    file = folder / name
+    if not file.resolve().is_relative_to(folder.resolve()):  # it would be served to machines
+        data.leave_out(origin, "the file is outside of the directory")
+        return None
     if not file.is_file():
         data.leave_out(origin, "the file is not there")
         return None
-    text = file.read_text("utf-8")
+    if (text := text_of(file, origin, data)) is None:
+        return None
     if extension == "ign" and file.suffix in (".yaml", ".yml", ".bu"):
         data.leave_out(
             origin, "Butane, which matchbox translated: run `butane` on it and keep the result as .ign", text

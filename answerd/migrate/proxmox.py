@@ -7,9 +7,10 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any, cast
 
 import tomlkit
+from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Item, Table
 
-from answerd.migrate.result import MigratedData
+from answerd.migrate.result import MigratedData, MigrationError
 
 SECRETS = {
     "root-password": "root-password",
@@ -34,7 +35,7 @@ def take_secrets(
     for key, plain in SECRETS.items():
         name = plain
         value = settings.get(key)
-        if not isinstance(value, str) or "{{" in value:
+        if not isinstance(value, str | int) or "{{" in str(value):
             continue
         if group:
             name = f"{name}-{re.sub(r'[^A-Za-z0-9_-]', '-', group)}"
@@ -57,8 +58,11 @@ def document(
     made.add(tomlkit.comment(origin))
     for key, value in control.items():
         made.add(key, _table(value) if isinstance(value, Mapping) else tomlkit.item(value))
-    for name, values in _nested(sections).items():
-        made.add(name, _table(values))
+    try:
+        for name, values in _nested(sections).items():
+            made.add(name, _table(values))
+    except (AttributeError, TOMLKitError):  # zfs and zfs.raid, or a table and a value of one name
+        raise MigrationError(f"{origin} It has a key twice, or a value where another key wants a section.") from None
     return made
 
 
@@ -77,7 +81,8 @@ def _nested(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, An
 
 def _table(values: Mapping[str, Any]) -> Table:
     made = tomlkit.table()
-    for key, value in sorted(values.items(), key=lambda entry: isinstance(entry[1], Mapping)):  # tables come last
+    given = {key: value for key, value in values.items() if value is not None}  # TOML has no null
+    for key, value in sorted(given.items(), key=lambda entry: isinstance(entry[1], Mapping)):  # tables come last
         item = _table(value) if isinstance(value, Mapping) else tomlkit.item(value)
         made.add(tomlkit.key(key.split(".")) if "." in key else key, item)
     return made

@@ -7,11 +7,22 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 from answerd.formats import FORMATS, Format
+from answerd.migrate.result import MigratedData
 
 TEXT_FORMATS = frozenset(name for name, directive in FORMATS.items() if directive.family.name == "text")
+
+
+def text_of(file: Path, origin: str, data: MigratedData) -> str | None:
+    """Return the text of a file; None, noted, where it is not UTF-8."""
+    try:
+        return file.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        data.leave_out(origin, "the file is not UTF-8")
+        return None
 
 
 def literal(text: str, extension: str) -> str | None:

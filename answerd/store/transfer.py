@@ -135,7 +135,7 @@ def import_found(
         removed = [key for key in store.keys(None) if key.name not in found.named] if prune else []
         written = transaction.write(found.documents, removed, progress=progress)
         transaction.commit()
-    problems = load_problems(loaded(store))
+    problems = load_problems(loaded(store, has_states=True))  # a database keeps the states too
     return ImportSummary(
         len(written.new),
         len(written.changed),

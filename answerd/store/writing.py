@@ -2,6 +2,9 @@
 
 Documents hold password hashes and keys, so a new file has mode 0600 and a new directory 0700, less what the umask
 removes. A file that is replaced keeps its mode and, where the process may set it, its owner and group.
+
+What root makes in a directory with the set-group-ID bit is readable by the directory's group: that is how the Debian
+package lets the service read what root writes.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from pathlib import Path
 
 _NEW_DIRECTORY_MODE = 0o700
 _GROUP_BITS = 0o070
+_SHARED_FILE_MODE = 0o640
+_SHARED_DIRECTORY_MODE = 0o2750
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -45,6 +50,9 @@ def make_directories(path: Path) -> None:
         except FileExistsError:  # another process was faster, or a file is in the way
             if not directory.is_dir():
                 raise
+        else:
+            if _is_shared_by_root(directory.parent):
+                directory.chmod(_SHARED_DIRECTORY_MODE)
         sync_directory(directory.parent)
 
 
@@ -64,11 +72,17 @@ def give_to_owner_of(directory: Path, file: int) -> None:
         os.fchown(file, above.st_uid, above.st_gid)
 
 
+def _is_shared_by_root(directory: Path) -> bool:
+    return os.geteuid() == 0 and bool(directory.stat().st_mode & stat.S_ISGID)
+
+
 def _keep_ownership_and_mode(file: int, path: Path) -> None:
     """Give an open file the mode, owner and group of the regular file that it is to replace, if there is one."""
     try:
         before = path.lstat()
     except FileNotFoundError:
+        if _is_shared_by_root(path.parent):
+            os.fchmod(file, _SHARED_FILE_MODE)
         return
     if not stat.S_ISREG(before.st_mode):
         return

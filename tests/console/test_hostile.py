@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
@@ -10,7 +11,9 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from tests.console.browsing import Windows
+from tests.console.corpus import CORPUS, as_rows
 from tests.console.lab import DOCUMENTS, Lab
+from tests.support.thorough import is_thorough
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -76,9 +79,11 @@ def watched(windows: Windows, hostile: Lab) -> Iterator[Page]:
 
 
 def injected(page: Page) -> list[str]:
-    """What is an element and should not be: none of the console's pages has an image, or a script without a source."""
+    """What is an element and should not be: none of the console's pages has an image (the
+    editor draws unseen characters with empty ones), or a script without a source."""
     found: list[str] = page.evaluate(
-        "[...document.querySelectorAll('img, script:not([src]), [onerror], [onload]')].map((one) => one.outerHTML)"
+        "[...document.querySelectorAll('img:not(.cm-widgetBuffer), script:not([src]), [onerror], [onload]')]"
+        ".map((one) => one.outerHTML)"
     )
     return found
 
@@ -127,3 +132,76 @@ def test_hostile_text_of_an_address_is_no_markup(watched: Page) -> None:
         assert injected(watched) == []
     watched.goto(f"/console/login?next={quote(text)}")
     assert injected(watched) == []
+
+
+# --- a corpus in every place ------------------------------------------------------------------------------------------
+
+PLACES: Mapping[str, str] = {
+    "now": "/console/",
+    "unknown machines": "/console/machines?state=unknown",
+    "machines that failed": "/console/machines?state=failed",
+    "a machine of a row": "/console/machine?id=corpus-7",
+    "a machine that failed": "/console/machine?id=node-01&secrets=1",
+    "an answer and its requests": "/console/machine?id=evil-9&secrets=1",
+    "the document": "/console/document?kind=machine&name=evil-9&format=json",
+    "the inventory": "/console/document?kind=inventory&name=corpus&format=csv",
+    "check": "/console/check",
+}
+
+
+@pytest.fixture(scope="module")
+def with_corpus(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A lab in which each text is wherever a client, an installer or the author of a document can write it."""
+    documents = {
+        "inventory/corpus.csv": as_rows(),
+        "evil-9.json": json.dumps({"template": False, **{text: text for text in CORPUS}}),
+        "evil-8.ks": "# answer: template on\n" + "".join(f"{{{{ secret.{text} }}}}\n" for text in CORPUS[:9]),
+    }
+    with Lab(tmp_path_factory.mktemp("corpus"), "files", {**DOCUMENTS, **documents}) as lab:
+        for at, text in enumerate(CORPUS):
+            agent = {"User-Agent": text.encode("ascii", "ignore").decode()}
+            said = {"mac": f"00:00:5e:00:54:{at:02x}", "serial": f"SN{at}{text}", text: text}
+            lab.service.get(f"/ks?{urlencode(said)}", **agent)
+            lab.service.get(f"/{quote(text, safe='')}?id=evil-9&{urlencode({text: text})}", **agent)
+            name = f"node-{at + 1:02}"
+            report = urlencode({"state": "failed", "message": text, "reason": text})
+            lab.service.get(f"{lab.install(name)}?{report}", **agent)
+        yield lab
+
+
+@pytest.fixture
+def corpus_page(windows: Windows, with_corpus: Lab) -> Iterator[Page]:
+    with windows.lend(with_corpus, session=with_corpus.session()) as page:
+        page.on("dialog", fail_at_dialog)
+        yield page
+        page.remove_listener("dialog", fail_at_dialog)
+
+
+def fail_at_dialog(dialog: Dialog) -> None:
+    dialog.dismiss()
+    raise AssertionError(dialog.message)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_text_of_the_corpus_is_markup(corpus_page: Page, place: str) -> None:
+    corpus_page.goto(PLACES[place])
+    for _ in range(20):  # machines that nothing claims are written behind their requests
+        if "alert" in corpus_page.content() or place == "check":
+            break
+        corpus_page.wait_for_timeout(100)
+        corpus_page.reload()
+    assert injected(corpus_page) == []
+    assert corpus_page.evaluate("document.querySelectorAll('base, iframe, object, [hx-on\\\\:\\\\:load]').length") == 0
+    if place != "check":
+        shown = corpus_page.content()
+        assert "alert" in shown, "else the texts are not there"
+
+
+def test_no_text_of_the_corpus_in_an_address_is_markup(corpus_page: Page) -> None:
+    names = ("q", "id", "group", "state", "format", "query", "path", "headers", "body", "name", "kind", "adopt", "of")
+    texts = CORPUS if is_thorough() else ["".join(CORPUS)[at : at + 700] for at in (0, 700)]
+    for text in texts:
+        for page in ("machines", "machine", "adopt", "documents", "document", "document/new", "try"):
+            for some in (names[:6], names[6:]):  # a request's line has an end
+                corpus_page.goto(f"/console/{page}?{urlencode(dict.fromkeys(some, text[:700]))}")
+                assert injected(corpus_page) == []

@@ -242,6 +242,20 @@ def test_the_history_is_shown_and_a_document_put_back(
     assert main(["history", "--limit", "0"]) == main(["history", "a/b.toml"]) == 2
 
 
+def test_a_database_needs_no_place_for_states_whatever_command_writes_it(
+    directory: Path, database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    once = {"groups/base.toml": "once = true\nx = '{{ report }}'\n"}
+    write_tree(directory, once)
+    assert main(["import", str(directory)]) == 0
+    assert "0 problems" in capsys.readouterr().out
+    write_tree(directory, {"groups/base.toml": "once = true\ny = '{{ report }}'\n"})
+    assert main(["apply", str(directory)]) == 0
+    assert "0 problems" in capsys.readouterr().out
+    assert main(["restore-document", "groups/base.toml", "--revision", "1"]) == 0
+    assert {"base.toml": texts(database)["base.toml"]} == {"base.toml": once["groups/base.toml"]}
+
+
 # --- backup and restore ---
 
 

@@ -442,3 +442,21 @@ def test_several_workers_share_one_console(tmp_path: Path) -> None:
         browser.log_in()
         assert "m1" in browser.get("/console/machines").text
         assert browser.service.get("/ks?id=m1").body == b"# x\n"
+
+
+@pytest.mark.parametrize(("path", "size"), [("/console/login", 20_000), ("/console/login", 1_100_000)])
+def test_a_form_of_a_visitor_is_small(visitor: Browser, path: str, size: int) -> None:
+    """Anybody may send it, so it is not read."""
+    assert visitor.post(path, {"token": "x" * size}).status == 413
+
+
+def test_a_form_that_is_too_large_is_called_so(operator: Browser) -> None:
+    reply = operator.change(do="save", kind="group", name="large", format="toml", text="#" * 1_100_000)
+    assert reply.status == 413
+    assert "too large" in reply.text
+
+
+@pytest.mark.parametrize("revision", ["9" * 30, "9" * 5_000, "-1", "x", ""], ids=lambda revision: revision[:3])
+def test_a_revision_that_is_none_is_called_so(operator: Browser, revision: str) -> None:
+    reply = operator.change(do="restore", kind="group", name="rack", format="toml", revision=revision)
+    assert reply.status != 500

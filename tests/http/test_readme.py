@@ -216,6 +216,8 @@ def test_every_page_that_is_pointed_to_exists() -> None:
 def test_every_page_of_the_documentation_is_pointed_to() -> None:
     pages = [page.name for page in (CHECKOUT / "docs").glob("*.md") if page.name != "README.md"]
     assert [page for page in pages if f"]({page})" not in INDEX] == []
+    rows = re.findall(r"^\| \[(\S+)\]", INDEX, re.MULTILINE)
+    assert sorted(rows) == sorted(set(rows)), "a page is there twice"
     assert "](docs/README.md)" in README
 
 

@@ -115,6 +115,15 @@ def test_a_database_that_root_imports_into_is_the_services(installed: System) ->
     assert "root-password" in shown
 
 
+def test_an_inventory_that_root_adds_to_is_readable_by_the_service(installed: System) -> None:
+    described = '<node class="system"><serial>7ABC199</serial></node>\n'
+    (installed.root / "root/host.xml").write_text(described)
+    settings = ("env", "SERVICE_ENV_FILE=/etc/answerd.env")
+    installed.run(*settings, "answerd", "inventory", "add", "--to", "added", "/root/host.xml")
+    assert installed.owner("/srv/answers/inventory") == "root:answerd 2750"
+    assert "7ABC199" in installed.run(*settings, "answerd", "inventory", user="answerd")
+
+
 def test_what_the_administrator_wrote_survives_upgrade_removal_and_purge(
     installed: System, package: Path, tmp_path: Path
 ) -> None:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.sources import NO_SOURCES
-from answerd.console import listing, machines, named
+from answerd.console import editing, listing, machines, named
 from answerd.console.backend import Backend, Checked
+from answerd.console.installs import CurrentStates
 from answerd.console.listing import Listings, listing_of
 from answerd.console.machines import MachineTable
 from answerd.console.named import NamedMachines, named_in
@@ -22,6 +23,9 @@ from answerd.console.pages import Pages
 from answerd.console.preparing import TablePreparation
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
+from answerd.installs.memory import InstallMemory, Remembered
+from answerd.installs.states import Record, Rules, State
+from answerd.store import Author, HistoryEntry
 
 NAMES = ("aabbccddee01", "aabbccddee02", "AA-BB-CC-DD-EE-01", "web-1", "web-2")
 GROUP_TEXTS = ("x = 1\n", 'members = ["web-1", "aabbccddee02"]\n', 'members = ["other"]\n', 'extends = "base"\n')
@@ -189,3 +193,79 @@ def test_the_first_page_says_how_old_the_set_of_a_node_is(age: float, words: byt
     )
     shown = Pages(backend).overview(PageRequest("GET", "/console/overview", {}, {}, "", "", "http", {})).body
     assert (b"of all nodes was" in shown, (words or b"") in shown) == (words is not None, True)
+
+
+# --- states -----------------------------------------------------------------------------------------------------------
+
+
+class Clock:
+    """The clock and the rules of installs."""
+
+    rules = Rules(silence=60)
+
+    def now(self) -> float:
+        return 1_000.0
+
+
+def states_of(*records: Record) -> CurrentStates:
+    memory = InstallMemory(Remembered(record) for record in records)
+    return CurrentStates(Clock(), memory, ())  # type: ignore[arg-type]
+
+
+RECORDS = (
+    Record("m0", state=State.INSTALLING, since=990, heard=990),
+    Record("m1", state=State.INSTALLING, since=100, heard=100),
+    Record("m2", state=State.FAILED, since=300, heard=300),
+)
+
+
+def test_words_and_times_are_those_of_each_machine() -> None:
+    states, names = states_of(*RECORDS), ["m2", "m1", "m0", "nobody"]
+    assert states.words(names) == ["failed", "silent", "installing", "new"]
+    assert states.sinces(names) == [300, 100, 990, 0]
+    assert states.words(names) == [states.of(name).shown for name in names]
+    assert states.counts() == {"failed": 1, "silent": 1, "installing": 1}
+    assert states_of(RECORDS[0]).words(names) == ["new", "new", "installing", "new"]
+
+
+@pytest.mark.parametrize(
+    ("view", "expected"),
+    [
+        (machines.View(sort="state"), "m2 m0 m3 m1"),
+        (machines.View(sort="state", descending=True), "m1 m3 m0 m2"),
+        (machines.View(sort="since"), "m3 m1 m2 m0"),
+        (machines.View(sort="since", descending=True), "m0 m2 m1 m3"),
+        (machines.View(state="silent"), "m1"),
+        (machines.View(state="new"), "m3"),
+    ],
+    ids=str,
+)
+def test_the_table_is_sorted_and_filtered_by_states(view: machines.View, expected: str) -> None:
+    raws = [RawDocument(Key(Kind.MACHINE, f"m{at}", "toml"), "x = 1\n") for at in (0, 2, 3)]
+    table = MachineTable()
+    table.update(Catalogue().changed(raws))
+    shown = table.shown(view, states_of(*RECORDS)).machines
+    assert " ".join(machine.name for machine, _ in shown) == expected
+
+
+def test_others_are_looked_for_again_when_a_record_comes_or_goes() -> None:
+    table, memory = MachineTable(), InstallMemory()
+    table.update(Catalogue())
+    for count, record in enumerate(RECORDS, 1):
+        memory.put(Remembered(record))
+        assert table.count(CurrentStates(Clock(), memory, ())) == count  # type: ignore[arg-type]
+    memory.forget("m1", 1)
+    assert table.count(CurrentStates(Clock(), memory, ())) == 2  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("before", "after", "sign"), [(None, "x", "+"), ("x", None, "-")])
+def test_of_a_large_change_the_first_lines_are_shown(before: str | None, after: str | None, sign: str) -> None:
+    def lines_of(lines: int) -> list[str]:
+        old, new = (None if text is None else "\n".join([text] * lines) for text in (before, after))
+        key = Key(Kind.INVENTORY, "default", "csv")
+        return editing._difference(HistoryEntry(1, "2026-11-22T00:00:00Z", key, old, new, Author()))
+
+    most = editing.LINES_SHOWN
+    assert lines_of(2) == [f"{sign}x"] * 2
+    assert lines_of(most) == [f"{sign}x"] * most
+    assert lines_of(most + 2) == [*[f"{sign}x"] * most, "@@ 2 more lines @@"]

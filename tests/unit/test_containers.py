@@ -53,6 +53,14 @@ def test_the_image_does_not_run_as_root() -> None:
     assert f"--uid {user} " in DOCKERFILE
 
 
+def test_database_and_states_of_the_image_are_in_its_volume() -> None:
+    (volume,) = values("VOLUME")
+    (given,) = values("ENV")
+    settings = dict(re.findall(r"(SERVICE_\w+)=(\S+)", given))
+    assert set(settings) == {"SERVICE_DB_PATH", "SERVICE_STATE_PATH"}
+    assert [path for path in settings.values() if not path.startswith(f"{volume}/")] == []
+
+
 def test_the_image_is_built_from_hashed_requirements_only() -> None:
     installs = [part for rest in values("RUN") for part in rest.split("&&") if " install " in part and "pip" in part]
     assert installs

@@ -22,6 +22,7 @@ from answerd.store.layout import flat_name
 from answerd.store.loader import Loader, loaded
 from answerd.store.mounts import Mounts
 from answerd.store.writing import write_atomically
+from tests.support.unprivileged import NOBODY
 
 LONG_AGO = time.time() - 3600
 
@@ -550,6 +551,19 @@ def test_a_write_is_whole_or_not_at_all(root: Path, monkeypatch: pytest.MonkeyPa
         write_atomically(path, b"newer")
     assert path.read_text() == "new"
     assert [file.name for file in root.iterdir()] == ["n.toml"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_what_root_writes_the_group_can_read_where_the_directory_is_made_so(is_shared: bool, tmp_path: Path) -> None:
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    os.chown(answers, 0, NOBODY)
+    answers.chmod(0o2750 if is_shared else 0o750)
+    write_atomically(answers / "groups" / "lab.toml", b"x = 1\n")
+    modes = {path.name: (path.stat().st_gid, path.stat().st_mode & 0o7777) for path in answers.rglob("*")}
+    shared = {"groups": (NOBODY, 0o2750), "lab.toml": (NOBODY, 0o640)}
+    assert modes == (shared if is_shared else {"groups": (0, 0o700), "lab.toml": (0, 0o600)})
 
 
 def test_a_write_that_fails_is_a_store_error_that_names_the_file(root: Path) -> None:

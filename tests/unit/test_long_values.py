@@ -11,14 +11,18 @@ import tomli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.documents import read_content
+from answerd.answers.catalogue import Catalogue
+from answerd.check import check
+from answerd.documents import Key, RawDocument, read_content
 from answerd.formats import json_family, text_family, toml_family, xml_family, yaml_family, yaml_reading, yaml_stream
 from answerd.formats.control import LONGEST_PATTERN
 from answerd.formats.family import ParseError
 from answerd.formats.template import TemplateReader
 from answerd.formats.xml_tree import LONGEST_PROLOG, LONGEST_TAG
 from answerd.identity import Kind, normalize
+from answerd.inventory import records
 from answerd.turns import AT_ONCE
+from answerd.validators import Tools
 from tests.support.thorough import examples
 
 PIECES = [
@@ -203,3 +207,46 @@ def test_a_long_text_is_normalized_as_its_parts_are(text: str) -> None:
     times = 2 * AT_ONCE // max(1, len(text))
     if text:
         assert normalize(text * times) == normalize(text) * times
+
+
+@given(st.text('a,"#\r\n; ', max_size=30))
+@settings(max_examples=examples(300))
+def test_rows_are_those_of_the_whole_text_or_too_long(text: str) -> None:
+    """However long a comment or a blank line is; a row above the limit is refused before all of it is looked at."""
+    whole = rows_of(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records, "LONGEST_ROW", 6)
+        patch.setattr(records, "_LONGEST_LINE", 8)
+        found = rows_of(text)
+    if found is None or not str(found).startswith("too long"):
+        assert found == whole
+    if isinstance(whole, list) and all(end - start <= 6 for _, start, end in whole):
+        assert found == whole or " " in text or ",," in text  # a line of nothing but blanks and commas is a row here
+
+
+def rows_of(text: str) -> object:
+    syntax = records.Syntax.of(records.separator_of(text))
+    try:
+        return [(record.line, record.start, record.end) for record in records.records(text, syntax)]
+    except records.UnreadableError as error:
+        return "too long" if "a row has more than" in str(error) else str(error)
+
+
+def test_a_comment_of_megabytes_is_passed_over() -> None:
+    for end in ("\n", "\r", "\r\n"):
+        for more in (-2, -1, 0, 1, 2, 3, 2_000_000):
+            comment = "#" * (records.LONGEST_ROW + more)
+            text = f"{comment}{end}id;n{end}{comment}{end}a;b{end}"
+            assert records.separator_of(text) == ";"
+            assert [record.line for record in records.records(text, records.Syntax.of(";"))] == [2, 4]
+
+
+def test_a_check_pauses_for_each_row() -> None:
+    """Also while it writes and sorts what it has found: the service answers requests in between."""
+    count = 3_000
+    text = "id\n" + "".join(f"web-{at}\n" for at in range(count))
+    catalogue = Catalogue().changed([RawDocument(Key(Kind.INVENTORY, "lab", "csv"), text)])
+    pauses: list[None] = []
+    report = check(catalogue, Tools.none(), pause=lambda: pauses.append(None))
+    assert len(report.notes) == count
+    assert len(pauses) > 3 * count

@@ -109,6 +109,19 @@ def test_a_matchbox_group_with_another_selector_keeps_it_and_its_metadata(tmp_pa
     assert json.loads(answer.body)["x"] == 'say "a" 00:00:5e:00:53:01'
 
 
+@pytest.mark.parametrize("name", ["../../secret", "{outside}/secret", "link"])
+def test_a_matchbox_template_outside_of_its_directory_is_left_out(name: str, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("swordfish1")
+    (tmp_path / "source" / "ignition").mkdir(parents=True)
+    (tmp_path / "source" / "ignition" / "link").symlink_to(tmp_path / "secret")
+    (tmp_path / "source" / "groups").mkdir()
+    profile = json.dumps({"id": "a", "ignition_id": name.format(outside=tmp_path)})
+    write_tree(tmp_path / "source", {"profiles/a.json": profile})
+    made = migrate.read("matchbox", tmp_path / "source")
+    assert "outside of the directory" in left(made)
+    assert "swordfish1" not in str(made)
+
+
 def test_a_matchbox_default_answers_but_installs_nobody(tmp_path: Path) -> None:
     made = made_of("matchbox", tmp_path, MATCHBOX)
     assert "default.ign" in made.documents
@@ -136,6 +149,48 @@ def test_a_group_in_a_directory_below_is_none_where_matchbox_has_others(tmp_path
 def test_the_groups_of_matchboxs_examples_are_read_which_are_all_in_directories(tmp_path: Path) -> None:
     sets = {name.replace("groups/", "groups/a-set/"): text for name, text in MATCHBOX.items()}
     assert [row["id"] for row in made_of("matchbox", tmp_path, sets).rows] == ["node1"]
+
+
+@pytest.mark.parametrize(
+    ("source", "files"),
+    [
+        ("matchbox", {"groups/b.json": '{"id": "b", "profile": "worker", "selector": ["x"]}'}),
+        ("matchbox", {"groups/b.json": '{"id": "b", "profile": "worker", "metadata": ["x"]}'}),
+        ("matchbox", {"profiles/b.json": '{"id": "b", "boot": "x"}'}),
+        ("autopve", {"storage-general.json": '{"config_100": {"a": {"must_contain": 1}}}'}),
+        ("autopve", {"storage-general.json": '{"config_100": {"Default": {"d": {"zfs.raid": "a", "zfs": {"b": 1}}}}}'}),
+        ("autopve", {"storage-general.json": '{"config_100": {"Default": {"n": {"x": 1}, "n.x": {"y": 2}}}}'}),
+        ("cobbler", {"collections/distros/a.json": "[]", "collections/profiles/a.json": "[]"}),
+    ],
+)
+def test_data_of_an_unknown_form_is_an_error_and_no_traceback(
+    source: str, files: Mapping[str, str], tmp_path: Path
+) -> None:
+    with pytest.raises(MigrationError):
+        made_of(source, tmp_path, (MATCHBOX if source == "matchbox" else {}) | dict(files))
+
+
+@pytest.mark.parametrize("source", ["matchbox", "cobbler"])
+def test_a_template_that_is_not_utf_8_is_listed(source: str, tmp_path: Path) -> None:
+    profile = {"id": "p", "name": "p", "distro": "d", "autoinstall": "a.ks", "generic_id": "a.ks"}
+    trees: dict[str, dict[str, Any]] = {
+        "matchbox": {"profiles/p.json": json.dumps(profile), "generic/a.ks": b"caf\xe9\n", "groups/.keep": ""},
+        "cobbler": {
+            "collections/profiles/p.json": json.dumps(profile),
+            "collections/distros/d.json": json.dumps({"name": "d", "breed": "redhat"}),
+            "templates/a.ks": b"caf\xe9\n",
+        },
+    }
+    assert "the file is not UTF-8" in left(made_of(source, tmp_path, trees[source]))
+
+
+def test_a_password_that_is_a_number_and_a_null_are_no_text_of_an_autopve_document(tmp_path: Path) -> None:
+    answers = {"Default": {"global": {"root-password": 123456789, "fqdn": None, "keyboard": "de"}}}
+    made = made_of("autopve", tmp_path, {"storage-general.json": json.dumps({"config_100": answers})})
+    assert tomli.loads(made.documents["groups/autopve-default.toml"]) == {
+        "global": {"root-password": "{{ secret.root-password }}", "keyboard": "de"}
+    }
+    assert made.secrets == {"root-password": "123456789"}
 
 
 AUTOPVE: dict[str, Any] = {

@@ -89,6 +89,9 @@ end
       % if install.state == 'installing' and install.percent is not None:
         <progress max="100" value="{{install.percent}}" aria-label="Progress of {{machine.name}}">{{install.percent}} %</progress>
       % end
+      % if install.message and install.state in ('failed', 'exhausted', 'installing'):
+        <div class="reason muted" title="{{install.message}}">{{install.message}}</div>
+      % end
       </td>
       <td class="fit"><span title="{{exact(install.since)}}">{{ago(install.since)}}</span></td>
     % end

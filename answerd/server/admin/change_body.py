@@ -40,6 +40,12 @@ _WINDOW = 262_144
 _PAUSE_EVERY = 256
 """Tokens of one step after which the scan pauses."""
 
+_LARGEST_ELEMENT = 1_048_576 + 6 * DOCUMENT_LIMIT
+"""Bytes of an element beside its long strings: four strings that are not long, and white space."""
+
+_LONGEST_KEY = 256
+"""Bytes of a key of an element, however it is escaped."""
+
 _NAME_BYTES = 64
 """Bytes of the longest key that can be one of the known ones, however it is escaped."""
 
@@ -48,6 +54,18 @@ _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+("|\\?\Z)|[{}\[\]]', re.DOTALL)
 
 _REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+("|\\?\Z)', re.DOTALL)
 """The rest of a string, to the end of the scanned part where it is not closed there."""
+
+_LONG_STRING = 262_144
+"""Bytes of a string above which it is read in pieces of about so many bytes: a millisecond each."""
+
+_PIECE = re.compile(
+    rb'(?:[^"\\]++|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u(?![dD][89abAB])[0-9a-fA-F]{4}|\\[^u])*+',
+    re.DOTALL,
+)
+"""The beginning of a string that ends neither within an escape nor between the two of a surrogate pair."""
+
+_CONTINUES, _IN_CHARACTER = 0x80, 0xC0
+"""In UTF-8, the bits of a byte that is not the first of its character."""
 
 _QUOTE, _BRACKET = b'"['
 _OPENING = b"{["
@@ -73,10 +91,11 @@ def read_change(body: Content, pause: Callable[[], None]) -> ChangeRequest:
     documents: dict[str, list[RawDocument]] = {name: [] for name in _ARRAYS}
     for name, start, end, strings in scan.elements():
         place = f"{name}[{len(documents[name])}]"
-        element = _parsed(bytes(body[start:end]), place)
-        documents[name].append(_document(name, place, element))
+        element = scan.element(start, end, place)
+        document = _document(name, place, element)
         if strings != 2 * len(element):  # every key and every value is a string
             raise InvalidRequest(f"a key of {place} is there twice")
+        documents[name].append(document)
         pause()
     fields = _parsed(bytes(scan.skeleton), "the body")
     if not isinstance(fields, dict):
@@ -85,7 +104,7 @@ def read_change(body: Content, pause: Callable[[], None]) -> ChangeRequest:
     if unknown:
         raise InvalidRequest(f"the body has an unknown key: it may have {', '.join((*_ARRAYS, *_FLAGS))}")
     for name in _ARRAYS:
-        if not isinstance(fields.get(name, []), list) or fields.get(name, []) != [{}] * len(documents[name]):
+        if not isinstance(fields.get(name, []), list) or fields.get(name, []) != [0] * len(documents[name]):
             raise InvalidRequest(f'"{name}" is no list of objects')
     for name in _FLAGS:
         if not isinstance(fields.get(name, False), bool):
@@ -107,6 +126,8 @@ class _Scan:
     _kept: int = 0
     _elements: int = 0
     _open: bool = False
+    _long: list[tuple[int, int]] = field(default_factory=list)
+    """Where the long texts of the element that was read last begin and end."""
 
     def elements(self) -> Iterator[tuple[str, int, int, int]]:
         """Yield the array, start, end and number of strings of each object in one of the arrays.
@@ -118,8 +139,8 @@ class _Scan:
         for bracket, at, end in self._tokens():
             if bracket == _QUOTE:
                 strings += 1
-                if depth == 1:
-                    name = self._named(at, end)
+                name = self._named(at, end) if depth == 1 else name
+                self._note_string(array, strings, at, end)
                 continue
             if bracket in _OPENING:
                 if depth == 0 and bracket == _BRACKET:
@@ -132,6 +153,7 @@ class _Scan:
                     if bracket == _BRACKET:
                         raise InvalidRequest(_fault_of_value(array))
                     start, strings, self._open = at, 0, True
+                    self._long.clear()
                     self._keep(start)
                 elif depth == _IN_ELEMENT:
                     raise InvalidRequest(f'a value in an object of "{array}" is no text')
@@ -141,11 +163,60 @@ class _Scan:
             if depth <= 0:
                 break  # whatever follows is no part of the object
             if depth == _IN_ARRAY:
-                self._kept, self._open = end, False
-                self._elements += 1
-                self.skeleton += b"{}"
+                self._end_element(array, start, end)
                 yield array, start, end, strings
         self._keep(len(self.body))
+
+    def _note_string(self, array: str, number: int, start: int, end: int) -> None:
+        """Take note of the string with this number in an element. Raises `InvalidRequest`: no element has so many, or a
+        key is longer than any."""
+        if not self._open:
+            return
+        is_key = number % 2 == 1  # every value is a string
+        if number > 2 * len(_FIELDS[array]) or (is_key and end - start > _LONGEST_KEY):
+            raise InvalidRequest(f'an object of "{array}" has an unknown key: it may have {", ".join(_FIELDS[array])}')
+        if not is_key and end - start > _LONG_STRING:
+            self._long.append((start, end))
+
+    def _end_element(self, array: str, start: int, end: int) -> None:
+        self._kept, self._open = end, False
+        self._elements += 1
+        self.skeleton += b"0"  # which is parsed in a tenth of the time that an object takes
+        if end - start - sum(to - at for at, to in self._long) > _LARGEST_ELEMENT:
+            raise InvalidRequest(f'an object of "{array}" has too many bytes that are no text')
+
+    def element(self, start: int, end: int, place: str) -> Any:
+        """Return the element between two places of the body, the one that `elements` yielded last.
+
+        Of a long text its number is parsed, and then replaced by the text.
+        """
+        if not self._long:
+            return _parsed(bytes(self.body[start:end]), place)
+        short = bytearray()
+        at = start
+        for number, (begin, to) in enumerate(self._long):
+            short += self.body[at:begin] + str(number).encode()
+            at = to
+        element = _parsed(bytes(short + self.body[at:end]), place)
+        for name, value in element.items():
+            if type(value) is int and 0 <= value < len(self._long):  # a number that is the client's is refused anyway
+                begin, to = self._long[value]
+                element[name] = "".join(self._pieces(begin + 1, to - 1, place))
+        return element
+
+    def _pieces(self, at: int, end: int, place: str) -> Iterator[str]:
+        """Yield the text of a long string, without its quotes, piece by piece."""
+        body, left = self.body, INVENTORY_LIMIT
+        while at < end and left >= 0:
+            self.pause()
+            found = _PIECE.match(body, at, min(at + _LONG_STRING, end))
+            to = found.end() if found else at
+            while to < end and at < to and body[to] & _IN_CHARACTER == _CONTINUES:
+                to -= 1
+            text = _parsed(b'"' + bytes(body[at : to if to > at else end]) + b'"', place)
+            left -= len(text)
+            yield text
+            at = to if to > at else end
 
     def _tokens(self) -> Iterator[tuple[int, int, int]]:
         """Yield the first byte, start and end of each string and bracket. A string that is not closed ends the walk."""

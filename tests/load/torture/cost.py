@@ -7,6 +7,7 @@ that seems to hold others up is tried again: what happens once in three times wa
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
@@ -167,6 +168,9 @@ def _each(
 
 def _figures(proof: str, found: list[_Case]) -> list[Figure]:
     worst = max(found, key=lambda result: result.late)
+    for result in found:
+        if result.late >= BAR:
+            print(f"{proof}: {result.name!r} holds others up for {result.late:.1f} ms", file=sys.stderr, flush=True)
     return [
         measured(proof, "cases", len(found)),
         measured(proof, "requests of others", sum(result.asked for result in found)),
