@@ -7,6 +7,7 @@ revision which a fail-over has lost notices. Decides nothing: the rules of mergi
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -37,7 +38,7 @@ from answerd.store.install_tables import (
 from answerd.store.installs import BatchResult, InstallChanges
 from answerd.store.outbox import Message, new_messages
 from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, CommitUnknown, PostgresServer
-from answerd.store.postgres_transaction import CHANNEL, READ_COMMITTED
+from answerd.store.postgres_transaction import CHANNEL, READ_COMMITTED, end_when_silent
 from answerd.store.state_messages import read_message
 from answerd.store.tables import execute, fetched
 
@@ -48,6 +49,12 @@ TOKENS_KEPT = 10_000
 """Revisions whose tokens are kept: a node that is further behind compares everything."""
 
 _LOCK_SECONDS = 5
+
+_SILENCE_SECONDS = 10.0
+"""When the server ends a transaction whose node says nothing more."""
+
+_SILENCE_OF_MANY_SECONDS = 600.0
+"""The same while a backup with a million machines is merged."""
 
 _ORDER_SECONDS = 8.0
 """How long a write may take in all, connecting included: less than the 10 s that an operator's client waits."""
@@ -211,7 +218,7 @@ class DatabaseInstalls:
 
     def _order(self, entries: Sequence[PendingEvent], rules: Rules, known: Sequence[MachineEvidence]) -> OrderResult:
         names = [entry.name for entry in entries]
-        with self._writing() as database:
+        with self._writing(_ORDER_SECONDS) as database:
             revision = _locked_revision(database)
             batch = EvidenceBatch(database, names, rules)
             for machine in known:
@@ -232,7 +239,7 @@ class DatabaseInstalls:
         Only a machine that has no record gets the lines: of another the history goes on. Raises `StoreError`.
         """
         with self._writing() as database:
-            revision = _locked_revision(database)
+            revision = _locked_revision(database, _SILENCE_OF_MANY_SECONDS)
             batch = EvidenceBatch(database, [machine.name for machine, _ in machines], self._rules)
             for machine, lines in machines:
                 is_new = batch.machine(machine.name).evidence is None
@@ -265,8 +272,8 @@ class DatabaseInstalls:
             yield database
 
     @contextmanager
-    def _writing(self) -> Iterator[peewee.Database]:
-        with self._server.connected(WRITE_SECONDS, _ORDER_SECONDS) as database, self._server.faults("written"):
+    def _writing(self, within: float = math.inf) -> Iterator[peewee.Database]:
+        with self._server.connected(WRITE_SECONDS, within) as database, self._server.faults("written"):
             database.begin(READ_COMMITTED)
             yield database
             try:
@@ -283,9 +290,11 @@ class DatabaseInstalls:
         return Remembered(record_of(machine.evidence, self._rules), machine.identities, machine.group)
 
 
-def _locked_revision(database: peewee.Database) -> int:
-    """Lock the revision until the end of the transaction, and return it."""
+def _locked_revision(database: peewee.Database, silence: float = _SILENCE_SECONDS) -> int:
+    """Lock the revision until the end of the transaction, and return it. ``silence``: seconds between two statements
+    after which the server ends the transaction."""
     execute(database, f"SET LOCAL lock_timeout = {_LOCK_SECONDS * 1000}")
+    end_when_silent(database, silence)
     row = execute(database, "SELECT value FROM install_settings WHERE name = 'revision' FOR UPDATE").fetchone()
     return int(row[0])
 

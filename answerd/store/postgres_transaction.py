@@ -31,12 +31,18 @@ READ_COMMITTED = "READ COMMITTED"
 wait for the lock, and fail; a database may have one of those as its default."""
 
 _LONGEST_SILENCE_SECONDS = 600
-"""After which the server ends a transaction whose client says nothing: its lock would stop every writer."""
+"""The most of `end_when_silent`: an import may read for minutes between two statements."""
 
 _LOG_OF_ONE = (
     "INSERT INTO changes (id, at, token, kind, identifier, format, text_before, text_after, peer, author, note) "
     "SELECT %s, %s, %s, kind, identifier, format, text, %s, %s, %s, %s FROM documents WHERE id = %s"
 )
+
+
+def end_when_silent(database: peewee.Database, seconds: float) -> None:
+    """Have the server end the present transaction when its client says nothing for so long: a node that the network has
+    lost would hold a lock that stops every writer."""
+    execute(database, f"SET LOCAL idle_in_transaction_session_timeout = {int(seconds * 1000)}")
 
 
 class PostgresTransaction(RowTransaction):
@@ -53,8 +59,7 @@ class PostgresTransaction(RowTransaction):
             with server.faults("written"):
                 database.begin(READ_COMMITTED)
                 execute(database, f"SET LOCAL lock_timeout = {int(wait * 1000)}")
-                silence = f"SET LOCAL idle_in_transaction_session_timeout = {_LONGEST_SILENCE_SECONDS * 1000}"
-                execute(database, silence)
+                end_when_silent(database, min(_LONGEST_SILENCE_SECONDS, within + 1))
                 row = execute(database, "SELECT revision FROM counter FOR UPDATE").fetchone()
         except BaseException:
             database.close()

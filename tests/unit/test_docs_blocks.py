@@ -37,6 +37,7 @@ WITHIN_SENTENCES: dict[str, str] = {
     ".venv/bin/python ": "the stages of scripts/test: tests/unit/test_scripts.py",
     "ANSWERD_COMPILE=": "tests/unit/test_scripts.py runs the script so, tests/unit/test_compiled_build.py the build",
     "apt install ": "changes the system: tests/unit/test_scripts.py has what is said without them",
+    "chmod 0640 ": "changes the system: tests/packages/test_debian_package.py has the modes of the directories",
     "chown -R answerd: ": "changes the system: tests/packages/test_debian_package.py has the owners",
     "curl ": "tests/installers/test_page_commands.py and tests/installers/test_reporters.py",
     "dnsmasq --test ": "tests/installers/test_dialects.py runs it",
