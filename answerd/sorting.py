@@ -5,7 +5,7 @@ The interpreter sorts a list in one step, in which nothing else runs: 0.2 s for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from heapq import merge
 from itertools import islice
 from typing import Any, TypeVar
@@ -66,6 +66,18 @@ def first_in_steps(items: Iterable[_T], key: Callable[[_T], Any], most: int, *, 
             new = []
             last = key(kept[-1]) if kept else None
     return sorted(kept + new, key=key, reverse=reverse)[:most]
+
+
+def stretch(
+    items: Sequence[_T], key: Callable[[_T], Any], first: int, last: int, *, reverse: bool = False
+) -> Sequence[_T]:
+    """Return ``sorted(items, key=key, reverse=reverse)[first:last]``, looked for from the nearer end."""
+    count = len(items)
+    last = min(last, count)
+    if first + last <= count:
+        return first_in_steps(items, key, last, reverse=reverse)[first:last]
+    from_the_end = first_in_steps(reversed(items), key, count - first, reverse=not reverse)
+    return from_the_end[count - last : count - first][::-1]
 
 
 def free_in_steps(items: list[Any], down_to: int = 0, pause: Callable[[], None] | None = None) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from wsgiref.types import WSGIApplication
 
-from answerd.console.page_request import LARGE_FORM, PageReply, PageRequest, cookie_of, page_request_of, redirect
+from answerd.console.page_request import PageReply, PageRequest, cookie_of, page_request_of, redirect
 from answerd.console.pages import Pages
 from answerd.console.policy import (
     STATIC_SECONDS,
@@ -104,8 +104,7 @@ class Console:
 
     def _reply(self, environ: dict[str, Any]) -> tuple[PageReply, str]:
         nonce = secrets.token_urlsafe(16)
-        sent = exchange_of(environ).request
-        if sent.body_too_large or (sent.path == LOGIN and len(sent.body) > LARGE_FORM):  # which anybody may send
+        if exchange_of(environ).request.body_too_large:
             return _message(_NO_REQUEST, 413, "That form is too large."), nonce
         try:
             request = replace(page_request_of(environ), nonce=nonce)

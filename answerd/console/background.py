@@ -23,7 +23,7 @@ from answerd.server import gc_tuning
 MOST_KEPT = 4
 """Pieces of work of one kind that are kept, finished or not."""
 
-PATIENCE = 0.08
+PATIENCE = 0.05
 """Seconds that a page waits for work that may be short."""
 
 WORKED_SECONDS = 0.004

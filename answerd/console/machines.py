@@ -17,7 +17,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.console.named import MachineEntry, NamedMachines, is_small, named_in
 from answerd.identity import identity_of
 from answerd.installs.sharded import ShardedDict
-from answerd.sorting import first_in_steps, free_in_steps, sorted_in_steps
+from answerd.sorting import free_in_steps, sorted_in_steps, stretch
 from answerd.turns import in_turns
 
 ON_A_PAGE = 100
@@ -281,7 +281,7 @@ def _cut(
     """Return a stretch of the machines, which are sorted by name, in the order of a view."""
     down = view.descending
     if view.sort == "group":
-        return first_in_steps(found, attrgetter("group"), last, reverse=down)[first:last]
+        return stretch(found, attrgetter("group"), first, last, reverse=down)
     if states is None or view.sort == "name":
         return found[max(0, len(found) - last) : len(found) - first][::-1] if down else found[first:last]
     if view.sort == "state":
@@ -296,5 +296,4 @@ def _cut(
     times = states.sinces([machine.identity for machine in found])
     if seen:
         times = [seen.get(machine.identity) or time for machine, time in zip(found, times, strict=True)]
-    chosen = first_in_steps(range(len(found)), times.__getitem__, last, reverse=down)[first:last]
-    return [found[at] for at in chosen]
+    return [found[at] for at in stretch(range(len(found)), times.__getitem__, first, last, reverse=down)]

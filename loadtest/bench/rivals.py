@@ -19,6 +19,7 @@ from pathlib import Path
 
 from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
+from loadtest.bench.generator import Order
 from loadtest.bench.load import Contestant, alternate, generating
 from loadtest.bench.loading import once
 from loadtest.bench.processes import SERVICE_CORE, Process
@@ -105,7 +106,7 @@ def rivals(effort: Effort) -> list[Figure]:
 
 def _at_once(contestant: Contestant, rounds: int) -> Iterator[Figure]:
     """Measure all machines asking at once, each over a connection of its own, with no time between them."""
-    order = replace(contestant.order(), step=1, connections=contestant.machines, delays=True)
+    order = order_at_once(contestant)
     delays, wrong = [], []
     for _ in range(rounds):
         with generating(order) as outcome:
@@ -113,9 +114,16 @@ def _at_once(contestant: Contestant, rounds: int) -> Iterator[Figure]:
         taken = sorted(seconds for _, seconds in result.delays)
         delays.append(taken[len(taken) * 99 // 100] * 1_000)
         wrong.append(float(result.wrong))
-    label = f"{contestant.label}, {contestant.machines:,} machines at once"
+    label = f"{contestant.label}, {order.connections:,} machines at once"
     yield Figure(f"{label}: 99 % have their answer after", Spread.of(delays), "ms")
     yield Figure(f"{label}: refused, reset or wrong", Spread.of(wrong), "requests")
+
+
+def order_at_once(contestant: Contestant) -> Order:
+    """Return the order in which all machines that a contestant is asked for ask together: one of each group, where
+    those claim."""
+    asking = contestant.machines // contestant.every
+    return replace(contestant.order(), step=contestant.every, connections=asking, delays=True)
 
 
 def _contestants(running: ExitStack, starts: dict[str, float]) -> tuple[list[Contestant], list[str]]:

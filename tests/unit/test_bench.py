@@ -20,7 +20,7 @@ from loadtest.bench import installs, report, rivals, servers, shapes, throughput
 from loadtest.bench.against import checked_out
 from loadtest.bench.figures import Bar, Figure, Spread
 from loadtest.bench.generator import Generator, Order
-from loadtest.bench.load import Round, WrongAnswers, counted, paired
+from loadtest.bench.load import Contestant, Round, WrongAnswers, counted, paired
 from loadtest.bench.processes import GENERATOR_CORE, Process
 from loadtest.bench.servers import CannotStart, Server, answerd
 from loadtest.bench.stores import FilesSet, SqliteSet
@@ -352,6 +352,16 @@ def test_each_machine_with_everything_in_use_has_a_row_and_a_secret() -> None:
     assert documents["groups/rack-000000.toml"].startswith("once = true\n")
     assert "{{ secret.root }}" in documents["groups/rack-000000.toml"]
     assert "root+{{ id }}@" in documents[f"{Machine(1).identifier}.toml"]
+
+
+def test_of_each_group_that_claims_one_machine_asks_at_once() -> None:
+    server = Server(None, 1, 0.0)  # type: ignore[arg-type]
+    for contestant, asking in (
+        (Contestant("", server, shapes.TEMPLATED_POST, 1_000), 1_000),
+        (Contestant("", server, shapes.SELECTED_POST, 50_000, 50), 1_000),
+    ):
+        order = rivals.order_at_once(contestant)
+        assert len(range(0, order.machines, order.step)) == order.connections == asking
 
 
 def test_each_rival_has_a_page() -> None:

@@ -481,3 +481,22 @@ def test_torture_tries_the_program_that_it_is_given(sandbox: Sandbox, given: lis
     assert done.returncode == 0, done.stderr
     assert sandbox.notes[-1] == f"tries {tried}"
     assert sandbox.run("torture", "--command").returncode == 2
+
+
+WITH_ENVIRONMENT = [
+    path.name for path in sorted((CHECKOUT / "scripts").iterdir()) if b'")/environment"' in path.read_bytes()
+]
+
+
+@pytest.mark.parametrize("script", WITH_ENVIRONMENT)
+def test_help_installs_and_writes_nothing(script: str, tmp_path: Path) -> None:
+    shutil.copytree(CHECKOUT / "scripts", tmp_path / "scripts")
+    (tmp_path / "loadtest/bench").mkdir(parents=True)
+    shutil.copy(CHECKOUT / "loadtest/bench/__main__.py", tmp_path / "loadtest/bench")
+    before = sorted(tmp_path.rglob("*"))
+    done = subprocess.run(
+        [tmp_path / "scripts" / script, "--help"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"scripts/{script}" in done.stdout
+    assert sorted(tmp_path.rglob("*")) == before

@@ -30,6 +30,13 @@ def test_the_first_are_those_of_a_stable_sort(pairs: list[tuple[int, int]], most
     assert first_in_steps(iter(pairs), first, most, reverse=reverse) == sorted_pairs[:most]
 
 
+@settings(deadline=None, max_examples=60)
+@given(PAIRS, st.integers(0, 60), st.integers(0, 70), st.booleans())
+def test_a_stretch_is_that_of_a_stable_sort(pairs: list[tuple[int, int]], start: int, end: int, reverse: bool) -> None:
+    expected = sorted(pairs, key=first, reverse=reverse)[start:end]
+    assert [*sorting.stretch(pairs, first, start, end, reverse=reverse)] == expected
+
+
 def test_a_list_is_emptied_in_steps() -> None:
     items = [*range(12_345)]
     sorting.free_in_steps(items, down_to=10)
