@@ -13,7 +13,7 @@ from tests.console.browsing import Look, Windows, window
 from tests.console.lab import RACK, TOKEN, Lab
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Dialog, Page
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +145,29 @@ def test_a_text_is_in_the_editor_again_after_a_session_that_ended(writer: Page, 
     assert stored(writer) == "# two\n"
     writer.get_by_role("button", name="Save").click()
     writer.goto(page_of("six"))
+    assert stored(writer) == "# two\n"
+
+
+def test_a_changed_text_is_left_only_after_a_question(writer: Page, written: Lab) -> None:
+    create(writer, "seven", "# one\n")
+    asked: list[str] = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    writer.on("dialog", stay)
+    writer.get_by_role("link", name="Documents", exact=True).first.click()
+    writer.wait_for_url("**/documents")
+    assert asked == []
+    writer.goto(page_of("seven"))
+    write(writer, "# two\n")
+    writer.get_by_role("link", name="Documents", exact=True).first.click()
+    assert asked == ["beforeunload"]
+    assert stored(writer) == "# two\n"
+    writer.get_by_role("button", name="Save").click()
+    assert asked == ["beforeunload"]
+    writer.goto(page_of("seven"))
     assert stored(writer) == "# two\n"
 
 

@@ -14,6 +14,14 @@ document.addEventListener("submit", (event) => {
   if (question && !window.confirm(question)) event.preventDefault();
 });
 
+// A text that was changed and not sent is not left without a question.
+let isSent = false;
+document.addEventListener("submit", (event) => { isSent = !event.defaultPrevented; });
+window.addEventListener("beforeunload", (event) => {
+  const areas = [...document.querySelectorAll("textarea[data-format]")];
+  if (!isSent && areas.some((area) => !area.readOnly && area.value !== area.defaultValue)) event.preventDefault();
+});
+
 // A page that follows what happens says when it cannot.
 const offline = document.getElementById("offline");
 const show = (is) => () => { if (offline) offline.hidden = !is; };
