@@ -55,16 +55,17 @@ def first_in_steps(items: Iterable[_T], key: Callable[[_T], Any], most: int, *, 
     kept: list[_T] = []
     new: list[_T] = []
     last: Any = None
-    for item in items:
-        if len(kept) == most:
-            own = key(item)
-            if not (last < own if reverse else own < last):
-                continue
-        new.append(item)
-        if len(new) == _SORTED_AT_ONCE:
+    rest = iter(items)
+    while some := [*islice(rest, _SORTED_AT_ONCE)]:
+        if len(kept) == most:  # most items come after these: a comprehension drops them in half the time of a loop
+            some = (
+                [item for item in some if last < key(item)] if reverse else [item for item in some if key(item) < last]
+            )
+        new += some
+        if len(new) >= _SORTED_AT_ONCE:
             kept = sorted(kept + new, key=key, reverse=reverse)[:most]
             new = []
-            last = key(kept[-1]) if kept else None
+            last = key(kept[-1])
     return sorted(kept + new, key=key, reverse=reverse)[:most]
 
 

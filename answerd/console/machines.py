@@ -6,6 +6,7 @@ table is kept for a set, and states are looked up in memory while it is walked.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
@@ -28,6 +29,8 @@ GROUPS_SUGGESTED = 500
 
 SORTS = ("name", "state", "group", "since")
 """The columns that the table can be sorted by."""
+
+_COPIED_AT_ONCE = 5_000
 
 UNKNOWN = "unknown"
 SILENT = "silent"
@@ -156,7 +159,7 @@ class MachineTable:
         if view.state and states is not None:
             found, found_more = _in_state(found, view.state, states), _in_state(found_more, view.state, states)
         if found_more:
-            found = [*in_turns(merge(found, found_more, key=_name_of))] if found else found_more
+            found = _merged(found, found_more) if found else found_more
         pages = max(1, -(-len(found) // ON_A_PAGE))
         page = min(max(view.page, 1), pages)
         first, last = (page - 1) * ON_A_PAGE, page * ON_A_PAGE
@@ -249,6 +252,28 @@ def _found(machines: Sequence[MachineEntry], view: View) -> Sequence[MachineEntr
     return machines
 
 
+def _merged(many: Sequence[MachineEntry], few: Sequence[MachineEntry]) -> list[MachineEntry]:
+    """Return two lists that are sorted by name as one. Of few machines each is looked for in the other list: a merge
+    that compares all takes 20 ms for 100,000."""
+    if len(few) * 20 > len(many):
+        return [*in_turns(merge(many, few, key=_name_of))]
+    found: list[MachineEntry] = []
+    start = 0
+    for machine in few:
+        end = bisect_right(many, machine.name, start, key=_name_of)
+        _extend(found, many, start, end)
+        found.append(machine)
+        start = end
+    _extend(found, many, start, len(many))
+    return found
+
+
+def _extend(found: list[MachineEntry], machines: Sequence[MachineEntry], start: int, end: int) -> None:
+    """Append a stretch of the machines, in steps between which other threads have a turn."""
+    for at in range(start, end, _COPIED_AT_ONCE):
+        found += machines[at : min(at + _COPIED_AT_ONCE, end)]
+
+
 def _words(machines: Sequence[MachineEntry], states: InstallStates) -> list[str]:
     """Return the word of each machine that it is filtered and sorted by."""
     words = states.words([machine.identity for machine in machines])
@@ -293,7 +318,8 @@ def _cut(
             if word == shown
         )
         return [*islice(in_order, first, last)]
-    times = states.sinces([machine.identity for machine in found])
-    if seen:
-        times = [seen.get(machine.identity) or time for machine, time in zip(found, times, strict=True)]
+    identities = [machine.identity for machine in found]
+    times = states.sinces(identities)
+    for at in [at for at, identity in enumerate(identities) if identity in seen]:
+        times[at] = seen[identities[at]] or times[at]
     return [found[at] for at in stretch(range(len(found)), times.__getitem__, first, last, reverse=down)]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import merge
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +19,7 @@ from answerd.console.backend import Backend, Checked
 from answerd.console.installs import CurrentStates
 from answerd.console.listing import Listings, listing_of
 from answerd.console.machines import MachineTable
-from answerd.console.named import NamedMachines, named_in
+from answerd.console.named import MachineEntry, NamedMachines, named_in
 from answerd.console.page_request import PageRequest
 from answerd.console.pages import Pages
 from answerd.console.preparing import TablePreparation
@@ -269,3 +271,13 @@ def test_of_a_large_change_the_first_lines_are_shown(before: str | None, after: 
     assert lines_of(2) == [f"{sign}x"] * 2
     assert lines_of(most) == [f"{sign}x"] * most
     assert lines_of(most + 2) == [*[f"{sign}x"] * most, "@@ 2 more lines @@"]
+
+
+@given(st.lists(st.integers(0, 60), max_size=60), st.lists(st.integers(0, 60), max_size=3))
+def test_few_machines_are_put_among_many_as_a_merge_puts_them(many: list[int], few: list[int]) -> None:
+    def entries(numbers: list[int], origin: str) -> list[MachineEntry]:
+        return [MachineEntry(f"m{number:02}", str(number), known_from=origin) for number in sorted(numbers)]
+
+    known, more = entries(many, "document"), entries(few, "install")
+    with patch.object(machines, "_COPIED_AT_ONCE", 7):
+        assert machines._merged(known, more) == [*merge(known, more, key=lambda machine: machine.name)]
