@@ -136,6 +136,17 @@ class PostgresServer:
         finally:
             database.close()
 
+    def take_notices(self, database: peewee.PostgresqlDatabase) -> None:
+        """Take the notices that have come: they collect in the driver until then. Raises `StoreAway` where the
+        connection has ended, which may show here first."""
+        import psycopg  # noqa: PLC0415 - an extra of the package
+
+        try:
+            for _notice in _raw(database).notifies(timeout=0):
+                pass
+        except psycopg.Error as error:  # the driver's own: peewee knows nothing of this call
+            raise StoreAway(f"the database {self.described} cannot be read: {_reason(error)}") from None
+
     @contextmanager
     def faults(self, done: str) -> Iterator[None]:
         """Turn errors of the driver in the block into a `StoreError` that says what could not be ``done``."""

@@ -124,10 +124,7 @@ class Replicator:
         if self._states is not None and own in readable:
             self._states.take_wake_ups()
         if database is not None and listening in readable:
-            # Notices collect in the driver until they are taken; each means that there are changes to read.
-            with self._server.faults("read"):
-                for _notice in _raw(database).notifies(timeout=0):
-                    pass
+            self._server.take_notices(database)
         return False
 
     def _waits_to_stop(self, seconds: float) -> bool:

@@ -377,6 +377,21 @@ def test_a_start_without_the_database_is_logged_once(tmp_path: Path, monkeypatch
     assert lines == []
 
 
+def test_a_connection_whose_end_shows_while_notices_are_taken_is_a_database_that_is_away() -> None:
+    """Otherwise the replicator would die of it."""
+
+    class Ended:
+        def notifies(self, **_named: object) -> Iterator[object]:
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    class Connected:
+        def connection(self) -> Ended:
+            return Ended()
+
+    with pytest.raises(StoreAway, match="cannot be read: server closed"):
+        PostgresServer(NOWHERE).take_notices(Connected())  # type: ignore[arg-type]
+
+
 # --- an old primary ---------------------------------------------------------------------------------------------------
 
 

@@ -359,7 +359,7 @@ def test_the_test_command_runs_every_stage_and_ends_as_the_first_that_failed(san
     stages = [line.split("  ")[0] for line in done.stdout.splitlines()[-6:]]
     assert stages == ["ruff check", "ruff format", "pytest", "mypy", "lint-imports", "compiled"]
     assert "not tried" in done.stdout
-    assert "python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -rfEs" in [
+    assert "python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -rfEs" in [
         note.strip() for note in sandbox.notes
     ]
 
