@@ -2,8 +2,9 @@
 
 ``databases/NAME.sql`` is what the program of that schema left behind, as SQLite dumps it: ``schema-1`` and ``schema-2``
 by the programs of those days, ``schema-3`` and the file of states ``states-1`` by the first with states, ``schema-4``
-by the last without an index of names in the history. ``NAME.json`` is what the same program printed of it (``export``, ``install ID --json``, ``installs --unknown --json``), and the
-reports' URLs that it gave out. A schema that gets a successor gets a pair; these are never edited.
+by the last without an index of names in the history. ``NAME.json`` is what the same program printed of it (``export``,
+``install ID --json``, ``installs --unknown --json``), and the reports' URLs that it gave out. A schema that gets a
+successor gets a pair; these are never edited.
 
 Rules: docs/admin-api.md#the-database, docs/packages.md#upgrades.
 """
