@@ -22,6 +22,9 @@ from answerd.migrate.result import MigratedData, MigrationError, group_name, mac
 STORAGE = "storage-general.json"
 DEFAULT = "Default"
 BASE = "autopve-default"
+BESIDE = ("playbooks", "files")
+"""Directories of autopve that are no answers."""
+DISKS = "disk-setup"
 CONDITIONS = ("must_contain", "must_not_contain")
 
 _PAIR = re.compile(r'"?(?P<label>[A-Za-z_][\w.-]*)"?\s*:\s*"(?P<value>[^"]*)"?\Z')
@@ -36,12 +39,15 @@ def read(path: Path) -> MigratedData:
     take_secrets(base, data, None)
     data.add(f"groups/{BASE}.toml", tomlkit.dumps(base), DEFAULT)
     for name, answer in answers.items():
-        _take(name, answer, data)
+        _take(name, answer, _sections(default).get(DISKS, {}), data)
     data.leave_out(
         f'the answer "{DEFAULT}" as the answer to every machine',
         "a machine that was not meant to be installed would be wiped. If you want it, write default.toml with the line "
         f'extends = "{BASE}"',
     )
+    for folder in BESIDE if path.is_dir() else ():
+        if names := sorted(item.name for item in path.rglob(f"{folder}/*")):
+            data.leave_out(f"{folder} {', '.join(names)}", "this service runs none and serves no files")
     data.add_task("Prepare new media, or give the old ones the URL of this service: http://HOST:8000/proxmox")
     return data
 
@@ -70,7 +76,15 @@ def _sections(answer: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _take(name: str, answer: Mapping[str, Any], data: MigratedData) -> None:
+def _taken_away(disks: Mapping[str, Any], below: Mapping[str, Any]) -> list[str]:
+    """Return the paths that an answer's disks replace in the default: a list of disks and filters exclude each other."""
+    filters = sorted({key.partition(".")[0] for key in below if key.startswith("filter")})
+    if any(key.startswith("filter") for key in disks):
+        return [f"{DISKS}.disk-list"] if "disk-list" in below else []
+    return [f"{DISKS}.{name}" for name in filters] if "disk-list" in disks else []
+
+
+def _take(name: str, answer: Mapping[str, Any], disks_below: Mapping[str, Any], data: MigratedData) -> None:
     origin = f'the answer "{name}"'
     members, match = _claims(origin, [str(text) for text in answer.get("must_contain", []) if text], data)
     for refused in filter(None, answer.get("must_not_contain", [])):
@@ -82,6 +96,8 @@ def _take(name: str, answer: Mapping[str, Any], data: MigratedData) -> None:
         return
     comment = f'From the answer "{name}" of autopve. What is not here comes from groups/{BASE}.toml.'
     control: dict[str, Any] = {"extends": BASE}
+    if unset := _taken_away(_sections(answer).get(DISKS, {}), disks_below):
+        control["unset"] = unset
     if len(members) == 1 and not match and (machine := machine_name(members[0])):
         file, own = f"{machine}.toml", machine
     else:
