@@ -152,3 +152,29 @@ def test_a_document_that_is_there_already_says_whose_it_is(tmp_path: Path) -> No
 def test_the_directory_of_secrets_is_there_without_any(tmp_path: Path) -> None:
     write(made_of("matchbox", tmp_path, MATCHBOX), "matchbox", tmp_path / "made")
     assert (tmp_path / "made/secrets").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("source", ["mac-files", "rescriptum"])
+@pytest.mark.parametrize(
+    ("name", "text", "taken"),
+    [
+        ("default.toml", "[global]\nkeyboard = 'de'\n", False),
+        ("default.ipxe", "#!ipxe\nkernel http://files.example.org/linux\nboot\n", False),
+        ("default.ipxe", "#!ipxe\nexit 1\n", True),
+    ],
+    ids=["an answer", "a script that starts an installer", "a script that starts nothing"],
+)
+def test_a_default_that_may_install_is_put_aside(
+    source: str, name: str, text: str, taken: bool, tmp_path: Path
+) -> None:
+    made = made_of(source, tmp_path, {name: text, f"{DASHES}.ks": "lang en_US\n"})
+    assert (name in made.documents) is taken
+    assert (name in made.aside) is not taken
+    assert (f"{name}: it may install every machine that asks" in left(made)) is not taken
+
+
+def test_a_string_of_autopve_that_may_be_a_serial_number_is_a_task(tmp_path: Path) -> None:
+    answers = AUTOPVE | {"model": {"must_contain": ["R640"], "global": {"fqdn": "a.example.org"}}}
+    made = made_of("autopve", tmp_path, {"storage-general.json": json.dumps({"config_100": answers})})
+    assert "R640.toml" in made.documents
+    assert [step for step in made.to_do if '"R640", compared whole' in step]
