@@ -5,16 +5,18 @@ Knows the table ``changes``, which triggers fill. Each function takes the databa
 
 from __future__ import annotations
 
+from ipaddress import IPv4Address, ip_address
 from typing import Any
 
 import peewee
 
-from answerd.identity import Kind, identity_of
+from answerd.identity import identity_of
 from answerd.store import Author, HistoryEntry, HistoryFilter
+from answerd.store.migrations import BARE_NAME, POSTGRES, SQLITE
 from answerd.store.tables import ChangeRow, DocumentRow, as_bytes, fetched, is_known, key_of
 
-_SEPARATORS = "-_.:"
-"""What an identifier may hold beside letters and digits."""
+_IPV4_IN_IPV6 = 0xFFFF_0000_0000
+_LAST_32_BITS = 0xFFFF_FFFF
 
 _ROWS_AT_ONCE = 500
 """Changes that are read by one statement: far below SQLite's limit of values."""
@@ -91,7 +93,7 @@ def _conditions(database: peewee.Database, wanted: HistoryFilter) -> list[Any]:
     if wanted.kind is not None:
         found.append(ChangeRow.kind == wanted.kind.value)
     if wanted.identifier is not None:
-        found.append(ChangeRow.identifier.in_(_spellings(database, wanted.identifier, wanted.kind)))
+        found.append(ChangeRow.identifier.in_(_spellings(database, wanted.identifier)))
     if wanted.format is not None:
         found.append(ChangeRow.format == wanted.format)
     if wanted.since is not None:
@@ -103,25 +105,32 @@ def _conditions(database: peewee.Database, wanted: HistoryFilter) -> list[Any]:
     return found
 
 
-def _spellings(database: peewee.Database, name: str, kind: Kind | None) -> list[str]:
-    """Return the identifiers in the history that have the identity of ``name``."""
-    query = ChangeRow.select(ChangeRow.identifier).distinct()
-    if kind is not None:
-        query = query.where(ChangeRow.kind == kind.value)
+def _spellings(database: peewee.Database, name: str) -> list[str]:
+    """Return the identifiers in the history, of any kind, that have the identity of ``name``.
+
+    With a condition for the kind SQLite would take the index that begins with it, and read all names of that kind.
+    """
+    engine = POSTGRES if isinstance(database, peewee.PostgresqlDatabase) else SQLITE
     identity = identity_of(name)
-    if identity.isalnum():  # no address: then the database finds those that are written with these letters and digits
-        last = peewee.fn.SUBSTR(ChangeRow.identifier, peewee.fn.LENGTH(ChangeRow.identifier), 1)
-        query = query.where(last.in_([identity[-1], identity[-1].upper(), *_SEPARATORS]))  # costs less, rules out most
-        query = query.where(_letters_and_digits(ChangeRow.identifier) == identity)
+    is_named = peewee.SQL(BARE_NAME[engine]).in_(_bare_names(identity))
+    query = ChangeRow.select(ChangeRow.identifier).distinct().where(is_named)
     return [spelled for (spelled,) in fetched(query, database) if identity_of(spelled) == identity]
 
 
-def _letters_and_digits(identifier: Any) -> Any:
-    """Return an identifier, which is ASCII, in lower case and without all else that it may hold."""
-    bare = peewee.fn.LOWER(identifier)
-    for separator in _SEPARATORS:
-        bare = peewee.fn.REPLACE(bare, separator, "")
-    return bare
+def _bare_names(identity: str) -> list[str]:
+    """Return what `BARE_NAME` makes of every spelling of an identity. An IP address may be written in hexadecimal
+    groups, the last two of them also as four decimal numbers."""
+    try:
+        address = ip_address(identity)
+    except ValueError:
+        return [_bare(identity)]
+    whole = _IPV4_IN_IPV6 | int(address) if isinstance(address, IPv4Address) else int(address)
+    end = IPv4Address(whole & _LAST_32_BITS)
+    return [*{_bare(text) for text in (identity, f"{whole:x}", f"{whole >> 32:x}{end}")}]
+
+
+def _bare(identity: str) -> str:
+    return "".join(filter(str.isalnum, identity)).replace("0", "")
 
 
 def _text(body: bytes | None) -> str | None:
