@@ -5,6 +5,7 @@ Knows the table ``changes``, which triggers fill. Each function takes the databa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from ipaddress import IPv4Address, ip_address
 from typing import Any
 
@@ -24,31 +25,44 @@ _ROWS_AT_ONCE = 500
 
 def find_changes(database: peewee.Database, wanted: HistoryFilter) -> list[HistoryEntry]:
     """Return the changes that a filter lets through, the newest first."""
-    size = sum(peewee.fn.COALESCE(peewee.fn.LENGTH(text), 0) for text in (ChangeRow.text_before, ChangeRow.text_after))
-    query = ChangeRow.select(ChangeRow.id, size).where(is_known(ChangeRow))
+    query = ChangeRow.select(ChangeRow.id).where(is_known(ChangeRow))
     for condition in _conditions(database, wanted):
         query = query.where(condition)
-    chosen = _within(fetched(query.order_by(ChangeRow.id.desc()).limit(wanted.limit), database), wanted.most_bytes)
-    found: list[HistoryEntry] = []
-    for start in range(0, len(chosen), _ROWS_AT_ONCE):
-        found += _entries(database, chosen[start : start + _ROWS_AT_ONCE])
-    return found
+    chosen = [number for (number,) in fetched(query.order_by(ChangeRow.id.desc()).limit(wanted.limit), database)]
+    if wanted.most_bytes is None:
+        return _entries(database, chosen)
+    # The first is read whatever its size: to tell the length of a text, SQLite reads all of it.
+    found = _entries(database, chosen[:1])
+    left = wanted.most_bytes - sum(len(entry.before or "") + len(entry.after or "") for entry in found)
+    return found + _entries(database, _within(database, chosen[1:], left))
 
 
-def _within(sizes: list[tuple[Any, ...]], most_bytes: int | None) -> list[int]:
-    """Return the numbers of as many changes as have so many bytes, at least of one."""
-    total = 0
+def _within(database: peewee.Database, numbers: list[int], most: int) -> list[int]:
+    """Return the numbers of as many changes, from the first, as have so many characters of text."""
+    if most <= 0:
+        return []
+    length = sum(
+        peewee.fn.COALESCE(peewee.fn.LENGTH(text), 0) for text in (ChangeRow.text_before, ChangeRow.text_after)
+    )
     chosen: list[int] = []
-    for number, size in sizes:
-        total += int(size)
-        if chosen and most_bytes is not None and total > most_bytes:
-            break
-        chosen.append(number)
+    for part in _parts(numbers):
+        query = ChangeRow.select(ChangeRow.id, length).where(ChangeRow.id.in_(part))
+        for number, size in fetched(query.order_by(ChangeRow.id.desc()), database):
+            most -= int(size)
+            if most < 0:
+                return chosen
+            chosen.append(number)
     return chosen
 
 
+def _parts(numbers: list[int]) -> Iterator[list[int]]:
+    for start in range(0, len(numbers), _ROWS_AT_ONCE):
+        yield numbers[start : start + _ROWS_AT_ONCE]
+
+
 def _entries(database: peewee.Database, numbers: list[int]) -> list[HistoryEntry]:
-    query = ChangeRow.select(
+    """Return changes by their numbers, the newest first, as the numbers are."""
+    columns = (
         ChangeRow.id,
         ChangeRow.at,
         ChangeRow.kind,
@@ -59,13 +73,14 @@ def _entries(database: peewee.Database, numbers: list[int]) -> list[HistoryEntry
         ChangeRow.peer,
         ChangeRow.author,
         ChangeRow.note,
-    ).where(ChangeRow.id.in_(numbers))
-    return [
-        HistoryEntry(revision, at, key_of(kind, name, extension), _text(before), _text(after), Author(*author))
-        for revision, at, kind, name, extension, before, after, *author in fetched(
-            query.order_by(ChangeRow.id.desc()), database
-        )
-    ]
+    )
+    found: list[HistoryEntry] = []
+    for part in _parts(numbers):
+        query = ChangeRow.select(*columns).where(ChangeRow.id.in_(part)).order_by(ChangeRow.id.desc())
+        for number, at, kind, name, extension, before, after, *author in fetched(query, database):
+            key = key_of(kind, name, extension)
+            found.append(HistoryEntry(number, at, key, _text(before), _text(after), Author(*author)))
+    return found
 
 
 def forget_changes(database: peewee.Database, before: str) -> int:

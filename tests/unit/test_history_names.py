@@ -109,6 +109,20 @@ def test_the_index_finds_names(store: Store) -> None:
     assert "changes_by_name" in plan
 
 
+@pytest.mark.parametrize(
+    ("most_bytes", "shown"),
+    [(None, 5), (0, 1), (1_000, 1), (1_502, 1), (1_503, 2), (1_510, 3), (1_511, 4), (1_512, 5)],
+)
+def test_as_many_changes_are_read_as_have_so_many_bytes_and_at_least_one(
+    store: Store, most_bytes: int | None, shown: int
+) -> None:
+    texts = ("a", "bb", "ccc", "d" * 500, "e" * 500)  # each change has its text and the one before
+    for text in texts:
+        store.put(machine("n1"), text)
+    found = store.history(HistoryFilter(kind=Kind.MACHINE, identifier="n1", most_bytes=most_bytes))
+    assert [entry.after for entry in found] == [*reversed(texts)][:shown]
+
+
 IDENTIFIERS = st.one_of(
     st.text("ABCabc019-_.:", min_size=1, max_size=20),
     st.ip_addresses(v=4).map(str),
