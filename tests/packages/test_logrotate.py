@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def test_no_line_is_lost_by_a_rotation_under_load(workers: int, tmp_path: Path) 
     write_tree(tmp_path / "answers", {"default.cfg": "x\n"})
     answered: list[str] = []
     ended = threading.Event()
-    settings = {"SERVICE_ANSWERS_DIR": tmp_path / "answers", "SERVICE_LOG_FILE": logs / "answerd.log"}
+    settings: dict[str, Any] = {"SERVICE_ANSWERS_DIR": tmp_path / "answers", "SERVICE_LOG_FILE": logs / "answerd.log"}
     with OnAKnownPort(SERVICE_WORKERS=workers, **settings) as service:
         text = (CHECKOUT / "etc/answerd.logrotate").read_text("utf-8").replace("/var/log/answerd/", f"{logs}/")
         text = re.sub(r"su answerd answerd\n|(?<=create 0640) answerd answerd", "", text)
