@@ -81,6 +81,8 @@ COMPILED = [
     "answerd/answers/catalogue.py",
     "answerd/answers/compose.py",
     "answerd/answers/copy_on_write.py",
+    "answerd/answers/gates.py",
+    "answerd/answers/members.py",
     "answerd/answers/ranking.py",
     "answerd/answers/resolve.py",
     "answerd/answers/row_facts.py",
@@ -88,6 +90,7 @@ COMPILED = [
     "answerd/answers/select.py",
     "answerd/answers/selectors.py",
     "answerd/answers/sources.py",
+    "answerd/answers/visitors.py",
     "answerd/documents.py",
     "answerd/errors.py",
     "answerd/facts.py",
@@ -98,6 +101,9 @@ COMPILED = [
     "answerd/formats/meter.py",
     "answerd/formats/template.py",
     "answerd/identity.py",
+    "answerd/installs/memory.py",
+    "answerd/installs/sharded.py",
+    "answerd/installs/states.py",
     "answerd/inventory/rows.py",
     "answerd/json_body.py",
     "answerd/memo.py",
@@ -113,6 +119,7 @@ COMPILED = [
     "answerd/server/exchange.py",
     "answerd/server/header_block.py",
     "answerd/server/http_parser.py",
+    "answerd/server/installs.py",
     "answerd/server/listener.py",
     "answerd/server/memory.py",
     "answerd/server/metrics.py",
@@ -121,6 +128,7 @@ COMPILED = [
     "answerd/server/request_log.py",
     "answerd/server/serving.py",
     "answerd/server/wsgi.py",
+    "answerd/store/secret_set.py",
 ]
 """What a request runs through: compiled where ANSWERD_COMPILE=1 (docs/performance.md#the-compiled-build)."""
 
