@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import answerd
-from release.source import CHECKOUT
+from release.source import CHECKOUT, copy_source
 from tests.packages.test_wheel import clean_environment
 
 
@@ -38,7 +38,8 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site of this version."""
-    python = clean_environment(tmp_path_factory.mktemp("environment"), f"{CHECKOUT}[docs]") / "python"
+    copy_source(source := tmp_path_factory.mktemp("source") / "answerd")  # pip leaves a directory "build" behind
+    python = clean_environment(tmp_path_factory.mktemp("environment"), f"{source}[docs]") / "python"
     target = tmp_path_factory.mktemp("site")
     subprocess.run([python, "-m", "release.site", target], cwd=CHECKOUT, check=True)
     assert json.loads((target / "versions.json").read_text())[0]["version"] == answerd.__version__
