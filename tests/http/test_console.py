@@ -296,6 +296,18 @@ def test_a_request_can_be_tried(operator: Browser) -> None:
     assert "No answer" in operator.post("/console/try", fields).text
 
 
+def test_a_machine_that_nothing_claims_leads_to_a_next_step(operator: Browser) -> None:
+    page = operator.get("/console/machine?id=nobody").text
+    by_file = "Write a file <code>nobody.toml</code>" in page
+    link = re.search(r'href="(/console/document/new[^"]+)"', page)
+    assert by_file == (link is None)
+    assert by_file == (operator.get("/console/document/new").status == 404)
+    if link:
+        assert operator.get(unescape(link[1])).status == 200
+    assert "/console/try?query=id%3Dnobody" in page
+    assert "/console/try?query=mac%3D00%3A11" in operator.get("/console/machine?id=00:11:22:33:44:55").text
+
+
 def test_machines_are_searched_on_the_server(operator: Browser) -> None:
     assert "aabbccddee01" in operator.get("/console/machines?q=AA:BB:CC").text
     assert "No machine matches" in operator.get("/console/machines?q=nothing").text
