@@ -481,6 +481,12 @@ def test_a_session_reads_the_api_and_writes_nothing(operator: Browser) -> None:
     assert Browser(operator.service, operator.console).get("/groups").status == 401
 
 
+def test_the_metrics_of_the_console_need_the_token(visitor: Browser) -> None:
+    assert visitor.get("/metrics").status == 401
+    told = visitor.get("/metrics", Authorization=f"Bearer {TOKEN}")
+    assert (told.status, "\nanswerd_ready 1.0\n" in told.text) == (200, True)
+
+
 def test_one_listener_serves_both_where_both_have_one_address(tmp_path: Path) -> None:
     # The port must be named, or the two addresses could not be equal.
     address = f"127.0.0.1:{free_port()}"
