@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.line_diff import unified
 from answerd.console.adopting import cells_of, with_machine
 from answerd.console.backend import KINDS, Backend, Consequences, DocumentVersion, Editing, NotSaved, WriteAuthor
-from answerd.console.listing import Listing, Listings, document_at, inventories_of, problems_of
+from answerd.console.document_list import SORTS, DocumentsView, documents_page
+from answerd.console.listing import Listings, document_at, problems_of
 from answerd.console.machines import InstallStates, MachinesPage, MachineTable, View
 from answerd.console.marks import marks_of
 from answerd.console.page_request import PageReply, PageRequest, redirect
 from answerd.console.preparing import PreparedTable
 from answerd.console.rendering import counted, document_link, link, page
-from answerd.documents import Document, Key, RawDocument
+from answerd.documents import Key
 from answerd.formats import FORMATS
 from answerd.identity import Kind, join_limited
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import file_of
 from answerd.server.live_set import in_thread
 
-DOCUMENTS_SHOWN = 500
 NAMES_SHOWN = 20
 
 _DIGITS = 18
 """Digits of a revision: more are no number of 64 bits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """One line of the list of documents."""
-
-    kind: str
-    identifier: str
-    format: str
-    extends: str
-    claims: str
-    extended_by: int
-    problems: int
 
 
 class Dependents(NamedTuple):
@@ -63,30 +49,21 @@ class DocumentPages:
 
     def documents(self, request: PageRequest) -> PageReply:
         """Return the list: groups, defaults and inventories, or the documents whose names hold the search."""
-        catalogue, search, kind = self._backend.catalogue(), request.get("q"), request.get("kind")
+        catalogue, sort = self._backend.catalogue(), request.get("sort")
         listing = self._listings.of(catalogue)
         if self._listings.catalogue is None:
             return waiting(request, "Documents", "/console/documents", catalogue)
-        found = [*listing.found(kind, search)]
-        inventories = [
-            raw
-            for raw in inventories_of(catalogue)
-            if kind in ("", Kind.INVENTORY.value) and search.casefold() in raw.key.identifier.casefold()
-        ]
+        sort = sort if sort in SORTS else ""
+        view = DocumentsView(request.get("q"), request.get("kind"), sort, request.get("desc") == "1")
         return PageReply(
             page(
                 "documents",
                 request=request,
                 store=self._backend.store,
                 writable=self._backend.editing is not None,
-                search=search,
-                kind=kind,
+                view=view,
                 kinds=KINDS,
-                documents=[
-                    *(_listed_inventory(catalogue, raw) for raw in inventories),
-                    *(_listed(document, listing) for document in found[:DOCUMENTS_SHOWN]),
-                ],
-                more=max(0, len(found) - DOCUMENTS_SHOWN),
+                shown=catalogue.offload(lambda: documents_page(catalogue, listing, view)),
             )
         )
 
@@ -97,7 +74,7 @@ class DocumentPages:
         if stored is None and key and key.kind is Kind.INVENTORY and request.get("adopt") and self._backend.editing:
             stored = DocumentVersion(key, "", "")
         if stored is None:
-            return self._missing(request)
+            return self._missing(request) if key is None else self._removed(request, key)
         if request.get("adopt") and stored.key.kind is Kind.INVENTORY:
             return self._adopting(request, stored)
         return self._editor(request, stored.key, stored.text, stored.etag)
@@ -129,7 +106,7 @@ class DocumentPages:
             text = text.replace("\n", "\r\n")
         etag, verb = request.field("etag"), request.field("do")
         if verb == "preview":
-            return self._editor(request, key, text, etag, consequences=editing.preview(key, text), is_new=not etag)
+            return self._editor(request, key, text, etag, preview=editing.preview, is_new=not etag)
         try:
             problems = self._change(editing, verb, key, text, request)
         except NotSaved as error:
@@ -138,7 +115,7 @@ class DocumentPages:
                 request,
                 key,
                 text,
-                stored.etag if stored and error.is_conflict else etag,
+                (stored.etag if stored else "") if error.is_conflict else etag,
                 message=f"Not saved: {error.reason}",
                 problems=error.problems,
                 other=other,
@@ -147,7 +124,7 @@ class DocumentPages:
                 status=409,
             )
         if verb == "delete":
-            return redirect("/console/documents")
+            return redirect(document_link(key.kind, key.identifier, key.format))  # its history can take that back
         stored = editing.find(key)
         if stored is None or not problems:
             return redirect(document_link(key.kind, key.identifier, key.format))
@@ -191,6 +168,14 @@ class DocumentPages:
         raw = document_at(self._backend.catalogue(), key)
         return DocumentVersion(raw.key, raw.text, "") if raw is not None else None
 
+    def _removed(self, request: PageRequest, key: Key) -> PageReply:
+        """Return the history of a document that is not there any more, where there is one."""
+        editing = self._backend.editing
+        if editing is None or not editing.history(key):
+            return self._missing(request)
+        message = "It was removed. A version of its history can be restored; or write it anew."
+        return self._editor(request, key, "", "", message=message, is_new=True, is_removed=True, status=404)
+
     def _missing(self, request: PageRequest) -> PageReply:
         values = {"title": "No such document", "message": "It may have been removed since the list was made."}
         return PageReply(page("message", request=request, **values), 404)
@@ -202,19 +187,23 @@ class DocumentPages:
         text: str,
         etag: str,
         *,
-        consequences: Consequences | None = None,
+        preview: Callable[[Key, str], Consequences] | None = None,
         message: str = "",
         problems: Sequence[str] = (),
         other: Sequence[str] | None = None,
         failed: bool = False,
         is_new: bool = False,
+        is_removed: bool = False,
         status: int = 200,
     ) -> PageReply:
         editing, catalogue = self._backend.editing, self._backend.catalogue()
+        used_by = self._used_by(catalogue, key) if key.kind is Kind.GROUP and not is_new else []
+        history = editing.history(key) if editing is not None and (is_removed or not is_new) else ()
+        consequences = preview(key, text) if preview is not None else None  # last: what it begins slows the others down
         body = page(
             "document",
             request=request,
-            title="New document" if is_new else str(key),
+            title=f"{key}, removed" if is_removed else "New document" if is_new else str(key),
             kind=key.kind.value,
             identifier=key.identifier,
             extension=key.format,
@@ -231,8 +220,8 @@ class DocumentPages:
             failed=failed,
             other=other,
             note=request.field("note"),
-            used_by=self._used_by(catalogue, key) if key.kind is Kind.GROUP and not is_new else [],
-            history=editing.history(key) if editing is not None and not is_new else (),
+            used_by=used_by,
+            history=history,
         )
         return PageReply(body, status)
 
@@ -294,30 +283,6 @@ def _key(kind: str, name: str, extension: str) -> Key | None:
     if bool(name) == is_default:
         return None
     return Key(Kind(kind), name, extension)
-
-
-def _listed_inventory(catalogue: Catalogue, raw: RawDocument) -> Listed:
-    inventory = catalogue.inventory
-    table = inventory.tables.get(raw) if inventory is not None else None
-    faults = sum(row.layout is table.layout for row in inventory.faulty) if inventory is not None and table else 0
-    is_broken = inventory is not None and raw in inventory.unreadable
-    claims = counted(len(table.rows), "row") if table else ""
-    return Listed(raw.key.kind.value, raw.key.identifier, raw.key.format, "", claims, 0, faults + is_broken)
-
-
-def _listed(document: Document, listing: Listing) -> Listed:
-    key, control = document.key, document.content.control
-    claims = [counted(len(control.members), "member")] if control.members else []
-    claims += [f"match {', '.join(criterion.label for criterion in control.match)}"] if control.match else []
-    return Listed(
-        key.kind.value,
-        key.identifier,
-        key.format,
-        control.extends or "",
-        " and ".join(claims),
-        len(listing.extending.get(key.name[1:], ())) if key.kind is Kind.GROUP else 0,
-        len(document.problems),
-    )
 
 
 def _conflict(stored: DocumentVersion | None, text: str) -> Sequence[str]:
