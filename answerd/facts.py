@@ -174,7 +174,7 @@ class Facts:
         self._values: dict[str, Sequence[str]] = {}
         self._forms: dict[str, Forms] = {}
         self._for_user_data: Facts | None = None
-        self._narrowed: set[str] = set()
+        self._narrowed: set[str] | None = None
         self._narrowed_by: object = None
         self.found: dict[object, Any] | None = {} if len(request.body) > LARGE else None
         """What indexes found for a large request, by the index or its method: it is looked up in a thread first."""
@@ -357,9 +357,10 @@ class Facts:
         return found - {of_peer}
 
     def _held(self, intersection: Callable[[Collection[str]], set[str]], names: object) -> set[str]:
-        if names is not None and names is self._narrowed_by:
-            return intersection(self._narrowed)
-        return self.identities_held_in(intersection)
+        narrowed = self._narrowed
+        if narrowed is None or names is not self._narrowed_by:
+            return self.identities_held_in(intersection)
+        return intersection(narrowed)
 
     def identities_held_in(self, intersection: Callable[[Collection[str]], set[str]]) -> set[str]:
         """Return the `identities` that an index holds, in no order."""

@@ -32,7 +32,7 @@ class RowFacts(Facts):
         self._values = {}
         self._forms = {}
         self._for_user_data = None
-        self._narrowed_by = None
+        self._narrowed = self._narrowed_by = None
         self.found = None if facts.found is None else {}
 
     def statement(self) -> Statement:
