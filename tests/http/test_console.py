@@ -296,6 +296,18 @@ def test_a_request_can_be_tried(operator: Browser) -> None:
     assert "No answer" in operator.post("/console/try", fields).text
 
 
+def test_a_machine_that_nothing_claims_leads_to_a_next_step(operator: Browser) -> None:
+    page = operator.get("/console/machine?id=nobody").text
+    by_file = "Write a file <code>nobody.toml</code>" in page
+    link = re.search(r'href="(/console/document/new[^"]+)"', page)
+    assert by_file == (link is None)
+    assert by_file == (operator.get("/console/document/new").status == 404)
+    if link:
+        assert operator.get(unescape(link[1])).status == 200
+    assert "/console/try?query=id%3Dnobody" in page
+    assert "/console/try?query=mac%3D00%3A11" in operator.get("/console/machine?id=00:11:22:33:44:55").text
+
+
 def test_machines_are_searched_on_the_server(operator: Browser) -> None:
     assert "aabbccddee01" in operator.get("/console/machines?q=AA:BB:CC").text
     assert "No machine matches" in operator.get("/console/machines?q=nothing").text
@@ -446,6 +458,12 @@ def test_a_session_reads_the_api_and_writes_nothing(operator: Browser) -> None:
     assert operator.get("/check").status == 200
     assert operator.send("PUT", "/groups/other", b"x = 1\n").status == 405
     assert Browser(operator.service, operator.console).get("/groups").status == 401
+
+
+def test_the_metrics_of_the_console_need_the_token(visitor: Browser) -> None:
+    assert visitor.get("/metrics").status == 401
+    told = visitor.get("/metrics", Authorization=f"Bearer {TOKEN}")
+    assert (told.status, "\nanswerd_ready 1.0\n" in told.text) == (200, True)
 
 
 def test_one_listener_serves_both_where_both_have_one_address(tmp_path: Path) -> None:
