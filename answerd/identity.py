@@ -71,7 +71,7 @@ def identifier_fault(kind: Kind, identifier: str) -> str | None:
         return "an identifier cannot begin with a dot"
     if not _IDENTIFIER.match(identifier):
         return "an identifier holds only ASCII letters, digits, '-', '_', '.' and ':'"
-    if not normalize(identifier):
+    if not identifier.strip("-_.:"):
         return "an identifier needs at least one letter or digit"
     if kind is Kind.MACHINE and identifier.lower() in RESERVED_MACHINES:
         return f"the name is reserved: {identifier.lower()!r} cannot be a machine"

@@ -179,8 +179,10 @@ def judged(layout: Layout, cells: Sequence[str]) -> Judgement:
         values = _values_of(column, cell)
         if len(values) > MOST_ADDRESSES:
             fault = fault or f"column {column}: a cell has more than {MOST_ADDRESSES:,} addresses"
-        for value in values[:MOST_ADDRESSES]:
-            identity, wrong = _VALUES[column](value)
+            values = values[:MOST_ADDRESSES]
+        identified = _VALUES[column]
+        for value in values:
+            identity, wrong = identified(value)
             if wrong:
                 fault = fault or f"column {column}: {wrong}"
             elif not is_shared_by_many(identity):

@@ -165,7 +165,7 @@ def _kept(
     rows: list[Row] = []
     added: list[Row] = []
     for number, text in enumerate(texts):
-        same = known.get(text)
+        same = known.get(text) if known else None  # of a new file, no text is hashed
         if same:
             row = same.pop()
         else:
