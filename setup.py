@@ -88,6 +88,7 @@ COMPILED = [
     "answerd/answers/select.py",
     "answerd/answers/selectors.py",
     "answerd/answers/sources.py",
+    "answerd/answers/warming.py",
     "answerd/documents.py",
     "answerd/errors.py",
     "answerd/facts.py",
@@ -96,7 +97,9 @@ COMPILED = [
     "answerd/formats/family.py",
     "answerd/formats/filters.py",
     "answerd/formats/meter.py",
+    "answerd/formats/plain.py",
     "answerd/formats/template.py",
+    "answerd/formats/toml_family.py",
     "answerd/identity.py",
     "answerd/inventory/rows.py",
     "answerd/json_body.py",
@@ -121,6 +124,9 @@ COMPILED = [
     "answerd/server/request_log.py",
     "answerd/server/serving.py",
     "answerd/server/wsgi.py",
+    "answerd/store/layout.py",
+    "answerd/store/reading.py",
+    "answerd/store/scan.py",
 ]
 """What a request runs through: compiled where ANSWERD_COMPILE=1 (docs/performance.md#the-compiled-build)."""
 

@@ -70,6 +70,10 @@ class Placeholder:
     is_secret: bool = False
     gathers: bool = False
 
+    def __hash__(self) -> int:
+        # Equal placeholders have equal labels, and hashing all fields takes three times as long.
+        return hash(self.label)
+
     def __str__(self) -> str:
         """Return it as a document may write it."""
         return "{{ " + " | ".join([self.label, *(_spelled(name, texts) for name, texts in self.filters)]) + " }}"
@@ -168,11 +172,23 @@ def _spelled(name: str, texts: tuple[str, ...]) -> str:
     return f"{name}({', '.join(quoted)})" if texts else name
 
 
-@dataclass(frozen=True, slots=True)
 class Template:
-    """A text with placeholders: constant parts and `Placeholder` in their order."""
+    """A text with placeholders: constant parts and `Placeholder` in their order. Never modified."""
 
-    parts: tuple[str | Placeholder, ...]
+    # No dataclass: the methods of one are not compiled, and a fleet has some of these for each machine.
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: tuple[str | Placeholder, ...]) -> None:
+        self.parts = parts
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Template) and self.parts == other.parts
+
+    def __hash__(self) -> int:
+        return hash(self.parts)
+
+    def __repr__(self) -> str:
+        return f"Template({self.parts!r})"
 
     def fill(self, lookup: Lookup) -> str:
         """Return the text for a request. Raises `CannotFill`, and `AnswerTooLarge` before it makes more than an answer
@@ -224,7 +240,7 @@ class TemplateReader:
         if start < 0:
             return text
         parts: list[str | Placeholder] = []
-        closings = _Closings(text)
+        closings: _Closings | None = None
         done = 0
         while start >= 0:
             found = _PLACEHOLDER.match(text, start)
@@ -235,6 +251,7 @@ class TemplateReader:
                 is_whole = has_types and not start and done == len(text)
                 parts += [text[done_before:start], self._placeholder(found, text, is_whole=is_whole)]
             else:
+                closings = closings or _Closings(text)
                 self._note_fault(text, start, closings.after(start), open_is_text)
                 next_from = start + 2
             start = text.find("{{", next_from)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import answerd
-from answerd.formats import family, template, toml_family, yaml_nodes
+from answerd.formats import family, template, yaml_nodes
 from answerd.formats.template import Placeholder
 from answerd.memo import remembered
 from answerd.server import header_block, wsgi
@@ -86,7 +86,7 @@ CACHES = {name: cache for module in MODULES for name, cache in kept_by_functions
 
 
 def test_the_caches_of_functions_are_found() -> None:
-    assert {"answerd.facts._address_identity", "answerd.formats.toml_family._key"} <= CACHES.keys()
+    assert {"answerd.facts._address_identity", "answerd.formats.family.slot_of"} <= CACHES.keys()
     assert len(CACHES) >= 10
 
 
@@ -141,7 +141,6 @@ FILLED: dict[str, tuple[Any, Callable[[], object]]] = {
         family._shared_layout,
         lambda: family._shared_layout((family.slot_of(Placeholder("a", (("default", (LARGE,)),)), str),), (1, 1)),
     ),
-    "a key": (toml_family._key, lambda: toml_family._key(LARGE)),
     "a scalar": (yaml_nodes._resolved, lambda: yaml_nodes._resolved(LARGE)),
 }
 
