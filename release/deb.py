@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from email.utils import formatdate
 from pathlib import Path
 
 import answerd
@@ -51,6 +52,8 @@ from answerd.cli import main
 
 sys.exit(main())
 """
+
+MAINTAINER = "the answerd authors <answerd@localhost>"
 
 CONFFILES = "/etc/answerd.env\n"
 
@@ -95,6 +98,9 @@ def install_library(library: Path, wheel: Path) -> None:
         lines = record.read_text("utf-8").splitlines(keepends=True)
         gone = ("../../", "bin/", "include/", "share/", f"{record.parent.name}/direct_url.json")
         record.write_text("".join(line for line in lines if not line.startswith(gone)), "utf-8")
+    for path in library.rglob("*"):  # some packages mark libraries and examples as programs
+        if path.is_file():
+            path.chmod(FILE_MODE)
 
 
 def install_files(root: Path) -> None:
@@ -110,9 +116,17 @@ def install_files(root: Path) -> None:
         ):
             write(root / DOCUMENTATION / name, (CHECKOUT / name).read_bytes())
     write(root / DOCUMENTATION / "licences.txt", licences(bill_of_materials()))
-    write(root / DOCUMENTATION / "changelog.gz", compressed((CHECKOUT / "CHANGELOG.md").read_bytes()))
+    write(root / DOCUMENTATION / "CHANGELOG.md.gz", compressed((CHECKOUT / "CHANGELOG.md").read_bytes()))
+    write(root / DOCUMENTATION / "changelog.gz", compressed(changelog().encode()))
     text = "".join(f" {line}".rstrip() + "\n" if line else " .\n" for line in _licence_lines())
     write(root / DOCUMENTATION / "copyright", COPYRIGHT.format(text=text.rstrip("\n")))
+
+
+def changelog() -> str:
+    """Return the changelog in the form of Debian's: one entry, which leads to the real one."""
+    when = formatdate(source_time())
+    version = debian_version(answerd.__version__)
+    return f"answerd ({version}) unstable; urgency=medium\n\n  * See CHANGELOG.md.gz.\n\n -- {MAINTAINER}  {when}\n"
 
 
 def _licence_lines() -> list[str]:
@@ -156,6 +170,7 @@ def write_control(root: Path) -> None:
     bytes_installed = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
     values = {
         "version": debian_version(answerd.__version__),
+        "maintainer": MAINTAINER,
         "architecture": _said_by("dpkg", "--print-architecture"),
         "kilobytes": str(bytes_installed // 1024 + 1),
         "depends": ", ".join(dependencies()),

@@ -61,6 +61,12 @@ def claims_of(catalogue: Catalogue, row: Row) -> RowClaims:
     return RowClaims(tuple(machines), tuple(dict.fromkeys(groups)))
 
 
+def groups_matching(catalogue: Catalogue, row: Row) -> list[Document]:
+    """Return the groups that claim a row by ``match`` alone. They depend on the row's cells in the columns that these
+    groups ask for, and on nothing else of it. Raises `AnswerError` as `claims_of` does."""
+    return [claim.document for claim in catalogue.selectors.holding(_known(catalogue, row))]
+
+
 def winners(catalogue: Catalogue, row: Row) -> list[Document]:
     """Return for each format the machine document and the group that answer a row; where these cannot answer, all
     documents that claim it. Sorted by kind, name and format order. Raises `AnswerError` as `claims_of` does."""

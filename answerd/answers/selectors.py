@@ -113,6 +113,14 @@ class SelectorIndex(Generic[Owner]):
             filed[need.text] = dict(filed.get(need.text, ()))
         return filed.setdefault(need.text, {})
 
+    def items(self) -> Iterator[tuple[Owner, Selector]]:
+        """Yield each owner with its selector."""
+        for owner, (match, _) in self._selectors.items():
+            yield owner, match
+
+    def __len__(self) -> int:
+        return len(self._selectors)
+
     def holding(self, facts: Facts) -> list[Owner]:
         """Return the owners of the selectors that hold for the request, each once."""
         if not self._selectors:

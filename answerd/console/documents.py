@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.line_diff import unified
 from answerd.console.adopting import cells_of, with_machine
 from answerd.console.backend import KINDS, Backend, Consequences, DocumentVersion, Editing, NotSaved, WriteAuthor
 from answerd.console.listing import Listing, Listings, document_at, inventories_of, problems_of
+from answerd.console.machines import InstallStates, MachinesPage, MachineTable, View
 from answerd.console.marks import marks_of
 from answerd.console.page_request import PageReply, PageRequest, redirect
 from answerd.console.preparing import PreparedTable
-from answerd.console.rendering import counted, document_link, page
+from answerd.console.rendering import counted, document_link, link, page
 from answerd.documents import Document, Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, join_limited
@@ -41,13 +43,23 @@ class Listed:
     problems: int
 
 
+class Dependents(NamedTuple):
+    """Some of those that depend on a group: a heading, names, and what leads to all of them."""
+
+    word: str
+    names: str
+    all: str = ""
+    where: str = ""
+
+
 class DocumentPages:
-    """The pages of documents."""
+    """The pages of documents, and the tables of machines and documents."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._listings = Listings()
-        self.tables: list[PreparedTable] = [self._listings]
+        self._table = MachineTable()
+        self.tables: list[PreparedTable] = [self._listings, self._table]
 
     def documents(self, request: PageRequest) -> PageReply:
         """Return the list: groups, defaults and inventories, or the documents whose names hold the search."""
@@ -224,19 +236,35 @@ class DocumentPages:
         )
         return PageReply(body, status)
 
-    def _used_by(self, catalogue: Catalogue, key: Key) -> list[tuple[str, str]]:
-        """Return the documents that extend a group, and the machines that it claims, as words and names."""
-        listing = self._listings.of(catalogue)
+    def _used_by(self, catalogue: Catalogue, key: Key) -> list[Dependents]:
+        """Return the documents that extend a group, and the machines that have a group of its name."""
+        extending = self._listings.of(catalogue).extending.get(key.name[1:], ())
+        shown = self._shown(View(group=key.identifier))
+        if self._listings.catalogue is None or shown is None:
+            return [Dependents("Machines", "… are being looked up: reload this page in a moment")]
         found = []
-        extending = listing.extending.get(key.name[1:], ())
-        if self._listings.catalogue is None:
-            found.append(("Extended by", "… is being looked up: reload this page in a moment"))
-        elif extending:
-            found.append(("Extended by", join_limited(extending, NAMES_SHOWN)))
-        for document in catalogue.groups.get(key.name[1:], ()):
-            if document.content.control.members:
-                found.append(("Members", join_limited(sorted(document.content.control.members), NAMES_SHOWN)))
+        if extending:
+            found.append(Dependents("Extended by", join_limited(extending, NAMES_SHOWN)))
+        if shown.found:
+            names = ", ".join([machine.name for machine, _ in shown.machines[:NAMES_SHOWN]])
+            more = " …" if shown.found > NAMES_SHOWN else ""
+            where = link("/console/machines", group=key.identifier)
+            found.append(Dependents("Machines", f"{names}{more}", counted(shown.found, "machine"), where))
         return found
+
+    def _states(self) -> InstallStates | None:
+        return self._backend.installs.now() if self._backend.installs is not None else None
+
+    def _shown(self, view: View) -> MachinesPage | None:
+        """Return a page of the table; None while the first table is made. In a thread: there may be a million
+        machines."""
+        catalogue, states = self._backend.catalogue(), self._states()
+
+        def show() -> MachinesPage | None:
+            self._table.update(catalogue)
+            return None if self._table.catalogue is None else self._table.shown(view, states)
+
+        return catalogue.offload(show)
 
     def _sentences(
         self, key: Key, message: str, problems: Sequence[str], consequences: Consequences | None
@@ -279,7 +307,7 @@ def _listed_inventory(catalogue: Catalogue, raw: RawDocument) -> Listed:
 
 def _listed(document: Document, listing: Listing) -> Listed:
     key, control = document.key, document.content.control
-    claims = [f"{len(control.members):,} members"] if control.members else []
+    claims = [counted(len(control.members), "member")] if control.members else []
     claims += [f"match {', '.join(criterion.label for criterion in control.match)}"] if control.match else []
     return Listed(
         key.kind.value,

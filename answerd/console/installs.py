@@ -143,6 +143,11 @@ class CurrentStates:
         first, more = self._names.tables()[0].get, self._names.get
         return [(first(identity) or more(identity) or _NO_RECORD).record.since for identity in identities]
 
+    def groups(self, identities: Iterable[str]) -> list[str]:
+        """Return the group of each machine's last answer; empty where none is known."""
+        first, more = self._names.tables()[0].get, self._names.get
+        return [(first(identity) or more(identity) or _NO_RECORD).group or "" for identity in identities]
+
     def counts(self) -> Mapping[str, int]:
         """Return how many records are in each state, by `Install.shown`."""
         by_state = self._memory.by_state.copy()  # in one step: the caller may be in another thread

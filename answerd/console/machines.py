@@ -76,6 +76,9 @@ class InstallStates(Protocol):
     def sinces(self, identities: Iterable[str]) -> list[float]:
         """Return the time at which each of those machines came into its state; 0 where it is not known."""
 
+    def groups(self, identities: Iterable[str]) -> list[str]:
+        """Return `Install.group` of each of those installs."""
+
     def counts(self) -> Mapping[str, int]:
         """Return how many records are in each state, by `Install.shown`."""
 
@@ -154,8 +157,8 @@ class MachineTable:
         """Return the page of a view. One pass over all; of what is found only the first pages are sorted."""
         more, by_name = self._more(states), self._named.by_name
         seen = {identity_of(name): last for name, last in states.unknown()} if states is not None else {}
-        found: Sequence[MachineEntry] = _found(by_name, view)
-        found_more = _found(more, view)
+        found: Sequence[MachineEntry] = _found(by_name, view, states)
+        found_more = _found(more, view, states)
         if view.state and states is not None:
             found, found_more = _in_state(found, view.state, states), _in_state(found_more, view.state, states)
         if found_more:
@@ -238,10 +241,10 @@ def _is_still(machine: MachineEntry, records: Mapping[str, object], visitors: Ma
 _name_of = attrgetter("name")
 
 
-def _found(machines: Sequence[MachineEntry], view: View) -> Sequence[MachineEntry]:
+def _found(machines: Sequence[MachineEntry], view: View, states: InstallStates | None) -> Sequence[MachineEntry]:
     """Return the machines that match a view's search, group and format; without these, the same list."""
     if view.group:
-        machines = [machine for machine in machines if machine.group == view.group]
+        machines = _in_group(machines, view.group, states)
     if view.format:
         machines = [machine for machine in machines if view.format in machine.formats]
     if view.search:
@@ -250,6 +253,25 @@ def _found(machines: Sequence[MachineEntry], view: View) -> Sequence[MachineEntr
             return [machine for machine in machines if text in machine.searched or bare in machine.searched]
         return [machine for machine in machines if text in machine.searched]
     return machines
+
+
+def _in_group(machines: Sequence[MachineEntry], group: str, states: InstallStates | None) -> Sequence[MachineEntry]:
+    """Return the machines that have a group; those without any have the group of their last answer."""
+    return [
+        machine
+        for machine, first in zip(machines, _groups(machines, states), strict=True)
+        if first == group or group in machine.more_groups
+    ]
+
+
+def _groups(machines: Sequence[MachineEntry], states: InstallStates | None) -> list[str]:
+    """Return the group of each machine that it is sorted by."""
+    groups = [machine.group for machine in machines]
+    without = [at for at, group in enumerate(groups) if not group]
+    if states is not None and without:
+        for at, group in zip(without, states.groups([machines[at].identity for at in without]), strict=True):
+            groups[at] = group
+    return groups
 
 
 def _merged(many: Sequence[MachineEntry], few: Sequence[MachineEntry]) -> list[MachineEntry]:
@@ -306,7 +328,8 @@ def _cut(
     """Return a stretch of the machines, which are sorted by name, in the order of a view."""
     down = view.descending
     if view.sort == "group":
-        return stretch(found, attrgetter("group"), first, last, reverse=down)
+        groups = _groups(found, states)
+        return [found[at] for at in stretch(range(len(found)), groups.__getitem__, first, last, reverse=down)]
     if states is None or view.sort == "name":
         return found[max(0, len(found) - last) : len(found) - first][::-1] if down else found[first:last]
     if view.sort == "state":

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from answerd.answers.catalogue import Catalogue
+from answerd.console.row_groups import RowGroups, may_claim_otherwise
 from answerd.identity import identity_of
 from answerd.inventory.rows import Row, identities_of_sound
 from answerd.sorting import free_in_steps, sorted_in_steps
@@ -32,7 +33,8 @@ _T = TypeVar("_T")
 @dataclass(slots=True)
 class MachineEntry:
     """A machine with a name. ``known_from`` is the source of the name: ``document``, ``member``, ``inventory``,
-    ``install``, ``unknown``."""
+    ``install``, ``unknown``. ``group`` is the first of the groups that its documents extend or that claim it,
+    ``more_groups`` are the others."""
 
     name: str
     identity: str
@@ -40,6 +42,21 @@ class MachineEntry:
     group: str = ""
     known_from: str = "document"
     searched: str = field(default="", repr=False)
+    more_groups: tuple[str, ...] = ()
+
+    def add(self, extension: str, group: str) -> None:
+        """Note a document of a format: the machine's own, which may extend a group, or a group that claims it."""
+        if extension not in self.formats:
+            self.formats = (*self.formats, extension)
+        if not self.group:
+            self.group = group
+        elif group and group != self.group and group not in self.more_groups:
+            self.more_groups = (*self.more_groups, group)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """All its groups."""
+        return (self.group, *self.more_groups) if self.group else ()
 
 
 _name_of = attrgetter("name")
@@ -67,7 +84,7 @@ class NamedMachines:
             return False
         gone = [machine for identity in changed if (machine := self.by_identity.pop(identity, None)) is not None]
         named = {identity: machine for identity in changed if (machine := _machine(catalogue, identity)) is not None}
-        _add_rows(named, _rows_of(catalogue, changed))
+        _add_rows(named, _rows_of(catalogue, changed), RowGroups(catalogue))
         for machine in named.values():
             machine.searched = _searched(machine)
         self._move(gone, [*named.values()])
@@ -77,8 +94,8 @@ class NamedMachines:
 
     def _move(self, gone: Sequence[MachineEntry], new: Sequence[MachineEntry]) -> None:
         """Put some machines in place of others in the sorted list, and count their groups."""
-        self.groups.subtract(machine.group for machine in gone if machine.group)
-        self.groups.update(machine.group for machine in new if machine.group)
+        self.groups.subtract(group for machine in gone for group in machine.groups)
+        self.groups.update(group for machine in new for group in machine.groups)
         self.groups = +self.groups
         if len(gone) + len(new) > _MOVED_ONE_BY_ONE:
             left = {id(machine) for machine in gone}
@@ -96,7 +113,7 @@ class NamedMachines:
     def _changed_in(self, catalogue: Catalogue) -> set[str] | None:
         """Return the identities of the machines that a set may name otherwise; None where they are too many."""
         before = self.catalogue
-        if before is None:
+        if before is None or may_claim_otherwise(catalogue, before, MOST_FOLLOWED):
             return None
         changed: set[str] = set()
         for differing in (
@@ -139,9 +156,9 @@ def named_in(catalogue: Catalogue) -> NamedMachines:
             if identity not in named and (machine := _machine(catalogue, identity)) is not None:
                 named[identity] = machine
     if catalogue.inventory is not None:
-        _add_rows(named, catalogue.inventory.rows())
+        _add_rows(named, catalogue.inventory.rows(), RowGroups(catalogue))
     by_name = _in_the_order_of_names(named)
-    groups = Counter(machine.group for machine in by_name if machine.group)
+    groups = Counter(group for machine in by_name for group in machine.groups)
     return NamedMachines(catalogue, {machine.identity: machine for machine in by_name}, by_name, groups)
 
 
@@ -163,27 +180,18 @@ def _machine(catalogue: Catalogue, identity: str) -> MachineEntry | None:
     """Return the machine that documents or ``members`` name; None where none does."""
     machine: MachineEntry | None = None
     for document in catalogue.machines.get(identity, ()):
-        key, group = document.key, document.control.extends or ""
-        if machine is None:
-            machine = MachineEntry(key.identifier, identity, (key.format,), group)
-        else:
-            machine.formats = (*machine.formats, key.format)
-            machine.group = machine.group or group
+        machine = machine or MachineEntry(document.key.identifier, identity)
+        machine.add(document.key.format, document.control.extends or "")
     for claim in catalogue.members.get(identity, ()):
-        key = claim.document.key
-        if machine is None:
-            machine = MachineEntry(
-                claim.document.control.spelled(identity), identity, (key.format,), key.identifier, "member"
-            )
-            continue
-        machine.group = machine.group or key.identifier
-        if key.format not in machine.formats:
-            machine.formats = (*machine.formats, key.format)
+        control = claim.document.control
+        machine = machine or MachineEntry(control.spelled(identity), identity, known_from="member")
+        machine.add(claim.document.key.format, claim.document.key.identifier)
     return machine
 
 
-def _add_rows(machines: dict[str, MachineEntry], rows: Iterable[Row]) -> None:
-    """Add a machine for each row, or what a search finds it by to the machine that has one of its identities."""
+def _add_rows(machines: dict[str, MachineEntry], rows: Iterable[Row], groups: RowGroups) -> None:
+    """Add a machine for each row, or what a search finds it by to the machine that has one of its identities; and the
+    groups that claim the row."""
     for row in rows:
         cells = row.cells()
         identities = [*identities_of_sound(row.layout, cells)]
@@ -192,15 +200,22 @@ def _add_rows(machines: dict[str, MachineEntry], rows: Iterable[Row]) -> None:
         searched = "\n".join(identities)
         known = next((identity for identity in identities if identity in machines), None)
         if known is not None:
-            machines[known].searched = searched
-            continue
-        at = row.layout.labels.get("id")
-        name = (cells[at] if at is not None else "") or identities[0]
-        machines[identity_of(name)] = MachineEntry(name, identity_of(name), known_from="inventory", searched=searched)
+            machine = machines[known]
+            # Several rows with one identity are a problem; then the machine is found by all they have, in any order.
+            both = {*machine.searched.split("\n"), *identities} if machine.searched else None
+            machine.searched = "\n".join(sorted(both)) if both else searched
+        else:
+            at = row.layout.labels.get("id")
+            name = (cells[at] if at is not None else "") or identities[0]
+            machine = MachineEntry(name, identity_of(name), known_from="inventory", searched=searched)
+            machines[machine.identity] = machine
+        for key in groups.of(row, cells):
+            machine.add(key.format, key.identifier)
 
 
 def _searched(machine: MachineEntry) -> str:
-    return f"{machine.name}\n{machine.group}\n{machine.searched or machine.identity}".casefold()
+    groups = "\n".join(machine.groups)
+    return f"{machine.name}\n{groups}\n{machine.searched or machine.identity}".casefold()
 
 
 def _rows_that_differ(catalogue: Catalogue, before: Catalogue) -> set[str] | None:

@@ -13,10 +13,10 @@ from answerd.answers.row_claims import claims_of
 from answerd.captures import CaptureError
 from answerd.console.adopting import cells_of, with_machine
 from answerd.console.answers import Resolver
-from answerd.console.backend import Backend, NotSaved
+from answerd.console.backend import NotSaved
 from answerd.console.documents import DocumentPages, waiting
 from answerd.console.listing import inventories_of
-from answerd.console.machines import SILENT, SORTS, UNKNOWN, InstallStates, MachinesPage, MachineTable, View
+from answerd.console.machines import SILENT, SORTS, UNKNOWN, View
 from answerd.console.page_request import PageReply, PageRequest, redirect
 from answerd.console.rendering import page
 from answerd.documents import Key
@@ -40,11 +40,6 @@ STATES = (*(state.value for state in State), SILENT, UNKNOWN)
 
 class Pages(DocumentPages):
     """Every page but those of documents, which `DocumentPages` has."""
-
-    def __init__(self, backend: Backend) -> None:
-        super().__init__(backend)
-        self._table = MachineTable()
-        self.tables.append(self._table)
 
     def now(self, request: PageRequest) -> PageReply:
         """Return the first page: states, problems, and the requests of this moment."""
@@ -193,20 +188,6 @@ class Pages(DocumentPages):
     def _requests(self) -> dict[str, object]:
         feed = self._backend.feed
         return {"lines": feed.last(REQUESTS_SHOWN) if feed else (), "rate": feed.rate() if feed else ()}
-
-    def _states(self) -> InstallStates | None:
-        return self._backend.installs.now() if self._backend.installs is not None else None
-
-    def _shown(self, view: View) -> MachinesPage | None:
-        """Return a page of the table; None while the first table is made. In a thread: there may be a million
-        machines."""
-        catalogue, states = self._backend.catalogue(), self._states()
-
-        def show() -> MachinesPage | None:
-            self._table.update(catalogue)
-            return None if self._table.catalogue is None else self._table.shown(view, states)
-
-        return catalogue.offload(show)
 
     def _try(self, request: PageRequest, given: dict[str, str], *, is_asked: bool, show_secrets: bool) -> PageReply:
         answering = Resolver(self._backend.catalogue(), self._backend.sources, show_secrets=show_secrets)

@@ -15,13 +15,16 @@ from typing import Any
 
 import tomlkit
 
-from answerd.identity import Kind, identifier_fault, mac_digits
-from answerd.migrate.proxmox import document, take_secrets
+from answerd.identity import mac_digits
+from answerd.migrate.proxmox import SECRETS, document, take_secrets
 from answerd.migrate.result import MigratedData, MigrationError, group_name, machine_name
 
 STORAGE = "storage-general.json"
 DEFAULT = "Default"
 BASE = "autopve-default"
+BESIDE = ("playbooks", "files")
+"""Directories of autopve that are no answers."""
+DISKS = "disk-setup"
 CONDITIONS = ("must_contain", "must_not_contain")
 
 _PAIR = re.compile(r'"?(?P<label>[A-Za-z_][\w.-]*)"?\s*:\s*"(?P<value>[^"]*)"?\Z')
@@ -36,12 +39,15 @@ def read(path: Path) -> MigratedData:
     take_secrets(base, data, None)
     data.add(f"groups/{BASE}.toml", tomlkit.dumps(base), DEFAULT)
     for name, answer in answers.items():
-        _take(name, answer, data)
+        _take(name, answer, _sections(default).get(DISKS, {}), data)
     data.leave_out(
         f'the answer "{DEFAULT}" as the answer to every machine',
         "a machine that was not meant to be installed would be wiped. If you want it, write default.toml with the line "
         f'extends = "{BASE}"',
     )
+    for folder in BESIDE if path.is_dir() else ():
+        if names := sorted(item.name for item in path.rglob(f"{folder}/*")):
+            data.leave_out(f"{folder} {', '.join(names)}", "this service runs none and serves no files")
     data.add_task("Prepare new media, or give the old ones the URL of this service: http://HOST:8000/proxmox")
     return data
 
@@ -70,18 +76,31 @@ def _sections(answer: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _take(name: str, answer: Mapping[str, Any], data: MigratedData) -> None:
+def _taken_away(disks: Mapping[str, Any], below: Mapping[str, Any]) -> list[str]:
+    """Return the paths that an answer takes away from the default: a list of disks and filters exclude each other."""
+    filters = sorted({key.partition(".")[0] for key in below if key.startswith("filter")})
+    if any(key.startswith("filter") for key in disks):
+        return [f"{DISKS}.disk-list"] if "disk-list" in below else []
+    return [f"{DISKS}.{name}" for name in filters] if "disk-list" in disks else []
+
+
+def _take(name: str, answer: Mapping[str, Any], disks_below: Mapping[str, Any], data: MigratedData) -> None:
     origin = f'the answer "{name}"'
-    members, match = _claims(origin, [str(text) for text in answer.get("must_contain", []) if text], data)
-    for refused in filter(None, answer.get("must_not_contain", [])):
+    if refused := [str(text) for text in answer.get("must_not_contain", []) if text]:
         data.leave_out(
-            origin, f'"must not contain {refused}" has no counterpart; give the machines that it kept out their own'
+            origin,
+            f'"must not contain {refused[0]}" has no counterpart: write a document for the machines that are meant',
+            _readable(answer),
         )
+        return
+    members, match = _claims(origin, [str(text) for text in answer.get("must_contain", []) if text], data)
     if not members and not match:
-        data.leave_out(origin, "no selector is left for it", json.dumps(answer, indent=2))
+        data.leave_out(origin, "no selector is left for it", _readable(answer))
         return
     comment = f'From the answer "{name}" of autopve. What is not here comes from groups/{BASE}.toml.'
     control: dict[str, Any] = {"extends": BASE}
+    if unset := _taken_away(_sections(answer).get(DISKS, {}), disks_below):
+        control["unset"] = unset
     if len(members) == 1 and not match and (machine := machine_name(members[0])):
         file, own = f"{machine}.toml", machine
     else:
@@ -94,14 +113,27 @@ def _take(name: str, answer: Mapping[str, Any], data: MigratedData) -> None:
     data.add(file, tomlkit.dumps(written), origin)
 
 
+def _readable(answer: Mapping[str, Any]) -> str:
+    """Return an answer as JSON, its passwords away."""
+    shown = json.loads(json.dumps(answer))
+    if isinstance(settings := shown.get("global"), dict):
+        for key in SECRETS.keys() & settings.keys():
+            settings[key] = "..."
+    return json.dumps(shown, indent=2)
+
+
 def _claims(origin: str, strings: list[str], data: MigratedData) -> tuple[list[str], dict[str, list[str]]]:
     """Return members and selector for the strings of an answer; the others are noted."""
     members: list[str] = []
     match: dict[str, list[str]] = {}
     for text in strings:
         pair = _PAIR.match(text.strip())
-        if mac_digits(text.strip()) or (pair is None and identifier_fault(Kind.MACHINE, text.strip()) is None):
+        if machine_name(text.strip()) and pair is None:
             members.append(text.strip())
+            if not mac_digits(text.strip()):
+                data.add_task(
+                    f'{origin} is for a machine with the serial number or UUID "{text.strip()}", compared whole.'
+                )
         elif pair and pair["value"]:
             match.setdefault(pair["label"], []).append(pair["value"])
         else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ from answerd.migrate.result import MigratedData, MigrationError, group_name, is_
 from answerd.migrate.texts import recognised, text_of, with_control
 
 INHERIT = "<<inherit>>"
-FILES = "http://FILES.EXAMPLE.ORG"
+FILES_HOST = "FILES.EXAMPLE.ORG"
+FILES = f"http://{FILES_HOST}"
 """The placeholder in scripts for the web server that is to serve kernels and packages; this service serves no files."""
 
 AUTOYAST = """\
@@ -42,30 +43,74 @@ BREEDS = {
 PASSWORD_VARIABLE = "default_password_crypted"  # noqa: S105 - a name
 """cobbler's variable for the hash in its settings, which are no part of its collections."""
 
-_VARIABLE = re.compile(r"(?<![\\$])\$(?:\{(?P<braced>\w+)\}|(?P<plain>[A-Za-z_]\w*)(?![\w(.\[]))")
+HTTP_SERVER = "http_server"
+"""cobbler's variable for its own host, which "cobbler import" writes into each distro's tree as ``@@http_server@@``."""
+
+_VARIABLE = re.compile(r"(?<![\\$])\$(?:\{(?P<braced>\w+)\}|(?P<plain>[A-Za-z_]\w*)(?![\w(.\[]))|@@(?P<late>\w+)@@")
 _LOGIC = re.compile(
     r"^[ \t]*#(?:if|elif|else|end|for|set|raw|include|import|def|from|attr|silent|slurp)\b.*$"
-    r"|(?<!\\)\$(?:yum_\w+_stanza|[A-Za-z_]\w*[(.\[]).*$",
+    r"|(?<!\\)\$(?:yum_\w+_stanza|[A-Za-z_]\w*[(.\[]|[(\[]|\{(?!\w+\})).*$",
     re.MULTILINE,
 )
+
+_WITHOUT_COUNTERPART = (
+    "boot_files", "dhcp_tag", "fetchable_files", "ipv6_autoconfiguration", "ipv6_default_device", "kernel_options_post",
+    "kopts_post", "mgmt_classes", "mgmt_parameters", "name_servers_search", "proxy", "redhat_management_key",
+    "remote_boot_initrd", "remote_boot_kernel", "repos", "template_files",
+)  # fmt: skip
+"""Fields of an object that change what a machine gets, and that nothing here has the place of. Not among them:
+bookkeeping, what concerns virtual hosts and power switches, and cobbler's own boot loaders."""
+
+_OF_A_CARD = (
+    "bonding_opts", "bridge_opts", "cnames", "dhcp_tag", "dns_name", "interface_master", "ipv6_address",
+    "ipv6_default_gateway", "ipv6_mtu", "ipv6_prefix", "ipv6_secondaries", "ipv6_static_routes", "mtu", "static",
+    "static_routes",
+)  # fmt: skip
+"""The same of a network card."""
+
+_READ = ("distros", "profiles", "systems")
+"""The collections that are read; those beside them are listed."""
 
 
 def read(path: Path) -> MigratedData:
     """Read `/var/lib/cobbler`, or a copy of it."""
     root = path / COLLECTIONS if (path / COLLECTIONS).is_dir() else path
-    distros, profiles, systems = (_collection(root, kind) for kind in ("distros", "profiles", "systems"))
+    distros, profiles, systems = (_collection(root, kind) for kind in _READ)
     if not profiles and not systems:
         raise MigrationError(f"{path} holds no collections of cobbler with profiles or systems")
     data = MigratedData()
     collections = _Collections(path, distros, profiles)
-    extensions = {name: _profile(name, item, collections, data) for name, item in profiles.items()}
+    for kind, items in zip(_READ, (distros, profiles, systems), strict=True):
+        for name, item in items.items():
+            fields = _WITHOUT_COUNTERPART if kind == "systems" else (*_WITHOUT_COUNTERPART, "name_servers")
+            _list_fields(f"{kind.removesuffix('s')} {name}", item, fields, data)
+    _list_other_collections(root, data)
+    made = {name: _profile(name, item, collections, data) for name, item in profiles.items()}
     for name, system in systems.items():
-        _system(name, system, extensions, data)
+        _system(name, system, collections, made, data)
+    if any(re.search(r"@@\w+@@", text) for text in [*data.documents.values(), *map(str, data.rows)]):
+        data.add_task(
+            'Values name other variables of cobbler, as @@name@@: look for "@@" in the documents and the table.'
+        )
     data.add_task(
         f"Kernels and packages were served by cobbler. Serve them by any web server, and put it in place of {FILES}."
     )
     data.add_task("URL in the .ipxe documents is the place of the address of this service: put it there.")
     return data
+
+
+def _list_fields(origin: str, stored: Mapping[str, Any], names: tuple[str, ...], data: MigratedData) -> None:
+    """Note the fields of these names that have a value."""
+    if given := [name for name in names if stored.get(name) not in (None, "", INHERIT, [], {}, False)]:
+        data.leave_out(f"{origin}: {', '.join(given)}", "no counterpart here")
+
+
+def _list_other_collections(root: Path, data: MigratedData) -> None:
+    for folder in sorted(path for path in root.iterdir() if path.is_dir()):
+        kind = folder.name.removesuffix(".d")
+        names = sorted(file.stem for file in folder.glob("*.json"))
+        if kind not in _READ and names:
+            data.leave_out(f"{kind} {', '.join(names)}", "objects of this kind have no counterpart")
 
 
 def _collection(root: Path, kind: str) -> dict[str, dict[str, Any]]:
@@ -89,8 +134,18 @@ class _Collections:
     profiles: Mapping[str, Mapping[str, Any]]
 
 
-def _profile(name: str, stored: Mapping[str, Any], known: _Collections, data: MigratedData) -> list[str]:
-    """Make the documents of a profile. Return their extensions."""
+@dataclass(frozen=True)
+class _Made:
+    """The documents of a profile: their extensions, that of the answer, and the objects that give values, nearest
+    first. ``answer`` is None where its distribution has no counterpart."""
+
+    extensions: tuple[str, ...] = ()
+    answer: str | None = None
+    levels: tuple[Mapping[str, Any], ...] = ()
+
+
+def _profile(name: str, stored: Mapping[str, Any], known: _Collections, data: MigratedData) -> _Made:
+    """Make the documents of a profile."""
     origin = f"profile {name}"
     lineage = list(_lineage(stored, known.profiles))
     whole: dict[str, Any] = {}
@@ -99,23 +154,39 @@ def _profile(name: str, stored: Mapping[str, Any], known: _Collections, data: Mi
     distro = known.distros.get(str(whole.get("distro")))
     if distro is None:
         data.leave_out(origin, "its distro is not there", json.dumps(stored, indent=2))
-        return []
+        return _Made()
     breed = BREEDS.get(str(distro.get("breed")))
     if breed is None:
         data.leave_out(
             origin, f"distributions of the breed {distro.get('breed')} have no counterpart", json.dumps(stored)
         )
-        return []
+        return _Made()
     extension, arguments = breed
+    levels = (*lineage, distro)
     texts = {"ipxe": _script(name, distro, [distro, *reversed(lineage)], arguments)}
-    template = whole.get("autoinstall") or whole.get("kickstart")
-    if template and (found := _find(str(template), origin, known.path, data)):
-        text = _template(found, origin, _variables([*lineage, distro]), data)
-        if text is not None:
-            texts["yaml" if recognised(text) == "yaml" else extension] = text
+    texts |= _answer(whole, origin, extension, levels, known, data)
     for suffix, text in texts.items():
         data.add(f"groups/{group_name(name)}.{suffix}", text, origin)
-    return list(texts)
+    return _Made(tuple(texts), extension, levels)
+
+
+def _answer(
+    stored: Mapping[str, Any],
+    origin: str,
+    extension: str,
+    levels: tuple[Mapping[str, Any], ...],
+    known: _Collections,
+    data: MigratedData,
+) -> dict[str, str]:
+    """Return the installation template that an object names, by its extension; nothing where it names none, or none
+    that can be carried over."""
+    template = stored.get("autoinstall") or stored.get("kickstart")
+    if not template or (found := _find(str(template), origin, known.path, data)) is None:
+        return {}
+    text = _template(found, origin, _variables(levels), data)
+    if text is None:
+        return {}
+    return {"yaml" if recognised(text) == "yaml" else extension: text}
 
 
 def _lineage(stored: Mapping[str, Any], profiles: Mapping[str, Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -138,20 +209,20 @@ def _options(stored: Mapping[str, Any], *names: str) -> dict[str, str]:
         if isinstance(value, dict):
             found |= {str(key): _text(item) for key, item in value.items()}
         elif isinstance(value, str):
-            found |= {key: item for key, _, item in (part.partition("=") for part in value.split())}
+            found |= {key: _text(item) for key, _, item in (part.partition("=") for part in value.split())}
     return found
 
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        return " ".join(map(str, value))
-    return "" if value in (None, "~") else str(value)
+        return " ".join(map(_text, value))
+    return "" if value in (None, "~") else str(value).replace(f"@@{HTTP_SERVER}@@", FILES_HOST)
 
 
-def _variables(lineage: list[Mapping[str, Any]]) -> dict[str, str]:
+def _variables(lineage: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for ancestor in reversed(lineage):
-        found |= _options(ancestor, "autoinstall_meta", "autoinstall_meta", "ks_meta")
+        found |= _options(ancestor, "autoinstall_meta", "ks_meta")
     return found
 
 
@@ -199,7 +270,9 @@ def _template(text: str, origin: str, variables: Mapping[str, str], data: Migrat
         return None
 
     def value(found: re.Match[str]) -> str:
-        label = found["braced"] or found["plain"]
+        label = found["braced"] or found["plain"] or found["late"]
+        if label == HTTP_SERVER:
+            return FILES_HOST
         if label == PASSWORD_VARIABLE:
             data.add_task("Write the default_password_crypted of cobbler's settings into secrets/root-password-hash.")
             return "{{ secret.root-password-hash }}"
@@ -215,13 +288,41 @@ def _template(text: str, origin: str, variables: Mapping[str, str], data: Migrat
     return _VARIABLE.sub(value, text).replace("\\$", "$")
 
 
-def _system(name: str, stored: Mapping[str, Any], extensions: Mapping[str, list[str]], data: MigratedData) -> None:
+def _system(
+    name: str, stored: Mapping[str, Any], known: _Collections, profiles: Mapping[str, _Made], data: MigratedData
+) -> None:
     origin = f"system {name}"
+    identifier = name if identifier_fault(Kind.MACHINE, name) is None else group_name(name)
+    data.rows.append(_row(identifier, stored, origin, data))
+    if options := _options(stored, "kernel_options", "kopts"):
+        data.leave_out(f"{origin}: kernel options", f"put them into {identifier}.ipxe: {' '.join(options)}")
+    profile = str(stored.get("profile", ""))
+    made = profiles.get(profile, _Made())
+    own: dict[str, str] | None = None
+    if made.answer and (stored.get("autoinstall") or stored.get("kickstart")):
+        own = _answer(stored, origin, made.answer, made.levels, known, data)
+    extensions = made.extensions if own is None else ("ipxe",)
+    if not extensions:
+        data.leave_out(origin, f"its profile {profile} has no documents; the row of the inventory is there")
+    for extension in extensions:
+        text = with_control("", extension, group_name(profile), {})
+        if text is None:
+            text = AUTOYAST.format(group=group_name(profile))
+        data.add(f"{identifier}.{extension}", text, origin)
+    for extension, text in (own or {}).items():
+        data.add(f"{identifier}.{extension}", text, origin)
+    if not stored.get("netboot_enabled", True):
+        data.add_task(
+            f"{name} was not to be installed: run `answerd disarm {identifier}` before it boots from the network."
+        )
+
+
+def _row(identifier: str, stored: Mapping[str, Any], origin: str, data: MigratedData) -> dict[str, str]:
+    """Return the row of a system; notes what a row has no place for."""
     cards = {key: item for key, item in (stored.get("interfaces") or {}).items() if item.get("interface_type") != "bmc"}
     addresses = [
         str(card["mac_address"]) for card in cards.values() if card.get("mac_address") not in (None, "", "random")
     ]
-    identifier = name if identifier_fault(Kind.MACHINE, name) is None else group_name(name)
     row = {"id": identifier, "mac": " ".join(addresses)}
     first: Mapping[str, Any] = next(iter(cards.values()), {})
     known = {
@@ -237,22 +338,10 @@ def _system(name: str, stored: Mapping[str, Any], extensions: Mapping[str, list[
             row[label] = str(value)
         elif value:
             data.leave_out(f"{origin}: {label}", "no label can have this name here")
-    data.rows.append({label: value for label, value in row.items() if value})
     if len(cards) > 1:
         data.leave_out(
             f"{origin}: {len(cards) - 1} more interfaces", "only the MAC addresses of all and the address of the first"
         )
-    if options := _options(stored, "kernel_options"):
-        data.leave_out(f"{origin}: kernel options", f"put them into {identifier}.ipxe: {' '.join(options)}")
-    profile = str(stored.get("profile", ""))
-    if not extensions.get(profile):
-        data.leave_out(origin, f"its profile {profile} has no documents; the row of the inventory is there")
-    for extension in extensions.get(profile, []):
-        text = with_control("", extension, group_name(profile), {})
-        if text is None:
-            text = AUTOYAST.format(group=group_name(profile))
-        data.add(f"{identifier}.{extension}", text, origin)
-    if not stored.get("netboot_enabled", True):
-        data.add_task(
-            f"{name} was not to be installed: run `answerd disarm {identifier}` before it boots from the network."
-        )
+    for card, fields in cards.items():
+        _list_fields(f"{origin}, interface {card}", fields, _OF_A_CARD, data)
+    return {label: value for label, value in row.items() if value}

@@ -1,7 +1,7 @@
 """A directory of answers in files named by MAC address, as many small answer servers keep them.
 
 A file is `52-54-00-12-34-56.toml`, `01-52-54-00-12-34-56`, `5254.0012.3456.cfg` or the like, in any folder. Its format
-is that of its extension, else the one that its text looks like. `default.EXT` is the default.
+is that of its extension, else the one that its text looks like. A `default.EXT` that may install is put aside.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tomlkit.exceptions import TOMLKitError
 from answerd.formats import split_extension
 from answerd.migrate.proxmox import take_secrets
 from answerd.migrate.result import MigratedData, MigrationError, machine_name
-from answerd.migrate.texts import PXELINUX, format_of, literal
+from answerd.migrate.texts import PXELINUX, add_or_put_aside, format_of, literal
 
 LARGEST = 16 * 1024 * 1024
 """Bytes of a file above which it is no document: docs/limits.md."""
@@ -31,7 +31,7 @@ def read(path: Path) -> MigratedData:
         name = file.relative_to(path)
         if file.is_file() and not any(part.startswith(".") for part in name.parts) and not file.name.endswith("~"):
             _take(file, str(name), data)
-    if not data.documents:
+    if not data.documents and not data.aside:
         raise MigrationError(f"{path} holds no file that is named by a MAC address")
     data.add_task("Point the installers to this service: a path has the word of a format in it, such as /proxmox.")
     return data
@@ -64,7 +64,7 @@ def _take(file: Path, name: str, data: MigratedData) -> None:
         return
     if found.extension == "toml":
         served = _answer(served, data, None if machine == DEFAULT else machine, name)
-    data.add(f"{machine}.{found.extension}", served, name)
+    add_or_put_aside(f"{machine}.{found.extension}", served, name, data)
 
 
 def _answer(text: str, data: MigratedData, machine: str | None, name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from answerd.migrate.result import MigratedData, MigrationError
+from answerd.migrate.texts import add_or_put_aside
 from answerd.store.layout import counts, key_of
 
 INSTALLED = "installed-"
@@ -19,7 +20,7 @@ def read(path: Path) -> MigratedData:
     for file in sorted(path.rglob("*")):
         if file.is_file() and not any(part.startswith(".") for part in file.relative_to(path).parts):
             _take(file, file.relative_to(path).as_posix(), data)
-    if not data.documents:
+    if not data.documents and not data.aside:
         raise MigrationError(f"{path} holds no documents")
     data.add_task("Run `answerd check` on the result: a rule that differs is named there.")
     data.add_task("rescriptum's /installed becomes `{{ report }}/installed` in the documents: docs/installers/.")
@@ -35,7 +36,7 @@ def _take(file: Path, name: str, data: MigratedData) -> None:
     elif (text := _text(file)) is None:
         data.leave_out(name, "it is not UTF-8")
     else:
-        data.add(name, text, name)
+        add_or_put_aside(name, text, name, data)
 
 
 def _text(file: Path) -> str | None:

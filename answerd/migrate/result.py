@@ -36,13 +36,15 @@ class MigratedData:
     aside: dict[str, str] = field(default_factory=dict)
     not_carried: list[tuple[str, str]] = field(default_factory=list)
     to_do: list[str] = field(default_factory=list)
+    _origins: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, text: str, origin: str) -> None:
         """Take a document. A second one of the same name is put aside."""
         if name in self.documents:
-            self.leave_out(origin, f"{name} was made of another source already", text)
+            self.leave_out(origin, f"{name} was made of {self._origins[name]} already", text)
         else:
             self.documents[name] = text
+            self._origins[name] = origin
 
     def leave_out(self, what: str, why: str, text: str | None = None) -> None:
         """Note a part that is not carried over; its text, where given, is put aside for the operator to read."""
@@ -131,8 +133,7 @@ def write(migration: MigratedData, source: str, target: Path) -> None:
     if migration.rows:
         text = inventory(migration.rows, f"The machines of {source}.")
         _write(target / "answers" / "inventory.csv", text, DOCUMENT_MODE)
-    if migration.secrets:
-        (target / "secrets").mkdir(mode=SECRET_DIRECTORY_MODE)
+    (target / "secrets").mkdir(mode=SECRET_DIRECTORY_MODE)
     for name, text in migration.secrets.items():
         _write(target / "secrets" / name, text + "\n", SECRET_MODE, SECRET_DIRECTORY_MODE)
     for name, text in migration.aside.items():

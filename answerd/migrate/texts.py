@@ -89,6 +89,21 @@ def _quoted(pattern: str) -> str:
     return pattern.replace("\\", "\\\\").replace('"', '\\"')
 
 
+_STARTS = re.compile(r"^\s*(?:kernel|initrd|module|img\w+|chain|boot|autoboot|sanboot)\b", re.MULTILINE)
+
+
+def add_or_put_aside(name: str, text: str, origin: str, data: MigratedData) -> None:
+    """Take a document; put a default aside that may install every machine that asks. A script that starts nothing is
+    taken."""
+    is_default = name.partition(".")[0].partition("/")[0] == "default"
+    if is_default and (not name.endswith("ipxe") or _STARTS.search(text)):
+        data.leave_out(
+            origin, f"it may install every machine that asks. If you want that, put this text into {name}", text
+        )
+    else:
+        data.add(name, text, origin)
+
+
 _SIGNS: tuple[tuple[str, str], ...] = (
     ("ipxe", r"\A#!ipxe\b"),
     ("preseed", r"^(?:d-i|tasksel|popularity-contest)\s+\S+/\S+"),

@@ -70,7 +70,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         "answerd_authentication_failures_total",
         "counter",
-        "requests without the right token: at the answer endpoint all, at the admin API those with a wrong one",
+        "requests without the right token: all at the answer endpoint; with a wrong one at admin API and console",
         (("endpoint", ("answers", "admin")),),
     ),
     Metric("answerd_ready", "gauge", "1 once there is a set to answer from"),

@@ -5,16 +5,19 @@ Knows the table ``changes``, which triggers fill. Each function takes the databa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from ipaddress import IPv4Address, ip_address
 from typing import Any
 
 import peewee
 
-from answerd.identity import Kind, identity_of
+from answerd.identity import identity_of
 from answerd.store import Author, HistoryEntry, HistoryFilter
+from answerd.store.migrations import BARE_NAME, POSTGRES, SQLITE
 from answerd.store.tables import ChangeRow, DocumentRow, as_bytes, fetched, is_known, key_of
 
-_SEPARATORS = "-_.:"
-"""What an identifier may hold beside letters and digits."""
+_IPV4_IN_IPV6 = 0xFFFF_0000_0000
+_LAST_32_BITS = 0xFFFF_FFFF
 
 _ROWS_AT_ONCE = 500
 """Changes that are read by one statement: far below SQLite's limit of values."""
@@ -22,31 +25,44 @@ _ROWS_AT_ONCE = 500
 
 def find_changes(database: peewee.Database, wanted: HistoryFilter) -> list[HistoryEntry]:
     """Return the changes that a filter lets through, the newest first."""
-    size = sum(peewee.fn.COALESCE(peewee.fn.LENGTH(text), 0) for text in (ChangeRow.text_before, ChangeRow.text_after))
-    query = ChangeRow.select(ChangeRow.id, size).where(is_known(ChangeRow))
+    query = ChangeRow.select(ChangeRow.id).where(is_known(ChangeRow))
     for condition in _conditions(database, wanted):
         query = query.where(condition)
-    chosen = _within(fetched(query.order_by(ChangeRow.id.desc()).limit(wanted.limit), database), wanted.most_bytes)
-    found: list[HistoryEntry] = []
-    for start in range(0, len(chosen), _ROWS_AT_ONCE):
-        found += _entries(database, chosen[start : start + _ROWS_AT_ONCE])
-    return found
+    chosen = [number for (number,) in fetched(query.order_by(ChangeRow.id.desc()).limit(wanted.limit), database)]
+    if wanted.most_bytes is None:
+        return _entries(database, chosen)
+    # The first is read whatever its size: to tell the length of a text, SQLite reads all of it.
+    found = _entries(database, chosen[:1])
+    left = wanted.most_bytes - sum(len(entry.before or "") + len(entry.after or "") for entry in found)
+    return found + _entries(database, _within(database, chosen[1:], left))
 
 
-def _within(sizes: list[tuple[Any, ...]], most_bytes: int | None) -> list[int]:
-    """Return the numbers of as many changes as have so many bytes, at least of one."""
-    total = 0
+def _within(database: peewee.Database, numbers: list[int], most: int) -> list[int]:
+    """Return the numbers of as many changes, from the first, as have so many characters of text."""
+    if most <= 0:
+        return []
+    length = sum(
+        peewee.fn.COALESCE(peewee.fn.LENGTH(text), 0) for text in (ChangeRow.text_before, ChangeRow.text_after)
+    )
     chosen: list[int] = []
-    for number, size in sizes:
-        total += int(size)
-        if chosen and most_bytes is not None and total > most_bytes:
-            break
-        chosen.append(number)
+    for part in _parts(numbers):
+        query = ChangeRow.select(ChangeRow.id, length).where(ChangeRow.id.in_(part))
+        for number, size in fetched(query.order_by(ChangeRow.id.desc()), database):
+            most -= int(size)
+            if most < 0:
+                return chosen
+            chosen.append(number)
     return chosen
 
 
+def _parts(numbers: list[int]) -> Iterator[list[int]]:
+    for start in range(0, len(numbers), _ROWS_AT_ONCE):
+        yield numbers[start : start + _ROWS_AT_ONCE]
+
+
 def _entries(database: peewee.Database, numbers: list[int]) -> list[HistoryEntry]:
-    query = ChangeRow.select(
+    """Return changes by their numbers, the newest first, as the numbers are."""
+    columns = (
         ChangeRow.id,
         ChangeRow.at,
         ChangeRow.kind,
@@ -57,13 +73,14 @@ def _entries(database: peewee.Database, numbers: list[int]) -> list[HistoryEntry
         ChangeRow.peer,
         ChangeRow.author,
         ChangeRow.note,
-    ).where(ChangeRow.id.in_(numbers))
-    return [
-        HistoryEntry(revision, at, key_of(kind, name, extension), _text(before), _text(after), Author(*author))
-        for revision, at, kind, name, extension, before, after, *author in fetched(
-            query.order_by(ChangeRow.id.desc()), database
-        )
-    ]
+    )
+    found: list[HistoryEntry] = []
+    for part in _parts(numbers):
+        query = ChangeRow.select(*columns).where(ChangeRow.id.in_(part)).order_by(ChangeRow.id.desc())
+        for number, at, kind, name, extension, before, after, *author in fetched(query, database):
+            key = key_of(kind, name, extension)
+            found.append(HistoryEntry(number, at, key, _text(before), _text(after), Author(*author)))
+    return found
 
 
 def forget_changes(database: peewee.Database, before: str) -> int:
@@ -91,7 +108,7 @@ def _conditions(database: peewee.Database, wanted: HistoryFilter) -> list[Any]:
     if wanted.kind is not None:
         found.append(ChangeRow.kind == wanted.kind.value)
     if wanted.identifier is not None:
-        found.append(ChangeRow.identifier.in_(_spellings(database, wanted.identifier, wanted.kind)))
+        found.append(ChangeRow.identifier.in_(_spellings(database, wanted.identifier)))
     if wanted.format is not None:
         found.append(ChangeRow.format == wanted.format)
     if wanted.since is not None:
@@ -103,25 +120,32 @@ def _conditions(database: peewee.Database, wanted: HistoryFilter) -> list[Any]:
     return found
 
 
-def _spellings(database: peewee.Database, name: str, kind: Kind | None) -> list[str]:
-    """Return the identifiers in the history that have the identity of ``name``."""
-    query = ChangeRow.select(ChangeRow.identifier).distinct()
-    if kind is not None:
-        query = query.where(ChangeRow.kind == kind.value)
+def _spellings(database: peewee.Database, name: str) -> list[str]:
+    """Return the identifiers in the history, of any kind, that have the identity of ``name``.
+
+    With a condition for the kind SQLite would take the index that begins with it, and read all names of that kind.
+    """
+    engine = POSTGRES if isinstance(database, peewee.PostgresqlDatabase) else SQLITE
     identity = identity_of(name)
-    if identity.isalnum():  # no address: then the database finds those that are written with these letters and digits
-        last = peewee.fn.SUBSTR(ChangeRow.identifier, peewee.fn.LENGTH(ChangeRow.identifier), 1)
-        query = query.where(last.in_([identity[-1], identity[-1].upper(), *_SEPARATORS]))  # costs less, rules out most
-        query = query.where(_letters_and_digits(ChangeRow.identifier) == identity)
+    is_named = peewee.SQL(BARE_NAME[engine]).in_(_bare_names(identity))
+    query = ChangeRow.select(ChangeRow.identifier).distinct().where(is_named)
     return [spelled for (spelled,) in fetched(query, database) if identity_of(spelled) == identity]
 
 
-def _letters_and_digits(identifier: Any) -> Any:
-    """Return an identifier, which is ASCII, in lower case and without all else that it may hold."""
-    bare = peewee.fn.LOWER(identifier)
-    for separator in _SEPARATORS:
-        bare = peewee.fn.REPLACE(bare, separator, "")
-    return bare
+def _bare_names(identity: str) -> list[str]:
+    """Return what `BARE_NAME` makes of every spelling of an identity. An IP address may be written in hexadecimal
+    groups, the last two of them also as four decimal numbers."""
+    try:
+        address = ip_address(identity)
+    except ValueError:
+        return [_bare(identity)]
+    whole = _IPV4_IN_IPV6 | int(address) if isinstance(address, IPv4Address) else int(address)
+    end = IPv4Address(whole & _LAST_32_BITS)
+    return [*{_bare(text) for text in (identity, f"{whole:x}", f"{whole >> 32:x}{end}")}]
+
+
+def _bare(identity: str) -> str:
+    return "".join(filter(str.isalnum, identity)).replace("0", "")
 
 
 def _text(body: bytes | None) -> str | None:

@@ -161,6 +161,18 @@ class PostgresServer:
             raise StoreAway(f"the database {self.described} cannot be {done}: {error}") from None
 
 
+@contextmanager
+def patient(database: peewee.PostgresqlDatabase, seconds: float) -> Iterator[None]:
+    """Let each statement of a connection take so long for the time of the block."""
+    connection = _raw(database)
+    before = connection.wait_seconds
+    connection.wait_seconds = seconds
+    try:
+        yield
+    finally:
+        connection.wait_seconds = before
+
+
 class _OlderServer(Exception):
     """The server was the primary before a fail-over that this node has seen."""
 

@@ -23,7 +23,7 @@ Groups (all of them when none is named):
   publish    measures nothing: writes the figures of the JSON file into docs/performance.md, draws docs/performance.svg
 
 ``compare`` checks a revision out next to this checkout, measures the answers of both in alternating rounds, and fails
-where one of them has lost 5 % of its throughput.
+where one of them has lost 5 %, of its throughput or in CPU time.
 
 Options:
   --against DIR  Compare the answers of this checkout with those of the checkout in DIR, in alternating rounds; other
@@ -45,7 +45,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,7 @@ from loadtest.bench import (
     nodes,
     pages,
     report,
+    rival_table,
     rivals,
     servers,
     storm,
@@ -105,7 +106,7 @@ def main() -> int:
     if arguments["--code"]:
         servers.CODE.append(Path(arguments["--code"]).resolve())
     if arguments["<group>"] == ["publish"]:
-        report.publish(report.kept(kept_in), PAGE)
+        _publish(report.kept(kept_in))
         return 0
     unknown = [name for name in arguments["<group>"] if name not in GROUPS]
     if unknown:
@@ -121,7 +122,7 @@ def main() -> int:
     for name in _chosen(arguments):
         began = time.monotonic()
         try:
-            group = report.measured(name, _measured(name, arguments))
+            group = report.measured(_named(name), _measured(name, arguments))
         except (CannotStart, WrongAnswers) as error:
             print(f"bench: {name}: {error}", file=sys.stderr)
             return 2
@@ -129,6 +130,17 @@ def main() -> int:
         report.keep(group, kept_in)
         missed += sum(figure.verdict == "MISSED" for figure in group.figures)
     return 1 if missed and not arguments["--quick"] else 0
+
+
+def _publish(groups: Sequence[report.Group]) -> None:
+    """Write figures into the page: those of the rivals into a table of their own."""
+    report.publish([group for group in groups if not rival_table.is_about_rivals(group)], PAGE)
+    PAGE.write_text(rival_table.published(groups, PAGE.read_text("utf-8")), "utf-8")
+
+
+def _named(name: str) -> str:
+    """Return what a group's figures are kept as: those of a compiled build stay beside those of the sources."""
+    return f"{name}, compiled" if servers.is_compiled() else name
 
 
 def _measured(name: str, arguments: dict[str, Any]) -> list[Figure]:

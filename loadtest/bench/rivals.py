@@ -1,122 +1,146 @@
 """answerd compared with the programs that people use or write in its place (loadtest/rivals/), on the same requests.
 
-Knows how each rival is started. One that is not installed is named and left out.
+Knows what each contestant is asked and how often. A rival that is not installed is named and left out.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from statistics import median
 
-from loadtest.bench import shapes
+from loadtest.bench import rival_servers, shapes
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
 from loadtest.bench.generator import Order
-from loadtest.bench.load import Contestant, alternate, generating
+from loadtest.bench.load import Contestant, Round, ask, carry_out, explained, generating, turn
 from loadtest.bench.loading import once
-from loadtest.bench.processes import SERVICE_CORE, Process
-from loadtest.bench.servers import Server, answerd, free_port, hello, nginx, nginx_program, wait_for_port
+from loadtest.bench.rival_servers import Rival
+from loadtest.bench.rival_table import AT_ONCE, MEMORY, START, WRONG
+from loadtest.bench.servers import START_SECONDS, CannotStart, Server, answerd, hello, nginx, nginx_program
 from loadtest.bench.shapes import Shape
 from loadtest.bench.stores import stored
 from loadtest.bench.throughput import FLEET, contest, ratio
 from loadtest.fleet import (
     RACK,
+    Documents,
     Machine,
-    merged_document,
-    rack_document,
+    kickstart_fleet,
     selecting_fleet,
-    templated_document,
+    templated_fleet,
     verbatim_document,
 )
-
-CHECKOUT = Path(__file__).parents[2]
-PYTHON = CHECKOUT / ".venv-rivals" / "bin" / "python"
-"""The interpreter that has the rivals' packages (loadtest/rivals/README.md)."""
-
-SOURCES = CHECKOUT / ".venv-rivals" / "sources"
-"""Where the sources of rivals are that are no packages."""
 
 AHEAD = Bar(at_least=1.5)
 """answerd against the fastest rival that makes an answer from documents."""
 
-_NOT_SET_UP = ("matchbox", "Cobbler", "autopve", "pxe-pilot")
-"""loadtest/rivals/missing.md"""
-
 GROUPS = 1_000
 """Groups with ``match`` of one contestant."""
 
-_WIKI = "Proxmox' example server (aiohttp)"
-_WIKI_MACHINES = 100
-"""It reads the names of all its files for each interface, so a large fleet would take it seconds a request."""
+FEW = 100
+"""Machines of a rival whose every request costs more with each of them."""
 
-_WIKI_START = """\
-import runpy, sys
-from aiohttp import web
-run = web.run_app
-web.run_app = lambda app, **_: run(app, host="127.0.0.1", port=int(sys.argv[2]), backlog=4096)
-runpy.run_path(sys.argv[1], run_name="__main__")
-"""
-"""Starts it on a port of ours: its own is fixed."""
+OURS_POST = "answerd templated, 3 KB POST"
+OURS_GET = "answerd, a kickstart filled from a row, GET"
 
-_TEMPLATING = {
-    "FastAPI + uvicorn": (
-        "uvicorn",
-        ["loadtest.rivals.fastapi_app:app", "--no-access-log", "--log-level", "warning", "--backlog", "4096", "--port"],
-    ),
-    "Flask + gunicorn (gevent)": (
-        "gunicorn",
-        ["--worker-class", "gevent", "--workers", "1", "--log-level", "warning", "--backlog", "4096",
-         "loadtest.rivals.flask_app:app", "--bind"],
-    ),
-}  # fmt: skip
-"""The module that is run, and its arguments up to the port."""
+_AT_ONCE_SECONDS = 20.0
+"""No further round of all machines at once after so long."""
+
+_POLL_SECONDS = 0.005
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A contestant. ``makes_answers``: from documents, so that ours is compared with it. ``asking``: of a slow one only
+    so many machines ask once each in a round, which then ends when all have their answer; 0 for rounds of a fixed time,
+    of which requests are left over that would cost the next contestant."""
+
+    contestant: Contestant
+    start_seconds: float
+    makes_answers: bool = False
+    asking: int = 0
+
+    @property
+    def label(self) -> str:
+        """What its rows are named."""
+        return self.contestant.label
+
+    def warm(self) -> None:
+        """Ask for machines of the sample once, each answer checked. Raises `WrongAnswers`."""
+        with explained(self.contestant):
+            carry_out(self._pass() if self.asking else self.contestant.order())
+
+    def turn(self, seconds: float) -> Round:
+        """Run one round. Raises `WrongAnswers`."""
+        if not self.asking:
+            return turn(self.contestant, seconds)
+        process = self.contestant.server.process
+        before = process.cpu_seconds()
+        with explained(self.contestant):
+            outcome = carry_out(self._pass())
+        return Round(outcome.requests, outcome.seconds, process.cpu_seconds() - before, outcome.cpu_seconds)
+
+    def _pass(self) -> Order:
+        return replace(self.contestant.order(), step=max(1, self.contestant.machines // self.asking))
 
 
 def rivals(effort: Effort) -> list[Figure]:
     """Measure every installed rival, under a Proxmox installer's POST of 3 KB or an Anaconda's GET: the cost of a
     request, all machines at once, memory, and the time to start."""
     with ExitStack() as running:
-        starts: dict[str, float] = {}
-        contestants, missing = _contestants(running, starts)
-        for name in missing:
-            print(f"missing: {name}", file=sys.stderr)
-        turns = alternate(contestants, effort.rounds, effort.seconds)
-        others = [figure for contestant in contestants for figure in _at_once(contestant, effort.rounds)]
-        for contestant in contestants:
-            label = contestant.label
-            _, proportional = contestant.server.process.memory()
-            others.append(Figure(f"{label}: memory of all processes", once(proportional), "MB"))
-            others.append(Figure(f"{label}: from its start until it listens", once(starts[label]), "s"))
+        entries = [*_bare(running), *_ours(running), *_theirs(running)]
+        for entry in entries:
+            entry.warm()
+        turns: dict[str, list[Round]] = {entry.label: [] for entry in entries}
+        for _ in range(effort.rounds):
+            for entry in entries:
+                turns[entry.label].append(entry.turn(effort.seconds))
+        others = [figure for entry in entries for figure in _beside_rounds(entry, effort.rounds)]
     figures = list(chain.from_iterable(contest(label, rounds) for label, rounds in turns.items()))
-    ours = "answerd templated, 3 KB POST"
-    for rival in turns:
-        if "POST" in rival and rival != ours:
-            is_like_ours = rival.partition(",")[0] in (*_TEMPLATING, _WIKI)
-            figures += ratio(ours, turns[ours], rival, turns[rival], AHEAD if is_like_ours else None)
-    return figures + others
+    return figures + compared(entries, turns) + others
 
 
-def _at_once(contestant: Contestant, rounds: int) -> Iterator[Figure]:
-    """Measure all machines asking at once, each over a connection of its own, with no time between them."""
-    order = order_at_once(contestant)
-    delays, wrong = [], []
-    for _ in range(rounds):
+def compared(entries: Sequence[Entry], turns: dict[str, list[Round]]) -> list[Figure]:
+    """Return the ratios of ours to the others under the same request, and that to the fastest which makes an answer,
+    which has the bar."""
+    figures: list[Figure] = []
+    for ours, kind in ((OURS_POST, "POST"), (OURS_GET, "GET")):
+        asked = [entry for entry in entries if entry.label.endswith(kind) and entry.label != ours]
+        for entry in asked:
+            figures += ratio(ours, turns[ours], entry.label, turns[entry.label])
+        rates = {
+            entry.label: median(turn.rate for turn in turns[entry.label]) for entry in asked if entry.makes_answers
+        }
+        if rates:
+            fastest = max(rates, key=lambda label: rates[label])
+            what = f"the fastest that makes an answer from documents ({fastest})"
+            figures += ratio(ours, turns[ours], what, turns[fastest], AHEAD)
+    return figures
+
+
+def _beside_rounds(entry: Entry, rounds: int) -> Iterator[Figure]:
+    """Measure all machines asking at once, each over a connection of its own with no time between them; and memory."""
+    order = order_at_once(entry.contestant)
+    delays: list[float] = []
+    wrong: list[float] = []
+    until = time.monotonic() + _AT_ONCE_SECONDS
+    while len(delays) < rounds and (not delays or time.monotonic() < until):
         with generating(order) as outcome:
             result = outcome()
         taken = sorted(seconds for _, seconds in result.delays)
         delays.append(taken[len(taken) * 99 // 100] * 1_000)
         wrong.append(float(result.wrong))
-    label = f"{contestant.label}, {order.connections:,} machines at once"
-    yield Figure(f"{label}: 99 % have their answer after", Spread.of(delays), "ms")
-    yield Figure(f"{label}: refused, reset or wrong", Spread.of(wrong), "requests")
+    label = f"{entry.label}, {order.connections:,} machines at once"
+    yield Figure(f"{label}: {AT_ONCE}", Spread.of(delays), "ms")
+    yield Figure(f"{label}: {WRONG}", Spread.of(wrong), "requests")
+    _, proportional = entry.contestant.server.process.memory()
+    yield Figure(f"{entry.label}: {MEMORY}", once(proportional), "MB")
+    yield Figure(f"{entry.label}: {START}", once(entry.start_seconds), "s")
 
 
 def order_at_once(contestant: Contestant) -> Order:
@@ -126,99 +150,105 @@ def order_at_once(contestant: Contestant) -> Order:
     return replace(contestant.order(), step=contestant.every, connections=asking, delays=True)
 
 
-def _contestants(running: ExitStack, starts: dict[str, float]) -> tuple[list[Contestant], list[str]]:
-    """Start every contestant's server. Return the contestants, and the names of those that are missing; ``starts`` gets
-    how many seconds each took to start."""
-    contestants: list[Contestant] = []
-    missing = list(_NOT_SET_UP)
+# --- the contestants -------------------------------------------------------------------------------------------------
 
-    def add(
-        label: str, server: AbstractContextManager[Server], shape: Shape, fleet: int = FLEET, every: int = 1
-    ) -> None:
-        entered = running.enter_context(server)
-        starts[label] = time.monotonic() - entered.started
-        contestants.append(Contestant(label, entered, shape, fleet, every))
 
-    machines = [Machine(number) for number in range(FLEET)]
-    racks = [rack_document(machine.rack) for machine in machines[::RACK]]
-    templated = running.enter_context(stored(chain(racks, map(templated_document, machines))))
-    verbatim = running.enter_context(stored(map(verbatim_document, machines)))
-    selecting = running.enter_context(stored(selecting_fleet(GROUPS, "{rack}-*")))
-    add("answerd templated, 3 KB POST", answerd(templated.settings), shapes.TEMPLATED_POST)
-    label = f"answerd, {GROUPS:,} groups with match, 3 KB POST"
-    add(label, answerd(selecting.settings), shapes.SELECTED_POST, GROUPS * RACK, RACK)
-    add("pywsgi hello, 3 KB POST", hello("bare"), shapes.ALIKE_POST)
-    add("pywsgi + Bottle hello, 3 KB POST", hello("bottle"), shapes.ALIKE_POST)
-    add("answerd verbatim, GET", answerd(verbatim.settings), shapes.VERBATIM_GET)
+def _bare(running: ExitStack) -> Iterator[Entry]:
+    """Start what answers without looking at a request."""
+    yield _entered(running, "pywsgi hello, 3 KB POST", hello("bare"), shapes.ALIKE_POST)
+    yield _entered(running, "pywsgi + Bottle hello, 3 KB POST", hello("bottle"), shapes.ALIKE_POST)
     if nginx_program():
-        add("nginx, a file of the same size, GET", nginx(verbatim_document(machines[0])[1].encode()), shapes.STATIC_GET)
+        content = verbatim_document(Machine(0))[1].encode()
+        yield _entered(running, "nginx, a file of the same size, GET", nginx(content), shapes.STATIC_GET)
     else:
-        missing.append("nginx")
-    data = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="answerd-bench-")))
-    write_table(data, machines)
-    for name, (module, arguments) in _TEMPLATING.items():
-        if is_installed(module):
-            add(f"{name}, 3 KB POST", _templating(module, arguments, data), shapes.TEMPLATED_POST)
-        else:
-            missing.append(f"{name} (loadtest/rivals/README.md)")
-    program = SOURCES / "proxmox-autoinstall-server" / "server.py"
-    if program.exists() and is_installed("aiohttp"):
-        write_answers(data, machines[:_WIKI_MACHINES])
-        add(f"{_WIKI}, 3 KB POST", _wiki(program, data), shapes.WIKI_POST, _WIKI_MACHINES)
-    else:
-        missing.append(f"{_WIKI} (loadtest/rivals/proxmox.md)")
-    return contestants, missing
+        _name_missing("nginx", "the program")
 
 
-def is_installed(module: str) -> bool:
-    """Return whether the rivals' environment exists and has a module."""
-    if not PYTHON.exists():
-        return False
-    return subprocess.run([PYTHON, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
+def _ours(running: ExitStack) -> Iterator[Entry]:
+    """Start answerd, once for each set of documents."""
+    sets: list[tuple[str, Documents, Shape, int, int]] = [
+        (OURS_POST, templated_fleet(FLEET), shapes.TEMPLATED_POST, FLEET, 1),
+        (
+            f"answerd, {GROUPS:,} groups with match, 3 KB POST",
+            selecting_fleet(GROUPS, "{rack}-*"),
+            shapes.SELECTED_POST,
+            GROUPS * RACK,
+            RACK,
+        ),
+        ("answerd verbatim, GET", map(verbatim_document, map(Machine, range(FLEET))), shapes.VERBATIM_GET, FLEET, 1),
+        (OURS_GET, kickstart_fleet(FLEET), shapes.KICKSTART_GET, FLEET, 1),
+    ]
+    for label, documents, shape, fleet, every in sets:
+        settings = running.enter_context(stored(documents)).settings
+        yield _entered(running, label, answerd(settings), shape, fleet, every)
 
 
-def write_table(data: Path, machines: Sequence[Machine]) -> None:
-    """Write the data for `loadtest.rivals.machines`: a table of machines, and a template as large as a merged
-    answer."""
-    text = rack_document(machines[0].rack)[1] + merged_document(machines[0])[1]
-    for value, name in ((machines[0].host, "host"), (machines[0].network, "network"), (machines[0].rack, "rack")):
-        text = text.replace(value, f"{{{{ {name} }}}}")
-    (data / "answer.j2").write_text(text, "utf-8")
-    table = {
-        machine.mac: {"host": machine.host, "network": machine.network, "rack": machine.rack} for machine in machines
-    }
-    (data / "machines.json").write_text(json.dumps(table), "utf-8")
+@dataclass(frozen=True)
+class _Asked:
+    """What a rival is asked, and for how many machines."""
+
+    rival: Rival
+    shape: Shape
+    kind: str
+    fleets: tuple[int, ...] = (FLEET,)
+    each: str = ""
+    """What it has one of for each machine, where their number is in the label."""
+    makes_answers: bool = True
+    is_slow: bool = False
 
 
-def write_answers(data: Path, machines: Sequence[Machine]) -> None:
-    """Write the files of Proxmox' example server: a default, and an answer for each machine's first MAC address."""
-    (data / "answers").mkdir()
-    for machine in machines:
-        text = rack_document(machine.rack)[1].replace("[network]", f'fqdn = "{machine.host}"\n\n[network]', 1)
-        (data / "answers" / f"{machine.mac}.toml").write_text(text, "utf-8")
-    (data / "default.toml").write_text(rack_document("rack")[1], "utf-8")
+_ASKED = (
+    _Asked(rival_servers.FASTAPI, shapes.TEMPLATED_POST, "3 KB POST"),
+    _Asked(rival_servers.FLASK, shapes.TEMPLATED_POST, "3 KB POST"),
+    # It reads the names of all its files for each interface: a large fleet would take it seconds a request.
+    _Asked(rival_servers.WIKI, shapes.WIKI_POST, "3 KB POST", (FEW,), "files", is_slow=True),
+    _Asked(rival_servers.AUTOPVE, shapes.AUTOPVE_POST, "3 KB POST", (FEW, GROUPS), "answers", is_slow=True),
+    _Asked(rival_servers.MATCHBOX, shapes.MATCHBOX_GET, "GET", (FEW, GROUPS), "groups", is_slow=True),
+    _Asked(rival_servers.COBBLER, shapes.COBBLER_GET, "GET", (GROUPS,), "systems", is_slow=True),
+    _Asked(rival_servers.PXE_PILOT, shapes.PXE_PILOT_GET, "GET", makes_answers=False),
+)
 
 
-@contextmanager
-def _wiki(program: Path, data: Path) -> Iterator[Server]:
-    """Run Proxmox' example server."""
-    port = free_port()
-    files = {"DEFAULT_ANSWER_FILE_PATH": str(data / "default.toml"), "ANSWER_FILE_DIR": str(data / "answers")}
-    started = time.monotonic()
-    command = [str(PYTHON), "-c", _WIKI_START, str(program), str(port)]
-    with Process(command, SERVICE_CORE, environment=os.environ | files) as process:
-        wait_for_port(process, port)
-        yield Server(process, port, started)
+def _theirs(running: ExitStack) -> Iterator[Entry]:
+    """Start the rivals that are installed; name the others."""
+    for asked in _ASKED:
+        lacking = asked.rival.missing()
+        if lacking:
+            _name_missing(asked.rival.name, lacking)
+            continue
+        for fleet in asked.fleets:
+            data = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="answerd-bench-")))
+            number = f", {fleet:,} {asked.each}" if asked.each else ""
+            label = f"{asked.rival.name}{number}, {asked.kind}"
+            started = asked.rival.start(data, [Machine(machine) for machine in range(fleet)])
+            entry = _entered(running, label, started, asked.shape, fleet)
+            yield replace(entry, makes_answers=asked.makes_answers, asking=FEW if asked.is_slow else 0)
 
 
-@contextmanager
-def _templating(module: str, arguments: list[str], data: Path) -> Iterator[Server]:
-    """Run a service of `loadtest.rivals` under the usual server of its framework."""
-    port = free_port()
-    bound = f"127.0.0.1:{port}" if arguments[-1] == "--bind" else str(port)
-    environment = os.environ | {"RIVAL_DATA": str(data), "PYTHONPATH": str(CHECKOUT)}
-    started = time.monotonic()
-    command = [str(PYTHON), "-m", module, *arguments, bound]
-    with Process(command, SERVICE_CORE, environment=environment, stderr=None) as process:
-        wait_for_port(process, port)
-        yield Server(process, port, started)
+def _name_missing(name: str, lacking: str) -> None:
+    print(f"missing: {name}: it needs {lacking} (loadtest/rivals/README.md)", file=sys.stderr)
+
+
+def _entered(
+    running: ExitStack,
+    label: str,
+    server: AbstractContextManager[Server],
+    shape: Shape,
+    fleet: int = FLEET,
+    every: int = 1,
+) -> Entry:
+    """Start a contestant and ask it once. Raises `CannotStart`."""
+    entered = running.enter_context(server)
+    first = Machine(0)
+    until = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            answer = ask(entered.port, shape.request(first))
+        except OSError as error:
+            answer = str(error).encode()
+        if answer.startswith(b"HTTP/1.1 200 ") and shape.proof_of(first) in answer:
+            break
+        if entered.process.child.poll() is not None or time.monotonic() > until:
+            raise CannotStart(f"{label} gives no answer: {answer[-500:]!r}")
+        time.sleep(_POLL_SECONDS)
+    return Entry(Contestant(label, entered, shape, fleet, every), time.monotonic() - entered.started)

@@ -113,11 +113,16 @@ def generating(turns: Mapping[str, Sequence[Round]]) -> list[Figure]:
 
 
 def ratio(
-    label: str, upper: Sequence[Round], to: str, lower: Sequence[Round], bar: Bar | None = None
+    label: str,
+    upper: Sequence[Round],
+    to: str,
+    lower: Sequence[Round],
+    bar: Bar | None = None,
+    cpu_bar: Bar | None = None,
 ) -> Iterator[Figure]:
     """Yield the ratios of one contestant to another, by throughput (which has the bars) and by CPU time."""
     yield Figure(f"{label} / {to}", paired(upper, lower, lambda turn: turn.rate), "x", bar)
-    yield Figure(f"{label} / {to}, by CPU time", paired(upper, lower, lambda turn: 1 / turn.cost), "x")
+    yield Figure(f"{label} / {to}, by CPU time", paired(upper, lower, lambda turn: 1 / turn.cost), "x", cpu_bar)
 
 
 def scale(effort: Effort) -> list[Figure]:

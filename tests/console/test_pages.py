@@ -13,6 +13,7 @@ import pytest
 from answerd.server.bearer import FAILURES
 from tests.console.browsing import Look, log_in, open_page, window
 from tests.console.lab import LONG_NAME, PAGES, TOKEN, Lab
+from tests.support.thorough import is_thorough
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -30,6 +31,9 @@ CONTENT: Mapping[str, str] = {
 }
 """What is there to be read on a page that has something to show."""
 
+FIRST_PAINT = "first-contentful-paint"
+MOST_MS_TO_THE_FIRST_PAINT = 500
+
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_shows_its_content_without_scripts(opened: Open, name: str) -> None:
@@ -37,6 +41,19 @@ def test_a_page_shows_its_content_without_scripts(opened: Open, name: str) -> No
         page.goto(PAGES[name])
         assert page.locator("h1").count() == 1
         assert page.locator(CONTENT.get(name, "main")).first.is_visible()
+
+
+@pytest.mark.skipif(not is_thorough(), reason="a time: scripts/test console measures it")
+@pytest.mark.parametrize("name", PAGES)
+def test_the_first_paint_of_a_page_comes_within_half_a_second(opened: Open, name: str) -> None:
+    def painted() -> float:
+        """Return the milliseconds from the click to the first content."""
+        with opened() as page:
+            page.goto(PAGES[name])
+            page.wait_for_function(f"performance.getEntriesByName('{FIRST_PAINT}').length")
+            return float(page.evaluate(f"performance.getEntriesByName('{FIRST_PAINT}')[0].startTime"))
+
+    assert any(0 < painted() < MOST_MS_TO_THE_FIRST_PAINT for _ in range(5))
 
 
 # --- getting in -------------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from answerd.store.installs import open_state_file
 from answerd.store.sqlite import SqliteStore
 from tests.support.commands import run_forked
 from tests.support.service import Service, environment, write_tree
+from tests.unit.test_docs_blocks import FENCE, RUN
 
 CHECKOUT = Path(__file__).parents[2]
 FILES = ["README.md", "CONTRIBUTING.md", "SECURITY.md",
@@ -59,9 +60,10 @@ ELSEWHERE: dict[str, str] = {
     "systemctl ": "needs systemd: tests/http/test_tokens.py sends the signal",
     "dnsmasq --test": "needs dnsmasq and systemd: tests/unit/test_boot_config.py runs dnsmasq --test",
     "journalctl ": "needs systemd's journal: tests/unit/test_units.py judges the unit",
-    "openssl req ": "tests/packages/test_front.py makes the certificates so",
-    "openssl x509 ": "tests/packages/test_front.py makes the certificates so",
-    "curl --cert ": "needs a proxy: tests/packages/test_front.py asks each of the samples so",
+    "openssl req ": "tests/packages/test_front.py runs it",
+    "openssl x509 ": "tests/packages/test_front.py runs it",
+    "curl --cert ": "needs a proxy: tests/packages/test_front.py runs it at each of the samples",
+    "ANSWERD_UPGRADE_FROM=": "takes minutes: tests/packages/test_upgrade.py is what it runs",
     "ftp -o ": "a command of OpenBSD: tests/unit/test_installer_pages.py asks for the script",
     "proxmox-auto-install-assistant prepare-iso": "needs an ISO: tests/unit/test_installer_pages.py asks the URL",
     "wpeinit": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
@@ -95,9 +97,10 @@ def commands(page: str) -> list[str]:
     """The commands of a page, in order; comments away."""
     text = (CHECKOUT / page).read_text("utf-8")
     found = []
-    for block in re.findall(r"^ *```(?:sh|console|bat)\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL):
-        if block.startswith("# /etc/answerd.env"):
-            continue  # a file, not commands: tests/unit/test_docs_settings.py reads it
+    for block in (fenced["text"] for fenced in FENCE.finditer(text) if fenced["language"] in RUN):
+        if block.startswith("# /etc/answerd.env"):  # a file, not commands: tests/unit/test_docs_settings.py reads it
+            assert re.fullmatch(r"(?:(?:#.*|(?:export )?SERVICE_\w+ *= *\S+)?\n)*", block), block
+            continue
         for line in re.sub(r"\\\n\s*", "", block).splitlines():
             command = re.sub(r"(?:^|\s+)# .*$", "", line).strip()
             if command:
@@ -360,6 +363,27 @@ def test_what_the_page_about_origins_shows_is_printed(tmp_path: Path) -> None:
     )
     status, printed = home.run(TO_RUN["docs/explain.md"][0])
     assert (status, [line for line in printed.splitlines() if line in shown]) == (0, shown.splitlines()), printed
+
+
+UNITS = ("answerd", "answerd.service", "answerd.socket", "dnsmasq")
+VERBS = ("daemon-reload", "disable", "enable", "reload", "restart", "start", "stop")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_command_that_is_not_run_names_what_exists(page: str) -> None:
+    """The files of this checkout, the scripts and their options, the units of systemd."""
+    for line in PAGES[page]:
+        for name in re.findall(r"(?<![\w./])(?:scripts|etc|examples|tests|docs)/[\w./-]*\w", line):
+            assert (CHECKOUT / name).exists(), line
+        for script, given in re.findall(r"(?<![\w./])(scripts/[\w-]+)([^|;&]*)", line):
+            text = (CHECKOUT / script).read_text("utf-8")
+            for module in re.findall(r" -m ([\w.]+)", text):
+                text += "".join(path.read_text("utf-8") for path in CHECKOUT.glob(f"{module.replace('.', '/')}/*.py"))
+            assert [option for option in re.findall(r"(?<= )--[\w-]+", given) if option not in text] == [], line
+        for words in re.findall(r"(?<![\w./])systemctl ([^|;&]*)", line):
+            verb, *units = [word for word in words.split() if not word.startswith("-")]
+            assert verb in VERBS, line
+            assert set(units) <= set(UNITS), line
 
 
 def test_the_commands_are_found() -> None:

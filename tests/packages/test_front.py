@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import shutil
 import signal
@@ -31,6 +32,14 @@ MIMIC = "203.0.113.99"
 """What a client writes into X-Forwarded-For to look like another one."""
 
 
+COMMANDS = [
+    line
+    for block in re.findall(r"^```sh\n(.*?)^```$", (CHECKOUT / "docs/in-front.md").read_text("utf-8"), re.M | re.S)
+    for line in block.splitlines()
+]
+"""The commands of the page: an authority of operators, the certificate of one, and a request with it."""
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -45,12 +54,12 @@ def openssl(*arguments: str, cwd: Path) -> None:
 def tls(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A server's certificate, an authority of operators, and a certificate that it signed."""
     where = tmp_path_factory.mktemp("tls")
-    new = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj"]
-    openssl(*new, "/CN=localhost", "-keyout", "answers.key", "-out", "answers.crt", cwd=where)
-    openssl(*new, "/CN=operators", "-keyout", "ca.key", "-out", "operators-ca.crt", cwd=where)
-    openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=op", "-keyout", "op.key", "-out", "op.csr", cwd=where)
-    signed = ["x509", "-req", "-in", "op.csr", "-CA", "operators-ca.crt", "-CAkey", "ca.key", "-CAcreateserial"]
-    openssl(*signed, "-days", "2", "-out", "op.crt", cwd=where)
+    new = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-addext", "subjectAltName=DNS:localhost"]
+    openssl(*new, "-subj", "/CN=localhost", "-keyout", "answers.key", "-out", "answers.crt", cwd=where)
+    making = [command for command in COMMANDS if command.startswith("openssl ")]
+    assert len(making) == 3
+    for command in making:
+        subprocess.run(["sh", "-ec", command], cwd=where, check=True, capture_output=True)
     (where / "answers.pem").write_text((where / "answers.crt").read_text() + (where / "answers.key").read_text())
     return where
 
@@ -204,6 +213,21 @@ def test_the_admin_api_wants_a_certificate_and_the_token(front: Front) -> None:
     except (ssl.SSLError, ConnectionError):
         return  # refused while the connection was made
     assert status == 400, "nginx says so in HTTP"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_request_of_the_page_is_answered(front: Front) -> None:
+    (command,) = [command for command in COMMANDS if command.startswith("curl ")]
+    there = command.replace("answers.example.org:8443", f"localhost:{front.ports.admin}")
+    assert there != command
+    done = subprocess.run(
+        ["sh", "-c", there.replace("curl ", "curl --silent --fail --noproxy '*' --ipv4 --cacert answers.crt ", 1)],
+        cwd=front.tls,
+        env={"PATH": os.environ["PATH"], "TOKEN": TOKEN},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, json.loads(done.stdout or "{}")) == (0, {"machine": ["52-54-00-12-34-56"]}), done.stderr
 
 
 def test_keepalived_accepts_its_sample(tmp_path: Path) -> None:

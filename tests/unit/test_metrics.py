@@ -6,6 +6,7 @@ import json
 import mmap
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -44,18 +45,85 @@ def test_the_page_has_the_table_of_the_program() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["answerd-alerts.yml", "grafana-answerd.json"])
-def test_a_sample_names_metrics_and_labels_that_there_are(name: str) -> None:
-    text = (CHECKOUT / "etc" / name).read_text("utf-8")
-    known = {metric.name for metric in METRICS}
-    known |= {
-        f"{metric.name}_{part}" for metric in METRICS if metric.kind == "histogram" for part in ("bucket", "count")
-    }
-    named = set(re.findall(r"\banswerd_\w+", text))
-    assert named
-    assert named - known == set()
-    loaded = json.loads(text) if name.endswith("json") else yaml.safe_load(text)
-    assert loaded
+OF_EVERY_SERIES = ("instance", "job")
+SERIES = re.compile(r"\b(?P<name>answerd_\w+)(?:\{(?P<matchers>[^}]*)\})?")
+MATCHER = re.compile(r"(?P<label>\w+)(?P<operator>=~|!~|!=|=)\"(?P<value>[^\"]*)\"")
+
+
+def labels_by_series() -> dict[str, dict[str, tuple[str, ...]]]:
+    """The labels of each series of a scrape, and the values that each can have."""
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for metric in METRICS:
+        labels = {name: tuple(values) for name, values in metric.labels}
+        parts = {"": labels}
+        if metric.kind == "histogram":
+            parts = {"_bucket": labels | {"le": ()}, "_count": labels, "_sum": labels}
+        found |= {metric.name + part: its for part, its in parts.items()}
+    return found
+
+
+def faults(expression: str, shown: Iterable[str] = ()) -> list[str]:
+    """What an expression names that no scrape has; ``shown`` are labels that a text about its result names."""
+    known = labels_by_series()
+    found = []
+    labels: set[str] = set(OF_EVERY_SERIES)
+    for series in SERIES.finditer(expression):
+        its = known.get(series["name"])
+        if its is None:
+            found.append(series["name"])
+            continue
+        labels |= its.keys()
+        for matcher in MATCHER.finditer(series["matchers"] or ""):
+            label, value = matcher["label"], matcher["value"]
+            if label not in its and label not in OF_EVERY_SERIES:
+                found.append(f"{series['name']}: label {label}")
+            values = its.get(label, ())
+            wanted = value.split("|") if "~" in matcher["operator"] else [value]
+            found += [f"{label}={one}" for one in wanted if values and one not in (*values, "")]
+    grouped = {label for group in re.findall(r"\bby \(([^)]*)\)", expression) for label in re.findall(r"\w+", group)}
+    found += [f"by {label}" for label in grouped - labels]
+    if re.search(r"\b(?:sum|min|max|count|avg)\b", expression):
+        labels = grouped
+    return found + [f"a text: {label}" for label in shown if label not in labels]
+
+
+def test_an_alert_names_metrics_and_labels_that_there_are() -> None:
+    (group,) = yaml.safe_load((CHECKOUT / "etc/answerd-alerts.yml").read_text("utf-8"))["groups"]
+    assert group["rules"]
+    for rule in group["rules"]:
+        told = re.findall(r"\$labels\.(\w+)", " ".join(rule["annotations"].values()))
+        assert faults(rule["expr"], told) == [], rule["alert"]
+
+
+def test_a_panel_names_metrics_and_labels_that_there_are() -> None:
+    dashboard = json.loads((CHECKOUT / "etc/grafana-answerd.json").read_text("utf-8"))
+    targets = [target for panel in dashboard["panels"] for target in panel["targets"]]
+    assert targets
+    for target in targets:
+        legend = re.findall(r"\{\{ *(\w+) *\}\}", target.get("legendFormat", ""))
+        assert faults(target["expr"], legend) == [], target["expr"]
+    queries = " ".join(str(variable["query"]) for variable in dashboard["templating"]["list"])
+    assert faults(queries) == []
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "answerd_nothing",
+        'answerd_requests_total{code="500"}',
+        'answerd_requests_total{outcome="broken"}',
+        'answerd_installs{state=~"failed|gone"}',
+        "sum by (limits) (answerd_shed_total)",
+        "answerd_ready_total",
+        'answerd_problems{le="1"}',
+    ],
+)
+def test_a_name_that_no_scrape_has_is_found(expression: str) -> None:
+    assert faults(expression)
+
+
+def test_a_label_that_a_sum_takes_away_cannot_be_told() -> None:
+    assert faults("sum by (instance) (answerd_shed_total)", ["limit"])
 
 
 def test_counts_of_several_slots_are_summed_and_survive_a_process() -> None:

@@ -207,11 +207,17 @@ AUTOPVE: dict[str, Any] = {
     "first": {"must_contain": ["52:54:00:89:D8:10"], "global": {"fqdn": "first.example.org"}},
     "rack a": {
         "must_contain": ['"name": "PowerEdge R640"'],
-        "must_not_contain": ["nope", ""],
+        "must_not_contain": [""],
         "global": {"root-password": "of the rack"},
         "disk-setup": {},
     },
     "nobody": {"must_contain": ["a b { c"], "global": {"fqdn": "x.example.org"}},
+    "model": {"must_contain": ["ProLiant"], "global": {"fqdn": "y.example.org"}},
+    "not old": {
+        "must_contain": ['"name": "DL360"'],
+        "must_not_contain": ["nope"],
+        "global": {"root-password": "kept out1"},
+    },
 }
 
 
@@ -258,10 +264,14 @@ def test_no_secret_of_autopve_is_left_in_a_document_or_the_report(tmp_path: Path
     assert "now in secrets/root-password" in made.documents["groups/autopve-default.toml"]
 
 
-@pytest.mark.parametrize("said", ["must not contain nope", "must contain a b { c", "no selector is left"])
+@pytest.mark.parametrize(
+    "said", ["must not contain nope", "must contain a b { c", "must contain ProLiant", "no selector is left"]
+)
 def test_conditions_of_autopve_without_a_counterpart_are_listed(said: str, tmp_path: Path) -> None:
     made = made_of("autopve", tmp_path, {"storage-general.json": json.dumps({"config_100": AUTOPVE})})
     assert said in left(made)
+    assert {"groups/not-old.toml", "groups/model.toml"}.isdisjoint(made.documents)
+    assert "kept out1" not in str(made)
 
 
 FILES = {
@@ -317,7 +327,7 @@ def test_a_directory_of_rescriptum_is_taken_as_it_is(tmp_path: Path) -> None:
         "fqdn": "n-S1.example.org",
     }
     assert f"answerd disarm {DASHES}" in left(made)
-    assert made.aside == {f"installed-{DASHES}-boot.ipxe": "#!ipxe\n"}
+    assert made.aside == {f"installed-{DASHES}-boot.ipxe": "#!ipxe\n", "default-debian.seed": "d-i a/b string c\n"}
     assert "README.md" in left(made)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from answerd.documents import Key
 from answerd.identity import Kind
-from answerd.store import Author, Changes, HistoryFilter, StoreError
+from answerd.store import Author, Changes, StoreError
 from answerd.store.migrations import MIGRATIONS, SQLITE, Migration
 from answerd.store.sqlite import SqliteStore
 from answerd.store.tables import execute
@@ -539,20 +539,3 @@ def test_many_processes_may_open_a_new_file_at_once(path: Path) -> None:
 
 def _open_and_put(path: Path, number: int) -> None:
     SqliteStore(path).put(machine(f"node-{number}"), "x = 1")
-
-
-@pytest.mark.parametrize(
-    ("stored", "asked", "others"),
-    [
-        ("98-FA-9B.50:d8_10", "98fa9b50d810", "98fa9b50d811"),
-        ("192.168.1.11", "192.168.1.11", "192.168.11.1"),
-        ("::1", "0:0:0:0:0:0:0:1", "::11"),
-    ],
-)
-def test_the_history_of_a_name_is_found_in_any_spelling(
-    store: SqliteStore, stored: str, asked: str, others: str
-) -> None:
-    for name in (stored, others):
-        store.put(Key(Kind.MACHINE, name, "ks"), "x\n")
-    found = store.history(HistoryFilter(kind=Kind.MACHINE, identifier=asked))
-    assert [entry.key.identifier for entry in found] == [stored]

@@ -1,9 +1,10 @@
 """A database that an older version wrote keeps every document, the history and every state.
 
 ``databases/NAME.sql`` is what the program of that schema left behind, as SQLite dumps it: ``schema-1`` and ``schema-2``
-by the programs of those days, ``schema-3`` and the file of states ``states-1`` by the first with states. ``NAME.json``
-is what the same program printed of it (``export``, ``install ID --json``, ``installs --unknown --json``), and the
-reports' URLs that it gave out. A schema that gets a successor gets a pair; these are never edited.
+by the programs of those days, ``schema-3`` and the file of states ``states-1`` by the first with states, ``schema-4``
+by the last without an index of names in the history. ``NAME.json`` is what the same program printed of it (``export``,
+``install ID --json``, ``installs --unknown --json``), and the reports' URLs that it gave out. A schema that gets a
+successor gets a pair; these are never edited.
 
 Rules: docs/admin-api.md#the-database, docs/packages.md#upgrades.
 """
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 
 from answerd.cli import main
+from answerd.identity import Kind
 from answerd.installs.tokens import subject_of
 from answerd.store import HistoryFilter
 from answerd.store.installs import InstallStore
@@ -28,7 +30,7 @@ from answerd.store.sqlite_file import SqliteFile
 
 DATABASES = Path(__file__).parent / "databases"
 OF_DOCUMENTS = [f"schema-{number}" for number in range(1, len(MIGRATIONS))]
-OF_STATES = ["schema-3", *(f"states-{number}" for number in range(1, len(STATE_MIGRATIONS)))]
+OF_STATES = [*OF_DOCUMENTS[2:], *(f"states-{number}" for number in range(1, len(STATE_MIGRATIONS)))]
 HISTORY = "SELECT id, at, kind, identifier, format, text_before, text_after FROM changes ORDER BY id"
 
 
@@ -64,6 +66,8 @@ def test_documents_and_history_of_an_older_version_are_kept(database: Path, prin
     assert len(history) == len(printed["documents"]) + 3  # a change, a document that came, and went
 
     store = SqliteStore(database)
+
+    assert [entry.key.identifier for entry in store.history(HistoryFilter(Kind.MACHINE, "GO-NE"))] == ["gone", "gone"]
 
     assert rows(database, "PRAGMA user_version") == [(len(MIGRATIONS),)]
     assert rows(database, HISTORY) == history

@@ -66,8 +66,12 @@
 </form>
 % if used_by:
 <section class="card" aria-labelledby="used"><h2 id="used">Who depends on it</h2><dl>
-% for word, names in used_by:
-<dt>{{word}}</dt><dd>{{names}}</dd>
+% for dependents in used_by:
+<dt>{{dependents.word}}</dt><dd>\\
+% if dependents.where:
+<a href="{{dependents.where}}">{{dependents.all}}</a>: \\
+% end
+{{dependents.names}}</dd>
 % end
 </dl></section>
 % end

@@ -31,14 +31,18 @@
 </div>
 % else:
 <div class="card"><div class="scroll" tabindex="0" role="region" aria-label="Documents"><table>
-<thead><tr><th>Document</th><th>Kind</th><th>Format</th><th>Extends</th><th>Claims</th><th>Extended by</th><th>Problems</th></tr></thead>
+<thead><tr><th>Document</th><th>Kind</th><th>Format</th><th class="roomy">Extends</th><th>Claims</th><th class="roomy">Extended by</th><th class="roomy">Problems</th></tr></thead>
 <tbody>
 % for document in documents:
 <tr>
-  <td><a href="{{document_link(document.kind, document.identifier, document.format)}}">{{document.identifier or 'default'}}</a></td>
+  <td><a href="{{document_link(document.kind, document.identifier, document.format)}}">{{document.identifier or 'default'}}</a>
+  % if document.problems:
+  <div class="narrow"><span class="state problem">{{counted(document.problems, 'problem')}}</span></div>
+  % end
+  </td>
   <td>{{document.kind}}</td><td>{{document.format}}</td>
-  <td>{{document.extends}}</td><td>{{document.claims}}</td><td>{{document.extended_by or ''}}</td>
-  <td>
+  <td class="roomy">{{document.extends}}</td><td>{{document.claims}}</td><td class="roomy">{{document.extended_by or ''}}</td>
+  <td class="roomy">
   % if document.problems:
   <span class="state problem">{{counted(document.problems, 'problem')}}</span>
   % end

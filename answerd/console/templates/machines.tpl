@@ -65,9 +65,9 @@ end
       <th aria-sort="{{direction('name') or 'none'}}"><a href="{{sorted_by('name')}}">Machine</a></th>
     % if has_states:
       <th aria-sort="{{direction('state') or 'none'}}"><a href="{{sorted_by('state')}}">State</a></th>
-      <th aria-sort="{{direction('since') or 'none'}}"><a href="{{sorted_by('since')}}">Since</a></th>
+      <th class="roomy" aria-sort="{{direction('since') or 'none'}}"><a href="{{sorted_by('since')}}">Since</a></th>
     % end
-      <th aria-sort="{{direction('group') or 'none'}}"><a href="{{sorted_by('group')}}">Group</a></th>
+      <th{{!' class="roomy"' if has_states else ''}} aria-sort="{{direction('group') or 'none'}}"><a href="{{sorted_by('group')}}">Group</a></th>
       <th class="roomy">Formats</th><th class="roomy">Known from</th>
     </tr></thead>
     <tbody>
@@ -92,10 +92,13 @@ end
       % if install.message and install.state in ('failed', 'exhausted', 'installing'):
         <div class="reason muted" title="{{install.message}}">{{install.message}}</div>
       % end
+      % if install.since:
+        <div class="narrow muted" title="{{exact(install.since)}}">{{ago(install.since)}}</div>
+      % end
       </td>
-      <td class="fit"><span title="{{exact(install.since)}}">{{ago(install.since)}}</span></td>
+      <td class="fit roomy"><span title="{{exact(install.since)}}">{{ago(install.since)}}</span></td>
     % end
-      <td class="group">{{machine.group or (install.group if install else '')}}</td>
+      <td class="group{{' roomy' if has_states else ''}}">{{', '.join(machine.groups) or (install.group if install else '')}}</td>
       <td class="roomy">{{', '.join(machine.formats)}}</td>
       <td class="roomy">
       % if machine.known_from == 'unknown':

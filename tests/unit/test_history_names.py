@@ -1,0 +1,172 @@
+"""The history of a name is found in every spelling of it, by an index: docs/admin-api.md#history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from typing import Any
+
+import peewee
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from answerd.documents import Key, RawDocument
+from answerd.identity import Kind, identity_of
+from answerd.store import HistoryFilter
+from answerd.store.history import _bare_names
+from answerd.store.migrations import BARE_NAME, MIGRATIONS, POSTGRES, SQLITE, Migration, migrate_postgres
+from answerd.store.postgres import PostgresStore
+from answerd.store.sqlite import SqliteStore
+from answerd.store.tables import execute
+from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
+
+needs_postgres = pytest.mark.skipif(binaries() is None, reason=MISSING)
+
+Store = SqliteStore | PostgresStore
+
+# Each line: spellings of one name; the lines are different names.
+NAMES = (
+    ("98-FA-9B.50:d8_10", "98fa9b50d810", "98fa.9b50.d810"),
+    ("98fa9b50d811",),
+    ("98fa9b5d81",),  # without its zeros it is the same text as the first
+    ("192.168.1.11", "::ffff:192.168.1.11", "::ffff:c0a8:010b", "0:0:0:0:0:ffff:192.168.1.11"),
+    ("192.168.11.1",),
+    ("192168111",),
+    ("::1", "0:0:0:0:0:0:0:1", "0000::0001"),
+    ("::11", "::0.0.0.17"),
+    ("2001:db8::a0b", "2001:0DB8:0:0:0:0:0:0a0b", "2001:db8::0.0.10.11"),
+    ("2001:db8::ab",),
+    ("::a",),
+    ("node-1", "NODE1", "no.de.1"),
+    ("node-10",),
+    ("node-01",),
+    ("000",),
+    ("0",),
+)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with clusters() as parent:
+        running = Cluster(home_of(parent, "primary")).start()
+        yield running
+        running.stop()
+
+
+@pytest.fixture(params=[SQLITE, pytest.param(POSTGRES, marks=needs_postgres)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    if request.param == SQLITE:
+        return SqliteStore(tmp_path / "answers.db")
+    opened = PostgresStore(request.getfixturevalue("cluster").database())
+    opened.prepare()
+    return opened
+
+
+def machine(name: str) -> Key:
+    return Key(Kind.MACHINE, name, "ks")
+
+
+def one_after_the_other(store: Store) -> None:
+    """Store each name in each spelling: the document before has been removed."""
+    for number in range(max(map(len, NAMES))):
+        before = [machine(spellings[number - 1]) for spellings in NAMES if 0 < number <= len(spellings)]
+        new = [RawDocument(machine(spellings[number]), "x\n") for spellings in NAMES if number < len(spellings)]
+        for puts, deletes in (((), before), (new, ())):
+            with store.writing() as transaction:
+                transaction.write(puts, deletes)
+                transaction.commit()
+
+
+def test_a_name_is_found_in_every_spelling_and_no_other_name_with_it(store: Store) -> None:
+    one_after_the_other(store)
+    store.put(Key(Kind.GROUP, "98fa9b50d810", "ks"), "x\n")
+    for spellings in NAMES:
+        assert len({identity_of(spelled) for spelled in spellings}) == 1
+        for asked in spellings:
+            found = store.history(HistoryFilter(kind=Kind.MACHINE, identifier=asked))
+            assert {entry.key.identifier for entry in found} == set(spellings)
+            assert [entry.after is None for entry in found].count(True) == len(spellings) - (len(spellings) == LONGEST)
+            assert all(entry.key.kind is Kind.MACHINE for entry in found)
+    assert len(store.history(HistoryFilter(identifier="98:fa:9b:50:d8:10"))) == 7
+
+
+LONGEST = max(map(len, NAMES))
+"""Of a name with so many spellings the last document is still there in the end."""
+
+
+def test_the_index_finds_names(store: Store) -> None:
+    engine = SQLITE if isinstance(store, SqliteStore) else POSTGRES
+    explain = "EXPLAIN QUERY PLAN" if engine == SQLITE else "EXPLAIN"
+    with store.connected() as database:
+        if engine == POSTGRES:
+            execute(database, "SET enable_seqscan = off")  # an empty table is read
+        found = execute(
+            database, f"{explain} SELECT DISTINCT identifier FROM changes WHERE {BARE_NAME[engine]} IN ('a')"
+        )
+        plan = " ".join(str(column) for row in found.fetchall() for column in row)
+    assert "changes_by_name" in plan
+
+
+@pytest.mark.parametrize(
+    ("most_bytes", "shown"),
+    [(None, 5), (0, 1), (1_000, 1), (1_502, 1), (1_503, 2), (1_510, 3), (1_511, 4), (1_512, 5)],
+)
+def test_as_many_changes_are_read_as_have_so_many_bytes_and_at_least_one(
+    store: Store, most_bytes: int | None, shown: int
+) -> None:
+    texts = ("a", "bb", "ccc", "d" * 500, "e" * 500)  # each change has its text and the one before
+    for text in texts:
+        store.put(machine("n1"), text)
+    found = store.history(HistoryFilter(kind=Kind.MACHINE, identifier="n1", most_bytes=most_bytes))
+    assert [entry.after for entry in found] == [*reversed(texts)][:shown]
+
+
+IDENTIFIERS = st.one_of(
+    st.text("ABCabc019-_.:", min_size=1, max_size=20),
+    st.ip_addresses(v=4).map(str),
+    st.ip_addresses(v=6).map(str),
+    st.ip_addresses(v=6).map(lambda address: address.exploded.upper()),
+    st.builds(lambda high, low: f"{IPv6Address(high << 32)}{IPv4Address(low)}", st.integers(1, 15), st.integers(0, 9)),
+    st.builds("::ffff:{}".format, st.ip_addresses(v=4)),
+)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[peewee.SqliteDatabase]:
+    database = peewee.SqliteDatabase(":memory:")
+    database.connect()
+    yield database
+    database.close()
+
+
+@settings(deadline=None, max_examples=300)
+@given(IDENTIFIERS)
+@example("::ffff:10.0.0.1")
+@example("64:ff9b::192.0.2.1")
+def test_what_the_index_holds_of_a_name_is_what_is_asked_for(engine: Any, identifier: str) -> None:
+    assume(any(map(str.isalnum, identifier)))
+    (held,) = execute(engine, f"SELECT {BARE_NAME[SQLITE]} FROM (SELECT ? AS identifier)", (identifier,)).fetchone()
+    assert held in _bare_names(identity_of(identifier))
+
+
+@needs_postgres
+def test_a_database_without_the_index_gets_it_and_keeps_its_history(cluster: Cluster) -> None:
+    store = PostgresStore(cluster.database())
+    with store.connected() as database:
+        migrate_postgres(database, "", MIGRATIONS[:4])
+    one_after_the_other(store)  # a node of the version before may write before and after
+    before = store.history(HistoryFilter(limit=1_000))
+    store.prepare()
+    assert store.history(HistoryFilter(limit=1_000)) == before
+    assert len(store.history(HistoryFilter(identifier="0000::0001"))) == 6
+
+
+@needs_postgres
+def test_a_migration_may_take_longer_than_other_statements(cluster: Cluster) -> None:
+    slow = Migration("an index of a long history", {POSTGRES: ("SELECT pg_sleep(0.3)",)})
+    with PostgresStore(cluster.database()).connected(0.1) as database:
+        migrate_postgres(database, "", [slow])
+        with pytest.raises(peewee.OperationalError):
+            execute(database, "SELECT pg_sleep(0.3)")
