@@ -99,6 +99,7 @@ COMPILED = [
     "answerd/formats/meter.py",
     "answerd/formats/plain.py",
     "answerd/formats/template.py",
+    "answerd/formats/template_reading.py",
     "answerd/formats/toml_family.py",
     "answerd/identity.py",
     "answerd/inventory/rows.py",

@@ -13,7 +13,8 @@ from typing import Any, Final, NewType, Protocol, TypeVar
 from answerd.formats.filters import COST, GROWING
 from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
 from answerd.formats.once import Once
-from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
+from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template
+from answerd.formats.template_reading import TemplateReader
 from answerd.memo import remembered
 from answerd.turns import counted_in_turns, encoded_in_turns, in_turns
 

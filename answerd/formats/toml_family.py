@@ -18,7 +18,8 @@ import tomli
 
 from answerd.formats import plain
 from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, fragments, typed_slot_of
-from answerd.formats.template import Template, TemplateReader
+from answerd.formats.template import Template
+from answerd.formats.template_reading import TemplateReader
 from answerd.turns import AT_ONCE, found_in_turns, replaced_in_turns, slices
 
 name = "toml"
