@@ -81,6 +81,8 @@ COMPILED = [
     "answerd/answers/catalogue.py",
     "answerd/answers/compose.py",
     "answerd/answers/copy_on_write.py",
+    "answerd/answers/gates.py",
+    "answerd/answers/members.py",
     "answerd/answers/ranking.py",
     "answerd/answers/resolve.py",
     "answerd/answers/row_facts.py",
@@ -88,6 +90,7 @@ COMPILED = [
     "answerd/answers/select.py",
     "answerd/answers/selectors.py",
     "answerd/answers/sources.py",
+    "answerd/answers/visitors.py",
     "answerd/answers/warming.py",
     "answerd/documents.py",
     "answerd/errors.py",
@@ -102,6 +105,9 @@ COMPILED = [
     "answerd/formats/template_reading.py",
     "answerd/formats/toml_family.py",
     "answerd/identity.py",
+    "answerd/installs/memory.py",
+    "answerd/installs/sharded.py",
+    "answerd/installs/states.py",
     "answerd/inventory/rows.py",
     "answerd/json_body.py",
     "answerd/memo.py",
@@ -117,6 +123,7 @@ COMPILED = [
     "answerd/server/exchange.py",
     "answerd/server/header_block.py",
     "answerd/server/http_parser.py",
+    "answerd/server/installs.py",
     "answerd/server/listener.py",
     "answerd/server/memory.py",
     "answerd/server/metrics.py",
@@ -128,6 +135,7 @@ COMPILED = [
     "answerd/store/layout.py",
     "answerd/store/reading.py",
     "answerd/store/scan.py",
+    "answerd/store/secret_set.py",
 ]
 """What a request runs through: compiled where ANSWERD_COMPILE=1 (docs/performance.md#the-compiled-build)."""
 

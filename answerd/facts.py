@@ -177,6 +177,11 @@ class Facts:
         self.found: dict[object, Any] | None = {} if len(request.body) > LARGE else None
         """What indexes found for a large request, by the index or its method: it is looked up in a thread first."""
 
+    @property
+    def row_id(self) -> str:
+        """The ``id`` of the inventory's row; empty where there is none."""
+        return ""
+
     def statement(self) -> Statement:
         """Return all that the request says of its machine, to be compared."""
         asked = self.request

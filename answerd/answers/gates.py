@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.members import claimed_member
@@ -25,14 +25,14 @@ from answerd.installs.sentences import script, sentence
 from answerd.installs.states import Asked, Gate, Record, Refusal, Rules, quiet_period
 from answerd.installs.tokens import TokenSubject, report_token
 
-IPXE = "ipxe"
+IPXE: Final = "ipxe"
 """The format whose documents are a boot loader's."""
 
-_BURNED_IN = frozenset("014589cd")
+_BURNED_IN: Final = frozenset("014589cd")
 """The second digits of MAC addresses that a maker of adapters has given: the bit 2 is not set."""
-_LOCALLY_ADMINISTERED = frozenset("2367abef")
+_LOCALLY_ADMINISTERED: Final = frozenset("2367abef")
 """Those of addresses that an operating system or a hypervisor has made up."""
-_HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?\Z")
+_HOST: Final = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?\Z")
 
 
 class InstallSource(Protocol):
@@ -101,8 +101,7 @@ class Gates:
         memory = source.current()
         known = self._look(memory, catalogue, selection, facts)
         now = source.now()
-        since, until = known.quiet
-        if since <= now <= until and not without_start:
+        if known.quiet_from <= now <= known.quiet_until and not without_start:
             return None
         visitor, document, found, rules = known.visitor, known.document, known.found, source.rules
         if not found and visitor.name is None:
@@ -111,8 +110,9 @@ class Gates:
         asked = Asked(document, Gate.LOADER if is_for_loader else Gate.ANSWERS, once, now, without_start)
         if known.brings_nothing and not without_start:
             periods = [quiet_period(remembered.record, asked, rules) for remembered in found]
-            known.quiet = since, until = max(period[0] for period in periods), min(period[1] for period in periods)
-            if since <= now <= until:
+            known.quiet_from = max([period[0] for period in periods])
+            known.quiet_until = min([period[1] for period in periods])
+            if known.quiet_from <= now <= known.quiet_until:
                 return None
         asking = Asking(visitor, asked, memory.judge(visitor, found, asked, rules), document, facts.request.peer)
         judgement = asking.judgement
@@ -127,18 +127,16 @@ class Gates:
 
     def _look(self, memory: InstallMemory, catalogue: Catalogue, selection: Selection, facts: Facts) -> KnownVisitor:
         """Return the machine that asks, with its records."""
-        known = self.recent.find(catalogue, selection, memory, facts)
-        if known is not None:
-            if known.is_up_to_date(memory):
-                return known
-            known.note(_records(memory, facts, known.visitor.name), memory)
-            if known.found or not _is_named_by_shared(known.visitor, memory):
-                return known
-        visitor = visitor_of(catalogue, selection, facts, memory)
-        top = selection.layers[-1]
-        known = KnownVisitor(top, selection.group, visitor, str(top.key))
-        known.note(_records(memory, facts, visitor.name), memory)
-        self.recent.keep(facts, known)
+        recent = self.recent.find(catalogue, selection, memory, facts)
+        if recent is not None:
+            if recent.is_up_to_date(memory):
+                return recent
+            recent.note(_records(memory, facts, recent.visitor.name), memory)
+            if recent.found or not _is_named_by_shared(recent.visitor, memory):
+                return recent
+        known = KnownVisitor(facts.statement(), selection, visitor_of(catalogue, selection, facts, memory))
+        known.note(_records(memory, facts, known.visitor.name), memory)
+        self.recent.keep(selection, facts, known)
         return known
 
     def report(self, catalogue: Catalogue, selection: Selection, facts: Facts) -> str:

@@ -28,7 +28,6 @@ class RowFacts(Facts):
         self._said = facts
         self._cells = row.cells()
         self._places = row.layout.labels
-        self._of_row: dict[str, str] | None = None  # what a machine document or a member is looked up by
         self._identities = None
         self._values = {}
         self._forms = {}
@@ -38,6 +37,12 @@ class RowFacts(Facts):
     def statement(self) -> Statement:
         """Return all that the request says of its machine, to be compared."""
         return self._said.statement()
+
+    @property
+    def row_id(self) -> str:
+        """The ``id`` of the row as written; empty where it has none."""
+        at = self._places.get("id")
+        return "" if at is None else self._cells[at]
 
     def values(self, label: str) -> Sequence[str]:
         """Return the values of a case-folded label: the row's, where it has any, else the request's."""
@@ -80,30 +85,23 @@ class RowFacts(Facts):
         """Each identity of the request and of its row, with the text that gave it; the request's come first."""
         if self._identities is None:
             said = self._said.identities
-            self._identities = {
-                **said,
-                **{value: text for value, text in self._row_identities().items() if value not in said},
-            }
+            of_row = identities_of_sound(self._row.layout, self._cells)
+            self._identities = {**said, **{value: text for value, text in of_row.items() if value not in said}}
         return self._identities
 
     def identities_in(self, intersection: Callable[[Collection[str]], set[str]]) -> list[str]:
         """Return the `identities` that an index has. ``intersection`` returns those of the index's keys that are in a
         collection."""
         found = self._said.identities_in(intersection)
-        row_identities = self._row_identities()
-        of_row = intersection(row_identities.keys())
+        names = self._row.names
+        of_row = intersection(names)
         if not of_row:
             return found
-        return [*found, *(value for value in row_identities if value in of_row and value not in found)]
+        return [*found, *[value for value in names if value in of_row and value not in found]]
 
     def identities_held_in(self, intersection: Callable[[Collection[str]], set[str]]) -> set[str]:
         """Return the `identities` that an index has, in no order."""
-        return self._said.identities_held_in(intersection) | intersection(self._row_identities().keys())
-
-    def _row_identities(self) -> dict[str, str]:
-        if self._of_row is None:
-            self._of_row = identities_of_sound(self._row.layout, self._cells)
-        return self._of_row
+        return self._said.identities_held_in(intersection) | intersection(self._row.names)
 
     def _made_for_user_data(self) -> Facts:
         return RowFacts(self._said.asking_for_user_data(), self._row)

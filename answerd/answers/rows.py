@@ -112,7 +112,7 @@ class Inventory:
         if row.layout in self.doubled:
             return f"{self.place(row)}: {self.doubled[row.layout]}"
         if self.shared:
-            for identity in row.identities():
+            for identity in row.names:
                 if identity in self.shared:
                     return self._shared_problem(self.shared[identity])
         return None
@@ -329,8 +329,9 @@ class _InventoryChange:
         identities, fault = judged(row.layout, row.layout.syntax.cells(row.text))
         if fault is not None:
             self.faulty[row] = fault
+        row.names = tuple(identities)
         index, several = self.index, self.several
-        for identity in identities:
+        for identity in row.names:
             if identity in several:
                 several[identity][row] = None
             elif identity in index:
@@ -340,7 +341,7 @@ class _InventoryChange:
 
     def _withdraw(self, row: Row) -> None:
         self.faulty.pop(row, None)
-        for identity in row.identities():
+        for identity in row.names:
             entry = self.index.get(identity)
             if identity not in self.several and isinstance(entry, tuple):
                 self.several[identity] = dict.fromkeys(entry)

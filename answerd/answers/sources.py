@@ -16,7 +16,6 @@ from answerd.answers.select import Selection
 from answerd.errors import CannotFill
 from answerd.facts import RESERVED_LABELS, STATE, Facts
 from answerd.formats.template import SECRETS
-from answerd.inventory.rows import Row
 
 REPORT: Final = "report"
 
@@ -72,7 +71,7 @@ class Values:
         if label in RESERVED_LABELS:
             return self._own(label)
         if label.startswith(SECRETS):
-            return self._sources.secret(label[len(SECRETS) :], identifiers_of(self._selection, self._facts.row))
+            return self._sources.secret(label[len(SECRETS) :], identifiers_of(self._selection, self._facts))
         return self._facts.first(label)
 
     def values(self, label: str) -> Sequence[str]:
@@ -100,8 +99,10 @@ class Values:
         return sources.gates.report(self._catalogue, self._selection, self._facts)
 
 
-def identifiers_of(selection: Selection, row: Row | None) -> Sequence[str]:
+def identifiers_of(selection: Selection, facts: Facts) -> Sequence[str]:
     """Return the identifiers by which a machine has secrets of its own, the most specific first: that of its document,
     then the ``id`` of its row."""
-    of_document = [selection.machine.key.identifier] if selection.machine else []
-    return [*of_document, row.id] if row is not None and row.id else of_document
+    identifiers = [selection.machine.key.identifier] if selection.machine else []
+    if facts.row is not None and (of_row := facts.row_id):
+        identifiers.append(of_row)
+    return identifiers

@@ -7,6 +7,7 @@ requests a session may make as well.
 from __future__ import annotations
 
 import hmac
+import json
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from answerd.console.policy import (
     is_same_origin,
     may_be_asked_for,
     page_headers,
+    scheme_of,
     session_cookie,
 )
 from answerd.console.rendering import link, page, static_files
@@ -35,17 +37,21 @@ LOGIN, LOGOUT, DOCUMENT = "/console/login", "/console/logout", "/console/documen
 KEPT = ("kind", "name", "format", "etag", "note", "text")
 """The fields of the editor that outlive a session: the log-in carries them on."""
 
+_MISDIRECTED = "This console is not asked for by that name. Add the name to SERVICE_CONSOLE_HOSTS."
+
 _NO_REQUEST = PageRequest("GET", "", {}, {}, "", "", "", {})
 
 
 @dataclass(frozen=True, slots=True)
 class ConsoleAccess:
-    """The log-in of the console: tokens, sessions and blocked addresses."""
+    """The log-in of the console: tokens, sessions and blocked addresses; the names that it has; whether a proxy that is
+    trusted may say how browsers reach it."""
 
     sessions: Sessions
     block: FailureBlock
     hosts: frozenset[str]
     log: Callable[[str], None]
+    is_behind_proxy: bool = False
 
 
 class Console:
@@ -107,13 +113,18 @@ class Console:
         if exchange_of(environ).request.body_too_large:
             return _message(_NO_REQUEST, 413, "That form is too large."), nonce
         try:
-            request = replace(page_request_of(environ), nonce=nonce)
+            request = self._request(environ, nonce)
         except ValueError:
             return _message(_NO_REQUEST, 400, "That form cannot be read."), nonce
         if not may_be_asked_for(request.host, self._access.hosts):
-            reason = "This console is not asked for by that name. Add the name to SERVICE_CONSOLE_HOSTS."
-            return _message(request, 421, reason), nonce
+            return _message(request, 421, _MISDIRECTED), nonce
         return self._routed(request), nonce
+
+    def _request(self, environ: dict[str, Any], nonce: str) -> PageRequest:
+        """Return the request of an environ. Raises ValueError for a form that is none."""
+        request, is_behind_proxy = page_request_of(environ), self._access.is_behind_proxy
+        scheme = scheme_of(request.scheme, request.headers, request.host, is_behind_proxy=is_behind_proxy)
+        return replace(request, nonce=nonce, scheme=scheme)
 
     def _routed(self, request: PageRequest) -> PageReply:
         if request.path.startswith("/console/static/") and request.method in ("GET", "HEAD"):
@@ -194,7 +205,10 @@ class Console:
             start_response("405 Method Not Allowed", [("Content-Type", "application/json"), ("Allow", "GET, HEAD")])
             return [b'{"error": "only reading is possible at the console\'s address"}']
         headers = dict(request.headers)
-        if reads and "cookie" in headers and may_be_asked_for(headers.get("host", ""), self._access.hosts):
+        if reads and cookie_of(headers) and "authorization" not in headers:
+            if not may_be_asked_for(headers.get("host", ""), self._access.hosts):
+                start_response("421 Misdirected Request", [("Content-Type", "application/json")])
+                return [json.dumps({"error": _MISDIRECTED}).encode()]
             session = self._access.sessions.find(cookie_of(headers))
             if session is not None:
                 exchange.token_name, exchange.role, exchange.is_session = session.who, Role.READ, True

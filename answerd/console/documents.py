@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.line_diff import unified
 from answerd.console.adopting import cells_of, with_machine
 from answerd.console.backend import KINDS, Backend, Consequences, DocumentVersion, Editing, NotSaved, WriteAuthor
-from answerd.console.listing import Listing, Listings, document_at, inventories_of, problems_of
+from answerd.console.document_list import SORTS, DocumentsView, documents_page
+from answerd.console.listing import Listings, document_at, problems_of
 from answerd.console.machines import InstallStates, MachinesPage, MachineTable, View
 from answerd.console.marks import marks_of
 from answerd.console.page_request import PageReply, PageRequest, redirect
 from answerd.console.preparing import PreparedTable
 from answerd.console.rendering import counted, document_link, link, page
-from answerd.documents import Document, Key, RawDocument
+from answerd.documents import Key
 from answerd.formats import FORMATS
 from answerd.identity import Kind, join_limited
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import file_of
 from answerd.server.live_set import in_thread
 
-DOCUMENTS_SHOWN = 500
 NAMES_SHOWN = 20
 
 _DIGITS = 18
 """Digits of a revision: more are no number of 64 bits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """One line of the list of documents."""
-
-    kind: str
-    identifier: str
-    format: str
-    extends: str
-    claims: str
-    extended_by: int
-    problems: int
 
 
 class Dependents(NamedTuple):
@@ -63,30 +49,21 @@ class DocumentPages:
 
     def documents(self, request: PageRequest) -> PageReply:
         """Return the list: groups, defaults and inventories, or the documents whose names hold the search."""
-        catalogue, search, kind = self._backend.catalogue(), request.get("q"), request.get("kind")
+        catalogue, sort = self._backend.catalogue(), request.get("sort")
         listing = self._listings.of(catalogue)
         if self._listings.catalogue is None:
             return waiting(request, "Documents", "/console/documents", catalogue)
-        found = [*listing.found(kind, search)]
-        inventories = [
-            raw
-            for raw in inventories_of(catalogue)
-            if kind in ("", Kind.INVENTORY.value) and search.casefold() in raw.key.identifier.casefold()
-        ]
+        sort = sort if sort in SORTS else ""
+        view = DocumentsView(request.get("q"), request.get("kind"), sort, request.get("desc") == "1")
         return PageReply(
             page(
                 "documents",
                 request=request,
                 store=self._backend.store,
                 writable=self._backend.editing is not None,
-                search=search,
-                kind=kind,
+                view=view,
                 kinds=KINDS,
-                documents=[
-                    *(_listed_inventory(catalogue, raw) for raw in inventories),
-                    *(_listed(document, listing) for document in found[:DOCUMENTS_SHOWN]),
-                ],
-                more=max(0, len(found) - DOCUMENTS_SHOWN),
+                shown=catalogue.offload(lambda: documents_page(catalogue, listing, view)),
             )
         )
 
@@ -129,7 +106,7 @@ class DocumentPages:
             text = text.replace("\n", "\r\n")
         etag, verb = request.field("etag"), request.field("do")
         if verb == "preview":
-            return self._editor(request, key, text, etag, consequences=editing.preview(key, text), is_new=not etag)
+            return self._editor(request, key, text, etag, preview=editing.preview, is_new=not etag)
         try:
             problems = self._change(editing, verb, key, text, request)
         except NotSaved as error:
@@ -202,7 +179,7 @@ class DocumentPages:
         text: str,
         etag: str,
         *,
-        consequences: Consequences | None = None,
+        preview: Callable[[Key, str], Consequences] | None = None,
         message: str = "",
         problems: Sequence[str] = (),
         other: Sequence[str] | None = None,
@@ -211,6 +188,9 @@ class DocumentPages:
         status: int = 200,
     ) -> PageReply:
         editing, catalogue = self._backend.editing, self._backend.catalogue()
+        used_by = self._used_by(catalogue, key) if key.kind is Kind.GROUP and not is_new else []
+        history = editing.history(key) if editing is not None and not is_new else ()
+        consequences = preview(key, text) if preview is not None else None  # last: what it begins slows the others down
         body = page(
             "document",
             request=request,
@@ -231,8 +211,8 @@ class DocumentPages:
             failed=failed,
             other=other,
             note=request.field("note"),
-            used_by=self._used_by(catalogue, key) if key.kind is Kind.GROUP and not is_new else [],
-            history=editing.history(key) if editing is not None and not is_new else (),
+            used_by=used_by,
+            history=history,
         )
         return PageReply(body, status)
 
@@ -294,30 +274,6 @@ def _key(kind: str, name: str, extension: str) -> Key | None:
     if bool(name) == is_default:
         return None
     return Key(Kind(kind), name, extension)
-
-
-def _listed_inventory(catalogue: Catalogue, raw: RawDocument) -> Listed:
-    inventory = catalogue.inventory
-    table = inventory.tables.get(raw) if inventory is not None else None
-    faults = sum(row.layout is table.layout for row in inventory.faulty) if inventory is not None and table else 0
-    is_broken = inventory is not None and raw in inventory.unreadable
-    claims = counted(len(table.rows), "row") if table else ""
-    return Listed(raw.key.kind.value, raw.key.identifier, raw.key.format, "", claims, 0, faults + is_broken)
-
-
-def _listed(document: Document, listing: Listing) -> Listed:
-    key, control = document.key, document.content.control
-    claims = [counted(len(control.members), "member")] if control.members else []
-    claims += [f"match {', '.join(criterion.label for criterion in control.match)}"] if control.match else []
-    return Listed(
-        key.kind.value,
-        key.identifier,
-        key.format,
-        control.extends or "",
-        " and ".join(claims),
-        len(listing.extending.get(key.name[1:], ())) if key.kind is Kind.GROUP else 0,
-        len(document.problems),
-    )
 
 
 def _conflict(stored: DocumentVersion | None, text: str) -> Sequence[str]:

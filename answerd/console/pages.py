@@ -114,6 +114,7 @@ class Pages(DocumentPages):
             answers=[(answer, answering.steps(facts, answer.format)) for answer in answering.in_each_format(facts)],
             steps=answering.steps(facts),
             captured=list(islice(self._captured_of(name), CAPTURES_SHOWN)),
+            writable=self._backend.editing is not None,
             show_secrets=show_secrets,
         )
 

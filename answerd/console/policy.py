@@ -5,7 +5,7 @@ Rules: docs/console.md#what-protects-it. Pure; knows neither sessions nor pages.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -56,6 +56,19 @@ def is_same_origin(origin: str | None, fetch_site: str | None, scheme: str, host
         return fetch_site == "same-origin"
     parts = urlsplit(origin)
     return parts.scheme == scheme and parts.netloc.lower() == host.strip().lower()
+
+
+def scheme_of(listens: str, headers: Mapping[str, str], host: str, *, is_behind_proxy: bool) -> str:
+    """Return the scheme by which a browser reaches this console: ``http`` or ``https``.
+
+    ``listens`` is that of the listener. A proxy that has TLS says it in ``X-Forwarded-Proto``. Where it does not, the
+    browser does: it has marked the request as one of the page that it is from (``Sec-Fetch-Site``), and that page is of
+    this host and ``https``. A page of another site can send neither.
+    """
+    if is_behind_proxy and "x-forwarded-proto" in headers:
+        return "https" if headers["x-forwarded-proto"].rpartition(",")[2].strip().lower() == "https" else "http"
+    is_own = is_same_origin(headers.get("origin"), None, "https", host)
+    return "https" if is_own and headers.get("sec-fetch-site") == "same-origin" else listens
 
 
 def session_cookie(identifier: str, *, seconds: int, secure: bool) -> str:

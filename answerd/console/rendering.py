@@ -13,6 +13,8 @@ from urllib.parse import quote, urlencode
 
 import bottle
 
+from answerd.identity import is_mac
+
 HERE = Path(__file__).parent
 TEMPLATES = HERE / "templates"
 STATIC = HERE / "static"
@@ -156,6 +158,7 @@ _FUNCTIONS: Mapping[str, Any] = {
     "diff_class": diff_class,
     "document_link": document_link,
     "exact": exact,
+    "is_mac": is_mac,
     "link": link,
     "machine_link": machine_link,
     "navigation": NAVIGATION,

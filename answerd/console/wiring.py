@@ -37,7 +37,8 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
     """Return the console's application, and the gate of its requests' bodies."""
     config = parts.config()
     sessions = Sessions(time.monotonic, parts.tokens)
-    access = ConsoleAccess(sessions, parts.block, frozenset(config.console_hosts), parts.log)
+    hosts = frozenset(config.console_hosts)
+    access = ConsoleAccess(sessions, parts.block, hosts, parts.log, is_behind_proxy=bool(config.trusted_proxies))
     captures = Path(config.capture_dir) if config.capture_dir else None
     sources = parts.sources
     if parts.installs is not None:  # what is shown here is given to no machine: every machine counts as armed

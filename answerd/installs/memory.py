@@ -28,8 +28,9 @@ from answerd.installs.states import (
     is_silent,
     step,
 )
+from answerd.turns import in_turns
 
-CLOSEST_FIRST = (
+CLOSEST_FIRST: Final = (
     State.INSTALLED,
     State.EXHAUSTED,
     State.COPIED,
@@ -75,7 +76,7 @@ MOST_ALIKE: Final = 8
 """Records that one identity finds. What more records have (a UUID of a whole batch of boards, the MAC address of an
 adapter that is passed around) tells nobody which machine asks, and would cost each request a look at all of them."""
 
-_RECORDS_AT_ONCE = 1_000
+_RECORDS_AT_ONCE: Final = 1_000
 """Records that a walk looks at between two pauses."""
 
 
@@ -99,7 +100,7 @@ class InstallMemory:
         self._shared: dict[str, dict[str, None]] = {}  # those that more than `MOST_ALIKE` records have
         self.newly_shared: list[str] = []  # to be emptied by those who want to tell
         self.forgotten: dict[str, int] = dict(forgotten or {})
-        for known in remembered:
+        for known in in_turns(remembered):  # of a million, in a thread
             self.put(known)
 
     def __len__(self) -> int:

@@ -117,7 +117,7 @@ class StateChange(StrEnum):
     FORGET = "forget"
 
 
-_BY_OPERATOR = {StateChange.ARM: State.ARMED, StateChange.DISARM: State.INSTALLED, StateChange.FORGET: State.NEW}
+_BY_OPERATOR: Final = {StateChange.ARM: State.ARMED, StateChange.DISARM: State.INSTALLED, StateChange.FORGET: State.NEW}
 
 TRANSITIONS: Mapping[State, Mapping[StateChange, State]] = MappingProxyType(
     {
@@ -188,17 +188,17 @@ TRANSITIONS: Mapping[State, Mapping[StateChange, State]] = MappingProxyType(
 )
 """The next state, by the present state and what happened."""
 
-BETWEEN_STARTS = frozenset({State.NEW, State.ARMED, State.FAILED})
+BETWEEN_STARTS: Final = frozenset({State.NEW, State.ARMED, State.FAILED})
 """States in which the next document begins a start."""
 
-UNDER_WAY = frozenset({State.INSTALLING, State.COPIED})
+UNDER_WAY: Final = frozenset({State.INSTALLING, State.COPIED})
 """States in which a machine is expected to report, and may be silent."""
 
 
-HEARD_AGAIN_SECONDS = 30.0
+HEARD_AGAIN_SECONDS: Final = 30.0
 """How long a document that is given once more need not be noted: an installer asks for it several times in a row."""
 
-HEARD_AGAIN_SHARE = 0.01
+HEARD_AGAIN_SHARE: Final = 0.01
 """The same as a share of `Rules.silence`, where that is less: a machine is called silent too early by this at most."""
 
 
@@ -312,17 +312,13 @@ def step(record: Record, event: Event, rules: Rules) -> Outcome:
     return Outcome(_ordered(record, event))
 
 
-NEVER: Final = (math.inf, -math.inf)
-"""No time at all, as `quiet_period` gives it."""
-
-
 def quiet_period(record: Record, asked: Asked, rules: Rules) -> tuple[float, float]:
     """Return the first and the last time at which a document is given once more within the same start and the machine
-    was heard of just before: `step` would change nothing but ``heard``, and that by too little to matter. The time of
-    ``asked`` does not count."""
+    was heard of just before: `step` would change nothing but ``heard``, and that by too little to matter. The first is
+    after the last where there is no such time. The time of ``asked`` does not count."""
     first = record.given.get(asked.document)
     if first is None or asked.without_start or record.state not in UNDER_WAY or refusal_of(record, asked, rules):
-        return NEVER
+        return math.inf, -math.inf
     again = min(HEARD_AGAIN_SECONDS, HEARD_AGAIN_SHARE * rules.silence)
     return max(first, record.heard), min(first + rules.start, record.heard + again)
 

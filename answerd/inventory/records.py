@@ -88,8 +88,11 @@ class Syntax:
     def cells(self, record: str) -> list[str]:
         """Return the values of a record's cells; of more than `MOST_COLUMNS` the first and one more."""
         if '"' not in record:
+            cells = record.split(self.separator, MOST_COLUMNS)
+            if " " not in record and ("\t" not in record or self.separator == "\t"):  # no blank to trim
+                return cells
             blanks = self.blanks
-            return [cell.strip(blanks) for cell in record.split(self.separator, MOST_COLUMNS)]
+            return [cell.strip(blanks) for cell in cells]
         return [cell.value for cell in islice(self.each_cell(record, 0, 1), MOST_COLUMNS + 1)]
 
     def spans(self, text: str, at: int, line: int) -> list[Cell]:

@@ -99,21 +99,25 @@ class Row:
     """One row. Immutable but for its hint, and the same object for as long as its record and the header do not change.
 
     ``hint`` is where its place among the rows of its file is looked for first; rows above it may have come and gone
-    since it was set.
+    since it was set. ``names`` are its `identities`, once it is in an index: a request looks all of them up.
     """
 
-    __slots__ = ("hint", "layout", "text")
+    __slots__ = ("hint", "layout", "names", "text")
 
     def __init__(self, layout: Layout, text: str, hint: int) -> None:
         self.layout = layout
         self.text = text
         self.hint = hint
+        self.names: tuple[str, ...] = ()
 
     def cells(self) -> list[str]:
         """Return the values of its cells, one for each named column."""
-        width = len(self.layout.columns)
-        cells = self.layout.syntax.cells(self.text)[:width]
-        return cells + [""] * (width - len(cells))
+        layout = self.layout
+        width = len(layout.columns)
+        cells = layout.syntax.cells(self.text)
+        if len(cells) == width:
+            return cells
+        return cells[:width] + [""] * (width - len(cells))
 
     def by_column(self) -> dict[str, str]:
         """Return the text of each column, as the header spells it; empty where the cell is."""

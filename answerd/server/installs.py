@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import gevent
 from gevent.event import AsyncResult, Event
@@ -40,32 +40,32 @@ from answerd.store.installs import InstallChanges
 
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
 
-POLL_SECONDS = 0.1
+POLL_SECONDS: Final = 0.1
 """How often the states are polled for writes of another program."""
 
-LINGER_SECONDS = 0.05
+LINGER_SECONDS: Final = 0.05
 """How long a given answer waits for others before it is written; a report does not wait."""
 
-LINGER_SECONDS_OF_MANY = 0.25
+LINGER_SECONDS_OF_MANY: Final = 0.25
 """The same after a batch of several: a commit takes as long as writing a hundred events, and notes
 (`answerd.store.given_notes`) keep what waits."""
 
-LINGER_SECONDS_OF_HEARD = 1.0
+LINGER_SECONDS_OF_HEARD: Final = 1.0
 """The same for a document that the machine has in this start: only the time of its last request changes."""
 
-_SEVERAL = 8
-_COPY = -1
+_SEVERAL: Final = 8
+_COPY: Final = -1
 
-RETRY_SECONDS = 1.0
+RETRY_SECONDS: Final = 1.0
 """How long events wait after a write has failed."""
 
-MOST_WAITING = 20_000
+MOST_WAITING: Final = 20_000
 """Events that may wait for a disk; above that the oldest that no report waits for are dropped."""
 
-MOST_SIGHTINGS = 1_000
+MOST_SIGHTINGS: Final = 1_000
 """Unknown machines of one batch."""
 
-FACTS_AGAIN_SECONDS = 60.0
+FACTS_AGAIN_SECONDS: Final = 60.0
 """How long an unknown machine's facts count as written."""
 
 

@@ -1,9 +1,7 @@
 """The secrets of the service: files of one directory, read ahead and kept in memory (docs/secrets.md).
 
-Knows names, sizes, times and bytes. Filling an answer calls `SecretFiles.secret`, which opens nothing; `poll` finds
-changes, in a thread. A value is never part of a message.
-
-More than 400 lines, because a scan and the reading of secrets check the same links, modes and limits.
+Knows names, sizes, times and bytes. `SecretFiles.poll` finds changes, in a thread, and puts them in force in
+`answerd.store.secret_set`, where answers are filled from. A value is never part of a message.
 """
 
 from __future__ import annotations
@@ -18,11 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from answerd.answers.sources import Sources
-from answerd.errors import CannotFill
-from answerd.identity import brief, identity_of, join_limited, printable
+from answerd.identity import identity_of, join_limited, printable
 from answerd.store.mounts import Mounts, read_table
 from answerd.store.notification import Watch, device_and_inode
 from answerd.store.reading import Boundary, Signature, is_settled, signature_of
+from answerd.store.secret_set import SecretLookup, SecretSet, same_identity
 
 LARGEST_SECRET = 65_536
 """Bytes of a secret."""
@@ -36,11 +34,8 @@ FULL_LOOK_SECONDS = 60.0
 MOST_NAMED = 5
 """Files that a warning names."""
 
-SETTING = "SERVICE_SECRETS_DIR"
-
 _NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 _READABLE_BY_OTHERS = 0o004
-_LABEL = "secret."
 _LEADS_NOWHERE = "it is a link that leads nowhere"
 
 
@@ -123,12 +118,18 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class _InForce:
-    """All secrets of one moment. ``folders``: for each identity the folders that have it, sorted."""
+    """All that is known of one moment. ``folders``: for each identity the folders that have it, sorted."""
 
     files: Mapping[str, _Kept] = field(default_factory=dict)
     folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     faults: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+    def secrets(self) -> SecretSet:
+        """Return what requests look up."""
+        texts = {place: kept.text for place, kept in self.files.items() if kept.text}
+        faults = {place: kept.fault for place, kept in self.files.items() if kept.fault}
+        return SecretSet(texts, faults, self.folders, self.faults)
 
 
 class SecretFiles:
@@ -140,6 +141,7 @@ class SecretFiles:
     def __init__(self, directory: str | None) -> None:
         self.directory = directory
         self.version = 0
+        self.lookup = SecretLookup(directory)
         self._in_force = _InForce()
         self._before: _SecretScan | None = None
         self._fault = ""
@@ -150,38 +152,13 @@ class SecretFiles:
             self.poll()
 
     def secret(self, name: str, identifiers: Sequence[str]) -> str:
-        """Return the text of a secret for the machine with these identifiers, of which the first that has it counts.
-
-        Raises `CannotFill`, whose reason names the secret: it is missing, cannot be read or is ambiguous.
-        """
-        if self.directory is None:
-            raise _cannot(name, f"is missing: {SETTING} is not set")
-        in_force = self._in_force
-        looked = []
-        for identifier in identifiers:
-            folders = in_force.folders.get(identity_of(identifier), ())
-            if len(folders) > 1:
-                raise _cannot(name, f"is ambiguous: {_same_identity(folders)}")
-            for folder in folders:
-                if folder in in_force.faults:
-                    raise _cannot(name, f"cannot be read: {in_force.faults[folder]} ({printable(folder)}/)")
-                if (text := _text_at(in_force, name, f"{folder}/{name}")) is not None:
-                    return text
-            looked.append(f"{brief(identifier)}/{name}")
-        if (text := _text_at(in_force, name, name)) is not None:
-            return text
-        if self._fault and not self._has_been_read:
-            raise _cannot(name, f"is missing: {self._fault}")
-        raise _cannot(
-            name,
-            f"is missing: the secrets directory has no {' and no '.join([*looked, name])}",
-            general=f"is missing: {printable(self.directory)} has no {name}, and no directory with one for the machine",
-        )
+        """Return the text of a secret, as `SecretLookup.secret` does."""
+        return self.lookup.secret(name, identifiers)
 
     def problems(self) -> list[str]:
         """Return the problems of the directory that affect every secret."""
         folders = self._in_force.folders.values()
-        return sorted(f"secrets: {_same_identity(alike)}" for alike in folders if len(alike) > 1)
+        return sorted(f"secrets: {same_identity(alike)}" for alike in folders if len(alike) > 1)
 
     def warnings(self) -> list[str]:
         """Return warnings for the operator: the directory cannot be read, or other users can read its files."""
@@ -210,6 +187,8 @@ class SecretFiles:
         except OSError as error:
             fault = f"the secrets directory {printable(self.directory)} cannot be read ({error.strerror})"
             is_new, self._fault = fault != self._fault, fault
+            if not self._has_been_read:
+                self.lookup.fault = fault
             self.version += is_new
             return is_new
         before, self._before = self._before or seen, seen
@@ -221,10 +200,12 @@ class SecretFiles:
         )
         is_new = bool(self._fault) or settled != self._in_force
         self._fault, self._has_been_read = "", True
+        self.lookup.fault = ""
         too_soon = any(kept.read_too_soon for kept in settled.files.values())
         self._quiet.settle(is_watched=seen.is_watched, at_rest=not (is_new or too_soon) and seen == before)
         if is_new:
             self._in_force = settled
+            self.lookup.in_force = settled.secrets()
             self.version += 1
         return is_new
 
@@ -249,27 +230,7 @@ class SecretFiles:
 
 def sources_of(secrets: SecretFiles) -> Sources:
     """Return the sources of a service that has these secrets, and keeps no states."""
-    return Sources(secret=secrets.secret, problems=secrets.problems, version=lambda: secrets.version)
-
-
-def _cannot(name: str, what: str, general: str = "") -> CannotFill:
-    subject = f"the secret {name!r} "
-    return CannotFill(subject + what, _LABEL + name, missing=False, general=subject + (general or what))
-
-
-def _text_at(in_force: _InForce, name: str, place: str) -> str | None:
-    """Return the secret of one file; None where there is no such file, or an empty one. Raises `CannotFill`."""
-    kept = in_force.files.get(place)
-    if kept is None:
-        return None
-    if kept.fault:
-        raise _cannot(name, f"cannot be read: {kept.fault} ({printable(place)})")
-    return kept.text or None
-
-
-def _same_identity(folders: Sequence[str]) -> str:
-    names = [f"{printable(folder)}/" for folder in folders]
-    return f"{len(folders)} directories for one identity: {join_limited(names, MOST_NAMED, ' and ')}"
+    return Sources(secret=secrets.lookup.secret, problems=secrets.problems, version=lambda: secrets.version)
 
 
 def _folders(seen: _SecretScan, before: _SecretScan) -> list[str]:

@@ -27,7 +27,7 @@ where one of them has lost 5 %, of its throughput or in CPU time.
 
 Options:
   --against DIR  Compare the answers of this checkout with those of the checkout in DIR, in alternating rounds; other
-                 groups are measured only where they are named.
+                 groups are measured only where they are named. A compiled build is a directory below .venv/compiled.
   --code DIR    Measure the answerd in DIR in place of this checkout's: scripts/bench --compiled gives a compiled build.
   --quick       A smoke test of a minute or two: fewer and shorter rounds, smaller fleets. Its figures mean nothing.
   --million     The fleets of "scale" include one of 1,000,000 machines.
@@ -118,7 +118,7 @@ def main() -> int:
     if ARE_SHARED:
         print("bench: one core for service and generator: no ratio of this run holds", file=sys.stderr)
     print(f"service on core {SERVICE_CORE}, {generator_name()} on core {GENERATOR_CORE}", flush=True)
-    missed = 0
+    missed: list[str] = []
     for name in _chosen(arguments):
         began = time.monotonic()
         try:
@@ -128,13 +128,20 @@ def main() -> int:
             return 2
         print(f"\n{report.plain_table(group)}\n({time.monotonic() - began:.0f} s)", flush=True)
         report.keep(group, kept_in)
-        missed += sum(figure.verdict == "MISSED" for figure in group.figures)
+        missed += [f"{name}: {figure.what}" for figure in group.figures if figure.verdict == "MISSED"]
+    if missed:
+        print("\n".join([f"bench: {len(missed)} bars missed:", *missed]), file=sys.stderr)
     return 1 if missed and not arguments["--quick"] else 0
 
 
 def _publish(groups: Sequence[report.Group]) -> None:
-    """Write figures into the page: those of the rivals into a table of their own."""
-    report.publish([group for group in groups if not rival_table.is_about_rivals(group)], PAGE)
+    """Write figures into the page: those of the rivals into a table of their own, those of another checkout nowhere."""
+    others = [
+        group
+        for group in groups
+        if not rival_table.is_about_rivals(group) and group.name.partition(",")[0] not in (COMPARE, AGAINST)
+    ]
+    report.publish(others, PAGE)
     PAGE.write_text(rival_table.published(groups, PAGE.read_text("utf-8")), "utf-8")
 
 
@@ -146,6 +153,9 @@ def _named(name: str) -> str:
 def _measured(name: str, arguments: dict[str, Any]) -> list[Figure]:
     effort = _effort(arguments)
     if name == COMPARE:
+        if servers.CODE:
+            raise CannotStart("a compiled build would be compared with sources: compare it with --against DIR")
+        print(f"before: {arguments['<revision>']}; now: this checkout", flush=True)
         with checked_out(arguments["<revision>"]) as checkout:
             return against(checkout, LEAST_RATIO_OF_A_RELEASE)(effort)
     if name == AGAINST:

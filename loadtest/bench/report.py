@@ -134,7 +134,8 @@ def plain_table(group: Group) -> str:
 def markdown_table(group: Group) -> str:
     """Return a group as a table for the page."""
     busy = group.machine.get("load average", "")
-    lines = [f"### {group.name}", "", f"Measured {group.at}{f', load average {busy}' if busy else ''}.", ""]
+    where = [group.at, group.machine.get("processor", ""), f"load average {busy}" if busy else ""]
+    lines = [f"### {group.name}", "", f"Measured {', '.join(filter(None, where))}.", ""]
     lines += ["| what | median | rounds | unit | bar | |", "|---|---:|---:|---|---|---|"]
     lines += [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows(shown(group))]
     return "\n".join(lines)
@@ -156,7 +157,10 @@ def publish(groups: Sequence[Group], page: Path) -> None:
     tables |= {group.name: markdown_table(group) for group in groups}
     if len(groups) >= len(tables) / 2:  # else the page is about another run, whose machine it names
         facts = "\n".join(f"- {name}: {value}" for name, value in groups[-1].machine.items())
-    parts = "\n\n".join([facts.strip(), *tables.values()])
+    # The figures of a compiled build come after those of the sources.
+    first = {name.partition(",")[0]: at for at, name in reversed(list(enumerate(tables)))}
+    ordered = sorted(tables, key=lambda name: first[name.partition(",")[0]])
+    parts = "\n\n".join([facts.strip(), *(tables[name] for name in ordered)])
     page.write_text(f"{before}{BEGIN}\n\n{parts}\n\n{END}{after}", "utf-8")
     plot(groups, page.with_suffix(".svg"))
 

@@ -195,6 +195,37 @@ def test_a_form_of_another_origin_is_refused(operator: Browser, headers: dict[st
     assert operator.get("/console/").status == 200
 
 
+HTTPS = {"Origin": "https://console.lab", "Host": "console.lab"}
+MARKED = HTTPS | {"Sec-Fetch-Site": "same-origin"}
+
+
+def test_behind_a_proxy_with_tls_the_log_in_is_that_of_https(tmp_path: Path) -> None:
+    (tmp_path / "answers").mkdir()
+    settings = {"SERVICE_TRUSTED_PROXIES": HOST, "SERVICE_CONSOLE_HOSTS": "console.lab"}
+    with started(tmp_path, "files", **settings) as visitor:
+        for headers, status in (
+            (HTTPS | {"X-Forwarded-Proto": "https"}, 303),
+            (MARKED, 303),
+            (HTTPS, 403),
+            (HTTPS | {"X-Forwarded-Proto": "http"}, 403),
+            (HTTPS | {"X-Forwarded-Proto": "https", "Origin": "http://console.lab"}, 403),
+            (MARKED | {"Origin": "https://elsewhere.lab"}, 403),
+            (MARKED | {"Sec-Fetch-Site": "same-site"}, 403),
+        ):
+            reply = visitor.post("/console/login", {"token": TOKEN}, **headers)
+            assert reply.status == status, headers
+            assert reply.headers.get("set-cookie", "").endswith("; Secure") == (status == 303), headers
+
+
+def test_a_browser_that_reaches_the_console_by_tls_needs_no_word_of_the_proxy(operator: Browser) -> None:
+    host = operator.origin.removeprefix("http://")
+    by_tls = {"Origin": f"https://{host}", "Sec-Fetch-Site": "same-origin"}
+    assert "; Secure" in operator.post("/console/login", {"token": TOKEN}, **by_tls).headers["set-cookie"]
+    assert "; Secure" not in operator.post("/console/login", {"token": TOKEN}).headers["set-cookie"]
+    untrusted = {"Origin": f"https://{host}", "X-Forwarded-Proto": "https"}
+    assert operator.post("/console/login", {"token": TOKEN}, **untrusted).status == 403
+
+
 @pytest.mark.parametrize("csrf", ["", "wrong"])
 def test_a_form_without_its_token_is_refused(operator: Browser, csrf: str) -> None:
     assert operator.post("/console/logout", {"csrf": csrf}).status == 403
@@ -203,7 +234,10 @@ def test_a_form_without_its_token_is_refused(operator: Browser, csrf: str) -> No
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", ""])
 def test_a_host_that_is_not_this_console_is_misdirected(operator: Browser, host: str) -> None:
-    assert operator.get("/console/", Host=host).status == 421
+    for path in ("/console/", "/console/static/console.css", "/installs", "/events"):
+        assert operator.get(path, Host=host).status == 421
+    bearer = {"Authorization": f"Bearer {TOKEN}"}  # which no browser adds by itself
+    assert operator.get("/check", Host=host, **bearer).status == 200
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "[::1]:8000", "192.0.2.7"])
@@ -260,6 +294,18 @@ def test_a_request_can_be_tried(operator: Browser) -> None:
     assert "format=toml group=rack" in text
     fields["body"] = "{}"
     assert "No answer" in operator.post("/console/try", fields).text
+
+
+def test_a_machine_that_nothing_claims_leads_to_a_next_step(operator: Browser) -> None:
+    page = operator.get("/console/machine?id=nobody").text
+    by_file = "Write a file <code>nobody.toml</code>" in page
+    link = re.search(r'href="(/console/document/new[^"]+)"', page)
+    assert by_file == (link is None)
+    assert by_file == (operator.get("/console/document/new").status == 404)
+    if link:
+        assert operator.get(unescape(link[1])).status == 200
+    assert "/console/try?query=id%3Dnobody" in page
+    assert "/console/try?query=mac%3D00%3A11" in operator.get("/console/machine?id=00:11:22:33:44:55").text
 
 
 def test_machines_are_searched_on_the_server(operator: Browser) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from answerd.store.sqlite import SqliteStore
+from loadtest.bench import __main__ as program
 from loadtest.bench import against, installs, report, servers, shapes, throughput
 from loadtest.bench.against import checked_out
 from loadtest.bench.figures import Bar, Figure, Spread
@@ -125,12 +126,16 @@ def test_groups_that_were_not_measured_again_stay_on_the_page(tmp_path: Path) ->
     page.write_text(f"{report.BEGIN}\n\n- processor: a\n\n{others}{report.END}\n")
     report.publish([report.measured("cold", [Figure("colder", Spread(80, 70, 90), "s")])], page)
     report.publish([report.measured("installs", [Figure("once", Spread(80, 70, 90), "s")])], page)
+    report.publish([report.measured("cold, compiled", [Figure("warm", Spread(80, 70, 90), "s")])], page)
     text = page.read_text()
     order = [
-        text.index(part) for part in ("- processor: a", "| requests | 1 |", "| colder |", "| load | 1 |", "| once |")
+        text.index(part)
+        for part in ("- processor: a", "| requests | 1 |", "| colder |", "| warm |", "| load | 1 |", "| once |")
     ]
     assert order == sorted(order)
     assert "| cold | 1 |" not in text
+    # Groups are measured on different machines.
+    assert text.count(f", {report.machine()['processor']}, load average ") == 3
 
 
 def test_a_page_without_marks_is_left_alone(tmp_path: Path) -> None:
@@ -312,6 +317,38 @@ def test_a_directory_without_answerd_is_named(tmp_path: Path) -> None:
     )
     assert ended.returncode == 2
     assert f"{tmp_path} is no checkout of answerd" in ended.stderr
+
+
+def test_a_compiled_build_is_not_compared_with_the_sources_of_a_revision(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(servers, "CODE", [tmp_path])
+    arguments = {"<revision>": "HEAD", "--quick": True, "--rounds": None, "--million": False}
+    with pytest.raises(CannotStart, match="a compiled build would be compared with sources"):
+        program._measured("compare", arguments)
+
+
+def test_what_was_compared_with_another_checkout_is_not_published(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text(f"{report.BEGIN}\n\n- processor: a\n\n{report.END}\n")
+    monkeypatch.setattr(program, "PAGE", page)
+    figures = [Figure("x", Spread(1, 1, 1), "s")]
+    program._publish([report.measured(name, figures) for name in ("compare", "against", "cold", "cold, compiled")])
+    assert [line for line in page.read_text().splitlines() if line.startswith("### ")] == [
+        "### cold",
+        "### cold, compiled",
+    ]
+
+
+def test_the_figures_of_a_compiled_build_have_a_name_of_their_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(servers, "CODE", [tmp_path])
+    assert program._named("cold") == "cold"
+    (tmp_path / "0__mypyc.cpython-311-x86_64-linux-gnu.so").touch()
+    assert program._named("cold") == "cold, compiled"
 
 
 def test_a_revision_that_git_does_not_know_is_named() -> None:

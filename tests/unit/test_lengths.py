@@ -21,7 +21,6 @@ LONG_FILES = {
     "installs/states.py",
     "json_body.py",
     "server/connection.py",
-    "store/secret_files.py",
 }
 LONG_FUNCTIONS = {("json_body.py", "_walk"), ("server/listener.py", "__init__")}
 

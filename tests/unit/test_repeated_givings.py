@@ -14,6 +14,7 @@ from answerd.answers.gates import Asking, visitor_of
 from answerd.answers.resolve import resolve
 from answerd.answers.sources import Sources
 from answerd.documents import Key, RawDocument
+from answerd.errors import GateClosed
 from answerd.facts import Facts, Request
 from answerd.formats.once import Once
 from answerd.identity import Kind
@@ -30,6 +31,7 @@ from answerd.installs.states import (
     quiet_period,
     step,
 )
+from tests.support.fleet import key_of
 from tests.support.installs import RememberedInstalls
 from tests.support.thorough import examples
 
@@ -121,6 +123,7 @@ def test_a_machine_that_would_soon_be_silent_is_heard_at_once() -> None:
     assert not is_silent(step(record, asked, Rules(silence=1)).record, 2.0, Rules(silence=1))
 
 
+@pytest.mark.patches
 def test_the_machine_of_a_request_that_came_before_is_not_worked_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
     installs = RememberedInstalls()
     sources = Sources(gates=installs.gates)
@@ -164,3 +167,33 @@ def test_what_installers_say_in_other_headers_makes_no_other_machine() -> None:
             resolve(documents, Facts(Request("/ks", "", headers)), sources=sources)
     assert installs.count == 2
     assert len(gates.recent._known) == 2
+
+
+SHARED = "# answer: once\n# answer: member web-01\n# answer: member web-02\nlang C\n"
+OWN = {"web-01.ks": "# answer: once\nlang C\n", "web-02.ks": "# answer: once\nlang C\n"}
+OF_ROWS = {"groups/all.ks": SHARED, "inventory.csv": "id,serial\nweb-01,S1\nweb-02,S2\n"}
+
+
+@pytest.mark.parametrize("files", [OWN, OF_ROWS], ids=["a document of its own", "a row of its own"])
+def test_a_machine_that_says_something_else_is_judged_anew(files: dict[str, str]) -> None:
+    """What is filed under a machine's document or row counts for exactly the request that it was worked out from."""
+    installs = Noted()
+    raw = [RawDocument(key_of(name), text) for name, text in files.items()]
+    documents = Catalogue(has_states=True).changed(raw)
+    sources = Sources(gates=installs.gates)
+
+    def ask(query: str, body: bytes = b"") -> None:
+        installs.clock += 1
+        resolve(documents, Facts(Request("/ks", query, (), body, "192.0.2.1")), sources=sources)
+
+    for other in ("m=98:fa:9b:00:00:02", "m=98:fa:9b:00:00:03"):
+        ask(f"id=web-02&{other}&mac={other[2:]}")
+    installs.order("web-02", Order.DISARM)
+    noted = installs.count
+    for _ in range(3):
+        ask("id=web-01")
+    assert installs.count == noted + 1
+    for query, body in (("id=web-01&mac=98:fa:9b:00:00:02", b""), ("id=web-01", b'{"mac": "98:fa:9b:00:00:03"}')):
+        with pytest.raises(GateClosed):  # the address is that of a machine that is installed
+            ask(query, body)
+        ask("id=web-01")

@@ -1,4 +1,14 @@
 % rebase('layout', title='Documents', current='/console/documents')
+<%
+columns = (('identifier', 'Document', ''), ('kind', 'Kind', ''), ('format', 'Format', ''), ('extends', 'Extends', 'roomy'), ('', 'Claims', ''), ('extended_by', 'Extended by', 'roomy'), ('problems', 'Problems', 'roomy'))
+def sorted_by(column):
+    down = not view.descending if view.sort == column else column in ('extended_by', 'problems')
+    return link('/console/documents', q=view.search, kind=view.kind, sort=column, desc='1' if down else '')
+end
+def direction(column):
+    return 'none' if view.sort != column else 'descending' if view.descending else 'ascending'
+end
+%>
 <div class="head">
   <h1>Documents</h1>
   <span class="sub">{{store}}</span>
@@ -8,11 +18,11 @@
 % end
 <form class="card" method="get" action="/console/documents" role="search">
   <div class="row">
-    <div class="field wide"><label for="q">Search</label><input id="q" name="q" value="{{search}}" placeholder="Name of a document"></div>
+    <div class="field wide"><label for="q">Search</label><input id="q" name="q" value="{{view.search}}" placeholder="Name of a document"></div>
     <div class="field"><label for="kind">Kind</label><select id="kind" name="kind">
       <option value="">All but machines</option>
       % for option in kinds:
-      <option{{!' selected' if option == kind else ''}}>{{option}}</option>
+      <option{{!' selected' if option == view.kind else ''}}>{{option}}</option>
       % end
     </select></div>
     <div><button class="main">Show</button></div>
@@ -21,8 +31,8 @@
     % end
   </div>
 </form>
-% if not documents:
-<div class="card empty"><h2>No document {{'matches' if search or kind else 'is there yet'}}</h2>
+% if not shown.documents:
+<div class="card empty"><h2>No document {{'matches' if view.search or view.kind else 'is there yet'}}</h2>
 % if writable:
 <p>Write the first one: <a href="/console/document/new">new document</a>.</p>
 % else:
@@ -31,9 +41,17 @@
 </div>
 % else:
 <div class="card"><div class="scroll" tabindex="0" role="region" aria-label="Documents"><table>
-<thead><tr><th>Document</th><th>Kind</th><th>Format</th><th class="roomy">Extends</th><th>Claims</th><th class="roomy">Extended by</th><th class="roomy">Problems</th></tr></thead>
+<thead><tr>
+% for column, heading, size in columns:
+% if column:
+<th class="{{size}}" aria-sort="{{direction(column)}}"><a href="{{sorted_by(column)}}">{{heading}}</a></th>
+% else:
+<th class="{{size}}">{{heading}}</th>
+% end
+% end
+</tr></thead>
 <tbody>
-% for document in documents:
+% for document in shown.documents:
 <tr>
   <td><a href="{{document_link(document.kind, document.identifier, document.format)}}">{{document.identifier or 'default'}}</a>
   % if document.problems:
@@ -50,8 +68,8 @@
 </tr>
 % end
 </tbody></table></div>
-% if more:
-<p class="muted">{{counted(more, 'more document')}}: search for a name.</p>
+% if shown.more:
+<p class="muted">{{counted(shown.more, 'more document')}}: search for a name.</p>
 % end
 </div>
 % end

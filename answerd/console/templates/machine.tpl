@@ -67,8 +67,15 @@
 </div>
 % if not answers:
 <div class="card empty"><h2>Nothing claims this machine</h2>
-<p>No document names it, no group has it as a member, and no pattern matches its name alone. Write a document for it, or find out what a request of it would get.</p>
-<p><a class="button" href="{{link('/console/document/new', kind='machine', name=name)}}">New document</a> <a class="button" href="{{link('/console/try', query='mac=' + name)}}">Try a request</a></p></div>
+<p>No document names it, no group has it as a member, and no pattern matches its name alone. \\
+% if writable:
+Write a document for it, or find out what a request of it would get.</p>
+<p><a class="button" href="{{link('/console/document/new', kind='machine', name=name)}}">New document</a> \\
+% else:
+Write a file <code>{{name}}.toml</code>, or of another format, in the answers directory, or find out what a request of it would get.</p>
+<p>\\
+% end
+<a class="button" href="{{link('/console/try', query=('mac=' if is_mac(name) else 'id=') + name)}}">Try a request</a></p></div>
 % end
 % for answer, why in answers:
 <section class="card" aria-label="Answer in {{answer.format}}">
