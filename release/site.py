@@ -186,6 +186,7 @@ def build(target: Path) -> Path:
             build_site(load_config(str(empty), **settings))
         except Abort as error:
             raise SystemExit(f"{error}; what is wrong is above") from None
+    (made / "404.html").unlink(missing_ok=True)  # its links are right only where the site is a server's root
     versions = sorted(
         (folder.name for folder in target.iterdir() if (folder / "index.html").exists()), key=_parts, reverse=True
     )

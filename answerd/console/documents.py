@@ -74,7 +74,7 @@ class DocumentPages:
         if stored is None and key and key.kind is Kind.INVENTORY and request.get("adopt") and self._backend.editing:
             stored = DocumentVersion(key, "", "")
         if stored is None:
-            return self._missing(request)
+            return self._missing(request) if key is None else self._removed(request, key)
         if request.get("adopt") and stored.key.kind is Kind.INVENTORY:
             return self._adopting(request, stored)
         return self._editor(request, stored.key, stored.text, stored.etag)
@@ -115,7 +115,7 @@ class DocumentPages:
                 request,
                 key,
                 text,
-                stored.etag if stored and error.is_conflict else etag,
+                (stored.etag if stored else "") if error.is_conflict else etag,
                 message=f"Not saved: {error.reason}",
                 problems=error.problems,
                 other=other,
@@ -124,7 +124,7 @@ class DocumentPages:
                 status=409,
             )
         if verb == "delete":
-            return redirect("/console/documents")
+            return redirect(document_link(key.kind, key.identifier, key.format))  # its history can take that back
         stored = editing.find(key)
         if stored is None or not problems:
             return redirect(document_link(key.kind, key.identifier, key.format))
@@ -168,6 +168,14 @@ class DocumentPages:
         raw = document_at(self._backend.catalogue(), key)
         return DocumentVersion(raw.key, raw.text, "") if raw is not None else None
 
+    def _removed(self, request: PageRequest, key: Key) -> PageReply:
+        """Return the history of a document that is not there any more, where there is one."""
+        editing = self._backend.editing
+        if editing is None or not editing.history(key):
+            return self._missing(request)
+        message = "It was removed. A version of its history can be restored; or write it anew."
+        return self._editor(request, key, "", "", message=message, is_new=True, is_removed=True, status=404)
+
     def _missing(self, request: PageRequest) -> PageReply:
         values = {"title": "No such document", "message": "It may have been removed since the list was made."}
         return PageReply(page("message", request=request, **values), 404)
@@ -185,16 +193,17 @@ class DocumentPages:
         other: Sequence[str] | None = None,
         failed: bool = False,
         is_new: bool = False,
+        is_removed: bool = False,
         status: int = 200,
     ) -> PageReply:
         editing, catalogue = self._backend.editing, self._backend.catalogue()
         used_by = self._used_by(catalogue, key) if key.kind is Kind.GROUP and not is_new else []
-        history = editing.history(key) if editing is not None and not is_new else ()
+        history = editing.history(key) if editing is not None and (is_removed or not is_new) else ()
         consequences = preview(key, text) if preview is not None else None  # last: what it begins slows the others down
         body = page(
             "document",
             request=request,
-            title="New document" if is_new else str(key),
+            title=f"{key}, removed" if is_removed else "New document" if is_new else str(key),
             kind=key.kind.value,
             identifier=key.identifier,
             extension=key.format,

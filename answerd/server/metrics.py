@@ -170,7 +170,7 @@ def make_counters(regions: int = 1) -> Counters:
 
 
 class RequestCounts:
-    """The counts of the answer endpoint in one process: 0.6 µs a request."""
+    """The counts of the answer endpoint in one process: 0.5 µs a request in a loop."""
 
     __slots__ = ("_cells", "_counters", "_first_bucket", "_own", "_sum")
 

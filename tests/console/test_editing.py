@@ -80,9 +80,12 @@ def test_a_document_is_written_changed_restored_and_removed(writer: Page) -> Non
     assert stored(writer) == "# first\n"
     writer.once("dialog", lambda dialog: dialog.accept())
     writer.get_by_role("button", name="Delete").click()
-    writer.wait_for_url("**/console/documents")
-    writer.goto(page_of("one"))
-    assert writer.get_by_role("heading", name="No such document").is_visible()
+    writer.get_by_role("heading", name='machine "one" (ks), removed').wait_for()
+    assert stored(writer) == ""
+    writer.locator("section", has_text="History").locator("summary").nth(1).click()
+    writer.get_by_role("button", name="Restore this version").first.click()
+    writer.get_by_role("button", name="Delete").wait_for()
+    assert stored(writer) == "# first\n"
 
 
 def test_a_preview_shows_whose_answer_changes_and_stores_nothing(writer: Page) -> None:

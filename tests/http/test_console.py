@@ -379,8 +379,15 @@ def test_a_document_is_written_read_changed_and_removed(writer: Browser) -> None
     assert changed.status == 303
     stored = writer.get("/groups/rack?format=toml")
     assert stored.text == "# new\nx = 1\n"
-    assert writer.change(do="delete", etag=etag_of(writer.get(page)), **named).status == 303
-    assert writer.get(page).status == 404
+    deleted = writer.change(do="delete", etag=etag_of(writer.get(page)), **named)
+    assert (deleted.status, deleted.headers["location"]) == (303, page)
+    removed = writer.get(page)
+    assert (removed.status, "removed</h1>" in removed.text) == (404, True)
+    revision = re.findall(r'name="revision" value="(\d+)"', removed.text)[0]
+    assert writer.change(do="restore", revision=revision, **named).headers["location"] == page
+    assert writer.get("/groups/rack?format=toml").text == stored.text
+    assert writer.get(page).status == 200
+    assert "No such document" in writer.get(page.replace("rack", "never")).text
 
 
 def test_a_preview_says_whose_answer_changes_and_stores_nothing(writer: Browser) -> None:
@@ -411,6 +418,20 @@ def test_a_save_that_meets_anothers_shows_both(writer: Browser) -> None:
     assert "-# two" in text
     assert "+# mine" in text
     assert writer.get("/machines/m1?format=ks").text == "# two\n"
+
+
+def test_a_save_that_meets_a_removal_says_so_and_can_be_made_again(writer: Browser) -> None:
+    named = {"kind": "group", "name": "gone", "format": "ks"}
+    page = f"/console/document?{urlencode(named)}"
+    writer.change(do="save", text="lang C\n", **named)
+    etag = etag_of(writer.get(page))
+    writer.change(do="delete", etag=etag, **named)
+    refused = writer.change(do="save", text="lang de\n", etag=etag, **named)
+    assert (refused.status, "Somebody else removed this document" in refused.text) == (409, True)
+    assert writer.get(page).status == 404
+    assert writer.change(do="save", text="lang de\n", etag=etag_of(refused), **named).status == 303
+    assert writer.get("/groups/gone?format=ks").text == "lang de\n"
+    writer.change(do="delete", etag=etag_of(writer.get(page)), **named)
 
 
 def test_a_text_outlives_the_session_in_which_it_was_written(writer: Browser) -> None:
@@ -458,6 +479,12 @@ def test_a_session_reads_the_api_and_writes_nothing(operator: Browser) -> None:
     assert operator.get("/check").status == 200
     assert operator.send("PUT", "/groups/other", b"x = 1\n").status == 405
     assert Browser(operator.service, operator.console).get("/groups").status == 401
+
+
+def test_the_metrics_of_the_console_need_the_token(visitor: Browser) -> None:
+    assert visitor.get("/metrics").status == 401
+    told = visitor.get("/metrics", Authorization=f"Bearer {TOKEN}")
+    assert (told.status, "\nanswerd_ready 1.0\n" in told.text) == (200, True)
 
 
 def test_one_listener_serves_both_where_both_have_one_address(tmp_path: Path) -> None:

@@ -17,7 +17,11 @@
 % end
 % if other is not None:
 <section class="card" aria-labelledby="other"><h2 id="other">What was stored meanwhile</h2>
+% if etag:
 <p class="muted">Somebody else changed this document after you opened it. Your text is below, and not stored. Put what you want to keep together there, then save.</p>
+% else:
+<p class="muted">Somebody else removed this document after you opened it. Your text is below, and not stored. Saving it now writes the document anew.</p>
+% end
 <pre class="diff" tabindex="0" role="region" aria-label="Difference between the stored text and yours">
 % for line in other:
 <span class="{{diff_class(line)}}">{{line}}</span>\\
