@@ -137,7 +137,9 @@ COMPILED = [
     "answerd/store/scan.py",
     "answerd/store/secret_set.py",
 ]
-"""What a request runs through, and what prepares the answers of a set: compiled where ANSWERD_COMPILE=1 (docs/performance.md#the-compiled-build)."""
+"""What a request runs through, and what prepares answers: compiled where ANSWERD_COMPILE=1.
+
+Rules: docs/performance.md#the-compiled-build."""
 
 HERE = Path(__file__).resolve().parent
 
