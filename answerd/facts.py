@@ -174,6 +174,8 @@ class Facts:
         self._values: dict[str, Sequence[str]] = {}
         self._forms: dict[str, Forms] = {}
         self._for_user_data: Facts | None = None
+        self._narrowed: set[str] | None = None
+        self._narrowed_by: object = None
         self.found: dict[object, Any] | None = {} if len(request.body) > LARGE else None
         """What indexes found for a large request, by the index or its method: it is looked up in a thread first."""
 
@@ -319,24 +321,33 @@ class Facts:
             self._identities = found
         return self._identities
 
-    def identities_in(self, intersection: Callable[[Collection[str]], set[str]]) -> list[str]:
-        """Return the `identities` that an index holds, in order of arrival.
+    def narrow(self, names: object, intersection: Callable[[Collection[str]], set[str]]) -> None:
+        """Work out once which of the identities are among the ``names`` of several indexes. The methods below, given
+        these names, then look up no others."""
+        if self._narrowed_by is not names:
+            self._narrowed = self.identities_held_in(intersection)
+            self._narrowed_by = names
+
+    def identities_in(self, intersection: Callable[[Collection[str]], set[str]], names: object = None) -> list[str]:
+        """Return the `identities` that an index holds, in order of arrival. ``names``: see `narrow`.
 
         ``intersection`` returns those of its keys that are in a collection. The order is worked out only where it holds
         several, which saves 45 of 190 microseconds for a body of 119 texts.
         """
-        found = self.identities_held_in(intersection)
+        found = self._held(intersection, names)
         if len(found) < 2:  # noqa: PLR2004 - no order among them
             return list(found)
         return [identity for identity in self.identities if identity in found]
 
-    def identities_but_of_peer_in(self, intersection: Callable[[Collection[str]], set[str]]) -> Collection[str]:
+    def identities_but_of_peer_in(
+        self, intersection: Callable[[Collection[str]], set[str]], names: object = None
+    ) -> Collection[str]:
         """Return the `identities` that an index holds, in no order, without that of the address which the request came
         from, unless it is said as well.
 
-        An address may be leased to another machine, so it never finds a row of an inventory.
+        An address may be leased to another machine, so it never finds a row of an inventory. ``names``: see `narrow`.
         """
-        found = self.identities_held_in(intersection)
+        found = self._held(intersection, names)
         peer = self.request.peer
         if not found or not peer:
             return found
@@ -344,6 +355,12 @@ class Facts:
         if of_peer not in found or self._says(of_peer):
             return found
         return found - {of_peer}
+
+    def _held(self, intersection: Callable[[Collection[str]], set[str]], names: object) -> set[str]:
+        narrowed = self._narrowed
+        if narrowed is None or names is not self._narrowed_by:
+            return self.identities_held_in(intersection)
+        return intersection(narrowed)
 
     def identities_held_in(self, intersection: Callable[[Collection[str]], set[str]]) -> set[str]:
         """Return the `identities` that an index holds, in no order."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
 
-from answerd.answers.copy_on_write import CopyOnWriteMap
+from answerd.answers.copy_on_write import CopyOnWriteMap, NamesInUse, collected
 from answerd.answers.problem_sentences import (
     MOST_GROUPS,
     cycle_problem,
@@ -68,7 +68,8 @@ class Catalogue:
     before and cannot be now: a problem, but the claims are known. ``gone`` has what removed groups claimed, for the
     case that a group returns and cannot be read. ``offload`` runs long work for one document or one answer; a
     catalogue that is made from this one uses it too. ``inventory`` has the rows of all inventories, None where there is
-    none. ``has_states``: whether the service keeps states of installs.
+    none. ``has_states``: whether the service keeps states of installs. ``names`` are those of ``machines``, ``members``
+    and the inventory's rows, where there is an inventory.
     """
 
     documents: CopyOnWriteMap[RawDocument, Document] = field(default_factory=CopyOnWriteMap)
@@ -89,6 +90,7 @@ class Catalogue:
     faults: tuple[str, ...] = ()
     inventory: Inventory | None = None
     has_states: bool = False
+    names: NamesInUse | None = None
     # The results of `extended_by` and `chain`: hundreds of machines extend the same group.
     _extended: dict[NameInKind, Document] = field(default_factory=dict)
     _chains: dict[Document, tuple[Document, ...]] = field(default_factory=dict)
@@ -107,7 +109,11 @@ class Catalogue:
 
     def facts(self, facts: Facts) -> Facts:
         """Return the facts of a request with those of its row. Raises `BrokenDocument`, as `Inventory.facts` does."""
-        return facts if self.inventory is None else self.inventory.facts(facts)
+        if self.inventory is None:
+            return facts
+        if self.names is not None:
+            facts.narrow(self.names, self.names.intersection)
+        return self.inventory.facts(facts, self.names)
 
     def changed(
         self,
@@ -210,6 +216,7 @@ class _Change:
         self.members = before.members.copy(pause)
         self.selectors = before.selectors
         self.unreadable = dict.fromkeys(before.unreadable)
+        self.names = None if before.names is None else before.names.copy()
         self.lapsed: dict[NameInKind, dict[str, Claimed]] = {}  # by source
 
     def made(
@@ -235,7 +242,9 @@ class _Change:
             self._add(raw)
             self._pause_after(count, raw)
         if tables_added or tables_removed:
-            inventory = inventory_after(inventory, tables_added, tables_removed, self.pause)
+            inventory = inventory_after(inventory, tables_added, tables_removed, self.pause, self.names)
+        if inventory is not None and self.names is None:
+            self.names = collected((self.machines, self.members, inventory.index), self.pause)
         return Catalogue(
             documents=self.documents,
             machines=self.machines,
@@ -251,6 +260,7 @@ class _Change:
             faults=faults,
             inventory=inventory,
             has_states=self.before.has_states,
+            names=self.names if inventory is not None else None,
         )
 
     def _pause_after(self, count: int, raw: RawDocument) -> None:
@@ -265,6 +275,7 @@ class _Change:
         kind = raw.key.kind
         if kind is Kind.MACHINE:
             _drop(self.machines, document.identity, document)
+            self._give_up_name()
         elif kind is Kind.GROUP:
             _drop(self.groups, (document.identity, raw.key.format), document)
             self.unreadable.pop(document, None)
@@ -283,6 +294,7 @@ class _Change:
         if kind is Kind.MACHINE:
             if document.identity:
                 _append(self.machines, document.identity, document)
+                self._use_name(document.identity)
         elif kind is Kind.GROUP:
             _append(self.groups, (document.identity, raw.key.format), document)
             document.read(self.before.offload)
@@ -298,14 +310,24 @@ class _Change:
     def _enter(self, claim: GroupClaim) -> None:
         for member in claim.members:
             _append(self.members, member, claim)
+            self._use_name(member)
         if _rests_on_match(claim):
             self._own_selectors().add(claim, claim.match)
 
     def _withdraw(self, claim: GroupClaim) -> None:
         for member in claim.members:
             _drop(self.members, member, claim)
+            self._give_up_name()
         if _rests_on_match(claim):
             self._own_selectors().discard(claim)
+
+    def _use_name(self, name: str) -> None:
+        if self.names is not None:
+            self.names.add(name)
+
+    def _give_up_name(self) -> None:
+        if self.names is not None:
+            self.names.give_up()
 
     def _own_selectors(self) -> SelectorIndex[GroupClaim]:
         """Return the index of selectors, for modification."""

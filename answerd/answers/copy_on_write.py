@@ -9,6 +9,7 @@ object in it, to its reference count: after a fork, none of that memory would be
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from itertools import islice
 from typing import Any, Final, TypeVar
 
 K = TypeVar("K")
@@ -140,6 +141,61 @@ class CopyOnWriteMap(MutableMapping[K, V]):
         new = sum(key not in self._base for key in self._changes)
         gone = sum(value is _GONE for value in self._changes.values())
         return len(self._base) + new - gone
+
+
+class NamesInUse:
+    """All names by which a request can find anything in some mappings: it is compared with all of them once, and the
+    few that are found are looked up in each mapping.
+
+    Copies share their names, as those of a `CopyOnWriteMap` do. May have names that are in no mapping any more.
+    """
+
+    __slots__ = ("_added", "_base", "_changes", "_is_shared")
+
+    def __init__(self) -> None:
+        self._base: set[str] = set()
+        self._added: set[str] = set()
+        self._changes = 0  # names that were added or given up since the base was made
+        self._is_shared = False  # then the base is never modified again
+
+    def add(self, name: str) -> None:
+        """Add a name."""
+        if not self._is_shared:
+            self._base.add(name)
+        elif name not in self._base:
+            self._added.add(name)
+            self._changes += 1
+
+    def give_up(self) -> None:
+        """Note that a mapping has a name no more. It stays until all names are collected anew."""
+        self._changes += 1
+
+    def copy(self) -> NamesInUse | None:
+        """Return the same names, for modification; None where so many changed that they have to be collected anew."""
+        if self._changes > max(_SMALL, len(self._base) // _SHARE):
+            return None
+        copied = NamesInUse()
+        self._is_shared = copied._is_shared = True
+        copied._base, copied._added, copied._changes = self._base, self._added.copy(), self._changes
+        return copied
+
+    def intersection(self, keys: Iterable[str]) -> set[str]:
+        """Return those of the ``keys`` that may be in a mapping."""
+        found = self._base.intersection(keys)
+        if self._added:
+            found |= self._added.intersection(keys)
+        return found
+
+
+def collected(mappings: Iterable[CopyOnWriteMap[str, Any]], pause: Callable[[], None]) -> NamesInUse:
+    """Return the keys of some mappings. ``pause`` is called regularly."""
+    names = NamesInUse()
+    for mapping in mappings:
+        keys = iter(mapping if mapping._changes else mapping._base)
+        while some := [*islice(keys, _BETWEEN_PAUSES)]:
+            names._base.update(some)
+            pause()
+    return names
 
 
 def _with_hashes() -> dict[Any, Any]:

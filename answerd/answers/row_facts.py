@@ -32,6 +32,7 @@ class RowFacts(Facts):
         self._values = {}
         self._forms = {}
         self._for_user_data = None
+        self._narrowed = self._narrowed_by = None
         self.found = None if facts.found is None else {}
 
     def statement(self) -> Statement:
@@ -89,15 +90,14 @@ class RowFacts(Facts):
             self._identities = {**said, **{value: text for value, text in of_row.items() if value not in said}}
         return self._identities
 
-    def identities_in(self, intersection: Callable[[Collection[str]], set[str]]) -> list[str]:
+    def identities_in(self, intersection: Callable[[Collection[str]], set[str]], names: object = None) -> list[str]:
         """Return the `identities` that an index has. ``intersection`` returns those of the index's keys that are in a
-        collection."""
-        found = self._said.identities_in(intersection)
-        names = self._row.names
-        of_row = intersection(names)
+        collection. ``names``: see `Facts.narrow`."""
+        found = self._said.identities_in(intersection, names)
+        of_row = intersection(self._row.names)
         if not of_row:
             return found
-        return [*found, *[value for value in names if value in of_row and value not in found]]
+        return [*found, *[value for value in self._row.names if value in of_row and value not in found]]
 
     def identities_held_in(self, intersection: Callable[[Collection[str]], set[str]]) -> set[str]:
         """Return the `identities` that an index has, in no order."""

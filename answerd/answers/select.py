@@ -123,7 +123,7 @@ def claims_by_identity(catalogue: Catalogue, question: Question) -> list[Documen
     claims: list[Document] = []
     if machines.is_empty:
         return claims
-    for identity in question.facts.identities_in(machines.intersection):
+    for identity in question.facts.identities_in(machines.intersection, catalogue.names):
         acceptable = [
             document
             for document in machines[identity]
@@ -159,7 +159,7 @@ def _best_group(
     if not members.is_empty:
         named = (
             claim
-            for identity in question.facts.identities_in(members.intersection)
+            for identity in question.facts.identities_in(members.intersection, catalogue.names)
             for claim in members[identity]
             if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match)
         )

@@ -179,9 +179,16 @@ def test_what_cannot_be_compiled_is_served_all_the_same(compiling: Sandbox, envi
     assert any(note.startswith("answerd serve") for note in compiling.notes)
 
 
-def test_what_failed_to_compile_is_not_tried_again(compiling: Sandbox) -> None:
+def test_what_failed_to_compile_is_not_tried_again_until_that_is_asked_for(compiling: Sandbox) -> None:
     compiling.run("serve", COMPILER="fails")
-    assert "compil" not in compiling.run("serve", COMPILER="fails").stderr
+    again = compiling.run("serve")
+    assert (again.returncode, compilations(compiling)) == (0, 0)
+    directory = compiling.checkout / ".venv" / "compiled"
+    said = f"serve: not compiled: an earlier try failed, see {directory}/log; to try again: rm -r {directory}\n"
+    assert said in again.stderr
+    shutil.rmtree(directory)
+    compiling.run("serve")
+    assert compilations(compiling) == 1
 
 
 def test_without_a_compiler_it_says_so(sandbox: Sandbox) -> None:
