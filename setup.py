@@ -91,6 +91,7 @@ COMPILED = [
     "answerd/answers/selectors.py",
     "answerd/answers/sources.py",
     "answerd/answers/visitors.py",
+    "answerd/answers/warming.py",
     "answerd/documents.py",
     "answerd/errors.py",
     "answerd/facts.py",
@@ -99,7 +100,10 @@ COMPILED = [
     "answerd/formats/family.py",
     "answerd/formats/filters.py",
     "answerd/formats/meter.py",
+    "answerd/formats/plain.py",
     "answerd/formats/template.py",
+    "answerd/formats/template_reading.py",
+    "answerd/formats/toml_family.py",
     "answerd/identity.py",
     "answerd/installs/memory.py",
     "answerd/installs/sharded.py",
@@ -128,9 +132,14 @@ COMPILED = [
     "answerd/server/request_log.py",
     "answerd/server/serving.py",
     "answerd/server/wsgi.py",
+    "answerd/store/layout.py",
+    "answerd/store/reading.py",
+    "answerd/store/scan.py",
     "answerd/store/secret_set.py",
 ]
-"""What a request runs through: compiled where ANSWERD_COMPILE=1 (docs/performance.md#the-compiled-build)."""
+"""What a request runs through, and what prepares answers: compiled where ANSWERD_COMPILE=1.
+
+Rules: docs/performance.md#the-compiled-build."""
 
 HERE = Path(__file__).resolve().parent
 

@@ -6,14 +6,15 @@ from. A new format needs a module of this shape and a line in the registry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NewType, Protocol, TypeVar
 
 from answerd.formats.filters import COST, GROWING
 from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
 from answerd.formats.once import Once
-from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
+from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template
+from answerd.formats.template_reading import TemplateReader
 from answerd.memo import remembered
 from answerd.turns import counted_in_turns, encoded_in_turns, in_turns
 
@@ -120,16 +121,22 @@ def branches(paths: Iterable[Path]) -> Branches:
     return root
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Slot:
     """A place in a prepared answer that each request fills: a template, and how its text is written there.
 
     ``write`` gets the filled text and returns the text for the document, escaped so that it can never change the
-    document's structure.
+    document's structure. ``weight`` is about how many characters its placeholders hold. Compared by object identity.
     """
 
-    template: Template
-    write: Callable[[str], str]
+    __slots__ = ("template", "weight", "write")
+
+    def __init__(self, template: Template, write: Callable[[str], str]) -> None:
+        self.template = template
+        self.write = write
+        self.weight = sum([len(part) if isinstance(part, str) else 1 + part.size() for part in template.parts])
+
+    def __repr__(self) -> str:
+        return f"Slot({self.template!r}, {self.write!r})"
 
     def fill(self, lookup: Lookup) -> str:
         """Return the text for a request. Raises `answerd.errors.CannotFill`."""
@@ -156,10 +163,11 @@ class TypedSlot(Slot):
         return f"[{', '.join(map(self.write, placeholder.values(lookup)))}]"
 
 
-def fragments(text: str | Template, write: Callable[[str], str]) -> Iterator[str | Slot]:
-    """Yield a text as ``write`` writes it in a document, cut at its placeholders."""
-    for part in (text,) if isinstance(text, str) else text.parts:
-        yield write(part) if isinstance(part, str) else slot_of(part, write)
+def fragments(text: str | Template, write: Callable[[str], str]) -> list[str | Slot]:
+    """Return a text as ``write`` writes it in a document, cut at its placeholders."""
+    if isinstance(text, str):
+        return [write(text)]
+    return [write(part) if isinstance(part, str) else slot_of(part, write) for part in text.parts]
 
 
 @remembered(1_024, Placeholder.size, LONGEST_REMEMBERED)
@@ -329,8 +337,7 @@ def _effort(slots: tuple[Slot, ...]) -> int:
 
 def _weight(slots: tuple[Slot, ...]) -> int:
     """Return about how many characters the placeholders of an answer hold."""
-    parts = [part for slot in slots for part in slot.template.parts]
-    return sum([len(part) if isinstance(part, str) else 1 + part.size() for part in parts])
+    return sum([slot.weight for slot in slots])
 
 
 @remembered(4_096, _weight, _LONGEST_SHARED)

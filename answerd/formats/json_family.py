@@ -29,7 +29,8 @@ from answerd.formats.family import (
     TypedSlot,
     line_and_column,
 )
-from answerd.formats.template import Placeholder, Template, TemplateReader
+from answerd.formats.template import Placeholder, Template
+from answerd.formats.template_reading import TemplateReader
 from answerd.identity import brief
 
 name = "json"

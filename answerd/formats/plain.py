@@ -11,21 +11,22 @@ from typing import Any
 
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import DEEPEST, NO_BRANCHES, Branches, Path, RawControl, RawValue, branches
-from answerd.formats.template import TemplateReader
+from answerd.formats.template_reading import TemplateReader
 
 Map = dict[str, Any]
 
 
 def is_too_deep(value: Any, left: int = DEEPEST) -> bool:
     """Return whether maps and lists are nested more than ``left`` levels deep."""
-    if not isinstance(value, dict | list):
+    if isinstance(value, dict):
+        inner: Iterable[Any] = value.values()
+    elif isinstance(value, list):
+        inner = value
+    else:
         return False
     if not left:
         return True
-    for below in value.values() if isinstance(value, dict) else value:
-        if isinstance(below, dict | list) and is_too_deep(below, left - 1):
-            return True
-    return False
+    return any(not isinstance(below, str) and is_too_deep(below, left - 1) for below in inner)
 
 
 def take_control(tree: Map) -> tuple[RawControl, Map]:

@@ -19,7 +19,8 @@ from answerd.formats.family import (
     Slot,
     fragments,
 )
-from answerd.formats.template import Template, TemplateReader
+from answerd.formats.template import Template
+from answerd.formats.template_reading import TemplateReader
 from answerd.suggestion import did_you_mean
 from answerd.turns import slices
 

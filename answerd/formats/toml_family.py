@@ -18,8 +18,8 @@ import tomli
 
 from answerd.formats import plain
 from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, fragments, typed_slot_of
-from answerd.formats.template import Template, TemplateReader
-from answerd.memo import remembered
+from answerd.formats.template import Template
+from answerd.formats.template_reading import TemplateReader
 from answerd.turns import AT_ONCE, found_in_turns, replaced_in_turns, slices
 
 name = "toml"
@@ -27,8 +27,6 @@ merge = plain.merge
 unset = plain.unset
 not_arrays = plain.not_arrays
 
-_LONGEST_KEY = 200  # characters of a key, or of a dotted path, whose spelling is shared by all documents
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 _TO_ESCAPE = re.compile(r'["\\\x00-\x1f\x7f]')
 _LARGE = 32_768
 """Characters up to which compiled code reads a text: 15 ms in which no other thread of the process can run."""
@@ -98,7 +96,7 @@ _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n
 def parse(text: str) -> plain.Map:
     """Return a plain tree. Raises `ParseError` with line and column, also for input that only hostile texts contain."""
     try:
-        tree = tomli.loads(text) if len(text) <= _LARGE else _in_python.loads(text)
+        tree = _read(text) if len(text) <= _LARGE else _in_python.loads(text)
     except (tomli.TOMLDecodeError, _in_python.TOMLDecodeError) as error:
         raise ParseError(fixed_sentence(error.msg), error.lineno, error.colno) from None
     except RecursionError:
@@ -110,6 +108,20 @@ def parse(text: str) -> plain.Map:
     if found_in_turns(_LONG_INTEGER, text, _LONG_INTEGER_LENGTH) and _has_long_integer(tree):
         raise ParseError("it holds an integer of more than 3,600 digits")
     return tree
+
+
+def _read(text: str) -> plain.Map:
+    """Return what tomli reads. Raises what it raises.
+
+    It looks at each character of a string in double quotes, and searches a string in single quotes for its end. Where a
+    text has no single quote, no backslash and no three quotes in a row, both kinds of quotes mean the same.
+    """
+    if "'" not in text and "\\" not in text and '"""' not in text:
+        try:
+            return tomli.loads(text.replace('"', "'"))
+        except tomli.TOMLDecodeError:
+            pass  # its sentence is about the other quotes
+    return tomli.loads(text)
 
 
 _FIXED_SENTENCES: tuple[tuple[str, str], ...] = (
@@ -164,17 +176,24 @@ _Written = list[str | Slot]
 def _write_table(table: plain.Map, header: str, written: _Written, *, headed: bool = True) -> None:
     """Write a table below its header, which is empty for the root; ``headed``: the header has to be written, or is
     written already."""
-    sections = [(key, value) for key, value in table.items() if _is_section(value) and _is_short(header, key)]
-    has_values = len(sections) < len(table)
-    if header and headed and (has_values or not sections):
+    sections: list[tuple[str, Any]] = []
+    needs_header = headed and bool(header)
+    for key, value in table.items():
+        if _is_section(value) and len(header) + len(key) <= _LONGEST_HEADER:
+            sections.append((key, value))
+            continue
+        if needs_header:
+            written.append(f"[{header}]\n")
+            needs_header = False
+        if isinstance(value, str):  # most values: one text for the whole line
+            written.append(f'{_key(key)} = "{escape(value)}"\n')
+        else:
+            written.append(f"{_key(key)} = ")
+            _write_value(value, written)
+            written.append("\n")
+    if needs_header and not sections:
         written.append(f"[{header}]\n")
-    if has_values:
-        for key, value in table.items():
-            if not (_is_section(value) and _is_short(header, key)):
-                written.append(f"{_key(key)} = ")
-                _write_value(value, written)
-                written.append("\n")
-    first = not (has_values or header)
+    first = len(sections) == len(table) and not header
     for key, value in sections:
         below = f"{header}.{_key(key)}" if header else _key(key)
         for element in (value,) if isinstance(value, dict) else value:
@@ -193,10 +212,6 @@ def _is_section(value: object) -> bool:
     return isinstance(value, dict) or (
         isinstance(value, list) and bool(value) and all(isinstance(element, dict) for element in value)
     )
-
-
-def _is_short(header: str, key: str) -> bool:
-    return len(header) + len(key) <= _LONGEST_HEADER
 
 
 def _write_value(value: object, written: _Written) -> None:
@@ -250,6 +265,8 @@ def _escaped(found: re.Match[str]) -> str:
     return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
 
 
-@remembered(4_096, len, _LONGEST_KEY)
 def _key(key: str) -> str:
-    return key if _BARE_KEY.match(key) else f'"{escape(key)}"'
+    # A bare key is ASCII letters, digits, "-" and "_".
+    if key.isascii() and key.replace("-", "a").replace("_", "a").isalnum():
+        return key
+    return f'"{escape(key)}"'

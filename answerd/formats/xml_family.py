@@ -13,7 +13,8 @@ from functools import partial
 
 from answerd.errors import CannotFill
 from answerd.formats.family import MergeError, Path, Prepared, RawControl, Slot
-from answerd.formats.template import Placeholder, Template, TemplateReader
+from answerd.formats.template import Placeholder, Template
+from answerd.formats.template_reading import TemplateReader
 from answerd.formats.xml_control import META, elements_named, holding, read_meta, without
 from answerd.formats.xml_merge import is_list, merged
 from answerd.formats.xml_tree import Element, Instruction, Shape, Text, XmlDocument, read, shape

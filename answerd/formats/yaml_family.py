@@ -25,7 +25,8 @@ from answerd.formats.family import (
     branches,
     position,
 )
-from answerd.formats.template import Template, TemplateReader
+from answerd.formats.template import Template
+from answerd.formats.template_reading import TemplateReader
 from answerd.formats.yaml_nodes import BOOLEAN, NON_SPECIFIC, NULL, STRING, Mapping, Node, Scalar, Sequence, scalar_tag
 from answerd.formats.yaml_reading import read
 from answerd.formats.yaml_stream import cut

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from answerd.formats.family import Slot
-from answerd.formats.template import TemplateReader
+from answerd.formats.template_reading import TemplateReader
 from answerd.formats.yaml_nodes import NON_SPECIFIC, STRING, Scalar, scalar_tag
 from answerd.formats.yaml_reading import ends_collection, events, is_scalar, starts_mapping, starts_sequence
 from answerd.formats.yaml_writing import write_in_place

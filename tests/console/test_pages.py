@@ -31,7 +31,15 @@ CONTENT: Mapping[str, str] = {
 }
 """What is there to be read on a page that has something to show."""
 
-FIRST_PAINT = "first-contentful-paint"
+FIRST_PAINT = """() => new Promise((done) => {
+  const look = () => {
+    const [paint] = performance.getEntriesByName("first-contentful-paint");
+    paint ? done(paint.startTime) : setTimeout(look, 20);
+  };
+  look();
+})"""
+"""Waits until something of the page is painted; then the milliseconds since the page was asked for."""
+
 MOST_MS_TO_THE_FIRST_PAINT = 500
 
 
@@ -47,11 +55,10 @@ def test_a_page_shows_its_content_without_scripts(opened: Open, name: str) -> No
 @pytest.mark.parametrize("name", PAGES)
 def test_the_first_paint_of_a_page_comes_within_half_a_second(opened: Open, name: str) -> None:
     def painted() -> float:
-        """Return the milliseconds from the click to the first content."""
+        """Return the milliseconds until the first content of a new look at the page."""
         with opened() as page:
             page.goto(PAGES[name])
-            page.wait_for_function(f"performance.getEntriesByName('{FIRST_PAINT}').length")
-            return float(page.evaluate(f"performance.getEntriesByName('{FIRST_PAINT}')[0].startTime"))
+            return float(page.evaluate(FIRST_PAINT))
 
     assert any(0 < painted() < MOST_MS_TO_THE_FIRST_PAINT for _ in range(5))
 

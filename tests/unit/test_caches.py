@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import answerd
-from answerd.formats import family, template, toml_family, yaml_nodes
+from answerd.formats import family, template_reading, yaml_nodes
 from answerd.formats.template import Placeholder
 from answerd.memo import remembered
 from answerd.server import header_block, wsgi
@@ -86,7 +86,7 @@ CACHES = {name: cache for module in MODULES for name, cache in kept_by_functions
 
 
 def test_the_caches_of_functions_are_found() -> None:
-    assert {"answerd.facts._address_identity", "answerd.formats.toml_family._key"} <= CACHES.keys()
+    assert {"answerd.facts._address_identity", "answerd.formats.family.slot_of"} <= CACHES.keys()
     assert len(CACHES) >= 10
 
 
@@ -131,7 +131,11 @@ def test_a_call_with_a_large_argument_is_not_kept() -> None:
 
 LARGE = "x" * 5_000
 FILLED: dict[str, tuple[Any, Callable[[], object]]] = {
-    "a placeholder": (template._read, lambda: template._read(f'{{{{ a | default("{LARGE}") }}}}')),
+    "a placeholder": (template_reading._read, lambda: template_reading._read(f'{{{{ a | default("{LARGE}") }}}}')),
+    "a text with a placeholder": (
+        template_reading._read_before,
+        lambda: template_reading._read_before(LARGE + "{{ a }}", False, False),
+    ),
     "a slot": (family.slot_of, lambda: family.slot_of(Placeholder("a", (("default", (LARGE,)),)), str)),
     "a typed slot": (
         family.typed_slot_of,
@@ -141,7 +145,6 @@ FILLED: dict[str, tuple[Any, Callable[[], object]]] = {
         family._shared_layout,
         lambda: family._shared_layout((family.slot_of(Placeholder("a", (("default", (LARGE,)),)), str),), (1, 1)),
     ),
-    "a key": (toml_family._key, lambda: toml_family._key(LARGE)),
     "a scalar": (yaml_nodes._resolved, lambda: yaml_nodes._resolved(LARGE)),
 }
 

@@ -14,7 +14,8 @@ from answerd.commands import NAMES, command
 from answerd.formats import ALIASES, FORMATS, WELL_KNOWN_NAMES
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.filters import FILTERS, TEXTS
-from answerd.formats.template import Placeholder, TemplateReader
+from answerd.formats.template import Placeholder
+from answerd.formats.template_reading import TemplateReader
 from answerd.identity import IDENTIFIER_LENGTH, Kind
 from answerd.server.statuses import ADMIN_STATUSES, ANSWER_STATUSES
 from answerd.usage import HELP_OPTIONS, help_of, options_of

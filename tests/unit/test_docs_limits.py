@@ -8,7 +8,7 @@ import pytest
 
 from answerd import captures, errors, identity
 from answerd.answers import problem_sentences
-from answerd.formats import control, family, filters, meter, template, toml_family, xml_tree, yaml_reading
+from answerd.formats import control, family, filters, meter, template_reading, toml_family, xml_tree, yaml_reading
 from answerd.installs import memory
 from answerd.inventory import records
 from answerd.inventory import rows as inventory_rows
@@ -45,7 +45,7 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
             "groups of one answer: the group that applies and those that it extends",
             f"{problem_sentences.MOST_GROUPS} groups",
         ),
-        ("filters of a placeholder", f"{template.MOST_FILTERS} filters"),
+        ("filters of a placeholder", f"{template_reading.MOST_FILTERS} filters"),
         ("a secret", f"{secret_files.LARGEST_SECRET:,} bytes"),
         ("text that the filter `slug` makes", f"{len(filters.FILTERS['slug']('x' * 999))} characters"),
         ("text that the filters `replace` and `join` make", f"{filters.LONGEST_FILTERED:,} characters"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from answerd.formats import json_family
 from answerd.formats.family import ParseError
-from answerd.formats.template import TemplateReader
+from answerd.formats.template_reading import TemplateReader
 from tests.support.lookups import Said
 from tests.support.thorough import examples
 

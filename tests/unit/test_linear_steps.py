@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from answerd.answers.line_diff import unified
 from answerd.formats import toml_family, xml_family
 from answerd.formats.family import ParseError, branches
-from answerd.formats.template import MOST_FILTERS, TemplateReader
+from answerd.formats.template_reading import MOST_FILTERS, TemplateReader
 from answerd.formats.text_family import shell_words
 from answerd.formats.xml_merge import DISTINGUISHING, _Distinguished
 from answerd.formats.xml_tree import MOST_DECLARED, Element

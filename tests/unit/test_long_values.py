@@ -17,7 +17,7 @@ from answerd.documents import Key, RawDocument, read_content
 from answerd.formats import json_family, text_family, toml_family, xml_family, yaml_family, yaml_reading, yaml_stream
 from answerd.formats.control import LONGEST_PATTERN
 from answerd.formats.family import ParseError
-from answerd.formats.template import TemplateReader
+from answerd.formats.template_reading import TemplateReader
 from answerd.formats.xml_tree import LONGEST_PROLOG, LONGEST_TAG
 from answerd.identity import Kind, normalize
 from answerd.inventory import records

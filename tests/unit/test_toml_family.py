@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from answerd.formats import toml_family
 from answerd.formats.family import DEEPEST, ParseError
-from answerd.formats.template import TemplateReader
+from answerd.formats.template_reading import TemplateReader
 from tests.support.thorough import examples
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
@@ -183,6 +183,58 @@ def test_a_fault_has_its_line(document: str, place: str) -> None:
 def test_what_only_a_hostile_document_holds_is_a_parse_error(document: str) -> None:
     with pytest.raises(ParseError):
         toml_family.parse(document)
+
+
+TEXTS = [
+    '"x"',
+    '""',
+    '["x", "y"]',
+    '{ "k" = "v" }',
+    '"a # b"',
+    '"x',
+    "'x'",
+    '"it\'s"',
+    '"x\' # y"',
+    '"""a "b" c"""',
+    '"\\n"',
+    '"\x01"',
+    '"\t"',
+]
+pieces = st.sampled_from([*"\"'\\ab#[]{},.1\t\n\x01", '"', '"""', "'''", " = "])
+lines = st.one_of(
+    st.lists(pieces, max_size=12).map("".join),
+    st.builds(
+        lambda key, value, end: f"{key} = {value}{end}",
+        st.sampled_from(["a", "b", '"c"', '"d.e"', 'f."g"', '""']),
+        st.sampled_from(TEXTS),
+        st.sampled_from(["", ' # say "x"', ' # 5" disk', "  "]),
+    ),
+)
+
+
+def agrees_with_the_standard_library(document: str) -> bool:
+    expected: Any = None
+    sentence = ""
+    try:
+        expected = tomllib.loads(document)
+    except tomllib.TOMLDecodeError as error:
+        sentence = toml_family.fixed_sentence(str(error).partition(" (at ")[0])
+    try:
+        read = toml_family.parse(document)
+    except ParseError as error:
+        return bool(sentence) and sentence in str(error)
+    return not sentence and same(read, expected)
+
+
+@pytest.mark.parametrize("value", TEXTS)
+def test_a_text_is_read_as_the_standard_library_reads_it(value: str) -> None:
+    assert agrees_with_the_standard_library(f"a = {value}\n")
+
+
+@given(st.lists(lines, max_size=6).map("\n".join))
+@settings(max_examples=examples(300))
+def test_texts_are_read_as_the_standard_library_reads_them(document: str) -> None:
+    assert agrees_with_the_standard_library(document)
 
 
 def test_unset_takes_a_key_away_and_nothing_else() -> None:

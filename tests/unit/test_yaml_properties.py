@@ -16,7 +16,8 @@ from ruamel.yaml.error import YAMLError
 
 from answerd.formats import yaml_family
 from answerd.formats.family import ParseError
-from answerd.formats.template import Template, TemplateReader
+from answerd.formats.template import Template
+from answerd.formats.template_reading import TemplateReader
 from answerd.formats.yaml_nodes import Mapping, Node, Scalar, Sequence
 from tests.support.lookups import Said
 from tests.support.thorough import examples
