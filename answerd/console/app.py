@@ -95,6 +95,7 @@ class Console:
             ("POST", "/console/machines"): Role.OPERATE,
             ("POST", "/console/document"): Role.ADMIN,
             ("GET", "/console/document/preview"): Role.ADMIN,
+            ("GET", "/console/document/new"): Role.ADMIN,
         }
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

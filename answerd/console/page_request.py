@@ -11,6 +11,7 @@ from answerd.console.policy import COOKIE
 from answerd.console.session import Session
 from answerd.server.exchange import exchange_of
 from answerd.server.live_set import in_thread
+from answerd.server.roles import Role
 
 MOST_FIELDS = 10_000
 """Fields of a form; a page of machines has one for each machine shown."""
@@ -47,6 +48,16 @@ class PageRequest:
         """The path with its query string."""
         given = [(name, value) for name, values in self.query.items() for value in values]
         return f"{self.path}?{urlencode(given, errors='replace')}" if given else self.path
+
+    @property
+    def may_operate(self) -> bool:
+        """Whether the session may arm, disarm and forget machines."""
+        return self.session is not None and self.session.role >= Role.OPERATE
+
+    @property
+    def may_edit(self) -> bool:
+        """Whether the session may change documents."""
+        return self.session is not None and self.session.role >= Role.ADMIN
 
     @property
     def wants_fragment(self) -> bool:

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 import pytest
 
 from answerd.server.bearer import FAILURES
+from answerd.server.roles import Role, new_token
 from tests.support.ports import free_port
 from tests.support.replies import Reply, exchange
 from tests.support.service import Service
@@ -405,6 +406,27 @@ def test_a_write_that_would_break_the_set_is_refused_with_its_problems(writer: B
     assert reply.status == 409
     assert "nowhere" in unescape(reply.text)
     assert writer.get("/console/document?kind=machine&name=m1&format=toml").status == 404
+
+
+def test_a_page_offers_what_the_role_of_the_session_may_do(tmp_path: Path) -> None:
+    tokens = {role: new_token(role.name.lower(), role) for role in Role}
+    (tmp_path / "tokens").write_text("".join(f"{token}\n" for _, token in tokens.values()))
+    named = {"kind": "machine", "name": "aabbccddee01", "format": "toml"}
+    with started(tmp_path, "sqlite", SERVICE_TOKENS_FILE=tmp_path / "tokens") as browser:
+        for role in reversed(Role):
+            browser.log_in(tokens[role][0])
+            if role is Role.ADMIN:
+                browser.change(do="save", text="once = true\n[global]\n", **named)
+            for page, offered, needed in (
+                ("machines", 'value="arm"', Role.OPERATE),
+                ("machine?id=aabbccddee01", 'value="arm"', Role.OPERATE),
+                ("machine?id=aabbccddee02", "New document", Role.ADMIN),
+                ("documents", "New document", Role.ADMIN),
+                (f"document?{urlencode(named)}", 'value="save"', Role.ADMIN),
+            ):
+                reply = browser.get(f"/console/{page}")
+                assert (reply.status, offered in reply.text) == (200, role >= needed), (role, page)
+            assert browser.get("/console/document/new").status == (200 if role is Role.ADMIN else 403)
 
 
 def test_a_save_that_meets_anothers_shows_both(writer: Browser) -> None:

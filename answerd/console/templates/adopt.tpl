@@ -9,6 +9,9 @@
 <a class="button main" href="{{link('/console/document', kind='inventory', name=inventory, format='csv', adopt=name)}}">Row in {{file}}</a>
 % end
 </div>
+% elif not request.may_edit:
+<p>A token with the role admin can add this row:</p>
+<pre tabindex="0" role="region" aria-label="Row">{{row}}</pre>
 % else:
 <p>Put this row into <code>inventory.csv</code>, in the columns that it has there:</p>
 <pre tabindex="0" role="region" aria-label="Row">{{row}}</pre>
@@ -18,6 +21,8 @@
 % if writable:
 <p>For a machine that is like no other.</p>
 <div class="actions"><a class="button" href="{{link('/console/document/new', kind='machine', name=name, format=format)}}">New document</a></div>
+% elif not request.may_edit:
+<p>A token with the role admin can write one.</p>
 % else:
 <p>Write a file <code>{{name}}.{{format}}</code> in the answers directory.</p>
 % end

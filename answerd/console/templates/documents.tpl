@@ -13,7 +13,9 @@ end
   <h1>Documents</h1>
   <span class="sub">{{store}}</span>
 </div>
-% if not writable:
+% if not request.may_edit:
+<p class="note">Your token may read documents. To change them takes one with the role admin.</p>
+% elif not writable:
 <p class="note">This service reads a directory of files: documents are shown here and edited there. With <code>SERVICE_STORE=sqlite</code> they can be edited here.</p>
 % end
 <form class="card" method="get" action="/console/documents" role="search">
@@ -35,7 +37,7 @@ end
 <div class="card empty"><h2>No document {{'matches' if view.search or view.kind else 'is there yet'}}</h2>
 % if writable:
 <p>Write the first one: <a href="/console/document/new">new document</a>.</p>
-% else:
+% elif request.may_edit:
 <p>Put one into the answers directory; it appears here within a second.</p>
 % end
 </div>

@@ -53,6 +53,7 @@
     % else:
     <p class="muted">Nothing was given to this machine with <code>once</code> yet: it is new.</p>
     % end
+    % if request.may_operate:
     <form method="post" action="/console/machines">
       <input type="hidden" name="csrf" value="{{request.session.csrf}}">
       <input type="hidden" name="machine" value="{{name}}">
@@ -62,6 +63,7 @@
         <button name="do" value="forget" class="danger" data-confirm="Forget {{name}} and its history?">Forget</button>
       </div>
     </form>
+    % end
   </section>
   % end
 </div>
@@ -71,6 +73,9 @@
 % if writable:
 Write a document for it, or find out what a request of it would get.</p>
 <p><a class="button" href="{{link('/console/document/new', kind='machine', name=name)}}">New document</a> \\
+% elif not request.may_edit:
+A token with the role admin can write a document for it. Find out what a request of it would get.</p>
+<p>\\
 % else:
 Write a file <code>{{name}}.toml</code>, or of another format, in the answers directory, or find out what a request of it would get.</p>
 <p>\\

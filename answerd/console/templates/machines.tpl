@@ -59,7 +59,7 @@ end
   <div class="scroll" tabindex="0" role="region" aria-label="Machines">
   <table class="machines">
     <thead><tr>
-    % if has_states:
+    % if has_states and request.may_operate:
       <th class="fit"><input type="checkbox" data-all="machine" aria-label="Select all machines of this page"></th>
     % end
       <th aria-sort="{{direction('name') or 'none'}}"><a href="{{sorted_by('name')}}">Machine</a></th>
@@ -73,7 +73,7 @@ end
     <tbody>
     % for machine, install in shown.machines:
     <tr>
-    % if has_states:
+    % if has_states and request.may_operate:
       <td class="fit"><input type="checkbox" name="machine" value="{{machine.name}}" aria-label="Select {{machine.name}}"></td>
     % end
       <td class="name"><a href="{{machine_link(machine.name)}}">{{machine.name}}</a>
@@ -112,7 +112,7 @@ end
     </tbody>
   </table>
   </div>
-  % if has_states:
+  % if has_states and request.may_operate:
   <div class="actions">
     <button name="do" value="arm">Arm</button>
     <button name="do" value="disarm">Disarm</button>
