@@ -69,7 +69,7 @@ class Catalogue:
     case that a group returns and cannot be read. ``offload`` runs long work for one document or one answer; a
     catalogue that is made from this one uses it too. ``inventory`` has the rows of all inventories, None where there is
     none. ``has_states``: whether the service keeps states of installs. ``names`` are those of ``machines``, ``members``
-    and the inventory's rows, where there is an inventory.
+    and the inventory's rows, where there are rows and others.
     """
 
     documents: CopyOnWriteMap[RawDocument, Document] = field(default_factory=CopyOnWriteMap)
@@ -109,11 +109,9 @@ class Catalogue:
 
     def facts(self, facts: Facts) -> Facts:
         """Return the facts of a request with those of its row. Raises `BrokenDocument`, as `Inventory.facts` does."""
-        if self.inventory is None:
-            return facts
         if self.names is not None:
             facts.narrow(self.names, self.names.intersection)
-        return self.inventory.facts(facts, self.names)
+        return facts if self.inventory is None else self.inventory.facts(facts, self.names)
 
     def changed(
         self,
@@ -243,7 +241,9 @@ class _Change:
             self._pause_after(count, raw)
         if tables_added or tables_removed:
             inventory = inventory_after(inventory, tables_added, tables_removed, self.pause, self.names)
-        if inventory is not None and self.names is None:
+        if inventory is None or (self.machines.is_empty and self.members.is_empty):
+            self.names = None
+        elif self.names is None:
             self.names = collected((self.machines, self.members, inventory.index), self.pause)
         return Catalogue(
             documents=self.documents,
@@ -260,7 +260,7 @@ class _Change:
             faults=faults,
             inventory=inventory,
             has_states=self.before.has_states,
-            names=self.names if inventory is not None else None,
+            names=self.names,
         )
 
     def _pause_after(self, count: int, raw: RawDocument) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -52,7 +53,7 @@ class Inventory:
 
     tables: Mapping[RawDocument, Table] = field(default_factory=dict)
     unreadable: Mapping[RawDocument, str] = field(default_factory=dict)
-    index: CopyOnWriteMap[str, Entry] = field(default_factory=CopyOnWriteMap)
+    index: CopyOnWriteMap[str, Entry] = field(default_factory=partial(CopyOnWriteMap, is_searched=True))
     shared: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
     faulty: Mapping[Row, str] = field(default_factory=dict)
     by_layout: Mapping[Layout, Table] = field(default_factory=dict)
