@@ -50,8 +50,8 @@ class Placeholder:
     gathers: bool = False
 
     def __hash__(self) -> int:
-        # Equal placeholders have equal labels, and hashing all fields takes three times as long.
-        return hash(self.label)
+        # Half the time of hashing all fields. Without the filters, all placeholders of one label would collide.
+        return hash((self.label, self.filters))
 
     def __str__(self) -> str:
         """Return it as a document may write it."""

@@ -30,9 +30,10 @@ class ShardedDict(Mapping[str, V]):
     """A dict of texts, edited by one thread. Walks take a copy of one part after the other, so others may edit
     meanwhile. The order is none that means anything."""
 
-    __slots__ = ("_first", "_is_split", "_shards")
+    __slots__ = ("_first", "_is_split", "_most_in_first", "_shards")
 
-    def __init__(self) -> None:
+    def __init__(self, most_in_first: int = MOST_IN_FIRST) -> None:
+        self._most_in_first = most_in_first
         self._first: dict[str, V] = {}
         self._shards: list[dict[str, V]] = [{} for _ in range(SHARDS)]
         self._is_split = False  # whether anything is in shards: what is new goes there then
@@ -57,7 +58,7 @@ class ShardedDict(Mapping[str, V]):
 
     def __setitem__(self, key: str, value: V) -> None:
         first = self._first
-        if key in first or (not self._is_split and len(first) < MOST_IN_FIRST):
+        if key in first or (not self._is_split and len(first) < self._most_in_first):
             first[key] = value
             return
         self._is_split = True

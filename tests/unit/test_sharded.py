@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.installs import sharded
 from answerd.installs.sharded import SHARDS, ShardedDict, free_in_steps
 
 EDITS = st.lists(st.tuples(st.text(max_size=2), st.none() | st.integers()), max_size=60)
 
 
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a few entries, some are in the first dictionary and some in others."""
-    monkeypatch.setattr(sharded, "MOST_IN_FIRST", 5)
+MOST_IN_FIRST = 5
+"""Of a few entries, some are in the first dictionary and some in others."""
 
 
 @settings(deadline=None, max_examples=100)
 @given(EDITS, st.sets(st.text(max_size=2)))
 def test_it_is_a_dictionary(edits: list[tuple[str, int | None]], asked: set[str]) -> None:
-    real: ShardedDict[int] = ShardedDict()
+    real: ShardedDict[int] = ShardedDict(MOST_IN_FIRST)
     model: dict[str, int] = {}
     for key, value in edits:
         if value is None:
@@ -37,7 +33,7 @@ def test_it_is_a_dictionary(edits: list[tuple[str, int | None]], asked: set[str]
 
 
 def test_no_part_of_it_holds_much_of_it() -> None:
-    real: ShardedDict[int] = ShardedDict()
+    real: ShardedDict[int] = ShardedDict(MOST_IN_FIRST)
     for number in range(64_000):
         real[f"00163e{number:06x}"] = number
     assert max(map(len, real.tables())) < 3 * 64_000 / SHARDS
@@ -45,7 +41,7 @@ def test_no_part_of_it_holds_much_of_it() -> None:
 
 
 def test_it_can_be_edited_while_it_is_walked() -> None:
-    real: ShardedDict[int] = ShardedDict()
+    real: ShardedDict[int] = ShardedDict(MOST_IN_FIRST)
     for number in range(1_000):
         real[f"{number}"] = number
     seen = []
@@ -57,7 +53,7 @@ def test_it_can_be_edited_while_it_is_walked() -> None:
 
 
 def test_what_is_given_up_is_freed_in_steps_and_stays_whole_for_those_who_use_it() -> None:
-    real: ShardedDict[int] = ShardedDict()
+    real: ShardedDict[int] = ShardedDict(MOST_IN_FIRST)
     for number in range(3_000):
         real[f"{number}"] = number
     pieces = real.tables()
