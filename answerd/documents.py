@@ -149,7 +149,8 @@ class Document:
 
     def read(self, offload: Offload) -> None:
         """Parse the text if it is not parsed yet, a large text by ``offload``."""
-        if len(self.raw.text) > LARGE_TEXT and self._content is None:
+        # In this order: to look at the text writes its reference count, and a forked worker gets a copy of its page.
+        if self._content is None and len(self.raw.text) > LARGE_TEXT:
             offload(lambda: self.content)
 
     def forget_tree(self) -> None:

@@ -53,3 +53,11 @@ def test_a_version_that_is_not_in_force_is_forgotten(kind: Kind, text: str) -> N
     gc.collect()
     assert contents[-1]() is None
     assert not [one for one in documents._shared_contents.values() if "only-here" in repr(one)]
+
+
+@pytest.mark.patches
+def test_the_text_of_a_document_that_is_read_is_not_touched_for_a_request() -> None:
+    read = document("a = 1\n")
+    assert read.content.readable
+    del read.raw
+    read.read(documents.run_inline)
