@@ -60,7 +60,7 @@ class DocumentPages:
                 "documents",
                 request=request,
                 store=self._backend.store,
-                writable=self._backend.editing is not None and request.may_edit,
+                writable=self._backend.editing is not None,
                 view=view,
                 kinds=KINDS,
                 shown=catalogue.offload(lambda: documents_page(catalogue, listing, view)),

@@ -114,7 +114,7 @@ class Pages(DocumentPages):
             answers=[(answer, answering.steps(facts, answer.format)) for answer in answering.in_each_format(facts)],
             steps=answering.steps(facts),
             captured=list(islice(self._captured_of(name), CAPTURES_SHOWN)),
-            writable=self._backend.editing is not None and request.may_edit,
+            writable=self._backend.editing is not None,
             show_secrets=show_secrets,
         )
 
@@ -165,7 +165,7 @@ class Pages(DocumentPages):
             inventories=[(inventory, file_of(inventory)) for inventory in inventories],
             row=with_machine("", "", cells_of(visitor["facts"])),
             format=path if path in FORMATS else "toml",
-            writable=self._backend.editing is not None and request.may_edit,
+            writable=self._backend.editing is not None,
         )
 
     def _overview(self) -> dict[str, object]:

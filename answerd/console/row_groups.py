@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.gates import IPXE
 from answerd.answers.row_claims import groups_matching
 from answerd.documents import Key
 from answerd.errors import AnswerError
 from answerd.inventory.rows import Row
-
-LOADER = "ipxe"
-"""The format of documents that say how a machine starts, not what it becomes."""
 
 _MOST_KEPT = 10_000
 """Kinds of rows whose groups are kept."""
@@ -66,4 +64,4 @@ _text_of = attrgetter("text")
 
 
 def _order(key: Key) -> tuple[bool, str, str]:
-    return key.format == LOADER, key.identifier, key.format
+    return key.format == IPXE, key.identifier, key.format

@@ -427,6 +427,11 @@ def test_a_page_offers_what_the_role_of_the_session_may_do(tmp_path: Path) -> No
                 reply = browser.get(f"/console/{page}")
                 assert (reply.status, offered in reply.text) == (200, role >= needed), (role, page)
             assert browser.get("/console/document/new").status == (200 if role is Role.ADMIN else 403)
+    (tmp_path / "answers").mkdir()
+    with started(tmp_path, "files", SERVICE_TOKENS_FILE=tmp_path / "tokens") as browser:
+        browser.log_in(tokens[Role.READ][0])
+        reply = browser.get("/console/documents")
+        assert ("a directory of files" in reply.text, "the role admin" in reply.text) == (True, False)
 
 
 def test_a_save_that_meets_anothers_shows_both(writer: Browser) -> None:

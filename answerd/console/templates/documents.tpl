@@ -13,10 +13,10 @@ end
   <h1>Documents</h1>
   <span class="sub">{{store}}</span>
 </div>
-% if not request.may_edit:
-<p class="note">Your token may read documents. To change them takes one with the role admin.</p>
-% elif not writable:
+% if not writable:
 <p class="note">This service reads a directory of files: documents are shown here and edited there. With <code>SERVICE_STORE=sqlite</code> they can be edited here.</p>
+% elif not request.may_edit:
+<p class="note">Your token may read documents. To change them takes one with the role admin.</p>
 % end
 <form class="card" method="get" action="/console/documents" role="search">
   <div class="row">
@@ -28,16 +28,16 @@ end
       % end
     </select></div>
     <div><button class="main">Show</button></div>
-    % if writable:
+    % if writable and request.may_edit:
     <div><a class="button" href="/console/document/new">New document</a></div>
     % end
   </div>
 </form>
 % if not shown.documents:
 <div class="card empty"><h2>No document {{'matches' if view.search or view.kind else 'is there yet'}}</h2>
-% if writable:
+% if writable and request.may_edit:
 <p>Write the first one: <a href="/console/document/new">new document</a>.</p>
-% elif request.may_edit:
+% elif not writable:
 <p>Put one into the answers directory; it appears here within a second.</p>
 % end
 </div>

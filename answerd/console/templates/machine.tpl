@@ -70,10 +70,10 @@
 % if not answers:
 <div class="card empty"><h2>Nothing claims this machine</h2>
 <p>No document names it, no group has it as a member, and no pattern matches its name alone. \\
-% if writable:
+% if writable and request.may_edit:
 Write a document for it, or find out what a request of it would get.</p>
 <p><a class="button" href="{{link('/console/document/new', kind='machine', name=name)}}">New document</a> \\
-% elif not request.may_edit:
+% elif writable:
 A token with the role admin can write a document for it. Find out what a request of it would get.</p>
 <p>\\
 % else:
