@@ -42,10 +42,6 @@ def run(arguments: Arguments) -> int:
         write(data, source, target)
     except MigrationError as error:
         raise CommandError(str(error)) from None
-    except ModuleNotFoundError as error:
-        if error.name != "tomlkit":
-            raise
-        raise CommandError("tomlkit is not installed: pip install tomlkit, or '.[migrate]' in a clone") from None
     for what, why in data.not_carried:
         print(printable_line(f"not carried over: {what}: {why}"), file=sys.stderr)
     print(
