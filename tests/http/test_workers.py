@@ -385,7 +385,7 @@ def test_an_address_that_is_not_ours_is_a_startup_error_in_one_line(tmp_path: Pa
 # --- administration -------------------------------------------------------------------------------------------------
 
 TOKEN = "a-token-of-the-administration"
-AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
+AUTHORIZED = f"Bearer {TOKEN}"
 
 
 @pytest.mark.parametrize(
@@ -424,19 +424,23 @@ def administered(tmp_path: Path) -> Iterator[Service]:
 def test_an_acknowledged_write_is_in_force_in_the_process_that_answers(administered: Service) -> None:
     for number in range(100):
         text = f"#!ipxe\necho {number}\n"
-        assert administered.ask_admin("PUT", "/default?format=ipxe", text.encode(), **AUTHORIZED).status == 200
+        assert (
+            administered.ask_admin("PUT", "/default?format=ipxe", text.encode(), Authorization=AUTHORIZED).status == 200
+        )
         assert administered.get("/ipxe").text == text
 
 
 def test_an_administration_that_dies_is_replaced_and_no_acknowledged_write_is_lost(administered: Service) -> None:
     for number in range(3):
         text = f"#!ipxe\necho {number}\n"
-        assert administered.ask_admin("PUT", "/default?format=ipxe", text.encode(), **AUTHORIZED).status == 200
+        assert (
+            administered.ask_admin("PUT", "/default?format=ipxe", text.encode(), Authorization=AUTHORIZED).status == 200
+        )
         worker, administration = children(administered.process.pid)
         kill(administration)
         assert administered.get("/ipxe").text == text
         wait_until(lambda: administration not in children(administered.process.pid))  # noqa: B023
         # The listening socket outlives the process: a request waits for the one that takes its place.
-        assert administered.ask_admin("GET", "/default?format=ipxe", **AUTHORIZED).text == text
+        assert administered.ask_admin("GET", "/default?format=ipxe", Authorization=AUTHORIZED).text == text
         assert children(administered.process.pid)[0] == worker
     administered.wait_for_log(r"admin API died \(signal 9\), replacing it")
