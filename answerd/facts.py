@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
@@ -179,6 +180,12 @@ class Facts:
         self.found: dict[object, Any] | None = {} if len(request.body) > LARGE else None
         """What indexes found for a large request, by the index or its method: it is looked up in a thread first."""
 
+    def copied(self) -> Facts:
+        """Return a copy that shares what was computed, but not `found`."""
+        other = copy(self)
+        other.found = None if self.found is None else dict(self.found)
+        return other
+
     @property
     def row_id(self) -> str:
         """The ``id`` of the inventory's row; empty where there is none."""
@@ -249,6 +256,7 @@ class Facts:
         self._all_but_json()
         if self._json:
             self._json.labels()
+            self._json.system_values("serial")
 
     def values_before_json(self, label: str) -> list[str]:
         """Return the values of a case-folded label that are not in a JSON body, each once."""
@@ -257,10 +265,9 @@ class Facts:
             return [value for name, value in early if name == label and value]
         return _kept(self._all_but_json().get(label, ()))
 
-    @property
-    def json_value(self) -> Any:
-        """The value of a JSON body; None where there is none."""
-        return self._json.value if self._json else None
+    def system_values(self, label: str) -> Sequence[str]:
+        """Return what a JSON body says of the machine itself: see `JsonBody.system_values`."""
+        return self._json.system_values(label) if self._json else ()
 
     def _arrivals_of(self, label: str) -> Iterable[str]:
         """Return the values of one label as they arrive: URL, query, headers, body."""

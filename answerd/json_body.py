@@ -26,6 +26,9 @@ LONGEST_LABEL: Final = 1_024
 """Characters of the longest label. Without a bound, 1 MB of JSON (one long name over many short values) asks for
 gigabytes of dotted paths."""
 
+MOST_OF_SYSTEM: Final = 64
+"""Values of `JsonBody.system_values`: a record of an install collects no more."""
+
 _MOST_SEARCHES: Final = 20
 """Searches of a small body for single labels before all labels are made, which takes as long."""
 
@@ -85,6 +88,7 @@ class JsonBody:
     _visible: Any = _UNKNOWN
     _most: int | None = None
     _searches = 0
+    _of_system: dict[str, list[str]] | None = None
 
     def __init__(self, value: Any, body: bytes, *, exact: bool = False) -> None:
         """``body`` is what ``value`` was read from. Raises `_LostSpelling` unless the reading was ``exact``."""
@@ -160,6 +164,14 @@ class JsonBody:
         if self._labels is None:
             self._labels = _flattened(self.value, self._most)
         return self._labels
+
+    def system_values(self, label: str) -> list[str]:
+        """Return the first `MOST_OF_SYSTEM` values of ``serial`` or ``uuid`` that the body says of the machine itself:
+        at its top, under ``system``, or under ``system`` in a map at its top (Proxmox has ``dmi.system``). A disk, a
+        board and a chassis have such values too."""
+        if self._of_system is None:
+            self._of_system = _of_system(self.value)
+        return self._of_system.get(label, [])
 
     def keep_first(self, most: int) -> None:
         """Keep only the first ``most`` scalars for values of labels. Call it before any label is asked for."""
@@ -391,6 +403,30 @@ def _spellings(names: frozenset[str]) -> Mapping[str, str | Collection[str]]:
 
 _spellings_of_small_bodies = lru_cache(256)(_spellings)
 """Machines of a fleet send bodies with the same names."""
+
+
+def _of_system(value: Any) -> dict[str, list[str]]:
+    """Return the values of `JsonBody.system_values` by label."""
+    found: dict[str, list[str]] = {"serial": [], "uuid": []}
+
+    def take(part: dict[str, Any]) -> None:
+        for name, item in part.items():
+            values = found.get(name) or found.get(name.casefold())
+            if values is not None and len(values) < MOST_OF_SYSTEM and type(item) is not bool and _is_value(item):
+                values.append(_text_of(item))
+
+    if type(value) is dict:
+        take(value)
+        for name, below in value.items():
+            if type(below) is not dict:
+                continue
+            if name.casefold() == "system":
+                take(below)
+                continue
+            for inner, system in below.items():
+                if type(system) is dict and inner.casefold() == "system":
+                    take(system)
+    return found
 
 
 def _steps(path: str, *keys: str) -> tuple[tuple[str, str | None], ...]:

@@ -69,8 +69,9 @@ class AnswerSet:
         self._nothing_yet = ""
 
     def readiness(self) -> str:
-        """Return why there is no set to answer from yet; empty where there is one, however old it is."""
-        return self._not_ready
+        """Return why there is no set to answer from yet, or why this node takes no writes; empty where there is a set,
+        however old it is."""
+        return self._not_ready or self.follower.loader.store.refusal()
 
     def current(self) -> Catalogue:
         """Return the answer set in force. Wait for the first load; the request's own deadline bounds the wait.
