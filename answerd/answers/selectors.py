@@ -14,7 +14,6 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from answerd.facts import Facts
 from answerd.formats.control import Criterion, Pattern
-from answerd.turns import in_turns, let_others_run
 
 Owner = TypeVar("Owner", bound=Hashable)
 Selector = tuple[Criterion, ...]
@@ -24,9 +23,6 @@ _PIECES: Final[tuple[int, ...]] = (8, 4, 3, 2, 1)
 
 _MOST_CHOICES: Final = 300
 """Pieces of a pattern that are considered: any piece is right, and an identifier has at most 200 characters."""
-
-_AT_ONCE: Final = 65_536
-"""Pieces of a value that are looked up at once: 5 ms."""
 
 _A_FEW: Final = 4
 """Selectors that cost less to try than cutting a value into pieces (1 µs for 14 characters)."""
@@ -130,9 +126,7 @@ class SelectorIndex(Generic[Owner]):
         candidates: Iterable[Owner] = dict.fromkeys(self._candidates(facts))
         if facts.found is None:
             return [owner for owner in candidates if holds(self._selectors[owner][0], facts)]
-        facts.found[self] = holding = [
-            owner for owner in in_turns(candidates) if holds(self._selectors[owner][0], facts)
-        ]
+        facts.found[self] = holding = [owner for owner in candidates if holds(self._selectors[owner][0], facts)]
         return holding
 
     def _candidates(self, facts: Facts) -> Iterator[Owner]:
@@ -174,12 +168,8 @@ def _found(form: str, where: str, length: int, filed: Mapping[str, object]) -> I
     if where is _INSIDE:
         if len(filed) <= _SOUGHT_ONE_BY_ONE:
             return [piece for piece in filed if piece in form]
-        found: dict[str, None] = {}
-        for begin in range(length, len(form) + 1, _AT_ONCE):
-            let_others_run()
-            ends = range(begin, min(begin + _AT_ONCE, len(form) + 1))
-            found |= dict.fromkeys([piece for end in ends if (piece := form[end - length : end]) in filed])
-        return found
+        ends = range(length, len(form) + 1)
+        return dict.fromkeys([piece for end in ends if (piece := form[end - length : end]) in filed])
     text = form if where is _WHOLE else form[:length]
     return (text,) if text in filed else ()
 
