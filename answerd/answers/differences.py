@@ -22,9 +22,8 @@ from answerd.documents import Document, NameInKind
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import STATE, Facts
 from answerd.formats import FORMATS
-from answerd.formats.family import Prepared, Slot
+from answerd.formats.family import Once, Prepared, Slot
 from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
-from answerd.formats.once import Once
 from answerd.formats.template import SECRETS, Placeholder
 from answerd.identity import identity_of
 from answerd.installs.states import State

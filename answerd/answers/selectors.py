@@ -12,7 +12,6 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
-from answerd.turns import in_turns
 
 Owner = TypeVar("Owner", bound=Hashable)
 Selector = tuple[Criterion, ...]
@@ -99,7 +98,7 @@ class SelectorIndex(Generic[Owner]):
         selectors = self._selectors
         if facts.found is None:
             return [owner for owner in candidates if holds(selectors[owner], facts)]
-        facts.found[self] = holding = [owner for owner in in_turns(candidates) if holds(selectors[owner], facts)]
+        facts.found[self] = holding = [owner for owner in candidates if holds(selectors[owner], facts)]
         return holding
 
     def _candidates(self, facts: Facts) -> Mapping[Owner, None]:

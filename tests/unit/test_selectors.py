@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from answerd.answers import selectors as module
 from answerd.answers.selectors import Selector, SelectorIndex, holds
 from answerd.facts import Facts, Request
-from answerd.formats.control import Criterion, Pattern
-from answerd.formats.forms import Forms
+from answerd.formats.control import Criterion, NormalizedValues, Pattern
 from tests.support.thorough import examples
 
 labels = st.sampled_from(["serial", "product", "vendor"])
@@ -182,12 +181,12 @@ def test_a_pattern_of_punctuation_is_none(text: str) -> None:
         Pattern(text)
 
 
-forms = st.lists(st.text("ab1", max_size=5), max_size=14, unique=True).map(Forms)
+forms = st.lists(st.text("ab1", max_size=5), max_size=14, unique=True).map(NormalizedValues)
 
 
 @given(st.lists(st.sampled_from(["a", "b", "ab", "bba", "1", "*", "?", "**", "?*"]), min_size=1, max_size=5), forms)
 @settings(max_examples=examples(300))
-def test_a_search_in_all_values_finds_what_trying_each_finds(parts: list[str], values: Forms) -> None:
+def test_a_search_in_all_values_finds_what_trying_each_finds(parts: list[str], values: NormalizedValues) -> None:
     pattern = Pattern("".join(parts))
     assert pattern.matches_any(values) == any(map(pattern.matches, values))
     assert Criterion("x", (pattern,)).holds(values) == any(map(pattern.matches, values))
