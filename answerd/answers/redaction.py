@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
-from answerd.answers.resolve import Answer
+from answerd.answers.resolve import Answer, known_facts
 from answerd.answers.sources import Sources, Values
 from answerd.facts import Facts
 from answerd.formats import FORMATS
@@ -187,10 +187,7 @@ def _placeholder_values(slots: Iterable[Slot], lookup: Metered) -> set[str]:
 
 
 def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Metered:
-    known = catalogue.facts(facts)
-    if sources.gates is not None:
-        known.state_source = sources.gates.state
-    return Metered(Values(answer.selection, known, sources, catalogue))
+    return Metered(Values(answer.selection, known_facts(catalogue, facts, sources), sources, catalogue))
 
 
 def _slots(answer: Answer) -> tuple[Slot, ...]:
