@@ -301,10 +301,11 @@ class _Reading:
                 anywhere[place] = self._is_named(leaf.text)
         found = set()
         for at, (leaf, name, place) in enumerate(zip(leaves, names, places, strict=True)):
-            own = _without_positions(leaf.path)  # <entry name="password">text</entry>
             if name in _NAMES_ANOTHER:
                 before[place] = self._is_named(leaf.text)
-            elif (name in _IS_NAMED and (anywhere.get(place) or before.get(place))) or anywhere.get(own):
+            elif (name in _IS_NAMED and (anywhere.get(place) or before.get(place))) or anywhere.get(
+                leaf.path
+            ):  # <entry name="password">text</entry>
                 found.add(at)
         return found
 
@@ -397,8 +398,8 @@ def _without_positions(path: Path) -> Path:
 
 
 def _map_of(path: Path) -> Path:
-    """Return the path of the map or the element that a value is in."""
-    return _without_positions(_without_positions(path)[:-1])
+    """Return the path of the map or the element that a value is in; of an element's text, of the element around it."""
+    return path[:-2] if path and path[-1].isdecimal() else path[:-1]
 
 
 def _under(text: str, start: int) -> Path:
