@@ -46,6 +46,11 @@ class SqliteFile:
         finally:
             os.close(file)
 
+    def remove(self) -> None:
+        """Remove the file and those that SQLite keeps beside it. Raises OSError."""
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+
     def connect(self, wait: float) -> peewee.SqliteDatabase:
         """Return a new connection to the file, which must exist: a store that has vanished is no empty store.
 
