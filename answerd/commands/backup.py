@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from answerd.commands import Arguments, CommandError, Help
+from answerd.commands.apply import own_author
 from answerd.commands.common import announce_store, configured_store
 from answerd.commands.terminal import counted, printable_line
 from answerd.config import read_config
@@ -38,7 +39,8 @@ def run(arguments: Arguments) -> int:
     config = read_config(os.environ, to_serve=False)
     store, file, force = configured_store(), arguments["FILE"], bool(arguments["--force"])
     if isinstance(store, FileStore):
-        summary = backup_directory(config.answers_dir, file, states=config.state_path, force=force)
+        author = own_author(f"backup of {config.answers_dir}")
+        summary = backup_directory(config.answers_dir, file, states=config.state_path, force=force, author=author)
         announce_store(store, summary.taken)
         for name, why in (*summary.skipped, *summary.unreadable):
             print(printable_line(f"not in the backup: {name}: {why}"), file=sys.stderr)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands.apply import own_author
 from answerd.commands.terminal import counted, printable_line
 from answerd.config import read_config
 from answerd.identity import printable
@@ -44,7 +45,9 @@ def run(arguments: Arguments) -> int:
         return 0
     if config.store == "postgres":
         store = open_postgres(config)
-        documents, machines = restore_shared(file, store, install_rules(config), force=force)
+        documents, machines = restore_shared(
+            file, store, install_rules(config), force=force, author=own_author(f"restore of {file}")
+        )
         taken = f"{counted(documents, 'document')} and {counted(machines, 'state')} of installs"
         print(f"{taken} restored to {store.described}")
         return 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError, Help
-from answerd.commands.apply import directly, user_name
+from answerd.commands.apply import directly, own_author
 from answerd.commands.history import database, name_of, parse_document_name
 from answerd.commands.terminal import printable_line
-from answerd.store import Author, HistoryFilter
+from answerd.store import HistoryFilter
 
 HELP = Help(
     summary="Restore a document to its state after a change.",
@@ -47,7 +47,7 @@ def run(arguments: Arguments) -> int:
         raise CommandError(f"revision {int(number)} is no change of {arguments['KEY']}: answerd history lists them")
     guard = WriteGuard(store, LiveAnswerSet(Loader(store, has_states=True), WriteCounter(), run=directly), run=directly)
     try:
-        stored = restore_document(guard, found[0], Author(None, user_name(), arguments["--note"]), UNCONDITIONAL)
+        stored = restore_document(guard, found[0], own_author(arguments["--note"]), UNCONDITIONAL)
     except WriteRefused as refused:
         for problem in refused.problems:
             print(printable_line(f"problem: {problem}"), file=sys.stderr)

@@ -31,6 +31,7 @@ from answerd.store.tables import (
     ChangeRow,
     DocumentRow,
     StoredRow,
+    counted_revision,
     deleted_since,
     execute,
     revision_token,
@@ -205,7 +206,9 @@ def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
     if found is not None:
         _require(found, _lineage(local))
     known = position_in(local)
-    newest: int = execute(database, "SELECT revision FROM counter").fetchone()[0]
+    newest = counted_revision(database)
+    if known.revision is not None and newest < known.revision and found is not None and _is_standby(database):
+        return False  # it has not got yet what this replica has
     token = (revision_token(database, newest) or "") if newest else ""
     has_changed = (newest, token) != (known.revision, known.token)
     if has_changed and known.revision is not None and _is_in_history(database, known.revision, known.token, newest):
@@ -214,6 +217,11 @@ def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
         _copy_all(database, local, newest, token)
     _note(local, newest, token)
     return has_changed
+
+
+def _is_standby(database: peewee.Database) -> bool:
+    """Return whether a server that tells its lineage follows another one at this moment."""
+    return bool(execute(database, "SELECT pg_is_in_recovery()").fetchone()[0])
 
 
 def _is_in_history(database: peewee.Database, revision: int, token: str, newest: int) -> bool:
