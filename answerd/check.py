@@ -27,7 +27,7 @@ from answerd.answers.sources import NO_SOURCES, REPORT, Sources, Values
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import SHORTEST_BODY_IDENTITY
-from answerd.formats.once import Once
+from answerd.formats.family import Once
 from answerd.identity import brief, identity_of
 from answerd.inventory.records import no_pause
 from answerd.inventory.rows import notes as row_notes

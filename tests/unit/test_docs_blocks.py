@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from answerd.commands import NAMES, command
-from answerd.usage import HELP_OPTIONS, help_of, options_of, parse
+from answerd.cli import HELP_OPTIONS, parse
+from answerd.commands import NAMES, options_of, usage_of
 
 CHECKOUT = Path(__file__).parents[2]
 PAGES = {
@@ -59,7 +59,7 @@ def test_a_block_says_by_its_language_whether_it_holds_commands(page: str) -> No
     languages = {block["language"] for block in blocks}
     assert languages - {*RUN, *SHOWN} == set()
     assert page not in WALKED or languages.isdisjoint({"sh", "bat"}), "only its console blocks are run"
-    usages = {form.strip() for name in NAMES for form in help_of(name).splitlines() if form.startswith("  answerd ")}
+    usages = {form.strip() for name in NAMES for form in usage_of(name) if form.startswith("  answerd ")}
     for block in blocks:
         if block["language"] in SHOWN:
             first, *others = block["text"].splitlines()
@@ -77,7 +77,7 @@ def test_a_command_within_a_sentence_can_be_typed(page: str) -> None:
         if name in (*HELP_OPTIONS, "--version"):
             continue
         assert name in NAMES, line
-        assert set(re.findall(r"(?<=[ [])--[\w-]+", line)) <= {*options_of(command(name).HELP)}, line
+        assert set(re.findall(r"(?<=[ [])--[\w-]+", line)) <= {*options_of(name)}, line
         plain = re.sub(r"\[.*?\]|\.\.\.", "", line)
         if not re.fullmatch(r"answerd [a-z-]+(?: --[\w-]+)*", plain.strip()):  # more than the name of an option
             parse(name, shlex.split(plain)[2:])
