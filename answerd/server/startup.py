@@ -144,7 +144,7 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
     _catch_up(loader.store, log)
     states, state_warnings = open_states(config, loader.store)
     has_admin = config.admin is not None or config.console is not None
-    descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
+    descriptors = divide(raise_file_limit(), config.max_connections, config.workers)
     certificate, named = _credentials(config)
     given = _given_sockets()
     sockets = _shared(given.get(systemd.ANSWERS), config.workers)
