@@ -21,6 +21,7 @@ from answerd.formats.meter import LARGEST_ANSWER
 from answerd.formats.once import Once
 from answerd.formats.yaml_writing import escape
 from answerd.inventory.rows import Row
+from answerd.long_work import run_long
 
 _LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
@@ -125,7 +126,7 @@ def _answer(
     ``after_refusal``: an answer with ``once`` was already refused."""
     facts = question.facts
     selection = select(catalogue, question)
-    prepared = prepared_answer(selection.layers, may_be_blank=may_be_blank, offload=catalogue.offload)
+    prepared = prepared_answer(selection.layers, may_be_blank=may_be_blank)
     asking = None
     if prepared.once is not None and prepared.once is not Once.OFF and sources.gates is not None:
         if after_refusal:
@@ -136,7 +137,7 @@ def _answer(
     body = prepared.static
     if body is None:
         values = Values(selection, facts, sources, catalogue)
-        body = catalogue.offload(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
+        body = run_long(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
         if is_blank(body) and not may_be_blank:
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
     if len(body) > LARGEST_ANSWER:
