@@ -41,6 +41,7 @@ EXTRAS = {
         "hypothesis>=6.170,<7",
         "import-linter>=2.16,<3",
         "locust>=2.47,<3",
+        "lxml>=6,<7",  # reads merged XML a second time
         "mypy>=2.4,<3",
         "openapi-python-client>=0.29,<0.30",  # generates a client from the admin API's description
         "packaging>=26",

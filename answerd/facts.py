@@ -16,7 +16,7 @@ from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from answerd.formats import ALIASES, ALL_EXTENSIONS, formats_of_name, split_extension
-from answerd.formats.forms import Forms
+from answerd.formats.control import NormalizedValues
 from answerd.formats.template import SECRETS
 from answerd.identity import (
     LONGEST_VALUE,
@@ -32,7 +32,6 @@ from answerd.identity import (
 )
 from answerd.inventory.rows import Row
 from answerd.json_body import JsonBody, filed, read_json
-from answerd.turns import in_turns
 
 OWN_LABELS: Final = frozenset({"peer", "user_agent"})
 """Labels that the service sets: a request's own values for them are ignored."""
@@ -173,7 +172,7 @@ class Facts:
         self._filed: dict[str, list[str]] | None = None
         self._firsts: dict[str, str | None] = {}
         self._values: dict[str, Sequence[str]] = {}
-        self._forms: dict[str, Forms] = {}
+        self._forms: dict[str, NormalizedValues] = {}
         self._for_user_data: Facts | None = None
         self._narrowed: set[str] | None = None
         self._narrowed_by: object = None
@@ -233,11 +232,11 @@ class Facts:
         found = early.get(label)
         return self._json.first(label) if found is None else found
 
-    def forms(self, label: str) -> Forms:
+    def forms(self, label: str) -> NormalizedValues:
         """Return the values of a label as patterns compare them, each once."""
         forms = self._forms.get(label)
         if forms is None:
-            forms = self._forms[label] = Forms(dict.fromkeys(map(normalize, self.values(label))))
+            forms = self._forms[label] = NormalizedValues(dict.fromkeys(map(normalize, self.values(label))))
         return forms
 
     @property
@@ -322,7 +321,7 @@ class Facts:
             in_body = zip(carried.names_in_body, carried.texts_in_body, strict=True)
             long_enough = [pair for pair in in_body if len(pair[0]) >= SHORTEST_BODY_IDENTITY]
             found: dict[str, str] = {}
-            for identity, text in in_turns((*outside[: carried.macs_at], *long_enough, *outside[carried.macs_at :])):
+            for identity, text in (*outside[: carried.macs_at], *long_enough, *outside[carried.macs_at :]):
                 if identity:
                     found.setdefault(identity, text)
             self._identities = found

@@ -18,7 +18,7 @@ from answerd.answers.select import Selection
 from answerd.answers.visitors import KnownVisitor, RecentVisitors
 from answerd.errors import CannotFill
 from answerd.facts import Facts
-from answerd.formats.once import Once
+from answerd.formats.family import Once
 from answerd.identity import identities_of, identity_of, is_mac, is_shared_by_many, without_pxelinux_prefix
 from answerd.installs.memory import Decision, InstallMemory, Remembered, Visitor
 from answerd.installs.sentences import script, sentence

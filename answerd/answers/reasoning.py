@@ -23,8 +23,7 @@ from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed, UnreadableClaim
 from answerd.facts import Facts
 from answerd.formats.control import Control, Criterion
-from answerd.formats.family import Path
-from answerd.formats.once import Once
+from answerd.formats.family import Once, Path
 from answerd.identity import Kind, brief, identifier_fault, printable
 
 MOST_PATHS = 10

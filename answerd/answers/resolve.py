@@ -16,9 +16,8 @@ from answerd.documents import Document
 from answerd.errors import AnswerTooLarge, EmptyAnswer, GateClosed, NotClaimed, UnreadableClaim
 from answerd.facts import Facts
 from answerd.formats import FORMATS, Format
-from answerd.formats.family import LONG, is_blank
+from answerd.formats.family import LONG, Once, is_blank
 from answerd.formats.meter import LARGEST_ANSWER
-from answerd.formats.once import Once
 from answerd.formats.yaml_writing import escape
 from answerd.inventory.rows import Row
 from answerd.long_work import run_long
@@ -137,14 +136,21 @@ def _answer(
     body = prepared.static
     if body is None:
         values = Values(selection, facts, sources, catalogue)
-        body = run_long(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
+        try:
+            body = run_long(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
+        except AnswerTooLarge:
+            raise _too_large(selection) from None
         if is_blank(body) and not may_be_blank:
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
     if len(body) > LARGEST_ANSWER:
-        raise AnswerTooLarge(f"the answer of {layer_names(selection.layers)} has more than {LARGEST_ANSWER} bytes")
+        raise _too_large(selection)
     if asking is not None and sources.gates is not None:
         sources.gates.given(asking)
     return Answer(body, selection, FORMATS[selection.layers[-1].key.format], None, facts.row)
+
+
+def _too_large(selection: Selection) -> AnswerTooLarge:
+    return AnswerTooLarge(f"the answer of {layer_names(selection.layers)} has more than {LARGEST_ANSWER} bytes")
 
 
 def _refused(

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from answerd.documents import Key
-from answerd.formats.once import Once
+from answerd.formats.family import Once
 from answerd.identity import Kind
 from answerd.installs.states import Asked, Gate, Reported, ReportKind, Rules
 from answerd.store.install_batch import PendingEvent
