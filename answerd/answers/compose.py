@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeVar
 
-from answerd.documents import LARGE_TEXT, Document, Offload, RawDocument, Stacks, run_inline
+from answerd.documents import LARGE_TEXT, Document, RawDocument, Stacks
 from answerd.errors import BrokenDocument, EmptyAnswer
 from answerd.formats.family import MergeError, Once, Prepared, Tree
 from answerd.identity import join_limited
+from answerd.long_work import run_long
 
 Layers = tuple[Document, ...]
 
@@ -37,8 +38,8 @@ _MOST_TREES: Final = 32
 """Stacks with one group on top whose trees are kept; a tree takes some times the memory of its text."""
 
 
-def prepared_answer(layers: Layers, *, may_be_blank: bool = False, offload: Offload = run_inline) -> Prepared:
-    """Return the answer of a stack, lowest layer first, ready to be filled. A large answer is composed by ``offload``.
+def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
+    """Return the answer of a stack, lowest layer first, ready to be filled.
 
     Raises `BrokenDocument`, and `EmptyAnswer` unless it ``may_be_blank``: cloud-init reads an empty side file as a file
     without content, all other installers take an empty answer for success.
@@ -48,21 +49,21 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False, offload: Offl
     kept = top.prepared
     # Documents are compared by object identity, so equal tuples are the same versions of the same documents.
     if kept is None or kept[0] != below:
-        kept = top.prepared = (below, _of_stack(layers, offload))
+        kept = top.prepared = (below, _of_stack(layers))
     prepared = kept[1]
     if prepared.is_blank and not may_be_blank:
         raise EmptyAnswer(f"the answer of {layer_names(layers)} is empty")
     return prepared
 
 
-def _of_stack(layers: Layers, offload: Offload) -> Prepared:
+def _of_stack(layers: Layers) -> Prepared:
     """Return the answer of a stack; that of a stack with a group on top is kept beside those of its other stacks."""
     top, below = layers[-1], layers[:-1]
     stacks = top.stacks
     if stacks is not None and below in stacks.prepared:
         return stacks.prepared[below]
     size = sum([len(layer.raw.text) for layer in layers])
-    prepared = offload(lambda: _prepare(layers)) if size > LARGE_TEXT else _prepare(layers)
+    prepared = run_long(lambda: _prepare(layers)) if size > LARGE_TEXT else _prepare(layers)
     if top.is_shared:
         stacks = top.stacks = top.stacks or Stacks()
         _keep(stacks.prepared, below, prepared, max(_FEWEST_STACKS, min(_MOST_STACKS, _MOST_CHARACTERS // (size + 1))))

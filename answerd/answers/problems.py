@@ -9,7 +9,7 @@ that are missing) is found anew when a group came, went or changed: milliseconds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue
@@ -25,15 +25,11 @@ from answerd.answers.problem_sentences import (
 from answerd.documents import Document, DocumentName, NameInKind, RawDocument
 from answerd.errors import BrokenDocument
 from answerd.identity import Kind, identity_of
-from answerd.inventory.records import no_pause
 
 
-def load_problems(catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> list[str]:
-    """Return every problem of the set, sorted and each once. Parses what is not parsed yet.
-
-    ``pause`` is called regularly, so that a server can answer requests in between.
-    """
-    return ProblemIndex.of(catalogue, pause).listed()
+def load_problems(catalogue: Catalogue) -> list[str]:
+    """Return every problem of the set, sorted and each once. Parses what is not parsed yet."""
+    return ProblemIndex.of(catalogue).listed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +47,16 @@ class ProblemIndex:
     of_groups: tuple[str, ...]
 
     @classmethod
-    def of(cls, catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> ProblemIndex:
+    def of(cls, catalogue: Catalogue) -> ProblemIndex:
         """Return the index of a catalogue from scratch: check every document, and parse it where it was not yet
         parsed."""
-        return cls(Catalogue(), {}, {}, {}, ()).after(catalogue, pause=pause)
+        return cls(Catalogue(), {}, {}, {}, ()).after(catalogue)
 
     def after(
         self,
         catalogue: Catalogue,
         added: Iterable[RawDocument] | None = None,
         removed: Iterable[RawDocument] = (),
-        pause: Callable[[], None] = no_pause,
     ) -> ProblemIndex:
         """Return the index of a catalogue that was made from this one's.
 
@@ -70,8 +65,8 @@ class ProblemIndex:
         """
         before = self.catalogue
         if added is None:
-            added = catalogue.documents.keys_not_in(before.documents, pause)
-            removed = before.documents.keys_not_in(catalogue.documents, pause)
+            added = catalogue.documents.keys_not_in(before.documents)
+            removed = before.documents.keys_not_in(catalogue.documents)
         gone = [before.documents[raw] for raw in removed if raw.key.kind is not Kind.INVENTORY]
         new = [catalogue.documents[raw] for raw in added if raw.key.kind is not Kind.INVENTORY]
         of_documents, of_names, of_extends = dict(self.of_documents), dict(self.of_names), dict(self.of_extends)
@@ -79,23 +74,19 @@ class ProblemIndex:
             of_documents.pop(document, None)
             of_extends.pop(document, None)
         for document in new:
-            document.read(catalogue.offload)
             if document.problems:
                 of_documents[document] = tuple(f"{document.key}: {problem}" for problem in document.problems)
-            pause()
         for name in {document.key.name: None for document in (*gone, *new)}:
             of_names.pop(name, None)
             if sentences := tuple(_of_duplicates(catalogue, name)):
                 of_names[name] = sentences
-            pause()
         groups = {(document.identity, document.key.format) for document in (*gone, *new) if document.is_shared}
         may_extend_otherwise = any(_standing(before, group) != _standing(catalogue, group) for group in groups)
         for document in catalogue.documents.values() if may_extend_otherwise else new:
             of_extends.pop(document, None)
             if sentence := _of_extends(catalogue, document):
                 of_extends[document] = sentence
-            pause()
-        of_groups = tuple(_of_groups(catalogue, pause)) if groups else self.of_groups
+        of_groups = tuple(_of_groups(catalogue)) if groups else self.of_groups
         return ProblemIndex(catalogue, of_documents, of_names, of_extends, of_groups)
 
     def sentences(self) -> frozenset[str]:
@@ -105,20 +96,19 @@ class ProblemIndex:
             found.update(self.catalogue.inventory.problems())
         return frozenset(found)
 
-    def introduced_after(self, before: ProblemIndex, pause: Callable[[], None] = no_pause) -> list[str]:
+    def introduced_after(self, before: ProblemIndex) -> list[str]:
         """Return the problems that the set ``before`` did not have, sorted. The problem of a row that only moved to
         another line is not new."""
-        found = self._of_the_documents(pause) - before._of_the_documents(pause)
+        found = self._of_the_documents() - before._of_the_documents()
         if self.catalogue.inventory is not None:
             found.update(self.catalogue.inventory.problems_since(before.catalogue.inventory))
         return sorted(found)
 
-    def _of_the_documents(self, pause: Callable[[], None] = no_pause) -> set[str]:
+    def _of_the_documents(self) -> set[str]:
         found = {*self.catalogue.unlisted, *self.catalogue.faults, *self.of_extends.values(), *self.of_groups}
         for filed in (self.of_documents, self.of_names):
             for sentences in filed.values():
                 found.update(sentences)
-                pause()
         return found
 
     def listed(self) -> list[str]:
@@ -160,12 +150,11 @@ def _of_duplicates(catalogue: Catalogue, name: DocumentName) -> Iterator[str]:
             yield duplicate_problem(duplicates)
 
 
-def _of_groups(catalogue: Catalogue, pause: Callable[[], None]) -> Iterator[str]:
+def _of_groups(catalogue: Catalogue) -> Iterator[str]:
     """Yield the problems of groups that extend one another in a cycle, once for each, and of groups that extend too
     many others. Each group is visited once."""
     heights: dict[NameInKind, int] = {}  # 0 where a group leads into a cycle, or to a name that no single group has
     for group in catalogue.groups:
-        pause()
         trail: dict[NameInKind, Document] = {}
         name: NameInKind | None = group
         while name is not None and name not in heights and name not in trail:

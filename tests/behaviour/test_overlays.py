@@ -17,7 +17,6 @@ from answerd.answers.warming import warm_up
 from answerd.documents import Document, RawDocument
 from answerd.errors import BrokenDocument, NotClaimed
 from answerd.facts import Facts, Request, facts_of
-from answerd.inventory.records import no_pause
 from tests.support.fleet import Fleet, key_of
 from tests.support.thorough import examples
 
@@ -333,7 +332,7 @@ def test_answers_are_prepared_once_for_each_stack_that_occurs(monkeypatch: pytes
         return real(layers)
 
     monkeypatch.setattr(compose, "_prepare", noted)
-    warm_up(catalogue, no_pause)
+    warm_up(catalogue)
     for _ in range(2):
         for name, dept, model in machines:
             assert resolve(catalogue, facts_of((name,))).body.decode() == f"base\nd{dept}\nm{model}\n"
