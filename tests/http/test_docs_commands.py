@@ -276,7 +276,9 @@ SCENES: dict[str, Callable[[Home], None]] = {
     "docs/troubleshooting.md": troubleshooting,
     "docs/validators.md": plain,
     "docs/tutorial.md": tutorial,
+    "docs/overlays.md": lambda _home: None,
     "examples/lab/README.md": lambda _home: None,
+    "examples/hospital/README.md": lambda _home: None,
 }
 
 
