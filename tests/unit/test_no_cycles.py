@@ -19,8 +19,7 @@ from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from answerd.identity import Kind
 from answerd.inventory.records import no_pause
-from answerd.server.header_block import BadRequest
-from answerd.server.http_parser import RequestReader
+from answerd.server.http.parser import BadRequest, RequestReader
 from answerd.server.live_set import in_thread
 from answerd.validators import Tools
 from tests.support.admin import Admin
@@ -35,7 +34,7 @@ DOCUMENTS = {
 
 
 def read(*pieces: bytes) -> None:
-    reader = RequestReader(1_048_576)
+    reader = RequestReader(lambda _: 1_048_576)
     try:
         for piece in pieces:
             reader.receive(piece)
