@@ -28,7 +28,6 @@ from answerd.installs.states import (
     is_silent,
     step,
 )
-from answerd.turns import in_turns
 
 CLOSEST_FIRST: Final = (
     State.INSTALLED,
@@ -100,7 +99,7 @@ class InstallMemory:
         self._shared: dict[str, dict[str, None]] = {}  # those that more than `MOST_ALIKE` records have
         self.newly_shared: list[str] = []  # to be emptied by those who want to tell
         self.forgotten: dict[str, int] = dict(forgotten or {})
-        for known in in_turns(remembered):  # of a million, in a thread
+        for known in remembered:
             self.put(known)
 
     def __len__(self) -> int:

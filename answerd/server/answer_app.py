@@ -147,6 +147,8 @@ def _report(exchange: Exchange, installs: LiveInstalls) -> bytes:
     reply = take_report(exchange.request, exchange.peer, installs)
     exchange.outcome = reply.outcome
     if reply.status >= FIRST_PROBLEM:
+        if reply.status == SERVICE_UNAVAILABLE:
+            bottle.response.set_header("Retry-After", "5")
         return _refuse(exchange, reply.status, reply.outcome)
     exchange.extension, exchange.kind = reply.word, REPORT
     bottle.response.content_type = PLAIN_TEXT

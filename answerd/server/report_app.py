@@ -17,8 +17,15 @@ from answerd.installs.tokens import TokenSubject, subject_of, token_fingerprint
 from answerd.server.http_parser import HttpRequest
 from answerd.server.installs import LiveInstalls
 from answerd.server.request_log import REPORT
-from answerd.server.statuses import CONTENT_TOO_LARGE, INTERNAL_ERROR, METHOD_NOT_ALLOWED, NOT_FOUND, OK
-from answerd.store import StoreError
+from answerd.server.statuses import (
+    CONTENT_TOO_LARGE,
+    INTERNAL_ERROR,
+    METHOD_NOT_ALLOWED,
+    NOT_FOUND,
+    OK,
+    SERVICE_UNAVAILABLE,
+)
+from answerd.store import StoreAway, StoreError
 from answerd.store.install_batch import PendingEvent
 
 METHODS = ("GET", "POST", "HEAD")
@@ -71,6 +78,9 @@ def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> Repo
         return _refused(NOT_FOUND, path.fault)
     if request.method == "HEAD":
         return ReportReply(OK, _DONE, f"nothing reported for {printable(path.subject.name)}")
+    refusal = installs.store.refusal()
+    if refusal:
+        return _refused(SERVICE_UNAVAILABLE, f"the report could not be stored: {refusal}")
     shown = token_fingerprint(path.token)
     query = request.query.replace(path.token, shown)  # what failed may quote the URL
     body = request.body.replace(path.token.encode(), shown.encode())
@@ -84,7 +94,8 @@ def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> Repo
     try:
         (applied,) = installs.write([entry])
     except StoreError as error:
-        return _refused(INTERNAL_ERROR, f"the report could not be stored: {error}")
+        status = SERVICE_UNAVAILABLE if isinstance(error, StoreAway) else INTERNAL_ERROR
+        return _refused(status, f"the report could not be stored: {error}")
     noted = "" if applied.outcome.counts else ", which changes nothing"
     return ReportReply(OK, _DONE, f"reported {report.word} for {printable(subject.name)}{noted}", report.word.value)
 

@@ -25,7 +25,7 @@ from typing import Final
 
 import orjson
 
-from answerd.formats.once import Once
+from answerd.formats.family import Once
 from answerd.identity import identity_of
 from answerd.installs.states import Asked, Gate
 from answerd.store.install_batch import PendingEvent

@@ -14,7 +14,7 @@ import os
 import secrets
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,8 +91,9 @@ class InstallStore:
     late: type[StoreError] = StoreError
     """Raised where a write was not made in time."""
 
-    def __init__(self, file: SqliteFile) -> None:
-        """Take a file whose tables are there. Raises `StoreError`."""
+    def __init__(self, file: SqliteFile, refusal: Callable[[], str] = lambda: "") -> None:
+        """Take a file whose tables are there. ``refusal`` is `answerd.store.Store.refusal`. Raises `StoreError`."""
+        self.refusal = refusal
         self._file = file
         self._reader: peewee.SqliteDatabase | None = None
         self._writer: peewee.SqliteDatabase | None = None

@@ -55,7 +55,7 @@ class NodeInstallStore(InstallStore):
 
     late: type[StoreError] = StoreAway
 
-    def __init__(self, path: Path, shared: DatabaseInstalls) -> None:
+    def __init__(self, path: Path, shared: DatabaseInstalls, refusal: Callable[[], str] = lambda: "") -> None:
         """Open the file; make it and its tables where missing. Raises `StoreError`."""
         file = SqliteFile(path)
         with file.faults("opened"):
@@ -67,7 +67,7 @@ class NodeInstallStore(InstallStore):
         self._shared = shared
         self._is_filled = False
         self._away_until = 0.0
-        super().__init__(file)
+        super().__init__(file, refusal)
 
     # --- what requests ask -----------------------------------------------------------------------------------------
 
