@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlencode
 
 from answerd.console.policy import COOKIE
 from answerd.console.session import Session
-from answerd.server.exchange import exchange_of
+from answerd.server.http.responses import exchange_of
 from answerd.server.live_set import in_thread
 from answerd.server.roles import Role
 

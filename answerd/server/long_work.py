@@ -17,7 +17,7 @@ from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
 from answerd.server import gc_tuning
-from answerd.server.client import Client
+from answerd.server.http.responses import Client
 
 waiting_client: ContextVar[Client | None] = ContextVar("waiting_client", default=None)
 """The client that waits for the work of the current greenlet. None: the work is never dropped."""

@@ -27,8 +27,8 @@ from answerd.errors import MOST_PROBLEMS
 from answerd.identity import Kind
 from answerd.inventory.records import no_pause
 from answerd.server import gc_tuning
-from answerd.server.client import Client, PatientClient
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag, set_etag
+from answerd.server.http.responses import Client, PatientClient
 from answerd.server.live_set import LiveAnswerSet, in_thread, release_gradually
 from answerd.server.write_turn import Turn
 from answerd.store import (

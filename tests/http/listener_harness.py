@@ -66,8 +66,27 @@ def _stream(pieces: int, size: int) -> Callable[[Any], object]:
     return lambda sink: spawn(send, sink)
 
 
+class _Counted:
+    """The statuses that were counted for the metrics."""
+
+    def __init__(self) -> None:
+        self.statuses: list[int] = []
+
+    def answered(self, status: int, _extension: str, _outcome: str, _seconds: float) -> None:
+        self.statuses.append(status)
+
+    def aborted(self) -> None:
+        self.statuses.append(0)
+
+    def shed(self, _what: str) -> None:
+        """Not counted here."""
+
+
+_COUNTED = _Counted()
+
 _LOOKS: dict[str, Callable[[], bytes]] = {
     "/cycles": _cycles,
+    "/counted": lambda: json.dumps(_COUNTED.statuses).encode(),
     "/remember": _remember,
     "/remembered": lambda: str(len(_LARGE)).encode(),
 }
@@ -154,6 +173,7 @@ def main(options: dict[str, Any]) -> None:
         admission=Admission(options.get("max_connections", 2048)),
         trusted_proxies=[ipaddress.ip_network(network) for network in options.get("trusted", [])],
         tls=tls,
+        counts=_COUNTED,
         is_reserved=lambda path: path.startswith("/report/"),
     )
     if "files" in options:

@@ -67,7 +67,7 @@ another protocol (CONNECT, PRI) or another rule."""
 # A chunked body may be cut into chunks of one byte (six bytes on the wire for one of the body); what exceeds that is
 # extensions and trailers, which are read past and must end some time.
 _OVERHEAD_PER_BYTE = 5
-_OVERHEAD_ALLOWED = 65_536
+OVERHEAD_ALLOWED = 65_536
 _OVERHEAD_CHECKED_EVERY = 16_384
 
 # The header that llhttp is shown before a chunked body: bytes after such a body are then never parsed.
@@ -145,7 +145,7 @@ class ChunkedBody:
             self._feed(piece)
             if self._received % _OVERHEAD_CHECKED_EVERY == 0 and not chunks.complete:
                 overhead = self._received - chunks.size
-                chunks.too_large |= overhead > _OVERHEAD_ALLOWED + _OVERHEAD_PER_BYTE * chunks.size
+                chunks.too_large |= overhead > OVERHEAD_ALLOWED + _OVERHEAD_PER_BYTE * chunks.size
         self.sent_more = self.sent_more or position < len(data)
         if chunks.too_large:
             chunks.body.clear()
