@@ -127,7 +127,6 @@ class Admission:
 
     def __init__(self, limit: int, workers: int = 1) -> None:
         """``limit``: connections in flight over all workers."""
-        self.limit = limit
         self.connections = SharedCount(limit, workers)
         self.reserved = SharedCount(RESERVED, workers)
         self.bodies = SharedCount(max(limit * SHARE, LEAST_FOR_BODIES), workers)
@@ -147,19 +146,6 @@ class Admission:
     def in_flight(self) -> int:
         """Connections in flight over all workers."""
         return self.connections.total + self.reserved.total
-
-    # for the callback-based listener
-    def admit(self) -> bool:
-        """Take a place if there is one; return whether there was."""
-        return self.connections.take()
-
-    def readmit(self) -> None:
-        """Take a place in any case."""
-        self.connections.add(1)
-
-    def release(self) -> None:
-        """Give a place back."""
-        self.connections.add(-1)
 
 
 def raise_file_limit() -> int:

@@ -513,16 +513,17 @@ def test_accepting_that_fails_does_not_spin() -> None:
 
 def test_workers_share_one_count() -> None:
     admission = Admission(3, workers=2)
+    places = admission.connections
     admission.attach(1)
-    assert admission.admit()
-    assert admission.admit()
+    assert places.take()
+    assert places.take()
     admission.attach(0)
-    assert admission.admit()
-    assert not admission.admit()
+    assert places.take()
+    assert not places.take()
     assert admission.in_flight() == 3
     admission.reset(1)
     assert admission.in_flight() == 1
-    admission.release()
+    places.add(-1)
     assert admission.in_flight() == 0
 
 
