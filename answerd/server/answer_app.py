@@ -32,7 +32,6 @@ from answerd.server.http.parser import HttpRequest
 from answerd.server.http.responses import PLAIN_TEXT, Exchange, exchange_of, reason_line
 from answerd.server.http.server import LARGEST_BODY, Gate
 from answerd.server.installs import LiveInstalls
-from answerd.server.long_work import TooLate, waiting_client
 from answerd.server.metrics import PROBE, REPORT
 from answerd.server.probes import PROBES, Readiness, is_probe, probe
 from answerd.server.report_app import METHODS as REPORT_METHODS
@@ -47,6 +46,7 @@ from answerd.server.statuses import (
     OK,
     SERVICE_UNAVAILABLE,
 )
+from answerd.server.threads import TooLate, waiting_client
 
 _LONGEST_SHOWN: Final = 100
 """Characters of a value in a log line."""

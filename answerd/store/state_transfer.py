@@ -54,8 +54,9 @@ def copy_states_to(copy: peewee.SqliteDatabase, database: peewee.Database) -> No
         for row in table.select().dicts().execute(database):
             table.insert(row).bind(copy).execute()
     for name in ("key", "revision"):
-        row = {"name": name, "value": setting(database, name) or "0"}
-        SettingRow.insert(row).on_conflict_replace().bind(copy).execute()
+        value = setting(database, name)
+        if value is not None:  # a database that no node has served has no key yet
+            SettingRow.insert({"name": name, "value": value}).on_conflict_replace().bind(copy).execute()
 
 
 def restore_states(backup: Path, shared: DatabaseInstalls) -> int:
