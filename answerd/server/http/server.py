@@ -172,6 +172,8 @@ class ConnectionPool(Pool):
 class ReusedGreenlet(Greenlet):  # type: ignore[type-arg]  # at run time it takes none
     """A greenlet that runs one task after the other, and is parked in between."""
 
+    spawning_stack_limit = 0  # a traceback for each would take memory
+
     def __init__(self, pool: ConnectionPool) -> None:
         Greenlet.__init__(self)
         self._pool = pool
