@@ -10,7 +10,7 @@ what they claim.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
@@ -27,18 +27,14 @@ from answerd.answers.problem_sentences import (
 )
 from answerd.answers.rows import Inventory, inventory_after
 from answerd.answers.selectors import SelectorIndex
-from answerd.documents import Document, Key, NameInKind, Offload, RawDocument, run_inline
+from answerd.documents import Document, Key, NameInKind, RawDocument
 from answerd.errors import BrokenDocument
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
 from answerd.identity import Kind, identity_of
-from answerd.inventory.records import no_pause
 
 _K = TypeVar("_K")
 _V = TypeVar("_V", bound="Document | GroupClaim")
-
-_FILED_BETWEEN_PAUSES: Final = 100
-"""Documents that are filed between two pauses: 0.3 ms."""
 
 Claimed = tuple[tuple[str, ...], tuple[Criterion, ...]]
 """The ``members`` and ``match`` of a group."""
@@ -66,8 +62,7 @@ class Catalogue:
     ``unreadable`` are the groups that have not been readable since the start, which might claim anything. ``unlisted``
     says which part of the store has never been listed, for the same reason. ``faults`` says which part could be listed
     before and cannot be now: a problem, but the claims are known. ``gone`` has what removed groups claimed, for the
-    case that a group returns and cannot be read. ``offload`` runs long work for one document or one answer; a
-    catalogue that is made from this one uses it too. ``inventory`` has the rows of all inventories, None where there is
+    case that a group returns and cannot be read. ``inventory`` has the rows of all inventories, None where there is
     none. ``has_states``: whether the service keeps states of installs. ``names`` are those of ``machines``, ``members``
     and the inventory's rows, where there are rows and others.
     """
@@ -85,7 +80,6 @@ class Catalogue:
     selectors: SelectorIndex[GroupClaim] = field(default_factory=SelectorIndex)
     unreadable: tuple[Document, ...] = ()
     unlisted: tuple[str, ...] = ()
-    offload: Offload = run_inline
     gone: Mapping[NameInKind, Claimed] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     inventory: Inventory | None = None
@@ -118,15 +112,11 @@ class Catalogue:
         added: Iterable[RawDocument],
         removed: Iterable[RawDocument] = (),
         unlisted: tuple[str, ...] = (),
-        pause: Callable[[], None] = no_pause,
         *,
         faults: tuple[str, ...] = (),
     ) -> Catalogue:
-        """Return a catalogue without ``removed`` and with ``added``. The cost grows with the change only.
-
-        ``pause`` is called between slices of a few milliseconds, so that a server can answer requests in between.
-        """
-        return _Change(self, pause).made(added, removed, unlisted, faults)
+        """Return a catalogue without ``removed`` and with ``added``. The cost grows with the change only."""
+        return _Change(self).made(added, removed, unlisted, faults)
 
     def group(self, name: str, extension: str) -> Document:
         """Return the group that ``extends`` names. Raises `BrokenDocument` when there is none, or two."""
@@ -203,15 +193,14 @@ def refuse_broken(document: Document) -> None:
 class _Change:
     """Builds the next catalogue from copies of the indexes of this one."""
 
-    def __init__(self, before: Catalogue, pause: Callable[[], None]) -> None:
+    def __init__(self, before: Catalogue) -> None:
         self.before = before
-        self.pause = pause
-        self.documents = before.documents.copy(pause)
-        self.machines = before.machines.copy(pause)
-        self.groups = before.groups.copy(pause)
-        self.defaults = before.defaults.copy(pause)
-        self.claims = before.claims.copy(pause)
-        self.members = before.members.copy(pause)
+        self.documents = before.documents.copy()
+        self.machines = before.machines.copy()
+        self.groups = before.groups.copy()
+        self.defaults = before.defaults.copy()
+        self.claims = before.claims.copy()
+        self.members = before.members.copy()
         self.selectors = before.selectors
         self.unreadable = dict.fromkeys(before.unreadable)
         self.names = None if before.names is None else before.names.copy()
@@ -227,24 +216,22 @@ class _Change:
         inventory = self.before.inventory
         tables_added: list[RawDocument] = []
         tables_removed: list[RawDocument] = []
-        for count, raw in enumerate(removed):
+        for raw in removed:
             if raw.key.kind is Kind.INVENTORY:
                 tables_removed.append(raw)
                 continue
             self._remove(raw)
-            self._pause_after(count, raw)
-        for count, raw in enumerate(added):
+        for raw in added:
             if raw.key.kind is Kind.INVENTORY:
                 tables_added.append(raw)
                 continue
             self._add(raw)
-            self._pause_after(count, raw)
         if tables_added or tables_removed:
-            inventory = inventory_after(inventory, tables_added, tables_removed, self.pause, self.names)
+            inventory = inventory_after(inventory, tables_added, tables_removed, self.names)
         if inventory is None or (self.machines.is_empty and self.members.is_empty):
             self.names = None
         elif self.names is None:
-            self.names = collected((self.machines, self.members, inventory.index), self.pause)
+            self.names = collected((self.machines, self.members, inventory.index))
         return Catalogue(
             documents=self.documents,
             machines=self.machines,
@@ -255,18 +242,12 @@ class _Change:
             selectors=self.selectors,
             unreadable=tuple(sorted(self.unreadable, key=_order)),
             unlisted=unlisted,
-            offload=self.before.offload,
             gone=self._gone(),
             faults=faults,
             inventory=inventory,
             has_states=self.before.has_states,
             names=self.names,
         )
-
-    def _pause_after(self, count: int, raw: RawDocument) -> None:
-        # A group is parsed here; a machine is only filed.
-        if count % _FILED_BETWEEN_PAUSES == 0 or raw.key.kind is Kind.GROUP:
-            self.pause()
 
     def _remove(self, raw: RawDocument) -> None:
         document = self.documents.pop(raw, None)
@@ -297,7 +278,6 @@ class _Change:
                 self._use_name(document.identity)
         elif kind is Kind.GROUP:
             _append(self.groups, (document.identity, raw.key.format), document)
-            document.read(self.before.offload)
             claim = self._claim(document)
             if claim:
                 self.claims[document] = claim

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from answerd.documents import LARGE_TEXT, Document, Offload, RawDocument, run_inline
+from answerd.documents import LARGE_TEXT, Document, RawDocument
 from answerd.errors import BrokenDocument, EmptyAnswer
 from answerd.formats.family import MergeError, Once, Prepared, Tree
 from answerd.identity import join_limited
+from answerd.long_work import run_long
 
 Layers = tuple[Document, ...]
 
@@ -23,8 +24,8 @@ _MOST_NAMED: Final = 4
 """Layers that a sentence names."""
 
 
-def prepared_answer(layers: Layers, *, may_be_blank: bool = False, offload: Offload = run_inline) -> Prepared:
-    """Return the answer of a stack, lowest layer first, ready to be filled. A large answer is composed by ``offload``.
+def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
+    """Return the answer of a stack, lowest layer first, ready to be filled.
 
     Raises `BrokenDocument`, and `EmptyAnswer` unless it ``may_be_blank``: cloud-init reads an empty side file as a file
     without content, all other installers take an empty answer for success.
@@ -33,7 +34,7 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False, offload: Offl
     below = layers[:-1]
     if top.prepared is None or not _is_made_of(top.prepared, below):
         is_large = sum([len(layer.raw.text) for layer in layers]) > LARGE_TEXT
-        top.prepared = (below, offload(lambda: _prepare(layers)) if is_large else _prepare(layers))
+        top.prepared = (below, run_long(lambda: _prepare(layers)) if is_large else _prepare(layers))
         if not top.is_shared:
             top.forget_tree()  # needed again only when the layers below it change
     prepared = top.prepared[1]

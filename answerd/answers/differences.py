@@ -15,19 +15,17 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.check_cases import CheckCase, check_cases, row_cases, unaffected_names
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
-from answerd.answers.masking import masked
+from answerd.answers.redaction import redacted_pair
 from answerd.answers.select import Question, Selection, select
 from answerd.answers.sources import REPORT, Sources, Values
 from answerd.documents import Document, NameInKind
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import STATE, Facts
-from answerd.formats import FORMATS
 from answerd.formats.family import Once, Prepared, Slot
 from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
 from answerd.formats.template import SECRETS, Placeholder
 from answerd.identity import identity_of
 from answerd.installs.states import State
-from answerd.inventory.records import no_pause
 
 Progress = Callable[[int, int], None]
 
@@ -78,7 +76,7 @@ class Difference:
         """Return a unified diff, without newlines at the ends and without the two heading lines."""
         before, after = _shown(self.before), _shown(self.after)
         if not show_secrets:
-            before, after = masked(before, after, FORMATS[self.format])
+            before, after = redacted_pair(before, after, self.format)
         lines = unified(before.split("\n"), after.split("\n"))
         return lines or ["(secrets have changed places, or white space at the end)"]
 
@@ -188,36 +186,23 @@ def compare(
     before: Catalogue,
     after: Catalogue,
     progress: Progress | None = None,
-    pause: Callable[[], None] = no_pause,
 ) -> Comparison:
     """Compare the answers of two sets, each name in each format once; only those that can differ are made.
 
-    ``progress`` gets the number of compared answers and the total. ``pause`` is called between steps of a few
-    milliseconds, so that a server can answer requests in between.
+    ``progress`` gets the number of compared answers and the total, and may end the comparison by an exception.
     """
     affected = Affected(before, after)
-    tried = [_collected(_tried(catalogue, affected), pause) for catalogue in (before, after)]
+    tried = [dict(_tried(catalogue, affected)) for catalogue in (before, after)]
     names = sorted(tried[0].keys() | tried[1].keys())
-    unaffected = unaffected_names(after, affected, pause) - tried[0].keys() - tried[1].keys()
+    unaffected = unaffected_names(after, affected) - tried[0].keys() - tried[1].keys()
     differences = []
     for count, name in enumerate(names, 1):
         difference = _difference(name, before, tried[0].get(name), after, tried[1].get(name))
         if difference is not None:
             differences.append(difference)
-        pause()
         if progress:
             progress(count, len(names))
     return Comparison(len(names) + len(unaffected), tuple(differences), tuple(sorted(set(_notes(before, after)))))
-
-
-def _collected(
-    tried: Iterator[tuple[NameInKind, CheckCase | Document]], pause: Callable[[], None]
-) -> dict[NameInKind, CheckCase | Document]:
-    found = {}
-    for name, of in tried:
-        found[name] = of
-        pause()
-    return found
 
 
 def _tried(catalogue: Catalogue, affected: Affected) -> Iterator[tuple[NameInKind, CheckCase | Document]]:

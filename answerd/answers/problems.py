@@ -9,7 +9,7 @@ problems of a changed set follow from those of the set before, and only what the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -26,19 +26,15 @@ from answerd.answers.problem_sentences import (
 from answerd.documents import Document, DocumentName, NameInKind, RawDocument
 from answerd.errors import BrokenDocument
 from answerd.identity import Kind, identity_of
-from answerd.inventory.records import no_pause
 
 _Cause = TypeVar("_Cause")
 
 """Kind, identity and format: at most one document may have all three."""
 
 
-def load_problems(catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> list[str]:
-    """Return every problem of the set, sorted and each once. Parses what is not parsed yet.
-
-    ``pause`` is called regularly, so that a server can answer requests in between.
-    """
-    return ProblemIndex.of(catalogue, pause).listed()
+def load_problems(catalogue: Catalogue) -> list[str]:
+    """Return every problem of the set, sorted and each once. Parses what is not parsed yet."""
+    return ProblemIndex.of(catalogue).listed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +61,16 @@ class ProblemIndex:
     extending: Mapping[NameInKind, CopyOnWriteMap[Document, None]]
 
     @classmethod
-    def of(cls, catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> ProblemIndex:
+    def of(cls, catalogue: Catalogue) -> ProblemIndex:
         """Return the index of a catalogue from scratch: check every document, and parse it where it was not yet
         parsed."""
-        return cls(Catalogue(), {}, {}, {}, {}, {}).after(catalogue, pause=pause)
+        return cls(Catalogue(), {}, {}, {}, {}, {}).after(catalogue)
 
     def after(
         self,
         catalogue: Catalogue,
         added: Iterable[RawDocument] | None = None,
         removed: Iterable[RawDocument] = (),
-        pause: Callable[[], None] = no_pause,
     ) -> ProblemIndex:
         """Return the index of a catalogue that was made from this one's.
 
@@ -84,9 +79,9 @@ class ProblemIndex:
         """
         before = self.catalogue
         if added is None:
-            added = catalogue.documents.keys_not_in(before.documents, pause)
-            removed = before.documents.keys_not_in(catalogue.documents, pause)
-        update = _Update(self, catalogue, pause)
+            added = catalogue.documents.keys_not_in(before.documents)
+            removed = before.documents.keys_not_in(catalogue.documents)
+        update = _Update(self, catalogue)
         update.remove(before.documents[raw] for raw in removed if raw.key.kind is not Kind.INVENTORY)
         update.add(catalogue.documents[raw] for raw in added if raw.key.kind is not Kind.INVENTORY)
         return update.made()
@@ -98,20 +93,19 @@ class ProblemIndex:
             found.update(self.catalogue.inventory.problems())
         return frozenset(found)
 
-    def introduced_after(self, before: ProblemIndex, pause: Callable[[], None] = no_pause) -> list[str]:
+    def introduced_after(self, before: ProblemIndex) -> list[str]:
         """Return the problems that the set ``before`` did not have, sorted. The problem of a row that only moved to
         another line is not new."""
-        found = self._of_the_documents(pause) - before._of_the_documents(pause)
+        found = self._of_the_documents() - before._of_the_documents()
         if self.catalogue.inventory is not None:
             found.update(self.catalogue.inventory.problems_since(before.catalogue.inventory))
         return sorted(found)
 
-    def _of_the_documents(self, pause: Callable[[], None] = no_pause) -> set[str]:
+    def _of_the_documents(self) -> set[str]:
         found = {*self.catalogue.unlisted, *self.catalogue.faults}
         for filed in (self.of_documents, self.of_names):
             for sentences in filed.values():
                 found.update(sentences)
-                pause()
         found.update(cycle.sentence for cycle in self.cycles.values())
         found.update(self.too_high.values())
         return found
@@ -127,10 +121,9 @@ class _Update:
     Documents are looked up in the new catalogue, which is complete: the order does not matter.
     """
 
-    def __init__(self, before: ProblemIndex, catalogue: Catalogue, pause: Callable[[], None]) -> None:
+    def __init__(self, before: ProblemIndex, catalogue: Catalogue) -> None:
         self.before = before
         self.catalogue = catalogue
-        self.pause = pause
         self.of_documents = dict(before.of_documents)
         self.of_names = dict(before.of_names)
         self.cycles = dict(before.cycles)
@@ -148,7 +141,6 @@ class _Update:
             self._check_name(document)
             if extended := _extended(document):
                 self._own_extending(extended).pop(document, None)
-            self.pause()
 
     def add(self, documents: Iterable[Document]) -> None:
         for document in documents:
@@ -156,12 +148,10 @@ class _Update:
             self._check_name(document)
             if extended := _extended(document):
                 self._own_extending(extended)[document] = None
-            self.pause()
 
     def made(self) -> ProblemIndex:
         for name in self.names:
             _put(self.of_names, name, tuple(_of_duplicates(self.catalogue, name)))
-            self.pause()
         for group in self.groups:
             # The problems of documents that extend a group which exists before and after do not change.
             if (group in self.catalogue.groups) != (group in self.before.catalogue.groups):
@@ -179,10 +169,8 @@ class _Update:
         for document in documents:
             if document.raw in self.catalogue.documents:
                 self._check(document)
-            self.pause()
 
     def _check(self, document: Document) -> None:
-        document.read(self.catalogue.offload)
         _put(self.of_documents, document, tuple(_of_document(self.catalogue, document)))
 
     def _check_name(self, document: Document) -> None:
@@ -196,7 +184,7 @@ class _Update:
         file = self.own.get(extended)
         if file is None:
             before = self.extending.get(extended)
-            file = self.own[extended] = before.copy(self.pause) if before else CopyOnWriteMap()
+            file = self.own[extended] = before.copy() if before else CopyOnWriteMap()
             self.extending[extended] = file
         return file
 
@@ -208,7 +196,6 @@ class _Update:
                 del self.cycles[name]
         passed: set[NameInKind] = set()
         for group in self.groups:
-            self.pause()
             found = _cycle_above(self.catalogue, group, passed)
             for name in found.groups if found else ():
                 self.cycles[name] = found  # type: ignore[assignment]
@@ -216,12 +203,11 @@ class _Update:
     def _update_heights(self) -> None:
         """Measure the heights again: of the groups that changed, and of those that extend a group whose height
         changed."""
-        heights = _Heights(self.catalogue, self.pause)
-        before = _Heights(self.before.catalogue, self.pause)
+        heights = _Heights(self.catalogue)
+        before = _Heights(self.before.catalogue)
         measured = list(self.groups)
         seen = set(measured)
         for group in measured:  # grows during the iteration
-            self.pause()
             height = heights.of(group)
             if height > MOST_GROUPS and (document := _only(self.catalogue, group)):
                 self.too_high[group] = height_problem(document)
@@ -307,9 +293,8 @@ class _Heights:
     0 for a group that leads into a cycle, or to a name that no group or several have. That is a problem of its own.
     """
 
-    def __init__(self, catalogue: Catalogue, pause: Callable[[], None]) -> None:
+    def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._pause = pause
         self._known: dict[NameInKind, int] = {}
 
     def of(self, group: NameInKind) -> int:
@@ -319,7 +304,6 @@ class _Heights:
         height = 0
         leads_on = True
         while name is not None:
-            self._pause()
             known = self._known.get(name)
             document = _only(self._catalogue, name) if known is None and name not in trail else None
             if document is None:

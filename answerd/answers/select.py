@@ -102,8 +102,6 @@ def select(catalogue: Catalogue, question: Question) -> Selection:
 def _best_machine(catalogue: Catalogue, question: Question) -> Document | None:
     """Return the machine document that claims the request with most criteria; ties by identifier, then format order."""
     claims = claims_by_identity(catalogue, question)
-    for document in claims:
-        document.read(catalogue.offload)
     if len(claims) > 1:
         claims.sort(key=lambda claim: rank(claim.key, claim.control.match, question.extensions))
     for document in claims:
@@ -204,7 +202,6 @@ def _default(catalogue: Catalogue, question: Question) -> Selection:
         if defaults and not question.without_default:
             catalogue.refuse_duplicates(defaults)
             default = defaults[0]
-            default.read(catalogue.offload)
             refuse_broken(default)
             extended = catalogue.extended_by(default)
             below = catalogue.chain(extended) if extended else ()

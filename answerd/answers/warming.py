@@ -6,7 +6,7 @@ group's ``match`` holds) is not guessed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from answerd.answers.catalogue import Catalogue
@@ -21,36 +21,33 @@ _IN_A_BLOCK = 32
 """Answers whose bytes are put together: some 64 KB."""
 
 
-def warm_up(catalogue: Catalogue, pause: Callable[[], None], before: Catalogue | None = None) -> None:
-    """Prepare the stack of every machine, default and claiming group; call ``pause`` after each.
+def warm_up(catalogue: Catalogue, before: Catalogue | None = None) -> None:
+    """Prepare the stack of every machine, default and claiming group.
 
     ``before`` is a catalogue that has been prepared: then only what is new costs anything, or everything where a group
     is new. An answer that cannot be prepared is left for the request that meets it, which gets the reason. Answers that
     were made of a group's former version, and are not among those stacks, are dropped.
     """
     block: list[Prepared] = []
-    offload = catalogue.offload
-    for document in _to_prepare(catalogue, before, pause):
+    for document in _to_prepare(catalogue, before):
         forget_outdated(document, catalogue.documents)
-        document.read(offload)
         if document.content.readable:
             try:
-                block += [prepared_answer(layers, offload=offload) for layers in _stacks(catalogue, document)]
+                block += [prepared_answer(layers) for layers in _stacks(catalogue, document)]
             except AnswerError:
                 pass
         if len(block) >= _IN_A_BLOCK:
             Prepared.pack(block)
             block.clear()
-        pause()
     Prepared.pack(block)
 
 
-def _to_prepare(catalogue: Catalogue, before: Catalogue | None, pause: Callable[[], None]) -> Iterable[Document]:
+def _to_prepare(catalogue: Catalogue, before: Catalogue | None) -> Iterable[Document]:
     """Yield the documents whose stack may differ from the one ``before``."""
     if before is None:
         return catalogue.documents.values()
-    added = list(catalogue.documents.keys_not_in(before.documents, pause))
-    removed = before.documents.keys_not_in(catalogue.documents, pause)
+    added = list(catalogue.documents.keys_not_in(before.documents))
+    removed = before.documents.keys_not_in(catalogue.documents)
     if any(raw.key.kind is Kind.GROUP for raw in chain(added, removed)):
         return catalogue.documents.values()
     return [catalogue.documents[raw] for raw in added]

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.hidden_secrets import hiding, without_secrets
-from answerd.answers.masking import masked
 from answerd.answers.near_misses import with_hints
 from answerd.answers.provenance import Origin, Placing, origins
 from answerd.answers.reasoning import Step, reasoning
+from answerd.answers.redaction import hiding, redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
 from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts
 from answerd.formats import FORMATS
+from answerd.long_work import run_long
 from answerd.validators import Tools, validate
 
 
@@ -62,7 +62,7 @@ class Resolver:
             return self._laid_out(answer, facts, extension)
 
         try:
-            return self._catalogue.offload(resolve_and_lay_out)
+            return run_long(resolve_and_lay_out)
         except AnswerError as error:
             return Resolved(extension, reason=with_hints(error, facts), is_unclaimed=isinstance(error, NotClaimed))
 
@@ -73,9 +73,7 @@ class Resolver:
     def steps(self, facts: Facts, extension: str = "") -> Sequence[Step]:
         """Return the reasoning behind an answer in one format or in any, step by step (`answerd.answers.reasoning`)."""
         extensions = (extension,) if extension else None
-        return self._catalogue.offload(
-            lambda: reasoning(self._catalogue, facts, extensions, sources=self._sources).steps
-        )
+        return run_long(lambda: reasoning(self._catalogue, facts, extensions, sources=self._sources).steps)
 
     def _tried(self, facts: Facts) -> Iterator[Resolved]:
         for extension in FORMATS:
@@ -109,8 +107,7 @@ class Resolver:
     def _text(self, answer: Answer, facts: Facts) -> str:
         if self._show_secrets:
             return answer.body.decode("utf-8", "replace")
-        shown = without_secrets(self._catalogue, answer, facts, self._sources).body.decode("utf-8", "replace")
-        return masked(shown, shown, answer.format)[0]
+        return redacted_answer(self._catalogue, answer, facts, self._sources)
 
     def _judged(self, answer: Answer, facts: Facts, found: Sequence[Origin]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the findings and the warnings of the built-in rules."""

@@ -10,13 +10,13 @@ from hashlib import sha256
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.differences import Difference, compare
 from answerd.answers.line_diff import unified
-from answerd.answers.masking import masked
+from answerd.answers.redaction import redacted_pair
 from answerd.console.backend import Consequences, DocumentVersion, NotSaved, PreviewedChange, Revision, WriteAuthor
 from answerd.console.background import PATIENCE, BackgroundWork, Job
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
-from answerd.formats import FORMATS
 from answerd.identity import Kind, join_limited
+from answerd.long_work import run_long
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag
 from answerd.server.write_guard import ChangeSet, ConditionFailed, WriteGuard, WriteRefused
 from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError
@@ -91,7 +91,7 @@ class GuardedEditing:
         """Return the accepted writes of a document, the latest first; nothing where they cannot be read."""
         try:
             entries = self._entries(key)
-            return self._guard.follower.loader.catalogue.offload(lambda: [*map(_revision, entries)])
+            return run_long(lambda: [*map(_revision, entries)])
         except StoreError:
             return []
 
@@ -130,11 +130,9 @@ def _not_saved(error: WriteRefused) -> NotSaved:
     return NotSaved(error.reason, error.problems, is_conflict=isinstance(error, ConditionFailed))
 
 
-def _compared(
-    before: Catalogue, after: Catalogue, progress: Callable[[int, int], None], pause: Callable[[], None]
-) -> Consequences:
-    found = compare(before, after, progress, pause)
-    return Consequences(found.compared, len(found.differences), _together(found.differences, pause))
+def _compared(before: Catalogue, after: Catalogue, progress: Callable[[int, int], None]) -> Consequences:
+    found = compare(before, after, progress)
+    return Consequences(found.compared, len(found.differences), _together(found.differences))
 
 
 def _so_far(job: Job[Consequences]) -> Consequences:
@@ -144,12 +142,11 @@ def _so_far(job: Job[Consequences]) -> Consequences:
     return job.result or Consequences(refused=f"the answers could not be compared: {job.fault}")
 
 
-def _together(differences: Sequence[Difference], pause: Callable[[], None]) -> list[PreviewedChange]:
+def _together(differences: Sequence[Difference]) -> list[PreviewedChange]:
     """Return answers in which the same lines change as one change, with all their names and the first as an example."""
     names: dict[tuple[str, ...], list[str]] = {}
     examples: dict[tuple[str, ...], Sequence[str]] = {}
     for difference in differences:
-        pause()
         lines = difference.unified()
         changed = tuple(line for line in lines if line[:1] in ("+", "-") and not line.startswith(("+++", "---")))
         names.setdefault(changed, []).append(difference.name)
@@ -176,8 +173,7 @@ def _revision(entry: HistoryEntry) -> Revision:
 
 def _difference(entry: HistoryEntry) -> list[str]:
     before, after = entry.before or "", entry.after or ""
-    if entry.key.format in FORMATS:
-        before, after = masked(before, after, FORMATS[entry.key.format])
+    before, after = redacted_pair(before, after, entry.key.format)
     if entry.before is None or entry.after is None:  # no more lines are looked at than are shown
         sign, text = ("+", after) if entry.before is None else ("-", before)
         lines = [sign + line for line in text.split("\n", LINES_SHOWN)[:LINES_SHOWN]]

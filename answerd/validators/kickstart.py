@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from answerd.validators.masking import masking
+from answerd.answers.redaction import hiding_words
 from answerd.validators.time_zones import unknown_zone
 from answerd.validators.verdict import Finding, Remarks
 
@@ -161,7 +161,7 @@ def _read(text: str, dialect: str, parser: Any) -> Reading:
     about = [warning.message for warning in caught if _is_about_the_text(warning.category)]
     if not (reader.errors or about):
         return Reading(dialect, (), ())
-    mask = masking(text, {*commands, *_option_words(reader)})
+    mask = hiding_words(text, {*commands, *_option_words(reader)})
     return Reading(
         dialect,
         tuple(Finding(mask(_sentence(error)), line=getattr(error, "lineno", None)) for error in reader.errors),

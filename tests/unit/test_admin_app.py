@@ -348,7 +348,7 @@ def test_check_tells_what_the_command_tells_and_looks_once_for_each_state(
 ) -> None:
     looked = []
 
-    def check(catalogue: Any, **_: Any) -> CheckReport:
+    def check(catalogue: Any, *_: Any, **__: Any) -> CheckReport:
         looked.append(catalogue)
         return CheckReport(("a", "b"), ("a note",))
 

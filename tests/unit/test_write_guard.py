@@ -380,14 +380,14 @@ def test_a_write_whose_client_went_while_it_waited_is_not_begun(admin: Admin, mo
 
 def test_a_write_that_is_ready_after_its_deadline_is_undone(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
     client = Waiting()
-    judge = write_guard._after
+    judge = write_guard._judged
 
-    def late(before: ProblemIndex, catalogue: Catalogue, changes: Changes, pause: Any) -> ProblemIndex:
-        after = judge(before, catalogue, changes, pause)
+    def late(before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> ProblemIndex:
+        after = judge(before, catalogue, changes)
         client.deadline = monotonic()
         return after
 
-    monkeypatch.setattr(write_guard, "_after", late)
+    monkeypatch.setattr(write_guard, "_judged", late)
     with pytest.raises(StoreError, match="was undone"):
         admin.guard.put(NODE, "x = 1\n", PEER, client=client)
     assert in_store(admin) == in_catalogue(admin) == {}
