@@ -372,7 +372,7 @@ def test_reading_goes_on_from_the_replica_while_the_database_is_away(
 ) -> None:
     url = cluster.database()
     service = node("only", url)
-    authorized = {"Authorization": f"Bearer {TOKEN}"}
+    authorized: Any = {"Authorization": f"Bearer {TOKEN}"}
     for target, text in (
         ("/machines/aabbccddee01?format=ks", "# first\n"),
         ("/machines/aabbccddee01?format=ks", "# second\n"),
