@@ -353,7 +353,8 @@ def test_a_second_node_on_one_replica_does_not_start(
     assert b"belongs to another node" in refused.stderr
     first.process.kill()
     first.process.wait()
-    assert node("only", url).get("/ready").status == 200  # at once: its processes end with their parent
+    again = node("only", url)  # at once: the processes of a node end with their parent
+    wait_until(lambda: again.get("/ready").status == 200)
 
 
 READING = {
