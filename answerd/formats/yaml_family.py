@@ -8,10 +8,10 @@ the top of the document are kept in a merge; anchors and directives (``%YAML``) 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from answerd.formats.control import CONTROL_KEYS
+from answerd.formats.control import CONTROL_KEYS, overlay_number
 from answerd.formats.family import (
     NO_BRANCHES,
     Branches,
@@ -27,7 +27,7 @@ from answerd.formats.family import (
 )
 from answerd.formats.template import Template
 from answerd.formats.template_reading import TemplateReader
-from answerd.formats.yaml_nodes import BOOLEAN, NON_SPECIFIC, NULL, STRING, Mapping, Node, Scalar, Sequence, scalar_tag
+from answerd.formats.yaml_nodes import BOOLEAN, NULL, STRING, Mapping, Node, Scalar, Sequence, filled_scalar, scalar_tag
 from answerd.formats.yaml_reading import read
 from answerd.formats.yaml_stream import cut
 from answerd.formats.yaml_writing import write
@@ -38,8 +38,6 @@ _COMMENT = re.compile("(#[^\r\n\x85\u2028\u2029]*)(?:\r\n|[\r\n\x85\u2028\u2029]
 """A line that is a comment: libyaml ends a line at the same characters."""
 _SIGNIFICANT_COMMENT = re.compile(r"^(?:#cloud-config|##[ \t]*template:)", re.MULTILINE)
 _TRUE = ("true", "yes", "on")
-_BOOLEANS = frozenset({"template", "once"})
-"""Control keys whose value may be true or false. For other keys the text of true or false counts."""
 
 
 class YamlDocument(NamedTuple):
@@ -108,8 +106,7 @@ def control(tree: YamlTree) -> tuple[RawControl, YamlTree]:
     if not found:
         return RawControl(), tree
     written = {
-        key: RawValue(_truth(value) if key in _BOOLEANS else _texts(value), position(value.line, value.column))
-        for key, value in found.items()
+        key: RawValue(_READ.get(key, _texts)(value), position(value.line, value.column)) for key, value in found.items()
     }
     rest = {key: pair for key, pair in root.pairs.items() if key[0] != STRING or key[1] not in found}
     return RawControl(written), tree._replace(root=root._replace(pairs=rest))
@@ -119,6 +116,15 @@ def _truth(value: Node) -> object:
     if isinstance(value, Scalar) and scalar_tag(value) == BOOLEAN:
         return str(value.text).lower() in _TRUE
     return _texts(value)
+
+
+def _number(value: Node) -> object:
+    text = _texts(value)
+    return overlay_number(text) if isinstance(text, str) and isinstance(value, Scalar) and not value.style else text
+
+
+_READ: dict[str, Callable[[Node], object]] = {"template": _truth, "once": _truth, "overlay": _number}
+"""The control keys that may be true, false or a number. Of the others the text counts."""
 
 
 def _texts(node: Node) -> object:
@@ -132,8 +138,7 @@ def _texts(node: Node) -> object:
 
 
 def placeholders(tree: YamlTree, reader: TemplateReader) -> YamlTree:
-    """Replace string values that have placeholders by templates: quoted, block, and plain values that YAML reads as
-    text. Keys are unchanged."""
+    """Replace values that have placeholders by templates, with a tag too. Keys are unchanged."""
     if isinstance(tree, Stream):
         return tree._replace(pieces=cut("".join(map(str, tree.pieces)), reader))
     return tree if tree.root is None else tree._replace(root=_placeholders(tree.root, reader))
@@ -145,15 +150,9 @@ def _placeholders(node: Node, reader: TemplateReader) -> Node:
         return node._replace(pairs=pairs)
     if isinstance(node, Sequence):
         return node._replace(items=tuple(_placeholders(item, reader) for item in node.items))
-    if isinstance(node.text, Template) or "{{" not in node.text or scalar_tag(node) != STRING:
+    if isinstance(node.text, Template) or "{{" not in node.text:
         return node
-    text = reader(node.text, has_types=True)
-    if text == node.text:
-        return node
-    if isinstance(text, Template) and text.typed:
-        return node._replace(text=text, style="", tag=None)
-    tag = None if node.tag == NON_SPECIFIC else node.tag  # PyYAML would read a quoted number after "!" as a number
-    return node._replace(text=text, style=node.style or '"', tag=tag)
+    return filled_scalar(node, node.text, reader)
 
 
 def unset(tree: YamlTree, paths: Collection[Path]) -> YamlTree:

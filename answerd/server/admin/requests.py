@@ -15,11 +15,10 @@ from answerd.answers.secret_names import SECRET
 from answerd.documents import Key
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identifier_fault, printable
-from answerd.server.client import Client
 from answerd.server.etags import Conditions
-from answerd.server.exchange import Exchange, exchange_of
+from answerd.server.http.bodies import Content
+from answerd.server.http.responses import Client, Exchange, exchange_of
 from answerd.server.roles import NEEDED, Role
-from answerd.server.spool import Content
 from answerd.store import Author
 
 DEFAULT_FORMAT = "toml"
