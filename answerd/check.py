@@ -28,7 +28,7 @@ from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import SHORTEST_BODY_IDENTITY
 from answerd.formats.family import Once
-from answerd.identity import brief, identity_of
+from answerd.identity import brief, identity_of, printable
 from answerd.inventory.records import no_pause
 from answerd.inventory.rows import notes as row_notes
 from answerd.sorting import free_in_steps, sorted_in_steps
@@ -223,6 +223,8 @@ def _row_notes(catalogue: Catalogue, of_rows: Iterable[RowCase], pause: Callable
     inventory = catalogue.inventory
     if inventory is None:
         return
+    for layout in inventory.by_layout:
+        yield from (f"{printable(layout.source)}:{layout.line}: {note}" for note in layout.notes)
     for row in inventory.rows():
         yield from (f"{inventory.place(row)}: {note}" for note in row_notes(row.layout, row.cells()))
         pause()

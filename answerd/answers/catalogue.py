@@ -68,8 +68,9 @@ class Catalogue:
     before and cannot be now: a problem, but the claims are known. ``gone`` has what removed groups claimed, for the
     case that a group returns and cannot be read. ``offload`` runs long work for one document or one answer; a
     catalogue that is made from this one uses it too. ``inventory`` has the rows of all inventories, None where there is
-    none. ``has_states``: whether the service keeps states of installs. ``names`` are those of ``machines``, ``members``
-    and the inventory's rows, where there are rows and others.
+    none. ``has_states``: whether the service keeps states of installs. ``columns`` are the labels
+    of inventories' columns that have other names (`answerd.inventory.rows.Layout`). ``names`` are those of
+    ``machines``, ``members`` and the inventory's rows, where there are rows and others.
     """
 
     documents: CopyOnWriteMap[RawDocument, Document] = field(default_factory=CopyOnWriteMap)
@@ -90,6 +91,7 @@ class Catalogue:
     faults: tuple[str, ...] = ()
     inventory: Inventory | None = None
     has_states: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
     names: NamesInUse | None = None
     # The results of `extended_by` and `chain`: hundreds of machines extend the same group.
     _extended: dict[NameInKind, Document] = field(default_factory=dict)
@@ -240,7 +242,9 @@ class _Change:
             self._add(raw)
             self._pause_after(count, raw)
         if tables_added or tables_removed:
-            inventory = inventory_after(inventory, tables_added, tables_removed, self.pause, self.names)
+            inventory = inventory_after(
+                inventory, tables_added, tables_removed, self.pause, self.names, self.before.columns
+            )
         if inventory is None or (self.machines.is_empty and self.members.is_empty):
             self.names = None
         elif self.names is None:
@@ -260,6 +264,7 @@ class _Change:
             faults=faults,
             inventory=inventory,
             has_states=self.before.has_states,
+            columns=self.before.columns,
             names=self.names,
         )
 

@@ -244,12 +244,14 @@ def inventory_after(
     removed: Iterable[RawDocument],
     pause: Callable[[], None],
     names: NamesInUse | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> Inventory | None:
     """Return the inventory without ``removed`` and with ``added``; None where there is no document left.
 
     ``pause`` is called between slices of a millisecond. The identities of rows that come and go are noted in ``names``.
+    ``labels``: see `Layout`.
     """
-    change = _InventoryChange(before or Inventory(), pause, names)
+    change = _InventoryChange(before or Inventory(), pause, names, labels or {})
     after = change.made(list(added), list(removed))
     return after if after.tables or after.unreadable or after.gone else None
 
@@ -257,7 +259,10 @@ def inventory_after(
 class _InventoryChange:
     """Builds the next inventory from copies of the mappings of this one."""
 
-    def __init__(self, before: Inventory, pause: Callable[[], None], names: NamesInUse | None) -> None:
+    def __init__(
+        self, before: Inventory, pause: Callable[[], None], names: NamesInUse | None, labels: Mapping[str, str]
+    ) -> None:
+        self.labels = labels
         self.pause = pause
         self.names = names
         self.tables = dict(before.tables)
@@ -305,7 +310,7 @@ class _InventoryChange:
         try:
             if document.fault is not None:
                 raise _fault_of(document)
-            change = table_after(before, inventory_file(document), document.text, self.pause)
+            change = table_after(before, inventory_file(document), document.text, self.pause, self.labels)
         except UnreadableError as error:
             where = f"{printable(inventory_file(document))}:{error.line}"
             self.unreadable[document] = f"{where}: the inventory cannot be read: {error.reason}"

@@ -16,6 +16,9 @@ BYTE_ORDER_MARK = "\ufeff"
 SEPARATORS = ",;\t"
 """The first of these outside quotes in the header separates cells in the whole file."""
 
+_SEP_LINE = re.compile(r'"?sep=([^\r\n"]?)"?(?:\r\n|\n|\r|\Z)', re.IGNORECASE)
+"""A first line by which Excel is told the separator."""
+
 COMMENT = "#"
 
 MOST_COLUMNS = 16_384
@@ -115,7 +118,8 @@ class Syntax:
         if quoted and quoted.end() == limit < len(text):
             raise UnreadableError(line, _TOO_LONG)
         if quoted:
-            return Cell(at, quoted.end(), quoted[1].replace('""', '"'))
+            value = quoted[1].replace('""', '"')
+            return Cell(at, quoted.end(), value if value.strip() else "")
         unquoted = self.unquoted.match(text, at)
         end = unquoted.end() if unquoted else at
         value = text[at:end].strip(self.blanks)
@@ -200,15 +204,30 @@ def _after_line(text: str, at: int) -> int:
     return found.end() if found else len(text)
 
 
+def after_sep_line(text: str) -> int:
+    """Return the length of the line ``sep=;`` that a text begins with; 0 where there is none."""
+    found = _SEP_LINE.match(text)
+    return found.end() if found else 0
+
+
 def separator_of(text: str, pause: Callable[[], None] = no_pause) -> str:
-    """Return the separator of cells: the first one outside quotes in the first record with a value."""
+    """Return the separator of cells: that of the line ``sep=;``, else the first one outside quotes in the first record
+    with a value.
+
+    Raises `UnreadableError` where the line names a character that separates no cells.
+    """
+    told = _SEP_LINE.match(text)
+    if told:
+        if told[1] not in SEPARATORS or not told[1]:
+            raise UnreadableError(1, "sep= names no separator: a comma, a semicolon or a tab separates cells")
+        return told[1]
     at = number = 0
     while at < len(text):
         found = _LINE.match(text, at, at + _LONGEST_LINE)
         if found is None:
             break
         at = _after_line(text, found.end(1)) if found.end() - at == _LONGEST_LINE else found.end()
-        if not text.startswith(COMMENT, found.start(1)) and (line := found[1]).strip(SEPARATORS + " \t"):
+        if not text.startswith(COMMENT, found.start(1)) and _has_value(line := found[1]):
             for match in _QUOTED_OR_SEPARATOR.finditer(line):
                 if match[0] in SEPARATORS:
                     return match[0]
@@ -220,6 +239,19 @@ def separator_of(text: str, pause: Callable[[], None] = no_pause) -> str:
         if number % _BETWEEN_PAUSES == 0:
             pause()
     return SEPARATORS[0]
+
+
+def _has_value(line: str) -> bool:
+    """Return whether a line has more than separators, blanks and quoted blanks. A quote that stays open is more."""
+    return (
+        bool(_QUOTED_IN_LINE.sub(_blank_or_text, line).strip(SEPARATORS + " \t"))
+        if '"' in line
+        else bool(line.strip(SEPARATORS + " \t"))
+    )
+
+
+def _blank_or_text(quoted: re.Match[str]) -> str:
+    return "x" if quoted[1].strip() else ""
 
 
 def written(value: str, separator: str, *, is_first: bool = False) -> str:

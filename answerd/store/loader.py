@@ -6,7 +6,7 @@ the database and touches nothing else, `apply` computes and waits for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from answerd.answers.catalogue import Catalogue
 from answerd.documents import Offload, run_inline
@@ -17,11 +17,18 @@ from answerd.store import Changes, Store
 class Loader:
     """The answer set in force. ``catalogue`` is replaced in one assignment, never edited."""
 
-    def __init__(self, store: Store, offload: Offload = run_inline, *, has_states: bool = False) -> None:
+    def __init__(
+        self,
+        store: Store,
+        offload: Offload = run_inline,
+        *,
+        has_states: bool = False,
+        columns: Mapping[str, str] | None = None,
+    ) -> None:
         """``offload`` runs long work on one document, or on one answer of the set. ``has_states``: the service keeps
-        states of installs."""
+        states of installs. ``columns``: see `Catalogue`."""
         self.store = store
-        self.catalogue = Catalogue(offload=offload, has_states=has_states)
+        self.catalogue = Catalogue(offload=offload, has_states=has_states, columns=columns or {})
 
     def poll(self) -> Changes | None:
         """Return the changes in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""
@@ -41,9 +48,9 @@ class Loader:
         return changes is not None
 
 
-def loaded(store: Store, *, has_states: bool = False) -> Catalogue:
+def loaded(store: Store, *, has_states: bool = False, columns: Mapping[str, str] | None = None) -> Catalogue:
     """Return the catalogue of a store as it is now, for a command that reads it once. Raises
     `answerd.store.StoreError`."""
-    loader = Loader(store, has_states=has_states)
+    loader = Loader(store, has_states=has_states, columns=columns)
     loader.refresh()
     return loader.catalogue
