@@ -32,7 +32,8 @@ class NotHardwareError(Exception):
 class Hardware:
     """The known values of one machine: texts as they were printed, empty where there are none.
 
-    ``name`` is one that an operator gave it, where that may be a machine's identifier. ``others`` are further values by case-folded label, to fill columns that are there.
+    ``name`` is one that an operator gave it, where that may be a machine's identifier. ``others`` are further values by
+    case-folded label, to fill columns that are there.
     """
 
     macs: tuple[str, ...]

@@ -84,7 +84,10 @@ def is_list(attributes: Attributes) -> bool:
 def is_item(attributes: Attributes) -> bool:
     """Return whether an element is an item of a list: ``action="add"`` in any prefix, as unattend has it
     (``wcm:action="add"``)."""
-    return any(value == "add" and label.endswith(":action") for label, value in attributes.items())
+    # Asked of each element that is merged: most have no such value.
+    return "add" in attributes.values() and any(
+        value == "add" and label.endswith(":action") for label, value in attributes.items()
+    )
 
 
 class _Children:
