@@ -6,7 +6,7 @@ An `Inventory` is never modified: `inventory_after` makes the next one, at the c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -22,9 +22,6 @@ from answerd.inventory import file_of
 from answerd.inventory.records import UnreadableError
 from answerd.inventory.rows import Layout, Row, judged
 from answerd.inventory.table import Table, table_after
-
-_INDEXED_BETWEEN_PAUSES: Final = 100
-"""Rows indexed between two pauses: 0.5 ms."""
 
 _MOST_GONE: Final = 4
 """Removed inventories whose last rows are kept: a file that is replaced may be missing for a few looks."""
@@ -242,16 +239,14 @@ def inventory_after(
     before: Inventory | None,
     added: Iterable[RawDocument],
     removed: Iterable[RawDocument],
-    pause: Callable[[], None],
     names: NamesInUse | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Inventory | None:
     """Return the inventory without ``removed`` and with ``added``; None where there is no document left.
 
-    ``pause`` is called between slices of a millisecond. The identities of rows that come and go are noted in ``names``.
-    ``labels``: see `Layout`.
+    The identities of rows that come and go are noted in ``names``. ``labels``: see `Layout`.
     """
-    change = _InventoryChange(before or Inventory(), pause, names, labels or {})
+    change = _InventoryChange(before or Inventory(), names, labels or {})
     after = change.made(list(added), list(removed))
     return after if after.tables or after.unreadable or after.gone else None
 
@@ -259,15 +254,12 @@ def inventory_after(
 class _InventoryChange:
     """Builds the next inventory from copies of the mappings of this one."""
 
-    def __init__(
-        self, before: Inventory, pause: Callable[[], None], names: NamesInUse | None, labels: Mapping[str, str]
-    ) -> None:
+    def __init__(self, before: Inventory, names: NamesInUse | None, labels: Mapping[str, str]) -> None:
         self.labels = labels
-        self.pause = pause
         self.names = names
         self.tables = dict(before.tables)
         self.unreadable = dict(before.unreadable)
-        self.index = before.index.copy(pause)
+        self.index = before.index.copy()
         self.shared = dict(before.shared)
         self.several: dict[str, dict[Row, None]] = {}  # rows of identities that have, or had, several; filed at the end
         self.faulty = dict(before.faulty)
@@ -310,7 +302,7 @@ class _InventoryChange:
         try:
             if document.fault is not None:
                 raise _fault_of(document)
-            change = table_after(before, inventory_file(document), document.text, self.pause, self.labels)
+            change = table_after(before, inventory_file(document), document.text, self.labels)
         except UnreadableError as error:
             where = f"{printable(inventory_file(document))}:{error.line}"
             self.unreadable[document] = f"{where}: the inventory cannot be read: {error.reason}"
@@ -324,14 +316,10 @@ class _InventoryChange:
         self._change_rows(change.removed, change.added)
 
     def _change_rows(self, removed: Iterable[Row], added: Iterable[Row]) -> None:
-        for number, row in enumerate(removed):
+        for row in removed:
             self._withdraw(row)
-            if number % _INDEXED_BETWEEN_PAUSES == 0:
-                self.pause()
-        for number, row in enumerate(added):
+        for row in added:
             self._enter(row)
-            if number % _INDEXED_BETWEEN_PAUSES == 0:
-                self.pause()
 
     def _enter(self, row: Row) -> None:
         identities, fault = judged(row.layout, row.layout.syntax.cells(row.text))
@@ -364,9 +352,7 @@ class _InventoryChange:
 
     def _file_several(self) -> None:
         """File the rows of identities with several at once: a new tuple for each row would be quadratic."""
-        for number, (identity, rows) in enumerate(self.several.items()):
-            if number % _INDEXED_BETWEEN_PAUSES == 0:
-                self.pause()
+        for identity, rows in self.several.items():
             self.shared.pop(identity, None)
             if len(rows) > 1:
                 self.index[identity] = self.shared[identity] = tuple(rows)

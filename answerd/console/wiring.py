@@ -101,7 +101,5 @@ class CheckInBackground:
         known = Checked(None) if ended is None else Checked(ended.result, ended.at, ended is self._work.about(about))
         return replace(known, is_running=not job.is_finished, done=job.done, total=job.total, fault=job.fault)
 
-    def _check(
-        self, catalogue: Catalogue, progress: Callable[[int, int], None], pause: Callable[[], None]
-    ) -> Sequence[str]:
-        return check(catalogue, Tools.none(), progress, pause, sources=self._sources).problems
+    def _check(self, catalogue: Catalogue, progress: Callable[[int, int], None]) -> Sequence[str]:
+        return check(catalogue, Tools.none(), progress, sources=self._sources).problems

@@ -7,7 +7,7 @@ index changes only what changed in it.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,14 +18,10 @@ from answerd.inventory.records import (
     UnreadableError,
     after_sep_line,
     lines_in,
-    no_pause,
     records,
     separator_of,
 )
 from answerd.inventory.rows import Layout, Row, read_header
-
-_BETWEEN_PAUSES = 500
-"""Rows looked up between two pauses: 1 ms."""
 
 _SEARCHED_NEAR_HINT = 1_000
 """Places on each side of a row's hint that are looked at before all rows get a new hint."""
@@ -70,35 +66,27 @@ class TableChange(NamedTuple):
     added: Sequence[Row]
 
 
-def read_table(
-    source: str, text: str, pause: Callable[[], None] = no_pause, labels: Mapping[str, str] | None = None
-) -> Table:
-    """Return the table of a text. Raises `UnreadableError`. ``pause`` is called between slices of a millisecond.
-    ``labels``: see `Layout`."""
-    return table_after(None, source, text, pause, labels).table
+def read_table(source: str, text: str, labels: Mapping[str, str] | None = None) -> Table:
+    """Return the table of a text; ``labels``: see `Layout`. Raises `UnreadableError`."""
+    return table_after(None, source, text, labels).table
 
 
-def table_after(
-    before: Table | None,
-    source: str,
-    text: str,
-    pause: Callable[[], None] = no_pause,
-    labels: Mapping[str, str] | None = None,
-) -> TableChange:
-    """Return the table of a text, made of the one that was there before. Raises `UnreadableError`."""
+def table_after(before: Table | None, source: str, text: str, labels: Mapping[str, str] | None = None) -> TableChange:
+    """Return the table of a text, made of the one that was there before; ``labels``: see `Layout`. Raises
+    `UnreadableError`."""
     text = text.removeprefix(BYTE_ORDER_MARK)
-    syntax = Syntax.of(separator_of(text, pause))
+    syntax = Syntax.of(separator_of(text))
     begin = after_sep_line(text)
-    header = next(records(text, syntax, begin, 2 if begin else 1, pause), None)
+    header = next(records(text, syntax, begin, 2 if begin else 1), None)
     layout = read_header(text, syntax, source, header, labels)
     if before is not None and before.layout.is_like(layout):
         layout = before.layout
     body = _after_line(text, header.end) if header else len(text)
     line = header.line + lines_in(text, header.start, body) if header else 1
-    texts, lines = _read(text, layout, body, line, pause)
+    texts, lines = _read(text, layout, body, line)
     _refuse_other_separator(layout, texts)
     known = before.rows if before is not None and before.layout is layout else ()
-    rows, removed, added = _kept(known, texts, layout, pause)
+    rows, removed, added = _kept(known, texts, layout)
     if before is not None and before.layout is not layout:
         removed = list(before.rows)
     return TableChange(Table(text, layout, rows, lines, body), removed, added)
@@ -123,19 +111,17 @@ def _refuse_other_separator(layout: Layout, rows: Sequence[str]) -> None:
 _SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
-def _read(text: str, layout: Layout, at: int, line: int, pause: Callable[[], None]) -> tuple[list[str], array[int]]:
+def _read(text: str, layout: Layout, at: int, line: int) -> tuple[list[str], array[int]]:
     """Return the texts of the records from ``at`` on, and the lines on which they begin. Raises `UnreadableError`."""
     texts: list[str] = []
     lines = array("I")
-    for record in records(text, layout.syntax, at, line, pause):
+    for record in records(text, layout.syntax, at, line):
         texts.append(text[record.start : record.end])
         lines.append(record.line)
     return texts, lines
 
 
-def _kept(
-    before: Sequence[Row], texts: list[str], layout: Layout, pause: Callable[[], None]
-) -> tuple[list[Row], list[Row], list[Row]]:
+def _kept(before: Sequence[Row], texts: list[str], layout: Layout) -> tuple[list[Row], list[Row], list[Row]]:
     """Return a row for each record, those without a row before, and those that are new, in this order:
     all rows, removed rows, added rows. A record that was there before keeps its row."""
     known: dict[str, list[Row]] = {}
@@ -151,8 +137,6 @@ def _kept(
             row = Row(layout, text, number)
             added.append(row)
         rows.append(row)
-        if number % _BETWEEN_PAUSES == 0:
-            pause()
     return rows, [row for left in known.values() for row in left], added
 
 

@@ -18,7 +18,7 @@ from answerd.server import admin_app
 from answerd.server.admin.routes import DOCUMENT_LIMIT
 from answerd.server.admin_app import make_admin_app
 from answerd.server.admission import Admission
-from answerd.server.answer_set import AnswerSet, CooperativeYield
+from answerd.server.answer_set import AnswerSet
 from answerd.server.bearer import FailureBlock
 from answerd.server.console_parts import ConsoleParts
 from answerd.server.event_streams import EventStreams
@@ -26,15 +26,14 @@ from answerd.server.exposition import Exposition
 from answerd.server.http_parser import LargerBody
 from answerd.server.installs import LiveInstalls
 from answerd.server.listener import Listener
-from answerd.server.live_set import in_thread
 from answerd.server.metrics import AdminCounts
 from answerd.server.metrics_app import make_metrics_app
 from answerd.server.serving import Gate, Limits
 from answerd.server.startup import Service
+from answerd.server.threads import in_thread
 from answerd.server.write_guard import WriteGuard
 from answerd.store import ReplicatingStore, StoreError, WritableStore
 from answerd.store.outbox import Waiting
-from answerd.store.read_only import ReadOnlyStore
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """Connections accepted at a time: a connection that has sent its request is not idle when the next connections
@@ -55,7 +54,7 @@ class Administration:
         self.guard: WriteGuard | None = None
         if service.config.store != "files" and (service.admin_socket or service.console_socket):
             store = cast(WritableStore, service.loader.store)
-            self.guard = WriteGuard(store, answers.follower, CooperativeYield())
+            self.guard = WriteGuard(store, answers.follower)
 
     def listeners(self) -> Iterator[Listener]:
         """Yield the listeners that the settings ask for."""
@@ -93,7 +92,7 @@ class Administration:
     def _reading_guard(self) -> WriteGuard:
         """Return a guard of documents that are read only."""
         follower = self._answers.follower
-        return WriteGuard(ReadOnlyStore(self._service.loader.store, follower.current), follower)
+        return WriteGuard(cast(WritableStore, self._service.loader.store), follower)
 
     def _parts(self, block: FailureBlock, api: WSGIApplication, api_gate: Gate) -> ConsoleParts:
         service = self._service
@@ -150,7 +149,8 @@ class Administration:
     def _silent(self) -> int | None:
         if self._installs is None or self._states() is None:
             return None
-        return self._installs.current().silent(self._installs.now(), self._installs.rules, CooperativeYield())
+        installs = self._installs
+        return in_thread(installs.current().silent, installs.now(), installs.rules, lambda: None)
 
     def _metrics(self, listening: socket.socket) -> Listener:
         return Listener(

@@ -31,7 +31,6 @@ from answerd.server.capture import Recorder
 from answerd.server.exchange import KEY, Exchange
 from answerd.server.http_parser import HttpRequest
 from answerd.server.installs import LiveInstalls
-from answerd.server.long_work import TooLate, waiting_client
 from answerd.server.metrics import PROBE, REPORT
 from answerd.server.probes import PROBES, Readiness, is_probe, probe
 from answerd.server.report_app import is_report, refusal_of_report, take_report, token_in
@@ -45,6 +44,7 @@ from answerd.server.statuses import (
     OK,
     SERVICE_UNAVAILABLE,
 )
+from answerd.server.threads import TooLate, waiting_client
 from answerd.server.wsgi import PLAIN_TEXT, reason_line
 
 _LONGEST_SHOWN: Final = 100

@@ -31,9 +31,9 @@ from answerd.installs.states import UNDER_WAY
 from answerd.server import gc_tuning
 from answerd.server.client import Client
 from answerd.server.install_faults import FaultLog, wait_in_time
-from answerd.server.live_set import in_pool, in_thread
 from answerd.server.request_log import RequestLog
 from answerd.server.shared_installs import MOST_AT_ONCE, SharedInstalls
+from answerd.server.threads import in_pool, in_thread
 from answerd.store import StoreAway, StoreError
 from answerd.store.install_batch import PendingEvent, Sighting
 from answerd.store.installs import InstallChanges

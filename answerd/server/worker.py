@@ -13,6 +13,7 @@ from functools import partial
 import gevent
 from gevent.event import Event
 
+from answerd.long_work import run_long_work_by
 from answerd.server import allocator, answer_app, systemd
 from answerd.server.administration import Administration
 from answerd.server.answer_app import make_answer_app
@@ -21,11 +22,11 @@ from answerd.server.capture import Recorder
 from answerd.server.history_pruning import prune_for_ever
 from answerd.server.installs import LiveInstalls
 from answerd.server.listener import Listener
-from answerd.server.live_set import in_thread
 from answerd.server.metrics import RequestCounts
 from answerd.server.processes import when_parent_exits
 from answerd.server.serving import Limits
 from answerd.server.startup import Service
+from answerd.server.threads import LongWork, in_thread
 from answerd.server.write_guard import WriteGuard
 from answerd.store.secret_files import POLL_SECONDS
 
@@ -129,7 +130,7 @@ class Worker:
     def run(self) -> int:
         """Serve until a signal or the end of the parent ends it. Return the exit status."""
         self._install_signal_handlers()
-        self.service.long_work.begin()
+        run_long_work_by(LongWork())
         watch = gevent.spawn(self.answers.watch)
         if self._beating is not None:
             gevent.spawn(self._beat_for_ever, self._beating)

@@ -20,9 +20,9 @@ from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import Route
 from answerd.server.installs import LiveInstalls
-from answerd.server.live_set import in_thread
 from answerd.server.roles import Role
 from answerd.server.statuses import OK
+from answerd.server.threads import in_thread
 from answerd.sorting import first_in_steps
 from answerd.store.install_batch import PendingEvent
 
