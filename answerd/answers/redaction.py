@@ -31,6 +31,7 @@ from answerd.formats.spans import ValueSpan, value_spans, written_spans
 from answerd.formats.template import Placeholder
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory.records import BYTE_ORDER_MARK, Syntax, UnreadableError, records, separator_of
+from answerd.memo import remembered
 
 CHANGED = "(secret, changed)"
 
@@ -104,18 +105,25 @@ def redacted(text: str, extension: str, known: Iterable[str] = ()) -> str:
     return _replaced(text, reading.all_hidden({*reading.values, *_variants(known)}), lambda _: SECRET)
 
 
-def redacted_pair(before: str, after: str, extension: str) -> tuple[str, str]:
+def redacted_pair(before: str, after: str, extension: str, known: Iterable[str] = ()) -> tuple[str, str]:
     """Return two versions of a text without their secrets. One that ``before`` does not have under the same name is
-    marked as changed, so that the difference stays visible."""
+    marked as changed, so that the difference stays visible. ``known`` are further secrets, wherever they occur."""
     first, second = _Reading(before, extension), _Reading(after, extension)
-    values = first.values | second.values
+    values = {*first.values, *second.values, *known}
     hidden = first.all_hidden(values)
-    known = {(secret.under, before[secret.start : secret.end]) for secret in hidden}
+    unchanged = {(secret.under, before[secret.start : secret.end]) for secret in hidden}
 
     def mask(secret: Hidden) -> str:
-        return SECRET if (secret.under, after[secret.start : secret.end]) in known else CHANGED
+        return SECRET if (secret.under, after[secret.start : secret.end]) in unchanged else CHANGED
 
     return _replaced(before, hidden, lambda _: SECRET), _replaced(after, second.all_hidden(values), mask)
+
+
+@remembered(256, len, 262_144)
+def secrets_of(text: str, extension: str) -> frozenset[str]:
+    """Return the secrets that a document holds by itself. They are secrets in each answer that is made of it too, where
+    another document may have taken away the name that tells."""
+    return frozenset(_Reading(text, extension).values)
 
 
 def redacted_answer(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> str:
@@ -154,12 +162,14 @@ _SHORTEST_IN_A_MESSAGE = 3
 
 
 def _known_values(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> set[str]:
-    """Return the values that placeholders of secrets have in an answer, and those of facts that are named like one: a
-    column of an inventory."""
+    """Return the values that placeholders of secrets have in an answer, the secrets of its documents, and the values of
+    facts that are named like one: a column of an inventory."""
     lookup = _lookup(catalogue, answer, facts, sources)
     found: set[str] = set()
     for placeholder in (inner for slot in _slots(answer) for inner in _placeholders(slot)):
         found.update(lookup.values(placeholder.label), placeholder.values(lookup))
+    for layer in answer.selection.layers:
+        found |= secrets_of(layer.text, layer.key.format)
     for label, values in known_facts(catalogue, facts, sources).labels.items():
         if is_secret_name(label):
             found.update(values)

@@ -204,6 +204,13 @@ def test_a_planned_document_does_not_bring_a_secret_of_its_group_to_light(lab: L
     assert dry.status == 200
     assert "echo x" in dry.text
     assert seen(dry) == set()
+    named = f'{{"e": {{"name": "db_password", "value": "{TYPED}"}}}}'
+    assert lab.ask(Role.ADMIN, "PUT", "/groups/env?format=json", named).status == 200
+    text = '{"extends": "env", "e": {"name": "color"}}'
+    put = [{"kind": "machine", "identifier": "m2", "format": "json", "text": text}]
+    dry = lab.ask(Role.PLAN, "POST", "/apply", json.dumps({"put": put, "dry_run": True}))
+    assert "color" in dry.text
+    assert seen(dry) == set()
 
 
 def opened(lab: Lab, address: tuple[str, int], headers: dict[str, str]) -> socket.socket:
