@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.machines import Machine, machine_named, machines_of_group
@@ -17,10 +17,9 @@ from answerd.commands.terminal import printable_line
 from answerd.config import read_config
 from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
-from answerd.installs.states import Order, Ordered, Rules, State
-from answerd.store.install_batch import PendingEvent
-from answerd.store.installs import StateStore
+from answerd.installs.states import Order, Rules, State
 from answerd.store.opening import install_rules, open_existing_states
+from answerd.store.states import OrderedMachine, Position, StateStore
 
 SELECTION = (
     ("--group G", "The machines of a group: its members, the machines that extend it, and the rows that it claims."),
@@ -38,12 +37,12 @@ class OpenInstalls:
     catalogue: Catalogue
     memory: InstallMemory
     rules: Rules
-    revision: int = -1
+    position: Position = field(default_factory=Position)
 
     @property
     def now(self) -> float:
         """The present time, which is never before the time of a record."""
-        return max(time.time(), self.store.newest)
+        return max(time.time(), self.memory.newest)
 
     def named(self, name: str) -> Machine | None:
         """Return the machine of a name; None where nothing has it."""
@@ -61,7 +60,7 @@ class OpenInstalls:
         machine = self.named(name)
         if machine is None:
             return []
-        return list(machine.records) or [Remembered(self.memory.new(machine.name), machine.identities)]
+        return list(machine.records) or [self.memory.new(machine.name, machine.identities)]
 
 
 def open_installs() -> OpenInstalls:
@@ -71,24 +70,15 @@ def open_installs() -> OpenInstalls:
     store = open_existing_states(config)
     if store is None:
         raise CommandError("there is no place for the states of installs: set SERVICE_STATE_PATH")
-    installs = OpenInstalls(store, catalogue, InstallMemory(), install_rules(config))
+    rules = install_rules(config)
+    installs = OpenInstalls(store, catalogue, InstallMemory(rules), rules)
     read_again(installs)
     return installs
 
 
 def read_again(installs: OpenInstalls) -> None:
     """Bring the records up to date. Raises `StoreError`."""
-    changes = installs.store.changes_since(installs.revision)
-    if changes is None:
-        return
-    installs.revision = changes.revision
-    if changes.whole:
-        installs.memory = InstallMemory(changes.remembered, changes.forgotten)
-        return
-    for name, attempt in changes.forgotten.items():
-        installs.memory.forget(name, attempt)
-    for changed in changes.remembered:
-        installs.memory.put(changed)
+    installs.memory, installs.position = installs.store.catch_up(installs.memory, installs.position)
 
 
 def order_help(order: Order, summary: str, details: str, example: str) -> Help:
@@ -112,10 +102,9 @@ def give_order(arguments: Arguments, order: Order, done: str) -> int:
     state = state_named(arguments["--state"])
     installs = open_installs()
     names, unknown = _selected(installs, arguments, state)
-    entries = [entry for name in names for entry in events_of_order(installs, name, order, ORIGIN)]
-    if entries:
-        installs.store.write(entries, installs.rules)
-    for name in dict.fromkeys(entry.name for entry in entries):
+    machines = [machine for name in names for machine in ordered_machines(installs, name)]
+    ordered = installs.store.order(machines, order, installs.now, ORIGIN) if machines else []
+    for name in dict.fromkeys(ordered):
         print(f"{shown_name(name)} {done}")
     for name in unknown:
         why = "no record, row, document or member has this name, and it is no MAC address"
@@ -123,14 +112,13 @@ def give_order(arguments: Arguments, order: Order, done: str) -> int:
     return FAILED if unknown else 0
 
 
-def events_of_order(installs: OpenInstalls, name: str, order: Order, origin: str) -> list[PendingEvent]:
-    """Return the events of an order to a machine, one for each of its records."""
+def ordered_machines(installs: OpenInstalls, name: str) -> list[OrderedMachine]:
+    """Return the records of a machine that an order is about; where it has none, the one that begins."""
     machine = installs.named(name)
     if machine is None:
         return []
     names = [remembered.record.name for remembered in machine.records] or [machine.name]
-    event = Ordered(order, installs.now)
-    return [PendingEvent(record_name, event, machine.identities, origin=origin) for record_name in names]
+    return [(record_name, machine.identities) for record_name in names]
 
 
 def _selected(installs: OpenInstalls, arguments: Arguments, state: State | None) -> tuple[list[str], list[str]]:

@@ -32,7 +32,7 @@ from answerd.server.bottle_locals import use_context_variables
 from answerd.server.event_streams import EventStreams
 from answerd.server.exchange import Exchange, exchange_of
 from answerd.server.http_parser import HttpRequest
-from answerd.server.installs import LiveInstalls
+from answerd.server.live_states import LiveStates
 from answerd.server.probes import Readiness, is_probe
 from answerd.server.roles import AdminTokens, Role
 from answerd.server.statuses import (
@@ -91,7 +91,7 @@ def make_admin_app(
     *,
     readiness: Readiness = lambda: "",
     sources: Sources = NO_SOURCES,
-    installs: LiveInstalls | None = None,
+    installs: LiveStates | None = None,
     exposition: Callable[[], bytes] = bytes,
     events: EventStreams | None = None,
 ) -> bottle.Bottle:

@@ -19,7 +19,7 @@ from answerd.server.admission import Admission
 from answerd.server.answer_set import AnswerSet, CooperativeYield
 from answerd.server.counters import Counters
 from answerd.server.statuses import UNAUTHORIZED
-from answerd.store.outbox import Waiting
+from answerd.store.states import Waiting
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _COUNT_AT_ONCE = 1_000  # documents, between two turns of others

@@ -12,14 +12,20 @@ from urllib.parse import unquote_to_bytes
 
 from answerd.identity import printable
 from answerd.installs.reports import WORDS, read_report
-from answerd.installs.states import Reported, ReportKind
+from answerd.installs.states import ReportKind
 from answerd.installs.tokens import TokenSubject, subject_of, token_fingerprint
 from answerd.server.http_parser import HttpRequest
-from answerd.server.installs import LiveInstalls
+from answerd.server.live_states import LiveStates
 from answerd.server.request_log import REPORT
-from answerd.server.statuses import CONTENT_TOO_LARGE, INTERNAL_ERROR, METHOD_NOT_ALLOWED, NOT_FOUND, OK
-from answerd.store import StoreError
-from answerd.store.install_batch import PendingEvent
+from answerd.server.statuses import (
+    CONTENT_TOO_LARGE,
+    INTERNAL_ERROR,
+    METHOD_NOT_ALLOWED,
+    NOT_FOUND,
+    OK,
+    SERVICE_UNAVAILABLE,
+)
+from answerd.store import StoreAway, StoreError
 
 METHODS = ("GET", "POST", "HEAD")
 """The methods of a report. ``GET`` is for clients that have no ``POST``; ``HEAD`` changes nothing."""
@@ -59,7 +65,7 @@ def refusal_of_report(request: HttpRequest) -> int | None:
     return METHOD_NOT_ALLOWED if request.method not in METHODS else None
 
 
-def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> ReportReply:
+def take_report(request: HttpRequest, peer: str, installs: LiveStates) -> ReportReply:
     """Store a report and return the response, once it is on the disk."""
     if request.body_too_large:
         return _refused(CONTENT_TOO_LARGE, "the body is larger than 1048576 bytes")
@@ -79,13 +85,12 @@ def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> Repo
         part for part in (report.message, report.summary if report.summary != report.message else "") if part
     )
     subject = path.subject
-    event = Reported(report.word, subject.attempt, installs.now(), report.message, report.percent)
-    entry = PendingEvent(subject.name, event, detail=detail, origin=peer, body=report.kept)
     try:
-        (applied,) = installs.write([entry])
+        counts = installs.report(subject, report, detail, peer)
     except StoreError as error:
-        return _refused(INTERNAL_ERROR, f"the report could not be stored: {error}")
-    noted = "" if applied.outcome.counts else ", which changes nothing"
+        status = SERVICE_UNAVAILABLE if isinstance(error, StoreAway) else INTERNAL_ERROR
+        return _refused(status, f"the report could not be stored: {error}")
+    noted = "" if counts else ", which changes nothing"
     return ReportReply(OK, _DONE, f"reported {report.word} for {printable(subject.name)}{noted}", report.word.value)
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _DOCUMENT_TABLES = {"documents", "changes"}
 """The tables of a database that are no states of installs."""
 
-_STATES = "installs"
+_STATES = "events"
 """The table whose rows are states of installs, in databases that have it."""
 
 
@@ -118,10 +118,9 @@ def restore_shared(
     With ``force`` in place of the documents that are there. Return how many documents and machines there are in the
     backup. Raises `StoreError`: also where the database is not empty and ``force`` is not given.
     """
-    from answerd.store.database_installs import DatabaseInstalls  # noqa: PLC0415 - needs psycopg
-    from answerd.store.state_transfer import restore_states  # noqa: PLC0415
+    from answerd.store.state_sync import DatabaseStates  # noqa: PLC0415 - needs psycopg
 
-    shared = DatabaseInstalls(store.server, rules)
+    shared = DatabaseStates(store.server, rules)
     if not force and (store.keys() or not shared.is_empty()):
         raise StoreError(f"the database {store.described} is not empty: --force replaces its documents")
     with tempfile.TemporaryDirectory(prefix="answerd-restore-") as scratch:
@@ -129,7 +128,7 @@ def restore_shared(
         documents = len(copy.keys())
         if documents:
             import_file(path, store, progress, prune=force)
-        return documents, restore_states(copy.path, shared)
+        return documents, shared.restore(copy.path)
 
 
 def import_file(
@@ -158,7 +157,7 @@ def import_file(
 
 def _count_of_installs(database: Path) -> int:
     with closing(sqlite3.connect(database)) as connection:
-        return int(connection.execute(f"SELECT count(*) FROM {_STATES}").fetchone()[0])  # noqa: S608
+        return int(connection.execute(f"SELECT count(DISTINCT record) FROM {_STATES}").fetchone()[0])  # noqa: S608
 
 
 def copy_states(source: str | Path, target: str | Path) -> None:

@@ -31,17 +31,15 @@ from answerd.store import (
     Version,
     WriteResult,
 )
-from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.database_store import DatabaseStore, unknown_formats
 from answerd.store.migrations import migrate_postgres, require_postgres
-from answerd.store.node_installs import NodeInstallStore, states_path
 from answerd.store.postgres_backup import copy_to_file
 from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import PostgresTransaction
 from answerd.store.replica import ROWS_AT_ONCE, Replica
 from answerd.store.replicator import Replicator
 from answerd.store.sqlite_changes import ChangeReader, difference_from
-from answerd.store.state_replicator import StateReplicator
+from answerd.store.state_sync import NodeStates, exchange, states_path
 from answerd.store.tables import BEFORE_ALL, StoredRow, rows_in_parts
 
 
@@ -207,7 +205,7 @@ class ReplicatedStore(PostgresStore):
         self.replica = Replica(replica_path)
         self.server = PostgresServer(url, self.replica)
         self._rules = rules or Rules()
-        self.states = NodeInstallStore(states_path(replica_path), DatabaseInstalls(self.server, self._rules))
+        self.states = NodeStates(states_path(replica_path), self.server, self._rules)
         self._feed = ChangeReader(self.replica.file)
         self._not_reached: float | None = None
 
@@ -253,19 +251,16 @@ class ReplicatedStore(PostgresStore):
         self._not_reached = time.time()
         with self.server.connected() as database, self.server.faults("opened"):
             migrate_postgres(database, self.described)
-            StateReplicator(self.states, self._rules, log).bring_up_to_date(database)
+            exchange(self.states, database, log)
             with self.replica.file.faults("written"):
                 self.replica.bring_up_to_date(database)
         self._not_reached = None
 
-    def replicate(
-        self, log: Callable[[str], None], changed: Callable[[], None], states_changed: Callable[[], None], stop: int
-    ) -> None:
+    def replicate(self, log: Callable[[str], None], changed: Callable[[], None], stop: int) -> None:
         """Keep replica and states up to date until the file descriptor ``stop`` can be read from."""
-        states = StateReplicator(self.states, self._rules, log, states_changed)
         # The start has logged that it is away; a replicator that takes the place of a dead one may find it long back.
         is_known_away = self._not_reached is not None and self.replica.position().asked < self._not_reached
-        Replicator(self.server, self.replica, log, changed, stop, states=states, is_known_away=is_known_away).run()
+        Replicator(self.server, self.replica, log, changed, stop, states=self.states, is_known_away=is_known_away).run()
 
     def close_if_idle(self) -> None:
         """Close the connection to the replica, unless it is in use this moment. For the moment before a fork."""
