@@ -26,13 +26,11 @@ RUNTIME = [
     "docopt-ng>=0.9,<0.10",  # the command line
     "prometheus_client>=0.22,<1",  # the text of /metrics
     "xmltodict>=1.0.4,<2",  # what lshw and virsh print
+    "tomlkit>=0.15.2,<0.16",  # writes TOML that people go on editing: keeps comments and layout
     "tqdm>=4.70,<5",  # progress of long checks and imports on a terminal
 ]
 
 EXTRAS = {
-    "migrate": [
-        "tomlkit>=0.15.2,<0.16",  # TOML that keeps its comments, for people who go on editing it
-    ],
     "validators": [
         "pykickstart>=3.78,<4",
     ],
@@ -55,7 +53,6 @@ EXTRAS = {
         "ruff>=0.17.5,<0.18",
         "schemathesis>=4.32,<5",
         "setuptools>=61",  # builds the modules that scripts/test compiles
-        "tomlkit>=0.15.2,<0.16",
         "types-docopt",
         "types-gevent",
         "types-psutil",

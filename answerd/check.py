@@ -21,13 +21,13 @@ from answerd.answers.oversights import MissingLabels, Oversights, of_documents
 from answerd.answers.problems import load_problems
 from answerd.answers.provenance import Placing, origins
 from answerd.answers.ranking import join_shortened
-from answerd.answers.resolve import Answer, resolve
+from answerd.answers.resolve import Answer, known_facts, resolve
 from answerd.answers.select import question_of, select
 from answerd.answers.sources import NO_SOURCES, REPORT, Sources, Values
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import SHORTEST_BODY_IDENTITY
-from answerd.formats.once import Once
+from answerd.formats.family import Once
 from answerd.identity import brief, identity_of
 from answerd.inventory.records import no_pause
 from answerd.inventory.rows import notes as row_notes
@@ -173,9 +173,9 @@ class _Rendering:
     def _lacking(self, trial: CheckCase) -> str:
         """Return the labels that only a request of this machine can have, in words; empty where there are none."""
         catalogue = self.catalogue
-        facts = trial.facts if catalogue.inventory is None else catalogue.inventory.facts(trial.facts)
+        facts = known_facts(catalogue, trial.facts, self.sources)
         selection = select(catalogue, question_of(facts, trial.extensions, trial.assumed))
-        values = Values(selection, facts, self.sources)
+        values = Values(selection, facts, self.sources, catalogue)
 
         def has(label: str) -> bool:
             try:

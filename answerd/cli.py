@@ -1,6 +1,49 @@
-"""The command line: find the command, run it, and print its failures (docs/cli.md).
+"""answerd hands out unattended-install answers to machines that ask over HTTP.
 
-Help texts and the parsing of arguments are in `answerd.usage`, the commands in `answerd.commands`.
+Usage:
+  answerd [serve]
+  answerd COMMAND [ARGUMENT]...
+  answerd COMMAND --help
+  answerd (-h | --help | --version)
+
+Commands:
+  serve             Run the service (also without any command).
+  render            The answer to a request; how it came about on stderr.
+  check             Every problem of the answer set; every machine tried.
+  diff              Whose answers would change if OTHER were in force, and how.
+  validate-answer   Judge an answer, from FILE or standard input.
+  captures          The recorded requests (SERVICE_CAPTURE_DIR), newest first.
+  inventory         The rows of all inventories; rows from machines' output.
+  installs          Which machines are installed, missing or failed.
+  install           One machine's install, with its history.
+  arm               Let machines install again.
+  disarm            Let machines install no more.
+  forget            Forget machines, as if they had never asked.
+  wait              Wait until machines are installed.
+  import            Copy a directory of documents into the database.
+  export            Write the database's documents into a directory.
+  apply             Make the documents those of a directory, as one change.
+  history           Who changed which document, when and how.
+  restore-document  Restore a document to its state after a change.
+  backup            Write everything the service keeps to one file.
+  restore           Put back what a backup holds.
+  token             Make a named token for the admin API.
+  config            Every setting, its value and where it came from.
+  boot-config       Write a DHCP server's configuration for network boot.
+  migrate           Take over another service's data.
+
+Options:
+  -h, --help  This text.
+  --version   The version.
+
+Examples:
+  # Find what is wrong before a machine asks.
+  answerd check examples/answers
+  # Show the answer that a machine gets.
+  answerd render 98:fa:9b:50:d8:10 --format ks
+
+All settings are environment variables. `answerd config` shows them,
+docs/configuration.md explains them.
 """
 
 from __future__ import annotations
@@ -10,15 +53,18 @@ import shlex
 import sys
 from collections.abc import Sequence
 
+from docopt import DocoptExit, docopt
+
 from answerd import __version__, identity
 from answerd.captures import CaptureError
-from answerd.commands import FAILED, NAMES, WRONG_USAGE, CommandError, command
+from answerd.commands import FAILED, NAMES, WRONG_USAGE, Arguments, CommandError, command, options_of
 from answerd.config import ConfigError
 from answerd.errors import AnswerError
 from answerd.identity import printable
 from answerd.store import StoreError
 from answerd.suggestion import did_you_mean
-from answerd.usage import HELP_OPTIONS, help_of, overview, parse
+
+HELP_OPTIONS = ("-h", "--help")
 
 INTERRUPTED = 130
 """The exit status after an interrupt at the terminal, as shells have it: 128 and SIGINT's number."""
@@ -57,14 +103,14 @@ def _is_compiled() -> bool:
 def _run(arguments: Sequence[str]) -> int:
     try:
         if arguments and arguments[0] in HELP_OPTIONS:
-            print(overview(), end="")
+            print(__doc__, end="")
             return 0
         if list(arguments) == ["--version"]:
             print(f"answerd {__version__}{' (compiled)' if _is_compiled() else ''}")
             return 0
         name, rest = _named(arguments)
         if any(argument in HELP_OPTIONS for argument in _before_dashes(rest)):
-            print(help_of(name), end="")
+            print(command(name).__doc__, end="")
             return 0
         return command(name).run(parse(name, _normalised(rest)))
     except CommandError as error:
@@ -86,6 +132,25 @@ def _named(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
     what = "option" if name.startswith("-") else "command"
     near = did_you_mean(name, NAMES if what == "command" else (*HELP_OPTIONS, "--version"), shown=str)
     raise CommandError(f"no {what} is called {shlex.join(arguments)}{near}; answerd --help shows them all", WRONG_USAGE)
+
+
+def parse(name: str, arguments: Sequence[str]) -> Arguments:
+    """Return a command's arguments; ``arguments`` are those after its name. Raises `CommandError` for wrong ones."""
+    try:
+        return docopt(command(name).__doc__, [name, *arguments], False)
+    except DocoptExit:
+        given = shlex.join([name, *arguments])
+        known = [*options_of(name), *HELP_OPTIONS]
+        options = (argument.partition("=")[0] for argument in _before_dashes(arguments) if argument.startswith("-"))
+        unknown = next((option for option in options if option != "-" and not _begins_any(option, known)), None)
+        reason = f"{unknown} is no option of answerd {name}" if unknown else f"answerd {given} is no way to call it"
+        near = did_you_mean(unknown, known, shown=str) if unknown else ""
+        raise CommandError(f"{reason}{near}; answerd {name} --help shows how it is called", WRONG_USAGE) from None
+
+
+def _begins_any(option: str, known: Sequence[str]) -> bool:
+    """Return whether docopt would take an option for the beginning of a known one."""
+    return any(name.startswith(option) for name in known)
 
 
 def _before_dashes(arguments: Sequence[str]) -> Sequence[str]:

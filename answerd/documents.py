@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-from answerd.content import Content
 from answerd.errors import MOST_PROBLEMS
 from answerd.formats import ALIASES, FORMATS
 from answerd.formats.control import Control, read_control
@@ -20,6 +19,12 @@ from answerd.formats.template_reading import TemplateReader
 from answerd.identity import Kind, brief, identifier_fault, identity_of, printable
 
 BYTE_ORDER_MARK: Final = "\ufeff"
+
+LARGEST_DOCUMENT: Final = 1_048_576
+"""Bytes of a document in UTF-8, in every store. No parser holds the interpreter for long at this size."""
+
+LARGEST_INVENTORY: Final = 16_777_216
+"""Bytes of an inventory in UTF-8: some 100,000 rows."""
 
 LARGE_TEXT: Final = 8_192
 """Characters of a text that take some 10 milliseconds to read: a caller that other work waits for reads it
@@ -86,6 +91,21 @@ class RawDocument:
     source: str = ""
     fault: str | None = None
     fault_line: int = 1
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class Content:
+    """The content of a document's text, without the tree of its values.
+
+    ``verbatim``: served alone, it is served as it was written. ``problems`` are sentences without the document's name.
+    ``readable`` is False when it does not parse, or when its claims are not known; then the first of ``problems`` says
+    why.
+    """
+
+    control: Control
+    problems: tuple[str, ...] = ()
+    readable: bool = True
+    verbatim: bool = False
 
 
 _NOT_KEPT: Final = Tree(object())
@@ -218,6 +238,8 @@ def read_content(
     """Parse a document's text as far as possible. Never raises: faults are in ``problems``."""
     if fault is not None:
         return _unreadable(Control(), fault)
+    if is_too_large(text):
+        return _unreadable(Control(), f"is larger than {LARGEST_DOCUMENT:,} bytes: it is not read")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         return _unreadable(Control(), f"does not parse: line {line} holds the character NUL, which no store keeps")
@@ -244,6 +266,11 @@ def read_content(
     if not control.claims_known:
         return _unreadable(control, *problems)
     return Content(control, problems, verbatim=plain), tree
+
+
+def is_too_large(text: str, limit: int = LARGEST_DOCUMENT) -> bool:
+    """Return whether a text has more bytes in UTF-8 than a document may have."""
+    return 4 * len(text) > limit and len(text.encode("utf-8", "surrogatepass")) > limit
 
 
 def _append_problems(family: AnyFamily, tree: Tree, control: Control) -> list[str]:

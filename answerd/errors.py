@@ -39,6 +39,10 @@ class BrokenDocument(AnswerError):
     """A document that would be part of the answer is broken, so there is none."""
 
 
+class UnreadableClaim(BrokenDocument):
+    """A group that was never readable might claim the request, so its answer is not known."""
+
+
 class CannotFill(AnswerError):
     """A placeholder cannot be filled from this request: the fact is missing or unusable.
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from answerd.formats import ALIASES, ALL_EXTENSIONS, formats_of_name, split_extension
-from answerd.formats.forms import Forms
+from answerd.formats.control import NormalizedValues
 from answerd.formats.template import SECRETS
 from answerd.identity import (
     LONGEST_VALUE,
@@ -31,7 +32,6 @@ from answerd.identity import (
 )
 from answerd.inventory.rows import Row
 from answerd.json_body import JsonBody, filed, read_json
-from answerd.turns import in_turns
 
 OWN_LABELS: Final = frozenset({"peer", "user_agent"})
 """Labels that the service sets: a request's own values for them are ignored."""
@@ -172,12 +172,18 @@ class Facts:
         self._filed: dict[str, list[str]] | None = None
         self._firsts: dict[str, str | None] = {}
         self._values: dict[str, Sequence[str]] = {}
-        self._forms: dict[str, Forms] = {}
+        self._forms: dict[str, NormalizedValues] = {}
         self._for_user_data: Facts | None = None
         self._narrowed: set[str] | None = None
         self._narrowed_by: object = None
         self.found: dict[object, Any] | None = {} if len(request.body) > LARGE else None
         """What indexes found for a large request, by the index or its method: it is looked up in a thread first."""
+
+    def copied(self) -> Facts:
+        """Return a copy that shares what was computed, but not `found`."""
+        other = copy(self)
+        other.found = None if self.found is None else dict(self.found)
+        return other
 
     @property
     def row_id(self) -> str:
@@ -226,11 +232,11 @@ class Facts:
         found = early.get(label)
         return self._json.first(label) if found is None else found
 
-    def forms(self, label: str) -> Forms:
+    def forms(self, label: str) -> NormalizedValues:
         """Return the values of a label as patterns compare them, each once."""
         forms = self._forms.get(label)
         if forms is None:
-            forms = self._forms[label] = Forms(dict.fromkeys(map(normalize, self.values(label))))
+            forms = self._forms[label] = NormalizedValues(dict.fromkeys(map(normalize, self.values(label))))
         return forms
 
     @property
@@ -249,6 +255,7 @@ class Facts:
         self._all_but_json()
         if self._json:
             self._json.labels()
+            self._json.system_values("serial")
 
     def values_before_json(self, label: str) -> list[str]:
         """Return the values of a case-folded label that are not in a JSON body, each once."""
@@ -257,10 +264,9 @@ class Facts:
             return [value for name, value in early if name == label and value]
         return _kept(self._all_but_json().get(label, ()))
 
-    @property
-    def json_value(self) -> Any:
-        """The value of a JSON body; None where there is none."""
-        return self._json.value if self._json else None
+    def system_values(self, label: str) -> Sequence[str]:
+        """Return what a JSON body says of the machine itself: see `JsonBody.system_values`."""
+        return self._json.system_values(label) if self._json else ()
 
     def _arrivals_of(self, label: str) -> Iterable[str]:
         """Return the values of one label as they arrive: URL, query, headers, body."""
@@ -315,7 +321,7 @@ class Facts:
             in_body = zip(carried.names_in_body, carried.texts_in_body, strict=True)
             long_enough = [pair for pair in in_body if len(pair[0]) >= SHORTEST_BODY_IDENTITY]
             found: dict[str, str] = {}
-            for identity, text in in_turns((*outside[: carried.macs_at], *long_enough, *outside[carried.macs_at :])):
+            for identity, text in (*outside[: carried.macs_at], *long_enough, *outside[carried.macs_at :]):
                 if identity:
                     found.setdefault(identity, text)
             self._identities = found

@@ -12,8 +12,6 @@ from enum import StrEnum
 from ipaddress import IPv6Address, ip_address
 from typing import Final, NamedTuple
 
-from answerd.turns import AT_ONCE, let_others_run, slices
-
 
 class Kind(StrEnum):
     """The kind of a document. The order is the order in which documents are listed."""
@@ -91,8 +89,6 @@ def identity_of(text: str) -> str:
     return normalize(text)
 
 
-_AT_ONCE: Final = 10_000
-"""Texts whose identities are worked out at once: 1 ms."""
 _COLONS_OF_A_MAC: Final = 5
 
 
@@ -107,15 +103,6 @@ def identified(texts: Sequence[str]) -> tuple[list[str], list[str]]:
 
     Many at once cost a tenth: one translation of all, where all are plain ASCII.
     """
-    if len(texts) > _AT_ONCE:  # between two slices another thread may run
-        identities: list[str] = []
-        searched: list[str] = []
-        for begin in range(0, len(texts), _AT_ONCE):
-            of_slice, searched_of_slice = identified(texts[begin : begin + _AT_ONCE])
-            identities += of_slice
-            searched += searched_of_slice
-            let_others_run()
-        return identities, searched
     joined = "\n".join(texts)
     if joined.isascii() and not _has_long_line(joined):
         found = joined.encode().translate(_TO_LOWER, _PUNCTUATION).decode().split("\n")
@@ -159,8 +146,6 @@ def normalize(text: str) -> str:
     """Return ``text`` case-folded, with everything but (Unicode) letters and digits removed, as patterns compare it."""
     if text.isascii():
         return text.encode().translate(_TO_LOWER, _PUNCTUATION_IN_LINE).decode()
-    if len(text) > AT_ONCE:
-        return "".join([normalize(part) for part in slices(text)])
     return "".join(filter(str.isalnum, text.casefold()))
 
 
@@ -268,8 +253,6 @@ _OCTET: Final = 2
 _LONG_GROUP: Final = 4
 """Hex digits of a group that cannot stand beside an address: a UUID's groups have at least so many."""
 _NO_HEX_DIGITS: Final = bytes(code for code in range(256) if _SHAPE_OF[code] != _HEX)
-_TURN: Final = 0xFF
-"""Other threads have a turn after so many addresses, and one more: 0.3 ms."""
 _SHORT: Final = 1_024
 """Bytes of a text that is worth counting its digits first: most paths and queries have too few for an address."""
 
@@ -283,7 +266,6 @@ def find_macs(data: bytes) -> list[str]:
     ``ac`` of ``mac-98-fa-…`` is none.
     """
     found: list[str] = []
-    tried = 0
     if len(data) <= _SHORT and len(data.translate(None, _NO_HEX_DIGITS)) < SHORTEST_MAC:
         return found
     shape = data.translate(_SHAPE_OF)
@@ -299,9 +281,6 @@ def find_macs(data: bytes) -> list[str]:
                     for at in _addresses_in_run(data, shape, start, end, spelling):
                         found.append(data[at : at + spelling.length].decode("ascii"))
             start = shape.find(wanted, end)
-            tried += 1
-            if not tried & _TURN:
-                let_others_run()
     return found
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
 
-from answerd import __version__
-from answerd.commands import NAMES, Help, command
+from answerd import __version__, cli
+from answerd.commands import NAMES, command, options_of, usage_of
 from answerd.config import SETTINGS
 from answerd.formats import ALL_EXTENSIONS
-from answerd.usage import ABOUT, EXITS, HELP_OPTIONS, options_of
 
 DIRECTORIES = ("DIR",)
 """Arguments that are completed with names of directories."""
@@ -22,7 +22,9 @@ DIRECTORIES = ("DIR",)
 FILES = ("FILE", "META")
 """Arguments that are completed with names of files."""
 
-_ARGUMENT = re.compile(r"(?:--?[a-z][a-z-]*)[ =](?P<name>[A-Z]+)")
+_COMMANDS = cli.__doc__.partition("\nCommands:\n")[2].partition("\n\n")[0]
+SUMMARIES: Mapping[str, str] = dict(re.findall(r"^  (\S+) +(.*)$", _COMMANDS, re.MULTILINE))
+"""What each command does, in a sentence."""
 
 
 def files() -> Mapping[str, str]:
@@ -52,7 +54,8 @@ def main(checkout: str) -> int:
 
 
 def manual_page() -> str:
-    """Return the page in troff's man macros."""
+    """Return the page in troff's man macros. The help texts are in it as they are printed."""
+    about, usage = cli.__doc__.splitlines()[0], [line[2:] for name in NAMES for line in usage_of(name)]
     lines = [
         '.\\" Made by scripts/manpage from the help texts of the commands: do not edit.',
         f'.TH ANSWERD 1 "" "answerd {__version__}" "User Commands"',
@@ -60,30 +63,20 @@ def manual_page() -> str:
         "answerd \\- hand out unattended-install answers over HTTP",
         ".SH SYNOPSIS",
         ".nf",
+        *map(_roff, usage),
+        ".fi",
+        ".SH DESCRIPTION",
+        _roff(about),
+        "Without a command it runs the service.",
+        ".SH COMMANDS",
     ]
-    lines += [f"answerd {_roff(form)}" for name in NAMES for form in command(name).HELP.usage]
-    lines += [".fi", ".SH DESCRIPTION", _roff(ABOUT), "Without a command it runs the service.", ".SH COMMANDS"]
-    for name in NAMES:
-        lines += _manual_of(name, command(name).HELP)
-    lines += [".SH EXIT STATUS", *_definitions((str(status), meaning) for status, meaning in EXITS)]
-    lines += [".SH ENVIRONMENT", *_definitions((setting.name, setting.meaning) for setting in SETTINGS)]
+    for module, names in groupby(NAMES, command):
+        text = module.__doc__.replace("\nUsage:\n", "\n").strip().splitlines()
+        lines += [f".SS {_roff(', '.join(names))}", ".nf", ".in 0", *map(_roff, text), ".in", ".fi"]
+    lines += [".SH ENVIRONMENT"]
+    for setting in SETTINGS:
+        lines += [".TP", f"\\fB{_roff(setting.name)}\\fR", _roff(setting.meaning)]
     return "\n".join(lines) + "\n"
-
-
-def _manual_of(name: str, text: Help) -> list[str]:
-    lines = [f".SS {_roff(name)}", _roff(text.summary)]
-    for paragraph in text.details.strip().split("\n\n"):
-        lines += [".PP", _roff(" ".join(paragraph.split()))]
-    lines += _definitions(text.options)
-    if text.exits:
-        lines += [".PP", "Exit status:", *_definitions((str(status), meaning) for status, meaning in text.exits)]
-    for line, meaning in text.examples:
-        lines += [".PP", _roff(meaning), ".PP", ".nf", f".RS\n{_roff(line)}\n.RE", ".fi"]
-    return lines
-
-
-def _definitions(rows: Iterable[tuple[str, str]]) -> list[str]:
-    return [line for left, right in rows for line in (".TP", f"\\fB{_roff(left)}\\fR", _roff(right))]
 
 
 def _roff(text: str) -> str:
@@ -99,14 +92,14 @@ def _roff(text: str) -> str:
 
 def bash_completion() -> str:
     """Return a completion for bash."""
-    cases = "\n".join(f"        {name}) options='{' '.join(options_of(command(name).HELP))}' ;;" for name in NAMES)
+    cases = "\n".join(f"        {name}) options='{' '.join((*options_of(name), '-h'))}' ;;" for name in NAMES)
     return f"""\
 # Completion of answerd for bash. Made by scripts/manpage from the help texts of the commands: do not edit.
 _answerd() {{
     local word=${{COMP_WORDS[COMP_CWORD]}} options=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W '{" ".join(NAMES)} {" ".join(HELP_OPTIONS)} --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W '{" ".join(NAMES)} {" ".join(cli.HELP_OPTIONS)} --version' -- "$word")
         return
     fi
     case ${{COMP_WORDS[1]}} in
@@ -127,10 +120,9 @@ complete -F _answerd answerd
 
 def zsh_completion() -> str:
     """Return a completion for zsh."""
-    commands = "\n".join(f"    '{name}:{_quoted(command(name).HELP.summary)}'" for name in NAMES)
+    commands = "\n".join(f"    '{name}:{_quoted(SUMMARIES[name])}'" for name in NAMES)
     cases = "\n".join(
-        f"    {name})\n      _arguments -s \\\n{_zsh_options(command(name).HELP)}        '*:file:_files'\n      ;;"
-        for name in NAMES
+        f"    {name})\n      _arguments -s \\\n{_zsh_options(name)}        '*:file:_files'\n      ;;" for name in NAMES
     )
     return f"""\
 #compdef answerd
@@ -156,14 +148,13 @@ _answerd "$@"
 """
 
 
-def _zsh_options(text: Help) -> str:
-    lines = []
-    for option, meaning in text.options:
-        name, argument = _parts(option)
-        repeated = "*" if f"{option}]..." in " ".join(text.usage) else ""
+def _zsh_options(name: str) -> str:
+    lines, usage = [], " ".join(usage_of(name))
+    for option, (argument, meaning) in options_of(name).items():
+        repeated = "*" if f"{option} {argument}]..." in usage else ""
         brackets = _quoted(meaning).replace("[", "(").replace("]", ")").replace(":", "\\:")
         completed = f":{argument}:{_zsh_action(argument)}" if argument else ""
-        lines.append(f"        '{repeated}{name}[{brackets}]{completed}' \\\n")
+        lines.append(f"        '{repeated}{option}[{brackets}]{completed}' \\\n")
     return "".join(lines)
 
 
@@ -181,14 +172,13 @@ def fish_completion() -> str:
         "complete -c answerd -n __fish_use_subcommand -l version -d 'The version' -f",
     ]
     for name in NAMES:
-        summary = _quoted(command(name).HELP.summary)
+        summary = _quoted(SUMMARIES[name])
         lines.append(f"complete -c answerd -n __fish_use_subcommand -a {name} -d '{summary}' -f")
     for name in NAMES:
-        for option, meaning in command(name).HELP.options:
-            long, argument = _parts(option)
+        for option, (argument, meaning) in options_of(name).items():
             takes = f" -r{_fish_action(argument)}" if argument else ""
             seen = f"-n '__fish_seen_subcommand_from {name}'"
-            lines.append(f"complete -c answerd {seen} -l {long.removeprefix('--')}{takes} -d '{_quoted(meaning)}'")
+            lines.append(f"complete -c answerd {seen} -l {option.removeprefix('--')}{takes} -d '{_quoted(meaning)}'")
     return "\n".join(lines) + "\n"
 
 
@@ -196,12 +186,6 @@ def _fish_action(argument: str) -> str:
     if argument == "EXT":
         return f" -f -a '{' '.join(ALL_EXTENSIONS)}'"
     return " -F" if argument in (*FILES, *DIRECTORIES) else " -f"
-
-
-def _parts(option: str) -> tuple[str, str]:
-    """Return an option and the name of its argument, empty where it has none."""
-    found = _ARGUMENT.match(option)
-    return option.split(maxsplit=1)[0], found["name"] if found else ""
 
 
 def _quoted(text: str) -> str:

@@ -33,7 +33,7 @@ BESIDE = {
 }
 """Pages that are not in docs/, and their names in the site."""
 
-FOLDERS = {"docs/": "", "loadtest/rivals/": "rivals/"}
+FOLDERS = {"docs/": ""}
 """Directories whose pages are all in the site, and where; a README.md is the first page there."""
 
 FILES = "files"
@@ -47,7 +47,7 @@ SECTIONS = {
     "Operate": ("console", "gitops", "many-nodes", "metrics"),
     "Find out": ("troubleshooting", "check", "explain", "captures", "traps"),
     "Look up": ("cli", "configuration", "http", "admin-api", "validators", "limits", "glossary", "rules"),
-    "Understand": ("overview", "architecture", "dependencies", "performance", "rivals", "torture", "threat-model"),
+    "Understand": ("overview", "architecture", "dependencies", "performance", "torture", "threat-model"),
     "Take part": ("contributing", "releasing", "changelog"),
 }
 """Names of pages, or of their directories, by section. A page that is in none is in the last, "More"."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from answerd.answers.affected import Affected
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.row_claims import claims_of
-from answerd.documents import Document
+from answerd.answers.row_claims import ClaimsOfRows
+from answerd.documents import Document, NameInKind
 from answerd.errors import AnswerError
 from answerd.facts import Facts, facts_of
+from answerd.identity import identity_of
 from answerd.inventory.records import no_pause
 from answerd.inventory.rows import Row
 
@@ -60,38 +62,63 @@ class RowCase:
     cases: tuple[CheckCase, ...]
 
 
-def check_cases(catalogue: Catalogue) -> Iterator[CheckCase]:
-    """Yield every case of the documents. A document that cannot be read has no known claims, and is reported already.
+def check_cases(catalogue: Catalogue, affected: Affected | None = None) -> Iterator[CheckCase]:
+    """Yield every case of the documents, of those ``affected`` where that is given. A document that cannot be read has
+    no known claims, and is reported already.
 
     A member whose row is tried in this format has no case of its own.
     """
     for document in catalogue.documents.values():
-        if not document.content.readable or document.is_named_like_an_alias:
+        if document.is_shared or document.is_named_like_an_alias:
             continue
-        extension = document.key.format
-        if not document.is_shared:
-            yield CheckCase(str(document.key), document.key.identifier, extension, document)
-            continue
-        for member in document.control.members:
-            documents = catalogue.machines.get(member, ())
-            has_own = any(machine.key.format == extension for machine in documents)
-            if not has_own and not _is_tried_as_row(catalogue, member, extension):
-                yield CheckCase(f'{document.key} for member "{member}"', member, extension, document)
+        if (affected is None or document.identity in affected) and document.content.readable:
+            yield CheckCase(str(document.key), document.key.identifier, document.key.format, document)
+    for member, document in _members_without_other_cases(catalogue):
+        if affected is None or member in affected:
+            yield CheckCase(f'{document.key} for member "{member}"', member, document.key.format, document)
 
 
-def row_cases(catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> Iterator[RowCase]:
-    """Yield the cases of each row that can get an answer: one for each format in which a document other than a default
-    claims it. A machine document of the row has a case of its own (`check_cases`)."""
+def unaffected_names(catalogue: Catalogue, affected: Affected, pause: Callable[[], None]) -> set[NameInKind]:
+    """Return the names of the answers of a set that are not ``affected``."""
+    names = {
+        (document.identity, document.key.format)
+        for document in catalogue.documents.values()
+        if not (document.is_shared or document.identity in affected or document.is_named_like_an_alias)
+    }
+    for member, document in _members_without_other_cases(catalogue):
+        if member not in affected:
+            names.add((member, document.key.format))
+    claims = ClaimsOfRows(catalogue)
+    for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
+        pause()
+        if row.names and not affected.has_any(row.names):
+            try:
+                found = claims.of(row)
+            except AnswerError:
+                continue
+            own = {machine.key.format for machine in found.machines}
+            name = identity_of(row.name)
+            names.update((name, extension) for extension in found.formats if extension not in own)
+    return names
+
+
+def row_cases(
+    catalogue: Catalogue, pause: Callable[[], None] = no_pause, affected: Affected | None = None
+) -> Iterator[RowCase]:
+    """Yield the cases of each row that can get an answer, of those ``affected`` where that is given: one for each
+    format in which a document other than a default claims it. A machine document of the row has a case of its own
+    (`check_cases`)."""
     inventory = catalogue.inventory
     if inventory is None:
         return
+    claims_of_rows = ClaimsOfRows(catalogue)
     for row in inventory.rows():
         pause()
-        identities = tuple(row.identities().values())
-        if not identities:
+        if not row.names or not (affected is None or affected.has_any(row.names)):
             continue
+        identities = tuple(row.identities().values())
         try:
-            claims = claims_of(catalogue, row)
+            claims = claims_of_rows.of(row)
         except AnswerError:
             continue  # a fault of the row itself, which is reported already
         own = {machine.key.format for machine in claims.machines}
@@ -104,12 +131,21 @@ def row_cases(catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> Ite
         yield RowCase(row, bool(claims.machines or claims.groups), claims.groups, tuple(cases))
 
 
-def _is_tried_as_row(catalogue: Catalogue, member: str, extension: str) -> bool:
-    inventory = catalogue.inventory
-    row = inventory.index.get(member) if inventory else None
-    if not isinstance(row, Row):
-        return False
-    try:
-        return extension in claims_of(catalogue, row).formats
-    except AnswerError:
-        return False
+def _members_without_other_cases(catalogue: Catalogue) -> Iterator[tuple[str, Document]]:
+    """Yield each member, with its group, that is tried neither by a document of its own nor by its row."""
+    claims = ClaimsOfRows(catalogue)
+    index = catalogue.inventory.index if catalogue.inventory is not None else {}
+    for document in catalogue.documents.values():
+        if not document.is_shared or not document.content.readable:
+            continue
+        extension = document.key.format
+        for member in document.control.members:
+            if any(machine.key.format == extension for machine in catalogue.machines.get(member, ())):
+                continue
+            row = index.get(member)
+            try:
+                is_tried = isinstance(row, Row) and extension in claims.of(row).formats
+            except AnswerError:
+                is_tried = False
+            if not is_tried:
+                yield member, document

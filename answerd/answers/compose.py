@@ -14,8 +14,7 @@ from typing import Final
 
 from answerd.documents import LARGE_TEXT, Document, Offload, RawDocument, run_inline
 from answerd.errors import BrokenDocument, EmptyAnswer
-from answerd.formats.family import MergeError, Prepared, Tree
-from answerd.formats.once import Once
+from answerd.formats.family import MergeError, Once, Prepared, Tree
 from answerd.identity import join_limited
 
 Layers = tuple[Document, ...]

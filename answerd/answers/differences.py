@@ -6,12 +6,13 @@ that only a request can fill stays in the answer. Pure: needs two catalogues and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from answerd.answers.affected import Affected
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.check_cases import CheckCase, check_cases, row_cases
+from answerd.answers.check_cases import CheckCase, check_cases, row_cases, unaffected_names
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
 from answerd.answers.masking import masked
@@ -21,9 +22,8 @@ from answerd.documents import Document, NameInKind
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import STATE, Facts
 from answerd.formats import FORMATS
-from answerd.formats.family import Prepared, Slot
+from answerd.formats.family import Once, Prepared, Slot
 from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
-from answerd.formats.once import Once
 from answerd.formats.template import SECRETS, Placeholder
 from answerd.identity import identity_of
 from answerd.installs.states import State
@@ -129,10 +129,13 @@ class Comparison:
 
     def changes(self, *, show_secrets: bool = False) -> list[Change]:
         """Return the differences, grouped by change, in the order of their first names."""
+        return self._grouped([difference.unified(show_secrets=show_secrets) for difference in self.differences])
+
+    def _grouped(self, unified: Sequence[list[str]]) -> list[Change]:
+        """Return the `changes`; ``unified`` has the diff of each difference."""
         same: dict[tuple[str, ...], list[Difference]] = {}
         shown: dict[tuple[str, ...], list[str]] = {}
-        for difference in self.differences:
-            lines = difference.unified(show_secrets=show_secrets)
+        for difference, lines in zip(self.differences, unified, strict=True):
             edits = (line for line in lines if line[:1] in ("+", "-"))
             key = (difference.change, difference.format, *edits)
             same.setdefault(key, []).append(difference)
@@ -141,15 +144,15 @@ class Comparison:
 
     def as_json(self, *, show_secrets: bool = False, summary: bool = False) -> dict[str, Any]:
         """Return the comparison as JSON (docs/explain.md#what-a-change-would-change); ``summary``: without diffs."""
-        changes = self.changes(show_secrets=show_secrets)
+        unified = [difference.unified(show_secrets=show_secrets) for difference in self.differences]
         fields: dict[str, Any] = {
             "compared": self.compared,
             "differences": [
                 {
                     **_difference_as_json(difference),
-                    **({} if summary else {"diff": difference.unified(show_secrets=show_secrets)}),
+                    **({} if summary else {"diff": lines}),
                 }
-                for difference in self.differences
+                for difference, lines in zip(self.differences, unified, strict=True)
             ],
             "changes": [
                 {
@@ -159,7 +162,7 @@ class Comparison:
                     "added": change.counts[0],
                     "removed": change.counts[1],
                 }
-                for change in changes
+                for change in self._grouped(unified)
             ],
             "notes": list(self.notes),
         }
@@ -187,13 +190,15 @@ def compare(
     progress: Progress | None = None,
     pause: Callable[[], None] = no_pause,
 ) -> Comparison:
-    """Compare the answers of two sets, each name in each format once.
+    """Compare the answers of two sets, each name in each format once; only those that can differ are made.
 
     ``progress`` gets the number of compared answers and the total. ``pause`` is called between steps of a few
     milliseconds, so that a server can answer requests in between.
     """
-    tried = [_collected(_tried(catalogue), pause) for catalogue in (before, after)]
+    affected = Affected(before, after)
+    tried = [_collected(_tried(catalogue, affected), pause) for catalogue in (before, after)]
     names = sorted(tried[0].keys() | tried[1].keys())
+    unaffected = unaffected_names(after, affected, pause) - tried[0].keys() - tried[1].keys()
     differences = []
     for count, name in enumerate(names, 1):
         difference = _difference(name, before, tried[0].get(name), after, tried[1].get(name))
@@ -202,7 +207,7 @@ def compare(
         pause()
         if progress:
             progress(count, len(names))
-    return Comparison(len(names), tuple(differences), tuple(sorted(set(_notes(before, after)))))
+    return Comparison(len(names) + len(unaffected), tuple(differences), tuple(sorted(set(_notes(before, after)))))
 
 
 def _collected(
@@ -215,14 +220,18 @@ def _collected(
     return found
 
 
-def _tried(catalogue: Catalogue) -> Iterator[tuple[NameInKind, CheckCase | Document]]:
-    """Yield the cases of a set, by name. A document that cannot be read is yielded itself: its reason is its answer."""
+def _tried(catalogue: Catalogue, affected: Affected) -> Iterator[tuple[NameInKind, CheckCase | Document]]:
+    """Yield the affected cases of a set, by name. A document that cannot be read is yielded itself: its reason is its
+    answer."""
     for document in catalogue.documents.values():
-        if not (document.content.readable or document.is_shared or document.is_named_like_an_alias):
+        if document.is_shared or document.identity not in affected or document.is_named_like_an_alias:
+            continue
+        if not document.content.readable:
             yield (document.identity, document.key.format), document
-    for trial in check_cases(catalogue):
+    # Of the groups that have one machine as a member, the first by name: the order of documents must not matter.
+    for trial in sorted(check_cases(catalogue, affected), key=lambda trial: trial.label, reverse=True):
         yield (identity_of(trial.identifier), trial.extension), trial
-    for of_row in row_cases(catalogue):
+    for of_row in row_cases(catalogue, affected=affected):
         for trial in of_row.cases:
             yield (identity_of(trial.identifier), trial.extension), trial
 

@@ -8,9 +8,9 @@ Rules: docs/install-once.md. Reads the states only where an answer has ``once`` 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.members import claimed_member
@@ -18,7 +18,7 @@ from answerd.answers.select import Selection
 from answerd.errors import CannotFill
 from answerd.facts import Facts
 from answerd.formats import split_extension
-from answerd.formats.once import Once
+from answerd.formats.family import Once
 from answerd.identity import (
     SHORTEST_MAC,
     identities_of,
@@ -288,33 +288,7 @@ def own_values(facts: Facts, label: str) -> list[str]:
     of_row = facts.row.values().get(label) if facts.row is not None else None
     if of_row:
         return list(of_row)
-    return [*facts.values_before_json(label), *_of_system(facts.json_value, label)]
-
-
-def _of_system(value: Any, label: str) -> Iterator[str]:
-    if not isinstance(value, Mapping):
-        return
-    yield from _named(value, label)
-    for name, below in value.items():
-        if not isinstance(below, Mapping):
-            continue
-        if name.casefold() == "system":
-            yield from _named(below, label)
-        else:  # Proxmox has it under dmi.system
-            for inner, system in below.items():
-                if inner.casefold() == "system" and isinstance(system, Mapping):
-                    yield from _named(system, label)
-
-
-def _named(value: Mapping[str, Any], label: str) -> Iterator[str]:
-    for name, element in value.items():
-        if (
-            name.casefold() == label
-            and isinstance(element, str | int | float)
-            and not isinstance(element, bool)
-            and element != ""
-        ):
-            yield str(element)
+    return [*facts.values_before_json(label), *facts.system_values(label)]
 
 
 def url_of_host(scheme: str, facts: Facts) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.masking import SECRET
-from answerd.answers.resolve import Answer
+from answerd.answers.resolve import Answer, known_facts
 from answerd.answers.sources import Sources, Values
 from answerd.facts import Facts
 from answerd.formats.family import Slot
@@ -55,10 +55,7 @@ def hiding(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources)
 
 
 def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Metered:
-    known = catalogue.facts(facts)
-    if sources.gates is not None:
-        known.state_source = sources.gates.state
-    return Metered(Values(answer.selection, known, sources, catalogue))
+    return Metered(Values(answer.selection, known_facts(catalogue, facts, sources), sources, catalogue))
 
 
 def _slots(answer: Answer) -> tuple[Slot, ...]:

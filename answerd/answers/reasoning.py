@@ -20,11 +20,10 @@ from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import Question, Selection, question_of, select
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.documents import Document
-from answerd.errors import AnswerError, CannotFill, NotClaimed
+from answerd.errors import AnswerError, CannotFill, NotClaimed, UnreadableClaim
 from answerd.facts import Facts
 from answerd.formats.control import Control, Criterion
-from answerd.formats.family import Path
-from answerd.formats.once import Once
+from answerd.formats.family import Once, Path
 from answerd.identity import Kind, brief, identifier_fault, printable
 
 MOST_PATHS = 10
@@ -94,7 +93,7 @@ def reasoning(
     steps = [*_request(facts), *row_steps, _formats(facts, acceptable, by_name=extensions is not None)]
     considered = _Considered(catalogue, question_of(facts, acceptable, assumed))
     steps += considered.steps
-    if facts.side_file and isinstance(considered.outcome, NotClaimed):
+    if facts.side_file and isinstance(considered.outcome, NotClaimed | UnreadableClaim):
         steps.append(Step("side file", f"no document names {facts.side_file}: what follows is asked as for user-data"))
         considered = _Considered(catalogue, Question(facts.asking_for_user_data(), acceptable, assumed))
         steps += considered.steps

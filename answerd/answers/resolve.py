@@ -13,12 +13,11 @@ from answerd.answers.members import claimed_member
 from answerd.answers.select import Question, Selection, question_of, select
 from answerd.answers.sources import NO_SOURCES, Sources, Values
 from answerd.documents import Document
-from answerd.errors import AnswerTooLarge, EmptyAnswer, GateClosed, NotClaimed
+from answerd.errors import AnswerTooLarge, EmptyAnswer, GateClosed, NotClaimed, UnreadableClaim
 from answerd.facts import Facts
 from answerd.formats import FORMATS, Format
-from answerd.formats.family import LONG, is_blank
+from answerd.formats.family import LONG, Once, is_blank
 from answerd.formats.meter import LARGEST_ANSWER
-from answerd.formats.once import Once
 from answerd.formats.yaml_writing import escape
 from answerd.inventory.rows import Row
 
@@ -91,9 +90,7 @@ def resolve(
     ``extensions`` overrides the formats that the request's path asks for. The ``match`` of a document in ``assumed`` is
     taken to hold. ``sources`` fill the placeholders of secrets, reports and states.
     """
-    facts = catalogue.facts(facts)
-    if sources.gates is not None:
-        facts.state_source = sources.gates.state
+    facts = known_facts(catalogue, facts, sources)
     acceptable = facts.extensions if extensions is None else extensions
     question = question_of(facts, acceptable, assumed)
     side_file = facts.side_file if question.only_naming else None
@@ -101,8 +98,17 @@ def resolve(
         return _answer(catalogue, question, sources)
     try:
         return _answer(catalogue, question, sources, may_be_blank=True)
-    except NotClaimed:
+    except (NotClaimed, UnreadableClaim):
         return _side_file(catalogue, question, side_file, sources)
+
+
+def known_facts(catalogue: Catalogue, facts: Facts, sources: Sources) -> Facts:
+    """Return the facts of a request with those of its row and with the state of its install. Raises `BrokenDocument`
+    where it is not known which row it has."""
+    facts = catalogue.facts(facts)
+    if sources.gates is not None:
+        facts.state_source = sources.gates.state
+    return facts
 
 
 def _answer(
@@ -129,17 +135,26 @@ def _answer(
     body, values = prepared.static, None
     if body is None:
         values = Values(selection, facts, sources, catalogue, asking)
-        body = catalogue.offload(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
+        try:
+            body = (
+                catalogue.offload(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
+            )
+        except AnswerTooLarge:
+            raise _too_large(selection) from None
         if is_blank(body) and not may_be_blank:
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
     if len(body) > LARGEST_ANSWER:
-        raise AnswerTooLarge(f"the answer of {layer_names(selection.layers)} has more than {LARGEST_ANSWER} bytes")
+        raise _too_large(selection)
     if sources.gates is not None:
         if asking is not None:
             sources.gates.given(asking)
         elif values is not None and values.has_told_report and not (without_start or after_refusal):
             sources.gates.told(catalogue, selection, facts)
     return Answer(body, selection, FORMATS[selection.layers[-1].key.format], None, facts.row)
+
+
+def _too_large(selection: Selection) -> AnswerTooLarge:
+    return AnswerTooLarge(f"the answer of {layer_names(selection.layers)} has more than {LARGEST_ANSWER} bytes")
 
 
 def _refused(
@@ -159,11 +174,18 @@ def _refused(
 
 
 def _side_file(catalogue: Catalogue, question: Question, side_file: str, sources: Sources) -> Answer:
-    """Return the answer to cloud-init for a side file that no document names: the minimum, where there is user-data."""
+    """Return the answer to cloud-init for a side file that no document is known to claim: the minimum, where there is
+    user-data. Then a group that cannot be read does not keep it back, nor the document that claims the side file."""
     facts = question.facts.asking_for_user_data()
     facts.state_source = question.facts.state_source
     asked = Question(facts, question.extensions, question.assumed)
     user_data = _answer(catalogue, asked, sources, without_start=True)
+    if catalogue.unreadable:
+        question.past_unreadable = True
+        try:
+            return _answer(catalogue, question, sources, may_be_blank=True)
+        except NotClaimed:
+            pass
     selection = user_data.selection
     body = b""
     if side_file == "meta-data":

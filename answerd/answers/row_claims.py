@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.select import Question, select
 from answerd.documents import Document
-from answerd.errors import AnswerError
+from answerd.errors import AnswerError, BrokenDocument
 from answerd.facts import Facts, facts_of
 from answerd.formats import ALL_EXTENSIONS
 from answerd.identity import Kind
 from answerd.installs.states import State
 from answerd.inventory.rows import Row
+
+_MOST_KINDS: Final = 10_000
+"""Kinds of rows whose groups are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,47 @@ def claims_of(catalogue: Catalogue, row: Row) -> RowClaims:
     ]
     groups += [claim.document for claim in catalogue.selectors.holding(facts)]
     return RowClaims(tuple(machines), tuple(dict.fromkeys(groups)))
+
+
+class ClaimsOfRows:
+    """`claims_of` for many rows of one set. Finding what selects a row takes 30 µs; rows that are alike in the columns
+    which any group asks for are selected by the same groups, and there are rarely many kinds of them."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._labels = sorted({criterion.label for _, match in catalogue.selectors.items() for criterion in match})
+        self._selecting: dict[tuple[str, ...], list[Document]] = {}
+
+    def of(self, row: Row) -> RowClaims:
+        """Return `claims_of` a row."""
+        catalogue = self._catalogue
+        inventory = catalogue.inventory
+        machines = [document for name in row.names for document in catalogue.machines.get(name, ())]
+        members = [claim for name in row.names for claim in catalogue.members.get(name, ())]
+        if (
+            inventory is None
+            or inventory.unreadable
+            or any(inventory.index.get(name) is not row for name in row.names)
+            or any(document.content.readable and document.control.match for document in machines)
+            or any(claim.match for claim in members)
+            or "01-" in row.text  # perhaps PXELINUX's prefix, without which a value is a name too
+        ):
+            return claims_of(catalogue, row)
+        fault = inventory.fault_of(row)
+        if fault is not None:
+            raise BrokenDocument(fault)
+        groups = [claim.document for claim in members]
+        if self._labels:
+            cells, places = row.cells(), row.layout.labels
+            kind = tuple([cells[places[label]] if label in places else "" for label in self._labels])
+            selecting = self._selecting.get(kind)
+            if selecting is None:
+                if len(self._selecting) >= _MOST_KINDS:
+                    self._selecting.clear()
+                selecting = self._selecting[kind] = groups_matching(catalogue, row)
+            groups += selecting
+        named = (document for document in machines if not document.is_named_like_an_alias)
+        return RowClaims(tuple(named), tuple(dict.fromkeys(groups)))
 
 
 def groups_matching(catalogue: Catalogue, row: Row) -> list[Document]:

@@ -6,7 +6,6 @@ Rules: docs/inventory.md#the-row-of-a-request.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
 
 from answerd.facts import STATE, Facts, Statement
 from answerd.inventory.rows import Row, identities_of_sound
@@ -66,10 +65,9 @@ class RowFacts(Facts):
         """Return the values of a case-folded label that the request has outside of a JSON body."""
         return self._said.values_before_json(label)
 
-    @property
-    def json_value(self) -> Any:
-        """The value of a JSON body; None where there is none."""
-        return self._said.json_value
+    def system_values(self, label: str) -> Sequence[str]:
+        """Return what a JSON body says of the machine itself: see `JsonBody.system_values`."""
+        return self._said.system_values(label)
 
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:

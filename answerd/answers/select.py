@@ -12,7 +12,7 @@ from answerd.answers.near_misses import unclaimed
 from answerd.answers.ranking import rank
 from answerd.answers.selectors import holds
 from answerd.documents import Document
-from answerd.errors import BrokenDocument, NotClaimed
+from answerd.errors import BrokenDocument, NotClaimed, UnreadableClaim
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
 
@@ -42,9 +42,10 @@ class Question:
     ``extensions`` are the formats that may answer, in the order that decides ties. The ``match`` of a document in
     ``assumed`` is taken to hold (``check`` renders machines that have not asked). With ``only_naming`` set, only
     documents whose ``match`` names that label may claim. ``without_default``: a default never answers.
+    ``past_unreadable``: groups that were never readable are taken to claim nothing.
     """
 
-    __slots__ = ("assumed", "extensions", "facts", "only_naming", "without_default")
+    __slots__ = ("assumed", "extensions", "facts", "only_naming", "past_unreadable", "without_default")
 
     def __init__(
         self,
@@ -53,12 +54,14 @@ class Question:
         assumed: Collection[Document] = (),
         only_naming: str | None = None,
         without_default: bool = False,
+        past_unreadable: bool = False,
     ) -> None:
         self.facts = facts
         self.extensions = extensions
         self.assumed = assumed
         self.only_naming = only_naming
         self.without_default = without_default
+        self.past_unreadable = past_unreadable
 
     def holds_for(self, document: Document, match: Sequence[Criterion]) -> bool:
         """Return whether a document's ``match`` lets it claim the request."""
@@ -90,7 +93,7 @@ def select(catalogue: Catalogue, question: Question) -> Selection:
         return _with_its_group(catalogue, question, machine)
     claim, by_members = _best_group(catalogue, question, question.extensions)
     if catalogue.unreadable and not by_members:
-        _refuse_unreadable_groups(catalogue, question.extensions)
+        _refuse_unreadable_groups(catalogue, question, question.extensions)
     if claim:
         return Selection(_checked_chain(catalogue, claim.document), group=claim.document)
     return _default(catalogue, question)
@@ -144,7 +147,7 @@ def _with_its_group(catalogue: Catalogue, question: Question, machine: Document)
     extensions = (machine.key.format,)
     claim, by_members = _best_group(catalogue, question, extensions)
     if catalogue.unreadable and not by_members:
-        _refuse_unreadable_groups(catalogue, extensions)
+        _refuse_unreadable_groups(catalogue, question, extensions)
     if claim is None:
         return Selection((machine,), machine)
     return Selection((*_checked_chain(catalogue, claim.document), machine), machine, claim.document)
@@ -186,12 +189,12 @@ def _checked_chain(catalogue: Catalogue, group: Document) -> tuple[Document, ...
     return catalogue.chain(group)
 
 
-def _refuse_unreadable_groups(catalogue: Catalogue, extensions: Collection[str]) -> None:
-    """Raise `BrokenDocument` where a group was never readable: it might claim this request, and the answer without it
+def _refuse_unreadable_groups(catalogue: Catalogue, question: Question, extensions: Collection[str]) -> None:
+    """Raise `UnreadableClaim` where a group was never readable: it might claim this request, and the answer without it
     may be wrong."""
-    for group in catalogue.unreadable:
+    for group in () if question.past_unreadable else catalogue.unreadable:
         if group.key.format in extensions:
-            raise BrokenDocument(f"{group.key} might claim this request but cannot be read: {group.problems[0]}")
+            raise UnreadableClaim(f"{group.key} might claim this request but cannot be read: {group.problems[0]}")
 
 
 def _default(catalogue: Catalogue, question: Question) -> Selection:

@@ -1,39 +1,20 @@
-"""Find which of many selectors hold for a request, without trying them all.
+"""Find which of many selectors hold for a request.
 
-A selector can hold only for a request with a value that its patterns allow, so it is filed under a text that every such
-value contains: the whole value where the pattern is exact, its beginning, or a piece of a text between wildcards. Of
-all possible keys it is filed under the key with the fewest selectors. Only selectors that may allow any value (``*``,
-``???``) are tried one by one.
+A selector can hold only for a request with a value that its patterns allow. So it is filed under the texts that such a
+value is, or begins with, where one of its criteria has them for each of its patterns; all others (``*-rack7``) are
+tried one by one, in requests that have the label.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from answerd.facts import Facts
-from answerd.formats.control import Criterion, Pattern
-from answerd.turns import in_turns, let_others_run
+from answerd.formats.control import Criterion
 
 Owner = TypeVar("Owner", bound=Hashable)
 Selector = tuple[Criterion, ...]
-
-_PIECES: Final[tuple[int, ...]] = (8, 4, 3, 2, 1)
-"""Lengths of pieces, in characters. A value is cut into all its pieces of each length in use, so they are few."""
-
-_MOST_CHOICES: Final = 300
-"""Pieces of a pattern that are considered: any piece is right, and an identifier has at most 200 characters."""
-
-_AT_ONCE: Final = 65_536
-"""Pieces of a value that are looked up at once: 5 ms."""
-
-_A_FEW: Final = 4
-"""Selectors that cost less to try than cutting a value into pieces (1 µs for 14 characters)."""
-
-_SOUGHT_ONE_BY_ONE: Final = 32
-"""Pieces that cost less to search in a value than cutting it into pieces: 20 ns each for 14 characters, 0.5 ms each for
-a million, where the cutting takes 100 ms."""
 
 
 def holds(match: Iterable[Criterion], facts: Facts) -> bool:
@@ -44,34 +25,25 @@ def holds(match: Iterable[Criterion], facts: Facts) -> bool:
     return True
 
 
-_WHOLE: Final = "whole"
-_BEGINNING: Final = "beginning"
-_INSIDE: Final = "inside"
-
-
 class _Place(NamedTuple):
-    """Return whether every criterion holds for the request."""
+    """What a selector is filed by: the first ``length`` characters of a label's values, or the whole values."""
 
     label: str
-    where: str
     length: int
 
 
-class _Need(NamedTuple):
-    """A text that every value which a pattern allows has at a place."""
-
-    place: _Place
-    text: str
+_WHOLE: Final = 0
+"""The length of a place that stands for whole values."""
 
 
 class SelectorIndex(Generic[Owner]):
-    """An index of selectors by what they need. Mutable until it is published in a catalogue; then `copy` it."""
+    """An index of selectors. Mutable until it is published in a catalogue; then `copy` it."""
 
     def __init__(self, selectors: Iterable[tuple[Owner, Selector]] = ()) -> None:
-        self._selectors: dict[Owner, tuple[Selector, tuple[_Need, ...]]] = {}
-        self._filed: dict[_Place, dict[str, dict[Owner, None]]] = {}
-        self._own: set[_Need] = set()  # whose owners are not shared with another index
-        self._anywhere: dict[Owner, None] = {}
+        self._selectors: dict[Owner, Selector] = {}
+        self._filed: dict[_Place, dict[str, tuple[Owner, ...]]] = {}
+        self._places: dict[Owner, tuple[tuple[_Place, str], ...]] = {}
+        self._tried: dict[str, dict[Owner, None]] = {}  # by the label of their first criterion
         for owner, match in selectors:
             self.add(owner, match)
 
@@ -80,43 +52,38 @@ class SelectorIndex(Generic[Owner]):
         copied: SelectorIndex[Owner] = SelectorIndex()
         copied._selectors = dict(self._selectors)
         copied._filed = {place: dict(filed) for place, filed in self._filed.items()}
-        copied._anywhere = dict(self._anywhere)
+        copied._places = dict(self._places)
+        copied._tried = {label: dict(owners) for label, owners in self._tried.items()}
         return copied
 
     def add(self, owner: Owner, match: Selector) -> None:
-        """File the selector of an owner that has none yet. The cost does not depend on how many are filed."""
-        needs = self._chosen(match)
-        self._selectors[owner] = match, needs
-        if not needs:
-            self._anywhere[owner] = None
-        for place, text in needs:
-            self._owners(_Need(place, text))[owner] = None
+        """File the selector of an owner that has none yet."""
+        self._selectors[owner] = match
+        places = self._places[owner] = self._chosen(match)
+        for place, text in places:
+            filed = self._filed.setdefault(place, {})
+            filed[text] = (*filed.get(text, ()), owner)
+        if not places:
+            self._tried.setdefault(match[0].label, {})[owner] = None
 
     def discard(self, owner: Owner) -> None:
         """Remove an owner's selector, if it has one."""
-        _, needs = self._selectors.pop(owner, ((), ()))
-        self._anywhere.pop(owner, None)
-        for place, text in needs:
-            owners = self._owners(_Need(place, text))
-            del owners[owner]
+        match = self._selectors.pop(owner, ())
+        for place, text in self._places.pop(owner, ()):
             filed = self._filed[place]
-            if not owners:
+            filed[text] = tuple(other for other in filed[text] if other != owner)
+            if not filed[text]:
                 del filed[text]
             if not filed:
                 del self._filed[place]
-
-    def _owners(self, need: _Need) -> dict[Owner, None]:
-        """Return the owners that are filed under a need, for modification."""
-        filed = self._filed.setdefault(need.place, {})
-        if need not in self._own:
-            self._own.add(need)
-            filed[need.text] = dict(filed.get(need.text, ()))
-        return filed.setdefault(need.text, {})
+        if match and owner in (tried := self._tried.get(match[0].label, {})):
+            del tried[owner]
+            if not tried:
+                del self._tried[match[0].label]
 
     def items(self) -> Iterator[tuple[Owner, Selector]]:
         """Yield each owner with its selector."""
-        for owner, (match, _) in self._selectors.items():
-            yield owner, match
+        yield from self._selectors.items()
 
     def __len__(self) -> int:
         return len(self._selectors)
@@ -127,77 +94,38 @@ class SelectorIndex(Generic[Owner]):
             return []
         if facts.found is not None and self in facts.found:
             return list(facts.found[self])
-        candidates: Iterable[Owner] = dict.fromkeys(self._candidates(facts))
+        candidates = self._candidates(facts)
+        selectors = self._selectors
         if facts.found is None:
-            return [owner for owner in candidates if holds(self._selectors[owner][0], facts)]
-        facts.found[self] = holding = [
-            owner for owner in in_turns(candidates) if holds(self._selectors[owner][0], facts)
-        ]
+            return [owner for owner in candidates if holds(selectors[owner], facts)]
+        facts.found[self] = holding = [owner for owner in candidates if holds(selectors[owner], facts)]
         return holding
 
-    def _candidates(self, facts: Facts) -> Iterator[Owner]:
-        for (label, where, length), filed in self._filed.items():
-            forms: Sequence[str] = facts.forms(label)
-            if where is _INSIDE and len(forms) > 1:
-                forms = (facts.forms(label).joined,)  # no filed text contains a line end
-            for form in forms:
-                for text in _found(form, where, length, filed):
-                    yield from filed[text]
-        yield from self._anywhere
+    def _candidates(self, facts: Facts) -> Mapping[Owner, None]:
+        found: dict[Owner, None] = {}
+        for (label, length), filed in self._filed.items():
+            for form in facts.forms(label):
+                owners = filed.get(form[:length] if length else form)
+                if owners:
+                    found.update(dict.fromkeys(owners))
+        for label, tried in self._tried.items():
+            if facts.forms(label):
+                found.update(tried)
+        return found
 
-    def _chosen(self, match: Selector) -> tuple[_Need, ...]:
-        """Return the needs of one criterion, a text for each of its patterns; nothing when every criterion may allow
-        any value.
-
-        Of several criteria, and of what each pattern needs, it is the need with the fewest selectors.
-        """
+    def _chosen(self, match: Selector) -> tuple[tuple[_Place, str], ...]:
+        """Return the texts of one criterion, one for each of its patterns, with their places: of the criteria that have
+        them, the one whose texts the fewest selectors share. None where no criterion has them."""
         choices = []
         for criterion in match:
-            needed = [_needs(criterion.label, pattern) for pattern in criterion.patterns]
-            if all(needed):
-                choices.append(tuple(dict.fromkeys(min(needs, key=self._price) for needs in needed)))
-        return min(choices, key=lambda needs: max(map(self._price, needs)), default=())
+            label = criterion.label
+            texts = dict.fromkeys(
+                (_Place(label, _WHOLE if pattern.exact else len(pattern.beginning)), pattern.beginning)
+                for pattern in criterion.patterns
+            )
+            if all(text for _, text in texts):
+                choices.append(tuple(texts))
+        return min(choices, key=self._sharers, default=())
 
-    def _price(self, need: _Need) -> tuple[int, int, int]:
-        """Return the cost for a request of a selector that is filed under ``need``, for comparison.
-
-        Cutting values into pieces is only worth it to avoid trying some selectors, and long pieces are found in fewer
-        values than short ones.
-        """
-        sharers = len(self._filed.get(need.place, {}).get(need.text, ()))
-        shortness = 1 + _PIECES.index(need.place.length) if need.place.where is _INSIDE else 0
-        return sharers // _A_FEW, shortness, sharers
-
-
-def _found(form: str, where: str, length: int, filed: Mapping[str, object]) -> Iterable[str]:
-    """Return the texts that are filed under a place and that a value has there, each once."""
-    if where is _INSIDE:
-        if len(filed) <= _SOUGHT_ONE_BY_ONE:
-            return [piece for piece in filed if piece in form]
-        found: dict[str, None] = {}
-        for begin in range(length, len(form) + 1, _AT_ONCE):
-            let_others_run()
-            ends = range(begin, min(begin + _AT_ONCE, len(form) + 1))
-            found |= dict.fromkeys([piece for end in ends if (piece := form[end - length : end]) in filed])
-        return found
-    text = form if where is _WHOLE else form[:length]
-    return (text,) if text in filed else ()
-
-
-def _needs(label: str, pattern: Pattern) -> Sequence[_Need]:
-    """Return every text that a value must contain to match a pattern; none when the pattern is wildcards only."""
-    if pattern.exact is not None:
-        return [_Need(_Place(label, _WHOLE, 0), pattern.exact)]
-    needs = list(islice(_pieces(label, pattern.runs), _MOST_CHOICES))
-    if pattern.beginning:
-        needs.append(_Need(_Place(label, _BEGINNING, len(pattern.beginning)), pattern.beginning))
-    return needs
-
-
-def _pieces(label: str, runs: Iterable[str]) -> Iterator[_Need]:
-    """Yield the longest pieces of texts after a wildcard, last first: names differ mostly at their end."""
-    for run in runs:
-        length = next(length for length in _PIECES if length <= len(run))
-        place = _Place(label, _INSIDE, length)
-        for end in range(len(run), length - 1, -1):
-            yield _Need(place, run[end - length : end])
+    def _sharers(self, texts: Iterable[tuple[_Place, str]]) -> int:
+        return max(len(self._filed.get(place, {}).get(text, ())) for place, text in texts)

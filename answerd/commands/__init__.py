@@ -1,17 +1,14 @@
-"""The commands: each lives in the file of its name, reads the settings, asks the layers below and prints.
-
-A command's module has two public names: ``HELP``, from which the command line is parsed and every help text, the manual
-page and the completions are made, and ``run``. `NAMES` lists the commands in the order of the help text.
+"""The commands. Each is in the module of its subject, which begins with its help text: docopt parses the command line
+by it, and the manual page and the completions are made from it (`answerd.manual`).
 
 This module is imported before the service patches the standard library, so it imports nothing that the service uses.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
-from keyword import iskeyword
 from typing import Any, Protocol, cast
 
 Arguments = Mapping[str, Any]
@@ -23,33 +20,35 @@ FAILED = 1
 WRONG_USAGE = 2
 """The exit status for a wrong command line, and for a file on the command line that is not there."""
 
-NAMES = (
-    "serve",
-    "render",
-    "check",
-    "diff",
-    "validate-answer",
-    "captures",
-    "inventory",
-    "installs",
-    "install",
-    "arm",
-    "disarm",
-    "forget",
-    "wait",
-    "import",
-    "export",
-    "apply",
-    "history",
-    "restore-document",
-    "backup",
-    "restore",
-    "token",
-    "config",
-    "boot-config",
-    "migrate",
-)
-"""Every command. To add one: its name here and a module of that name (`module_name`)."""
+COMMANDS: Mapping[str, str] = {
+    "serve": "serve",
+    "render": "render",
+    "check": "check",
+    "diff": "diff",
+    "validate-answer": "validate_answer",
+    "captures": "captures",
+    "inventory": "inventory",
+    "installs": "installs",
+    "install": "install",
+    "arm": "orders",
+    "disarm": "orders",
+    "forget": "orders",
+    "wait": "wait",
+    "import": "transfer",
+    "export": "transfer",
+    "apply": "apply",
+    "history": "history",
+    "restore-document": "history",
+    "backup": "backup",
+    "restore": "backup",
+    "token": "token",
+    "config": "config",
+    "boot-config": "boot_config",
+    "migrate": "migrate",
+}
+"""Every command, in the order of the help text, and the module that it is in."""
+
+NAMES = tuple(COMMANDS)
 
 
 class CommandError(Exception):
@@ -60,39 +59,35 @@ class CommandError(Exception):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class Help:
-    """The help of one command.
-
-    ``summary`` is one sentence of at most 60 characters for the list of commands. ``usage`` are the ways to write the
-    command, without the word ``answerd``, in docopt's syntax. ``options`` are pairs of an option as docopt reads it
-    (``--body FILE``) and what it does; ``examples`` pairs of a command line and what it does. ``exits`` are pairs of an
-    exit status and what it means, where they differ from 0, 1 and 2.
-    """
-
-    summary: str
-    usage: tuple[str, ...]
-    details: str
-    examples: tuple[tuple[str, str], ...]
-    options: tuple[tuple[str, str], ...] = ()
-    exits: tuple[tuple[int, str], ...] = ()
-
-
 class Command(Protocol):
-    """The interface of a command's module."""
+    """The interface of a command's module. Its docstring is the help text, by which docopt parses the command line."""
 
-    HELP: Help
+    __doc__: str
 
     def run(self, arguments: Arguments) -> int:
         """Run the command; the exit status. Raises `CommandError`."""
 
 
-def module_name(name: str) -> str:
-    """Return the name of a command's module: ``validate_answer``; ``import_``, because ``import`` is a keyword."""
-    plain = name.replace("-", "_")
-    return f"{plain}_" if iskeyword(plain) else plain
-
-
 def command(name: str) -> Command:
     """Return the module of a command. It is imported only now: ``serve`` must patch the standard library first."""
-    return cast(Command, import_module(f"answerd.commands.{module_name(name)}"))
+    return cast(Command, import_module(f"answerd.commands.{COMMANDS[name]}"))
+
+
+def usage_of(name: str) -> list[str]:
+    """Return the lines of the help text that show how one command is called."""
+    usage = command(name).__doc__.partition("Usage:\n")[2].partition("\n\n")[0]
+    forms = re.findall(r"^  answerd (\S+)(?:.*)(?:\n   .*)*", usage, re.MULTILINE)
+    texts = re.split(r"\n(?=  answerd )", usage)
+    return [line for form, text in zip(forms, texts, strict=True) if form == name for line in text.splitlines()]
+
+
+def options_of(name: str) -> dict[str, tuple[str, str]]:
+    """Return the options of one command: each with the name of its argument, which may be empty, and what it does."""
+    usage = " ".join(usage_of(name))
+    explained = command(name).__doc__.partition("\nOptions:\n")[2].partition("\n\n")[0]
+    rows = re.findall(r"^  (?:-\w,? )?(--[a-z-]+)(?:[ =]([A-Z]+))? *\n? +(.*(?:\n {4,}.*)*)", explained, re.MULTILINE)
+    return {
+        option: (argument, " ".join(meaning.split()))
+        for option, argument, meaning in rows
+        if option == "--help" or re.search(rf"{option}(?![a-z-])", usage)
+    }

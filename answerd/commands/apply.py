@@ -1,4 +1,37 @@
-"""``answerd apply``: make the database, or a service, have the documents of a directory; judged as a whole."""
+"""Make the documents those of a directory, as one change.
+
+Usage:
+  answerd apply [--to URL] [--ca FILE] [--dry-run] [--prune] [--yes]
+                [--note TEXT] [--json] DIR
+
+Stores the documents of a directory in the database of the settings, or through
+the admin API of a service, in one change that is judged as a whole: what would
+break the set is refused, and nothing is changed. On a terminal it shows first
+whose answers would change, and asks.
+
+Options:
+  --to URL     The admin API of a service; its token is in SERVICE_ADMIN_TOKEN
+               or SERVICE_ADMIN_TOKEN_FILE.
+  --ca FILE    Certificates (PEM) that are trusted for --to, in place of the
+               system's.
+  --dry-run    Change nothing; say what would change.
+  --prune      Remove the documents that DIR does not have.
+  --yes        Do not ask.
+  --note TEXT  A line about the change for the history.
+  --json       Print the result as JSON.
+  -h --help    This text.
+
+Exit status:
+  0  it is done, or there is nothing to do
+  1  the change is refused; the problems are on stderr
+  2  the command line is wrong, or the service or the database cannot be reached
+
+Examples:
+  # Show what would change.
+  answerd apply --dry-run --prune answers
+  # Do it from a pipeline.
+  answerd apply --prune --yes --to https://answers.example:8001 answers
+"""
 
 from __future__ import annotations
 
@@ -11,7 +44,7 @@ from pathlib import Path
 from typing import Any
 
 from answerd.answers.differences import compare
-from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import announce_store
 from answerd.commands.remote import AdminApi
 from answerd.commands.terminal import coloured, counted, print_json, printable_line, progress, show_lines
@@ -21,37 +54,6 @@ from answerd.identity import printable
 from answerd.store import Author, StoreError, WritableStore, no_progress
 from answerd.store.opening import open_database
 from answerd.store.transfer import Directory, read_directory
-
-HELP = Help(
-    summary="Make the documents those of a directory, as one change.",
-    usage=("apply [--to URL] [--ca FILE] [--dry-run] [--prune] [--yes] [--note TEXT] [--json] DIR",),
-    details="""
-        Stores the documents of a directory in the database of the settings, or through the admin API of a service, in
-        one change that is judged as a whole: what would break the set is refused, and nothing is changed. On a terminal
-        it shows first whose answers would change, and asks.
-        """,
-    options=(
-        ("--to URL", "The admin API of a service; its token is in SERVICE_ADMIN_TOKEN or SERVICE_ADMIN_TOKEN_FILE."),
-        ("--ca FILE", "Certificates (PEM) that are trusted for --to, in place of the system's."),
-        ("--dry-run", "Change nothing; say what would change."),
-        ("--prune", "Remove the documents that DIR does not have."),
-        ("--yes", "Do not ask."),
-        ("--note TEXT", "A line about the change for the history."),
-        ("--json", "Print the result as JSON."),
-    ),
-    examples=(
-        ("answerd apply --dry-run --prune answers", "Show what would change."),
-        (
-            "answerd apply --prune --yes --to https://answers.example:8001 answers",
-            "Do it from a pipeline.",
-        ),
-    ),
-    exits=(
-        (0, "it is done, or there is nothing to do"),
-        (1, "the change is refused; the problems are on stderr"),
-        (2, "the command line is wrong, or the service or the database cannot be reached"),
-    ),
-)
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 

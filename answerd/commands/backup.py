@@ -1,4 +1,40 @@
-"""``answerd backup``: everything that the service keeps, in one file."""
+"""Write everything that the service keeps to one file, and put it back.
+
+Usage:
+  answerd backup [--force] FILE
+  answerd restore [--force] FILE
+
+`backup` writes a consistent copy of the database (documents, inventories, their
+history, states of installs) to a new file, while the service runs. Of a
+directory of documents it holds the documents, and the states of
+SERVICE_STATE_PATH. The file holds password hashes: it has mode 0600.
+
+`restore` replaces the content of the database by that of a backup, in one
+transaction. A service that runs goes on with it. The database is created where
+there is none; one that is not empty is only replaced with --force. With
+SERVICE_STORE=files the documents are written into the directory, and the states
+into SERVICE_STATE_PATH. With SERVICE_STORE=postgres the documents are stored as
+an import would, without their history, and the states are merged with those
+that are there: a machine that is known to be installed stays so.
+
+Options:
+  --force    Replace what is there: FILE; the database; in a directory, files of
+             the same names.
+  -h --help  This text.
+
+Exit status:
+  0  it worked
+  1  it did not; the reason is on standard error
+  2  the command line is wrong, or a file on it is not there
+
+Examples:
+  # What cron runs every night.
+  answerd backup /backup/answers-$(date +%F).db
+  # Put it back into a new database.
+  answerd restore /backup/answers-2026-11-21.db
+  # Put it back in place of what is there.
+  answerd restore --force /backup/answers-2026-11-21.db
+"""
 
 from __future__ import annotations
 
@@ -7,33 +43,23 @@ import sys
 from pathlib import Path
 from typing import cast
 
-from answerd.commands import Arguments, CommandError, Help
+from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import announce_store, configured_store
 from answerd.commands.terminal import counted, printable_line
 from answerd.config import read_config
 from answerd.identity import printable
 from answerd.store import WritableStore
-from answerd.store.backup import backup_database, backup_directory
+from answerd.store.backup import backup_database, backup_directory, restore_database, restore_directory, restore_shared
 from answerd.store.files import FileStore
-
-HELP = Help(
-    summary="Write everything the service keeps to one file.",
-    usage=("backup [--force] FILE",),
-    details="""
-        Writes a consistent copy of the database (documents, inventories, their history, states of installs) to a new
-        file, while the service runs. Of a directory of documents it
-        holds the documents, and the states of SERVICE_STATE_PATH. The file holds password
-        hashes: it has mode 0600.
-        """,
-    options=(("--force", "Replace FILE if it exists."),),
-    examples=(
-        ("answerd backup /backup/answers-$(date +%F).db", "What cron runs every night."),
-        ("answerd restore /backup/answers-2026-11-21.db", "Put it back."),
-    ),
-)
+from answerd.store.opening import install_rules, open_postgres
 
 
 def run(arguments: Arguments) -> int:
+    """Run `backup` or `restore`."""
+    return back_up(arguments) if arguments["backup"] else restore(arguments)
+
+
+def back_up(arguments: Arguments) -> int:
     """Write a backup. Exit status 1 where a document could not be taken."""
     config = read_config(os.environ, to_serve=False)
     store, file, force = configured_store(), arguments["FILE"], bool(arguments["--force"])
@@ -52,4 +78,26 @@ def run(arguments: Arguments) -> int:
     announce_store(store, len(database.keys()))
     backup_database(database, file, force=force)
     print(f"{printable_line(store.described)} is in {printable(file)}")
+    return 0
+
+
+def restore(arguments: Arguments) -> int:
+    """Restore a backup."""
+    config, file, force = read_config(os.environ, to_serve=False), arguments["FILE"], bool(arguments["--force"])
+    if not Path(file).is_file():
+        raise CommandError(f"{file} does not exist", WRONG_USAGE)
+    if config.store == "files":
+        summary = restore_directory(file, config.answers_dir, states=config.state_path, force=force)
+        for name, why in summary.skipped:
+            print(printable_line(f"skipped: {name}: {why}"), file=sys.stderr)
+        print(f"{counted(summary.written, 'document')} restored to {printable(config.answers_dir)}")
+        return 0
+    if config.store == "postgres":
+        store = open_postgres(config)
+        documents, machines = restore_shared(file, store, install_rules(config), force=force)
+        taken = f"{counted(documents, 'document')} and {counted(machines, 'state')} of installs"
+        print(f"{taken} restored to {store.described}")
+        return 0
+    count = restore_database(file, config.db_path, force=force)
+    print(f"{counted(count, 'document')} restored to {printable(config.db_path)}")
     return 0

@@ -1,40 +1,43 @@
-"""``answerd boot-config``: a DHCP server's configuration that leads machines to this service."""
+"""Write a DHCP server's configuration for network boot.
+
+Usage:
+  answerd boot-config [--proxy-dhcp] [--url URL] DIALECT
+
+Prints the configuration of a DHCP server that leads machines of every
+architecture through iPXE to this service. DIALECT is dnsmasq, isc-dhcp, kea,
+mikrotik or pfsense. The addresses of the machines' network are an example: put
+in your own.
+
+Options:
+  --url URL     Where machines reach this service, http://192.0.2.10:8000; the
+                listen address when not given.
+  --proxy-dhcp  For a network in which another server hands out the addresses;
+                dnsmasq only.
+  -h --help     This text.
+
+Exit status:
+  0  it worked
+  1  it did not; the reason is on standard error
+  2  the command line is wrong, or a file on it is not there
+
+Examples:
+  # DHCP, TFTP and boot files by dnsmasq.
+  answerd boot-config dnsmasq --url http://192.0.2.10:8000
+  # The boot files alone, beside another DHCP server.
+  answerd boot-config --proxy-dhcp --url http://192.0.2.10:8000 dnsmasq
+"""
 
 from __future__ import annotations
 
 import os
 
 from answerd.boot import DIALECTS, BootConfigError, boot_config
-from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.config import read_config
 from answerd.suggestion import did_you_mean
 
 ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, not bound
 """Listen addresses that no machine can ask."""
-
-HELP = Help(
-    summary="Write a DHCP server's configuration for network boot.",
-    usage=("boot-config [--proxy-dhcp] [--url URL] DIALECT",),
-    details="""
-        Prints the configuration of a DHCP server that leads machines of every architecture through iPXE to this
-        service. DIALECT is dnsmasq, isc-dhcp, kea, mikrotik or pfsense. The addresses of the machines' network are an
-        example: put in your own.
-        """,
-    options=(
-        ("--url URL", "Where machines reach this service, http://192.0.2.10:8000; the listen address when not given."),
-        ("--proxy-dhcp", "For a network in which another server hands out the addresses; dnsmasq only."),
-    ),
-    examples=(
-        (
-            "answerd boot-config dnsmasq --url http://192.0.2.10:8000",
-            "DHCP, TFTP and boot files by dnsmasq.",
-        ),
-        (
-            "answerd boot-config --proxy-dhcp --url http://192.0.2.10:8000 dnsmasq",
-            "The boot files alone, beside another DHCP server.",
-        ),
-    ),
-)
 
 
 def run(arguments: Arguments) -> int:

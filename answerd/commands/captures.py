@@ -1,4 +1,32 @@
-"""``answerd captures``: the recorded requests, newest first."""
+"""The recorded requests (SERVICE_CAPTURE_DIR), newest first.
+
+Usage:
+  answerd captures [--machine NAME] [--status STATUS] [--since TIME] [--json]
+
+Lists what the service recorded: time, address, who asked, outcome, request and
+file. The file's name is what answerd render --replay takes.
+
+Options:
+  --machine NAME   Only requests that carry this identity: a MAC address, a
+                   serial number, a host name.
+  --status STATUS  Only requests with this outcome: 404, or 4xx for all from 400
+                   to 499.
+  --since TIME     Only requests of the last 30m, 1h, 2d, or since 2026-11-20 or
+                   2026-11-20T21:00:00Z.
+  --json           For programs.
+  -h --help        This text.
+
+Exit status:
+  0  it worked
+  1  it did not; the reason is on standard error
+  2  the command line is wrong, or a file on it is not there
+
+Examples:
+  # List what was refused within the last hour.
+  answerd captures --status 4xx --since 1h
+  # List what one machine asked for.
+  answerd captures --machine 98:fa:9b:50:d8:10
+"""
 
 from __future__ import annotations
 
@@ -11,31 +39,12 @@ from pathlib import Path
 
 from answerd import captures
 from answerd.captures import Capture
-from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import unread_env_file
 from answerd.commands.terminal import counted, print_json, printable_line
 from answerd.config import read_config
 from answerd.facts import Facts
 from answerd.identity import identity_of, printable
-
-HELP = Help(
-    summary="The recorded requests (SERVICE_CAPTURE_DIR), newest first.",
-    usage=("captures [--machine NAME] [--status STATUS] [--since TIME] [--json]",),
-    details="""
-        Lists what the service recorded: time, address, who asked, outcome, request and file. The file's name is what
-        answerd render --replay takes.
-        """,
-    options=(
-        ("--machine NAME", "Only requests that carry this identity: a MAC address, a serial number, a host name."),
-        ("--status STATUS", "Only requests with this outcome: 404, or 4xx for all from 400 to 499."),
-        ("--since TIME", "Only requests of the last 30m, 1h, 2d, or since 2026-11-20 or 2026-11-20T21:00:00Z."),
-        ("--json", "For programs."),
-    ),
-    examples=(
-        ("answerd captures --status 4xx --since 1h", "List what was refused within the last hour."),
-        ("answerd captures --machine 98:fa:9b:50:d8:10", "List what one machine asked for."),
-    ),
-)
 
 COLUMNS = ("time", "peer", "identity", "outcome", "request", "file")
 WIDEST = 60

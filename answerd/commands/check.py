@@ -1,4 +1,31 @@
-"""``answerd check``: what is wrong with the answer set, for people and for programs."""
+"""Every problem of the answer set; every machine tried.
+
+Usage:
+  answerd check [--json] [DIR]
+
+Lists the problems of the answer set, renders every machine, every member of a
+group, every row of an inventory and every default, and has each answer judged
+by the rules of its installer. DIR is a directory of documents; without it, the
+store of the settings is checked.
+
+A problem fails. A note does not: it is what could not be tried, or could not be
+judged here.
+
+Options:
+  --json     For programs.
+  -h --help  This text.
+
+Exit status:
+  0  there is no problem
+  1  there is a problem, or the store cannot be read
+  2  the command line is wrong, or DIR is not there
+
+Examples:
+  # Check a directory before it is put in force.
+  answerd check ~/answers
+  # List the problems of the configured store, one a line.
+  answerd check --json | jq -r '.problems[]'
+"""
 
 from __future__ import annotations
 
@@ -7,7 +34,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from answerd.answers.oversights import misspelled_extension
 from answerd.check import CheckReport, built_in_verdict, check
-from answerd.commands import Arguments, Help
+from answerd.commands import Arguments
 from answerd.commands.common import configured_sources, read_documents
 from answerd.commands.terminal import coloured, counted, print_json, printable_line, progress
 from answerd.identity import printable
@@ -15,28 +42,6 @@ from answerd.store import Store
 from answerd.store.files import FileStore
 from answerd.store.transfer import ignored_files
 from answerd.validators import Verdict
-
-HELP = Help(
-    summary="Every problem of the answer set; every machine tried.",
-    usage=("check [--json] [DIR]",),
-    details="""
-        Lists the problems of the answer set, renders every machine, every member of a group, every row of an inventory
-        and every default, and has each answer judged by the rules of its installer. DIR is a directory of documents;
-        without it, the store of the settings is checked.
-
-        A problem fails. A note does not: it is what could not be tried, or could not be judged here.
-        """,
-    options=(("--json", "For programs."),),
-    examples=(
-        ("answerd check ~/answers", "Check a directory before it is put in force."),
-        ("answerd check --json | jq -r '.problems[]'", "List the problems of the configured store, one a line."),
-    ),
-    exits=(
-        (0, "there is no problem"),
-        (1, "there is a problem, or the store cannot be read"),
-        (2, "the command line is wrong, or DIR is not there"),
-    ),
-)
 
 MOST_ALIKE = 5
 """The most sentences that differ only in their subject and are all printed; of more, the first `SHOWN_ALIKE` are."""

@@ -1,4 +1,26 @@
-"""``answerd config``: every setting, its value and where it came from."""
+"""Every setting, its value and where it came from.
+
+Usage:
+  answerd config
+
+Secrets are shown as (set). An existing database and the log file are opened, so
+that this fails where the service would not start. No address is bound: the
+service may be running.
+
+Options:
+  -h --help  This text.
+
+Exit status:
+  0  the service would start
+  1  it would not, and why
+  2  the command line is wrong
+
+Examples:
+  # Show the settings that the service would have now.
+  answerd config
+  # Show those of the installed service.
+  SERVICE_ENV_FILE=/etc/answerd.env answerd config
+"""
 
 from __future__ import annotations
 
@@ -6,23 +28,9 @@ import os
 import sys
 from pathlib import Path
 
-from answerd.commands import Arguments, CommandError, Help
+from answerd.commands import Arguments, CommandError
 from answerd.config import Config, describe, read_config
 from answerd.store.opening import open_store
-
-HELP = Help(
-    summary="Every setting, its value and where it came from.",
-    usage=("config",),
-    details="""
-        Secrets are shown as (set). An existing database and the log file are opened, so that this fails where the
-        service would not start. No address is bound: the service may be running.
-        """,
-    examples=(
-        ("answerd config", "Show the settings that the service would have now."),
-        ("SERVICE_ENV_FILE=/etc/answerd.env answerd config", "Show those of the installed service."),
-    ),
-    exits=((0, "the service would start"), (1, "it would not, and why"), (2, "the command line is wrong")),
-)
 
 
 def run(_arguments: Arguments) -> int:

@@ -1,4 +1,32 @@
-"""``answerd diff``: whose answers would change if another directory or database were in force."""
+"""Whose answers would change if OTHER were in force, and how.
+
+Usage:
+  answerd diff [--json] [--summary] [--show-secrets] [--no-pager] OTHER
+
+OTHER is a directory of documents or a database file. Every answer that can be
+tried without a request is made from the store of the settings and from OTHER;
+machines with the same change are shown together. Secrets that differ are
+masked.
+
+Options:
+  --summary       Show who changes, and by how many lines; not the lines.
+  --show-secrets  Show passwords, hashes and keys that differ.
+  --no-pager      Do not show the result in less(1), which is used on a
+                  terminal.
+  --json          For programs.
+  -h --help       This text.
+
+Exit status:
+  0  no answer would change
+  1  some would
+  2  it could not be found out, or wrong command line
+
+Examples:
+  # Show what a directory would change before it is put in force.
+  answerd diff ~/answers
+  # Name the machines whose answers differ from a backup's.
+  answerd diff --summary answers-of-yesterday.db
+"""
 
 from __future__ import annotations
 
@@ -7,7 +35,7 @@ from pathlib import Path
 
 from answerd.answers.differences import Change, Comparison, Side
 from answerd.answers.differences import compare as compare_sets
-from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import has_states, named_directory, read_documents
 from answerd.commands.terminal import coloured, print_json, printable_line, progress, show_lines
 from answerd.config import ConfigError
@@ -19,26 +47,6 @@ from answerd.store.sqlite import SqliteStore
 SAME, DIFFERENT, FAILED = 0, 1, 2
 """The exit statuses: those of diff(1)."""
 
-HELP = Help(
-    summary="Whose answers would change if OTHER were in force, and how.",
-    usage=("diff [--json] [--summary] [--show-secrets] [--no-pager] OTHER",),
-    details="""
-        OTHER is a directory of documents or a database file. Every answer that can be tried without a request is made
-        from the store of the settings and from OTHER; machines with the same change are shown together. Secrets that
-        differ are masked.
-        """,
-    options=(
-        ("--summary", "Show who changes, and by how many lines; not the lines."),
-        ("--show-secrets", "Show passwords, hashes and keys that differ."),
-        ("--no-pager", "Do not show the result in less(1), which is used on a terminal."),
-        ("--json", "For programs."),
-    ),
-    examples=(
-        ("answerd diff ~/answers", "Show what a directory would change before it is put in force."),
-        ("answerd diff --summary answers-of-yesterday.db", "Name the machines whose answers differ from a backup's."),
-    ),
-    exits=((0, "no answer would change"), (1, "some would"), (2, "it could not be found out, or wrong command line")),
-)
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 

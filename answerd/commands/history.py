@@ -1,46 +1,71 @@
-"""``answerd history``: who changed which document, when and how."""
+"""Who changed which document, when and how; and restore one.
+
+Usage:
+  answerd history [--since TIME] [--limit N] [--show-secrets] [--json]
+                  [--no-pager] [KEY]
+  answerd restore-document --revision N [--note TEXT] KEY
+
+`history` prints accepted changes of the database, the newest first, each with a
+diff in which secrets are masked. KEY is a document as its file would be called
+(98-fa-9b-50-d8-10.toml, groups/rack-a.ks, default.toml), or a machine without
+an extension.
+
+`restore-document` puts back the text that a document had after the change of
+this revision, or removes it where that change removed it. What would break the
+set is refused.
+
+Options:
+  --since TIME    Only changes since a time of UTC, such as 2026-11-21 or
+                  2026-11-21T09:14.
+  --limit N       At most so many changes [default: 50].
+  --show-secrets  Do not mask secrets in the diffs.
+  --json          Print JSON.
+  --no-pager      Do not show the changes in a pager.
+  --revision N    The revision to go back to.
+  --note TEXT     A line about the change for the history.
+  -h --help       This text.
+
+Exit status:
+  0  it worked, or it is restored
+  1  it is refused, there is no such revision, or the database cannot be read
+  2  the command line is wrong
+
+Examples:
+  # What happened to a group.
+  answerd history groups/rack-a.toml
+  # All changes of a day, for a program.
+  answerd history --since 2026-11-21 --json
+  # Go back to a revision.
+  answerd restore-document groups/rack-a.toml --revision 17
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 from answerd.answers.history import diff_lines
-from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
+from answerd.commands.apply import directly, user_name
 from answerd.commands.common import announce_store, configured_store
 from answerd.commands.terminal import coloured, print_json, printable_line, show_lines
 from answerd.documents import Key
 from answerd.formats import split_extension
 from answerd.identity import Kind
-from answerd.store import HistoryEntry, HistoryFilter, StoreError
-
-HELP = Help(
-    summary="Who changed which document, when and how.",
-    usage=("history [--since TIME] [--limit N] [--show-secrets] [--json] [--no-pager] [KEY]",),
-    details="""
-        Prints accepted changes of the database, the newest first, each with a diff in which secrets are masked. KEY is
-        a document as its file would be called (98-fa-9b-50-d8-10.toml, groups/rack-a.ks, default.toml), or a machine
-        without an extension.
-        """,
-    options=(
-        ("--since TIME", "Only changes since a time of UTC, such as 2026-11-21 or 2026-11-21T09:14."),
-        ("--limit N", "At most so many changes [default: 50]."),
-        ("--show-secrets", "Do not mask secrets in the diffs."),
-        ("--json", "Print JSON."),
-        ("--no-pager", "Do not show the changes in a pager."),
-    ),
-    examples=(
-        ("answerd history groups/rack-a.toml", "What happened to a group."),
-        ("answerd history --since 2026-11-21 --json", "All changes of a day, for a program."),
-    ),
-)
+from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d(:\d\d(:\d\d)?)?)?Z?\Z")
 
 
 def run(arguments: Arguments) -> int:
+    """Run `history` or `restore-document`."""
+    return print_history(arguments) if arguments["history"] else put_back(arguments)
+
+
+def print_history(arguments: Arguments) -> int:
     """Print the history."""
     limit, since = arguments["--limit"], arguments["--since"]
     if not (limit.isascii() and limit.isdigit() and int(limit)):
@@ -114,3 +139,29 @@ def _as_json(entry: HistoryEntry, show_secrets: bool) -> dict[str, Any]:
         "name": name_of(entry.key),
         "diff": diff_lines(entry.key, entry.before, entry.after, show_secrets=show_secrets),
     }
+
+
+def put_back(arguments: Arguments) -> int:
+    """Restore a document. Exit status 1 where that is refused."""
+    from answerd.server.etags import UNCONDITIONAL  # noqa: PLC0415 - with gevent, which few commands need
+    from answerd.server.live_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
+    from answerd.server.write_guard import WriteGuard, WriteRefused, restore_document  # noqa: PLC0415
+    from answerd.store.loader import Loader  # noqa: PLC0415
+
+    number = arguments["--revision"]
+    if not (number.isascii() and number.isdigit()):
+        raise CommandError("--revision is a number", WRONG_USAGE)
+    kind, identifier, extension = parse_document_name(arguments["KEY"])
+    store = database()
+    found = store.history(HistoryFilter(kind, identifier, extension, revision=int(number)))
+    if not found:
+        raise CommandError(f"revision {int(number)} is no change of {arguments['KEY']}: answerd history lists them")
+    guard = WriteGuard(store, LiveAnswerSet(Loader(store, has_states=True), WriteCounter(), run=directly), run=directly)
+    try:
+        stored = restore_document(guard, found[0], Author(None, user_name(), arguments["--note"]), UNCONDITIONAL)
+    except WriteRefused as refused:
+        for problem in refused.problems:
+            print(printable_line(f"problem: {problem}"), file=sys.stderr)
+        raise CommandError(f"refused: {refused.reason}", FAILED) from None
+    print(printable_line(f"{name_of(stored.key)} is what it was in revision {int(number)}"))
+    return 0

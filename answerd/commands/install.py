@@ -1,29 +1,37 @@
-"""``answerd install``: one machine's install with its history (docs/install-once.md#commands)."""
+"""One machine's install, with its history.
+
+Usage:
+  answerd install ID [--json]
+
+ID is a name of a record, a row, a document or a member, any identity of the
+machine, or a MAC address.
+
+Options:
+  --json     For programs; with the beginning of what came with each report.
+  -h --help  This text.
+
+Exit status:
+  0  the machine is known
+  1  nothing has this name
+  2  the command line is wrong
+
+Examples:
+  # Show what a machine was given, and what it reported.
+  answerd install web-01
+  # Name it by any of its addresses.
+  answerd install 98:fa:9b:50:d8:10
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from answerd.commands import Arguments, CommandError, Help
+from answerd.commands import Arguments, CommandError
 from answerd.commands.machines import open_installs
 from answerd.commands.terminal import print_json, printable_line
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import event_as_json, record_as_json
-
-HELP = Help(
-    summary="One machine's install, with its history.",
-    usage=("install ID [--json]",),
-    details="""
-        ID is a name of a record, a row, a document or a member, any identity of the machine, or a MAC address.
-        """,
-    options=(("--json", "For programs; with the beginning of what came with each report."),),
-    examples=(
-        ("answerd install web-01", "Show what a machine was given, and what it reported."),
-        ("answerd install 98:fa:9b:50:d8:10", "Name it by any of its addresses."),
-    ),
-    exits=((0, "the machine is known"), (1, "nothing has this name"), (2, "the command line is wrong")),
-)
 
 
 def run(arguments: Arguments) -> int:

@@ -1,4 +1,33 @@
-"""``answerd installs``: which machines are installed, missing or failed (docs/install-once.md#commands)."""
+"""Which machines are installed, missing or failed.
+
+Usage:
+  answerd installs [--state S] [--group G] [--json]
+  answerd installs --unknown [--json]
+
+A line for each machine that has a record. With --group also the machines of the
+group that have none: they are new.
+
+Options:
+  --group G  The machines of a group: its members, the machines that extend it,
+             and the rows that it claims.
+  --state S  The machines in a state: new, armed, installing, copied, installed,
+             failed, exhausted.
+  --unknown  The machines that asked and were claimed by nothing, the last
+             first.
+  --json     For programs.
+  -h --help  This text.
+
+Exit status:
+  0  it worked
+  1  it did not; the reason is on standard error
+  2  the command line is wrong, or a file on it is not there
+
+Examples:
+  # Show which machines failed, and why.
+  answerd installs --state failed
+  # Show which machines no document claims.
+  answerd installs --unknown
+"""
 
 from __future__ import annotations
 
@@ -6,32 +35,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from answerd.answers.unclaimed import still_unclaimed
-from answerd.commands import Arguments, Help
+from answerd.commands import Arguments
 from answerd.commands.common import state_named
-from answerd.commands.machines import SELECTION, OpenInstalls, open_installs
+from answerd.commands.machines import OpenInstalls, open_installs
 from answerd.commands.terminal import coloured, counted, print_json, printable_line
 from answerd.installs.memory import Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import UnknownMachine, record_as_json, unknown_as_json
 from answerd.installs.states import State
-
-HELP = Help(
-    summary="Which machines are installed, missing or failed.",
-    usage=("installs [--state S] [--group G] [--json]", "installs --unknown [--json]"),
-    details="""
-        A line for each machine that has a record. With --group also the machines of the group that have none: they are
-        new.
-        """,
-    options=(
-        *SELECTION,
-        ("--unknown", "The machines that asked and were claimed by nothing, the last first."),
-        ("--json", "For programs."),
-    ),
-    examples=(
-        ("answerd installs --state failed", "Show which machines failed, and why."),
-        ("answerd installs --unknown", "Show which machines no document claims."),
-    ),
-)
 
 _COLOURS = {State.INSTALLED: "green", State.FAILED: "red", State.EXHAUSTED: "red", State.COPIED: "cyan"}
 _HEADER = ("MACHINE", "STATE", "SINCE", "STARTS", "GROUP", "MESSAGE")

@@ -1,4 +1,36 @@
-"""``answerd inventory``: the rows of all inventories with what claims them, and rows made of what machines say."""
+"""The rows of all inventories; rows from machines' output.
+
+Usage:
+  answerd inventory add [--to NAME] [--dry-run] FILE...
+  answerd inventory [--json] [FILTER]...
+
+Lists the rows of all inventories with the documents that claim them. A FILTER
+is COLUMN=PATTERN; several of one column mean any of them, of different columns
+all.
+
+add makes a row of each FILE: the output of lshw -xml or of virsh dumpxml, the
+body of a Proxmox installer's request, or the .meta file of a recorded request.
+Machines with an identity that a row has already are left out.
+
+Options:
+  --to NAME  The inventory that rows are added to, in place of "default"
+             (inventory.csv).
+  --dry-run  Print the rows, and change nothing.
+  --json     For programs.
+  -h --help  This text.
+
+Exit status:
+  0  it worked
+  1  an inventory cannot be read, or a FILE is none that a row can be made of;
+     the reason is on stderr
+  2  the command line is wrong, or a FILE is not there
+
+Examples:
+  # List the rows whose role begins with db.
+  answerd inventory 'role=db*'
+  # Add the machines whose lshw -xml output was collected.
+  answerd inventory add lshw-*.xml
+"""
 
 from __future__ import annotations
 
@@ -11,7 +43,7 @@ from answerd import captures
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.row_claims import winners
 from answerd.answers.rows import Inventory, inventory_file
-from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import read_bytes, read_documents
 from answerd.commands.terminal import print_json, printable_line
 from answerd.documents import Document, Key, RawDocument
@@ -27,35 +59,6 @@ from answerd.inventory.table import Table, read_table
 from answerd.store import Author, Store, StoreError, WritableStore
 from answerd.store.files import FileStore
 from answerd.suggestion import did_you_mean
-
-HELP = Help(
-    summary="The rows of all inventories; rows from machines' output.",
-    usage=(
-        "inventory add [--to NAME] [--dry-run] FILE...",
-        "inventory [--json] [FILTER]...",
-    ),
-    details="""
-        Lists the rows of all inventories with the documents that claim them. A FILTER is COLUMN=PATTERN; several of
-        one column mean any of them, of different columns all.
-
-        add makes a row of each FILE: the output of lshw -xml or of virsh dumpxml, the body of a Proxmox installer's
-        request, or the .meta file of a recorded request. Machines with an identity that a row has already are left out.
-        """,
-    options=(
-        ("--to NAME", 'The inventory that rows are added to, in place of "default" (inventory.csv).'),
-        ("--dry-run", "Print the rows, and change nothing."),
-        ("--json", "For programs."),
-    ),
-    examples=(
-        ("answerd inventory 'role=db*'", "List the rows whose role begins with db."),
-        ("answerd inventory add lshw-*.xml", "Add the machines whose lshw -xml output was collected."),
-    ),
-    exits=(
-        (0, "it worked"),
-        (1, "an inventory cannot be read, or a FILE is none that a row can be made of; the reason is on stderr"),
-        (2, "the command line is wrong, or a FILE is not there"),
-    ),
-)
 
 HEADER = ",".join(IDENTITY_COLUMNS)
 """The columns of a new inventory."""

@@ -1,30 +1,39 @@
-"""``answerd migrate``: the data of another provisioning service as documents, an inventory and secrets."""
+"""Take over another service's data.
+
+Usage:
+  answerd migrate SOURCE PATH DIR
+
+Reads the data of matchbox, cobbler, autopve or rescriptum, or a directory of
+files named by MAC address (mac-files), at PATH. Writes documents, an inventory
+and secrets into DIR, which must be empty or new, and what could not be carried
+over into DIR/MIGRATION.md. PATH is not changed.
+
+Options:
+  -h --help  This text.
+
+Exit status:
+  0  it worked
+  1  it did not; the reason is on standard error
+  2  the command line is wrong, or a file on it is not there
+
+Examples:
+  # Take over the groups and profiles of matchbox.
+  answerd migrate matchbox /var/lib/matchbox ~/migrated
+  # See whether every machine gets its answer.
+  answerd check ~/migrated/answers
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.terminal import counted, printable_line
 from answerd.identity import printable
 from answerd.migrate import SOURCES, MigrationError, read
 from answerd.migrate.result import write
 from answerd.suggestion import did_you_mean
-
-HELP = Help(
-    summary="Take over another service's data.",
-    usage=("migrate SOURCE PATH DIR",),
-    details="""
-        Reads the data of matchbox, cobbler, autopve or rescriptum, or a directory of files named by MAC address
-        (mac-files), at PATH. Writes documents, an inventory and secrets into DIR, which must be empty or new, and
-        what could not be carried over into DIR/MIGRATION.md. PATH is not changed.
-        """,
-    examples=(
-        ("answerd migrate matchbox /var/lib/matchbox ~/migrated", "Take over the groups and profiles of matchbox."),
-        ("answerd check ~/migrated/answers", "See whether every machine gets its answer."),
-    ),
-)
 
 
 def run(arguments: Arguments) -> int:
@@ -42,10 +51,6 @@ def run(arguments: Arguments) -> int:
         write(data, source, target)
     except MigrationError as error:
         raise CommandError(str(error)) from None
-    except ModuleNotFoundError as error:
-        if error.name != "tomlkit":
-            raise
-        raise CommandError("tomlkit is not installed: pip install tomlkit, or '.[migrate]' in a clone") from None
     for what, why in data.not_carried:
         print(printable_line(f"not carried over: {what}: {why}"), file=sys.stderr)
     print(

@@ -1,4 +1,47 @@
-"""``answerd render``: the answer to a request, and on demand where each line came from and how it came about."""
+"""The answer to a request; how it came about on stderr.
+
+Usage:
+  answerd render [<id>] [--format EXT] [--body FILE] [--query QUERY]
+                 [--header HEADER]... [--dir DIR] [--state S] [--why]
+                 [--explain] [--json]
+  answerd render --replay META [--dir DIR] [--state S] [--why] [--explain]
+                 [--json]
+
+Resolves a request exactly as the server would. <id> is an identifier of the
+machine that asks; beside a query or body it is one more. Nothing at all is an
+empty request: the default answers, if there is one.
+
+Options:
+  --format EXT     The format that is asked for, as a URL segment would: an
+                   extension or an alias, such as ks or rhel.
+  --body FILE      The request's body; "-" is standard input.
+  --query QUERY    The request's query; path= in it is the URL's path:
+                   "path=/rhel/ks&serial=7ABC123".
+  --header HEADER  A header of the request, "X-System-Serial-Number: 7ABC123";
+                   may be given several times.
+  --replay META    A recorded request, by its name in the list of answerd
+                   captures or the path of its file.
+  --dir DIR        The directory of documents, in place of the store of the
+                   settings.
+  --state S        The state that the machine's install is assumed to have;
+                   without it, armed.
+  --why            Tell on stderr each claim that was considered and why it won
+                   or lost.
+  --explain        Tell for each key or line the document it came from.
+  --json           With --explain: for programs. The same as --explain=json.
+  -h --help        This text.
+
+Exit status:
+  0  there is an answer
+  1  nothing applies or the answer cannot be made; the reason is on stderr
+  2  the command line is wrong, or a file on it is not there
+
+Examples:
+  # Show the kickstart of a machine.
+  answerd render 98:fa:9b:50:d8:10 --format ks
+  # Show what a URL gets, and why that document won.
+  answerd render --query 'path=/pve/answer&mac=98:fa:9b:50:d8:10' --why
+"""
 
 from __future__ import annotations
 
@@ -12,7 +55,7 @@ from answerd.answers.provenance import Placing, explained, explanation, origins
 from answerd.answers.reasoning import reasoning
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
-from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.captures import capture_named
 from answerd.commands.common import configured_sources, read_bytes, read_documents, state_named
 from answerd.commands.terminal import print_json, printable_line
@@ -25,46 +68,6 @@ from answerd.validators import Tools, validate
 
 SEGMENTS = {"seed": "preseed"}
 """The URL segment for an extension that is none itself."""
-
-HELP = Help(
-    summary="The answer to a request; how it came about on stderr.",
-    usage=(
-        "render [<id>] [--format EXT] [--body FILE] [--query QUERY] [--header HEADER]... [--dir DIR] [--state S] "
-        "[--why] [--explain] [--json]",
-        "render --replay META [--dir DIR] [--state S] [--why] [--explain] [--json]",
-    ),
-    details="""
-        Resolves a request exactly as the server would. <id> is an identifier of the machine that asks; beside a query
-        or body it is one more. Nothing at all is an empty request: the default answers, if there is one.
-        """,
-    options=(
-        (
-            "--format EXT",
-            "The format that is asked for, as a URL segment would: an extension or an alias, such as ks or rhel.",
-        ),
-        ("--body FILE", 'The request\'s body; "-" is standard input.'),
-        ("--query QUERY", "The request's query; path= in it is the URL's path: \"path=/rhel/ks&serial=7ABC123\"."),
-        ("--header HEADER", 'A header of the request, "X-System-Serial-Number: 7ABC123"; may be given several times.'),
-        ("--replay META", "A recorded request, by its name in the list of answerd captures or the path of its file."),
-        ("--dir DIR", "The directory of documents, in place of the store of the settings."),
-        ("--state S", "The state that the machine's install is assumed to have; without it, armed."),
-        ("--why", "Tell on stderr each claim that was considered and why it won or lost."),
-        ("--explain", "Tell for each key or line the document it came from; --explain=json for programs."),
-        ("--json", "With --explain: for programs."),
-    ),
-    examples=(
-        ("answerd render 98:fa:9b:50:d8:10 --format ks", "Show the kickstart of a machine."),
-        (
-            "answerd render --query 'path=/pve/answer&mac=98:fa:9b:50:d8:10' --why",
-            "Show what a URL gets, and why that document won.",
-        ),
-    ),
-    exits=(
-        (0, "there is an answer"),
-        (1, "nothing applies or the answer cannot be made; the reason is on stderr"),
-        (2, "the command line is wrong, or a file on it is not there"),
-    ),
-)
 
 
 def run(arguments: Arguments) -> int:

@@ -1,25 +1,33 @@
-"""``answerd serve``: run the service."""
+"""Run the service (also without any command).
+
+Usage:
+  answerd serve
+
+Answers machines until a signal ends it: SIGTERM and SIGINT end it in order,
+SIGHUP makes it read again what it reads at start. docs/running.md has the
+details.
+
+Options:
+  -h --help  This text.
+
+Exit status:
+  0  a signal ended it
+  1  it could not start
+  2  the command line is wrong
+
+Examples:
+  # Serve a directory of documents on port 8000.
+  SERVICE_ANSWERS_DIR=/srv/answers answerd
+  # Take the settings from a file.
+  SERVICE_ENV_FILE=/etc/answerd.env answerd serve
+"""
 
 from __future__ import annotations
 
 import os
 
-from answerd.commands import Arguments, CommandError, Help
+from answerd.commands import Arguments, CommandError
 from answerd.config import read_config
-
-HELP = Help(
-    summary="Run the service (also without any command).",
-    usage=("serve",),
-    details="""
-        Answers machines until a signal ends it: SIGTERM and SIGINT end it in order, SIGHUP makes it read again what it
-        reads at start. docs/running.md has the details.
-        """,
-    examples=(
-        ("SERVICE_ANSWERS_DIR=/srv/answers answerd", "Serve a directory of documents on port 8000."),
-        ("SERVICE_ENV_FILE=/etc/answerd.env answerd serve", "Take the settings from a file."),
-    ),
-    exits=((0, "a signal ended it"), (1, "it could not start"), (2, "the command line is wrong")),
-)
 
 
 def run(_arguments: Arguments) -> int:

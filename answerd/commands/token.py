@@ -1,25 +1,35 @@
-"""``answerd token``: make a named token for the admin API."""
+"""Make a named token for the admin API.
+
+Usage:
+  answerd token --role ROLE NAME
+
+Prints a new random token on standard error, once, and its line for
+SERVICE_TOKENS_FILE on standard output: the line holds the SHA-256 of the token,
+which cannot be used in its place. Send SIGHUP to the service after the line was
+added.
+
+Options:
+  --role ROLE  What it may do: read, operate (that, and arm and disarm) or admin
+               (everything).
+  -h --help    This text.
+
+Exit status:
+  0  it worked
+  1  it did not; the reason is on standard error
+  2  the command line is wrong, or a file on it is not there
+
+Examples:
+  # A token for a pipeline.
+  answerd token ci --role admin >> /etc/answerd/tokens
+  # One that can only read.
+  answerd token grafana --role read >> /etc/answerd/tokens
+"""
 
 from __future__ import annotations
 
 import sys
 
-from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
-
-HELP = Help(
-    summary="Make a named token for the admin API.",
-    usage=("token --role ROLE NAME",),
-    details="""
-        Prints a new random token on standard error, once, and its line for SERVICE_TOKENS_FILE on standard output: the
-        line holds the SHA-256 of the token, which cannot be used in its place. Send SIGHUP to the service after the
-        line was added.
-        """,
-    options=(("--role ROLE", "What it may do: read, operate (that, and arm and disarm) or admin (everything)."),),
-    examples=(
-        ("answerd token ci --role admin >> /etc/answerd/tokens", "A token for a pipeline."),
-        ("answerd token grafana --role read >> /etc/answerd/tokens", "One that can only read."),
-    ),
-)
+from answerd.commands import WRONG_USAGE, Arguments, CommandError
 
 
 def run(arguments: Arguments) -> int:

@@ -1,10 +1,37 @@
-"""``answerd validate-answer``: whether the installer would take an answer."""
+"""Judge an answer, from FILE or standard input.
+
+Usage:
+  answerd validate-answer [--format EXT] [--release VERSION] [--product NAME]
+                          [FILE]
+
+Judges an answer by the built-in rules of its format and by the installer's own
+program where that is on PATH.
+
+Options:
+  --format EXT       The format of the answer (toml, ks, yaml, ...); the
+                     extension of FILE when not given.
+  --release VERSION  The Proxmox installer's release whose rules decide, "8.2";
+                     the newest when not given.
+  --product NAME     Its product: pve, pmg or pbs.
+  -h --help          This text.
+
+Exit status:
+  0  valid
+  1  invalid, with the reasons
+  2  nothing could judge it, or the command line is wrong
+
+Examples:
+  # Judge what a machine would get.
+  answerd render 98fa9b50d810 | answerd validate-answer --format toml
+  # Judge a file by the rules of an older release.
+  answerd validate-answer --release 8.2 answer.toml
+"""
 
 from __future__ import annotations
 
 import sys
 
-from answerd.commands import Arguments, Help
+from answerd.commands import Arguments
 from answerd.commands.common import read_bytes
 from answerd.commands.terminal import coloured
 from answerd.formats import FORMATS, split_extension
@@ -14,27 +41,6 @@ from answerd.validators import validate
 
 VALID, INVALID, NOT_JUDGED = 0, 1, 2
 """The exit statuses."""
-
-HELP = Help(
-    summary="Judge an answer, from FILE or standard input.",
-    usage=("validate-answer [--format EXT] [--release VERSION] [--product NAME] [FILE]",),
-    details="""
-        Judges an answer by the built-in rules of its format and by the installer's own program where that is on PATH.
-        """,
-    options=(
-        ("--format EXT", "The format of the answer (toml, ks, yaml, ...); the extension of FILE when not given."),
-        ("--release VERSION", 'The Proxmox installer\'s release whose rules decide, "8.2"; the newest when not given.'),
-        ("--product NAME", "Its product: pve, pmg or pbs."),
-    ),
-    examples=(
-        (
-            "answerd render 98fa9b50d810 | answerd validate-answer --format toml",
-            "Judge what a machine would get.",
-        ),
-        ("answerd validate-answer --release 8.2 answer.toml", "Judge a file by the rules of an older release."),
-    ),
-    exits=((0, "valid"), (1, "invalid, with the reasons"), (2, "nothing could judge it, or the command line is wrong")),
-)
 
 
 def run(arguments: Arguments) -> int:

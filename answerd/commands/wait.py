@@ -1,4 +1,29 @@
-"""``answerd wait``: until machines are installed (docs/install-once.md#commands)."""
+"""Wait until machines are installed.
+
+Usage:
+  answerd wait [--group G] [--timeout T] [ID...]
+
+Waits for the named machines, those of a group, or without either for every
+machine that has a record, as soon as there is one. Ends at once where one has
+failed or is exhausted. On a terminal it shows a bar.
+
+Options:
+  --group G    The machines of a group.
+  --timeout T  How long to wait: 90, 90s, 30m, 2h or 1d. Without it, for ever.
+  -h --help    This text.
+
+Exit status:
+  0  all are installed
+  1  one has failed or is exhausted
+  2  a name is unknown, the states cannot be read, or the command line is wrong
+  3  the time is over
+
+Examples:
+  # Go on when a rack is installed, or after two hours.
+  answerd wait --group rack-a --timeout 2h
+  # Do something once two machines are installed.
+  answerd wait web-01 web-02 && ./configure-cluster
+"""
 
 from __future__ import annotations
 
@@ -7,7 +32,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from answerd.commands import WRONG_USAGE, Arguments, CommandError, Help
+from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.machines import OpenInstalls, open_installs, read_again
 from answerd.commands.terminal import progress
 from answerd.config import ConfigError
@@ -19,28 +44,6 @@ from answerd.store import StoreAway, StoreError
 INSTALLED, FAILED_MACHINE, CANNOT, TIME_OVER = 0, 1, 2, 3
 """The exit statuses."""
 
-HELP = Help(
-    summary="Wait until machines are installed.",
-    usage=("wait [--group G] [--timeout T] [ID...]",),
-    details="""
-        Waits for the named machines, those of a group, or without either for every machine that has a record, as soon
-        as there is one. Ends at once where one has failed or is exhausted. On a terminal it shows a bar.
-        """,
-    options=(
-        ("--group G", "The machines of a group."),
-        ("--timeout T", "How long to wait: 90, 90s, 30m, 2h or 1d. Without it, for ever."),
-    ),
-    examples=(
-        ("answerd wait --group rack-a --timeout 2h", "Go on when a rack is installed, or after two hours."),
-        ("answerd wait web-01 web-02 && ./configure-cluster", "Do something once two machines are installed."),
-    ),
-    exits=(
-        (0, "all are installed"),
-        (1, "one has failed or is exhausted"),
-        (2, "a name is unknown, the states cannot be read, or the command line is wrong"),
-        (3, "the time is over"),
-    ),
-)
 
 POLL_SECONDS = 0.25
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}

@@ -19,7 +19,6 @@ from answerd.console.named import MachineEntry, NamedMachines, is_small, named_i
 from answerd.identity import identity_of
 from answerd.installs.sharded import ShardedDict
 from answerd.sorting import free_in_steps, sorted_in_steps, stretch
-from answerd.turns import in_turns
 
 ON_A_PAGE = 100
 """Machines that one page of the table shows."""
@@ -225,7 +224,7 @@ class _Others:
             self._become([machine for machine in self.by_name if kept.get(machine.identity) is machine])
         if new:
             machines = sorted_in_steps((kept[one] for one in new), _name_of)
-            self._become([*in_turns(merge(self.by_name, machines, key=_name_of))])
+            self._become([*merge(self.by_name, machines, key=_name_of)])
             free_in_steps(machines)
         free_in_steps(new)
 
@@ -278,7 +277,7 @@ def _merged(many: Sequence[MachineEntry], few: Sequence[MachineEntry]) -> list[M
     """Return two lists that are sorted by name as one. Of few machines each is looked for in the other list: a merge
     that compares all takes 20 ms for 100,000."""
     if len(few) * 20 > len(many):
-        return [*in_turns(merge(many, few, key=_name_of))]
+        return [*merge(many, few, key=_name_of)]
     found: list[MachineEntry] = []
     start = 0
     for machine in few:

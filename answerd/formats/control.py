@@ -12,11 +12,8 @@ from dataclasses import dataclass, field
 from numbers import Number
 from typing import Final
 
-from answerd.formats.family import Path, RawControl, RawValue
-from answerd.formats.forms import Forms
-from answerd.formats.once import Once
+from answerd.formats.family import Once, Path, RawControl, RawValue
 from answerd.identity import Kind, brief, identity_of, normalize
-from answerd.turns import in_turns
 
 CONTROL_KEYS: Final[dict[str, frozenset[Kind]]] = {
     "extends": frozenset(Kind),
@@ -37,11 +34,7 @@ Rules: docs/selection.md#broken-documents.
 
 
 LONGEST_PATTERN: Final = 65_536
-"""Characters of a pattern or a label in a ``match``: no header of a request is longer, and reading a pattern of many
-megabytes would hold other threads up."""
-
-_MANY: Final = 10_000
-"""Members that are told apart at once; with more of them, other threads may have turns."""
+"""Characters of a pattern or a label in a ``match``: no header of a request is longer."""
 
 _A_FEW: Final = 8
 """Up to this many values are tried one by one, which is faster than a search in all of them."""
@@ -66,7 +59,7 @@ class Pattern:
         self.runs = tuple(filter(None, runs))
         self.exact: str | None = form if self.beginning == form else None
         self._matches = re.compile(fnmatch.translate(form)).match if self.exact is None else form.__eq__
-        # The longest text of the pattern as it is in `Forms.joined`, where line ends delimit a value.
+        # The longest text of the pattern as it is in `NormalizedValues.joined`, where line ends delimit a value.
         texts = re.split(r"[*?]+", f"\n{form}\n")
         longest = max(texts, key=lambda text: len(text.strip("\n")))
         self._anchor = longest if longest.strip("\n") else ""
@@ -76,7 +69,7 @@ class Pattern:
         """Return whether the pattern holds for a value in `answerd.identity.normalize`."""
         return bool(self._matches(form))
 
-    def matches_any(self, forms: Forms) -> bool:
+    def matches_any(self, forms: NormalizedValues) -> bool:
         """Return whether the pattern holds for any of a label's values.
 
         Of many values, only those with the longest text of the pattern are tried; one search finds them all.
@@ -96,6 +89,21 @@ class Pattern:
         return False
 
 
+class NormalizedValues(list[str]):
+    """The values of one label as patterns compare them (`answerd.identity.normalize`)."""
+
+    __slots__ = ("_joined",)
+
+    @property
+    def joined(self) -> str:
+        """All of them, each between two line ends. Computed once."""
+        try:
+            return self._joined
+        except AttributeError:
+            self._joined: str = "\n".join(["", *self, ""])
+            return self._joined
+
+
 @dataclass(frozen=True, slots=True)
 class Criterion:
     """One label of a ``match`` and its patterns, any of which may hold."""
@@ -103,7 +111,7 @@ class Criterion:
     label: str
     patterns: tuple[Pattern, ...]
 
-    def holds(self, values: Forms) -> bool:
+    def holds(self, values: NormalizedValues) -> bool:
         """Return whether any of the label's values satisfies any of the patterns."""
         return any(pattern.matches_any(values) for pattern in self.patterns)
 
@@ -186,7 +194,7 @@ def _members(written: RawValue) -> tuple[str, ...]:
         if not identity_of(member):
             raise _Wrong(f"holds a name with no letter or digit, entry {place}")
         members.append(identity_of(member))
-    return tuple(dict.fromkeys(members if len(members) <= _MANY else in_turns(members)))
+    return tuple(dict.fromkeys(members))
 
 
 def _member_texts(written: RawValue) -> dict[str, str]:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final, NewType, Protocol, TypeVar
 
 from answerd.formats.filters import COST, GROWING
 from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
-from answerd.formats.once import Once
 from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template
 from answerd.formats.template_reading import TemplateReader
 from answerd.memo import remembered
-from answerd.turns import counted_in_turns, encoded_in_turns, in_turns
 
 Tree = NewType("Tree", object)
 """A document of some family, for code that only passes it back to its family. Never modified: layers share parts."""
@@ -54,7 +53,7 @@ def position(line: int | None, column: int | None = None) -> str:
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
     """Return the line and column of an offset in a text; both from 1."""
-    return counted_in_turns(text, "\n", offset) + 1, offset - text.rfind("\n", 0, offset)
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +118,26 @@ def branches(paths: Iterable[Path]) -> Branches:
         else:
             node[path[-1]] = None
     return root
+
+
+class Once(StrEnum):
+    """How often an answer may install a machine.
+
+    ``OFF`` cancels the value of a lower layer. ``ON`` is ``true``, ``ARMED`` requires an operator's order before each
+    attempt, ``LOADER`` is ``ON`` for the document of the boot loader.
+    """
+
+    OFF = "off"
+    ON = "on"
+    ARMED = "armed"
+    LOADER = "loader"
+
+    @classmethod
+    def of(cls, value: bool | str) -> Once | None:
+        """Return the meaning of ``true``, ``false``, ``"armed"`` or ``"loader"``; None for any other text."""
+        if isinstance(value, bool):
+            return cls.ON if value else cls.OFF
+        return {"armed": cls.ARMED, "loader": cls.LOADER}.get(value)
 
 
 class Slot:
@@ -213,10 +232,10 @@ class Prepared:
         begin = 0
         for at, fragment in enumerate(fragments):
             if isinstance(fragment, Slot):
-                constant.append(encoded_in_turns("".join(fragments[begin:at])))  # type: ignore[arg-type]
+                constant.append("".join(fragments[begin:at]).encode())  # type: ignore[arg-type]
                 slots.append(fragment)
                 begin = at + 1
-        constant.append(encoded_in_turns("".join(fragments[begin:])))  # type: ignore[arg-type]
+        constant.append("".join(fragments[begin:]).encode())  # type: ignore[arg-type]
         self._block = b"".join(constant)
         self._begin = 0
         lengths = tuple(map(len, constant))
@@ -251,7 +270,6 @@ class Prepared:
         pairs: Iterable[tuple[int, Slot]] = zip(lengths, slots, strict=False)  # bytes follow the last slot
         if self.effort:
             lookup = Metered(lookup)
-            pairs = in_turns(pairs)
         filled: list[bytes] = []
         room = LARGEST_ANSWER
         for length, slot in pairs:

@@ -12,8 +12,6 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
-from json.decoder import JSONArray, JSONObject  # type: ignore[attr-defined]
-from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from numbers import Number
 from typing import Any, NoReturn
 
@@ -77,7 +75,7 @@ def parse(text: str) -> Value:
         raise ParseError("it is empty", 1, 1)
     _refuse_lone_surrogates(text)
     try:
-        tree: Value = (_DECODER if len(text) <= _LARGE else _IN_PYTHON).decode(text)
+        tree: Value = _DECODER.decode(text)
         if plain.is_too_deep(tree):
             raise _RefusedError
     except json.JSONDecodeError as error:
@@ -103,20 +101,9 @@ def _no_constant(_text: str) -> NoReturn:
     raise _RefusedError
 
 
-_LARGE = 524_288
-"""Characters up to which compiled code reads a text: 10 ms in which no other thread of the process can run."""
-
-
-def _decoder() -> json.JSONDecoder:
-    return json.JSONDecoder(
-        object_pairs_hook=_map, parse_float=NumberText, parse_int=NumberText, parse_constant=_no_constant
-    )
-
-
-_DECODER = _decoder()
-_IN_PYTHON: Any = _decoder()
-_IN_PYTHON.parse_object, _IN_PYTHON.parse_array = JSONObject, JSONArray
-_IN_PYTHON.scan_once = py_make_scanner(_IN_PYTHON)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_map, parse_float=NumberText, parse_int=NumberText, parse_constant=_no_constant
+)
 
 
 def _refuse_lone_surrogates(text: str) -> None:

@@ -18,17 +18,12 @@ from answerd.formats import filters
 from answerd.formats.filters import FILTERS, Filter, apply_filter
 from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
 from answerd.identity import brief
-from answerd.turns import in_turns
 
 _CONTROL_CHARACTER: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode category Cc, all of it
 _NOT_IN_A_SECRET: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # the same without line ends and tabs
 _LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 LONGEST_REMEMBERED: Final = 200
 """Characters of a placeholder up to which it is read once for all documents that have it."""
-
-
-_MANY_PARTS: Final = 256
-"""Parts of a text that take 0.3 ms to fill: more are filled in turns with other threads."""
 
 SECRETS: Final = "secret."
 """The prefix of the labels of secrets; what follows is compared exactly."""
@@ -177,7 +172,7 @@ class Template:
             return parts[0].value(lookup)
         room = LARGEST_ANSWER
         filled: list[str] = []
-        for part in parts if len(parts) <= _MANY_PARTS else in_turns(parts):
+        for part in parts:
             text = part if isinstance(part, str) else part.value(lookup)
             filled.append(text)
             room -= len(text)

@@ -16,7 +16,6 @@ from answerd.formats import filters
 from answerd.formats.filters import Filter
 from answerd.formats.template import LONGEST_REMEMBERED, SECRETS, Placeholder, Template
 from answerd.memo import remembered
-from answerd.turns import let_others_run
 
 _STRING: Final = r'"[^"\r\n]*"|\'[^\'\r\n]*\''
 _LABEL: Final = r"[\w$@][\w$@.:-]*"
@@ -91,7 +90,6 @@ class TemplateReader:
                 self._note_fault(text, start, closings.after(start), open_is_text)
                 next_from = start + 2
             start = text.find("{{", next_from)
-            let_others_run()
         parts.append(text[done:])
         return _joined(parts)
 

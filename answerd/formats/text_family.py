@@ -22,7 +22,6 @@ from answerd.formats.family import (
 from answerd.formats.template import Template
 from answerd.formats.template_reading import TemplateReader
 from answerd.suggestion import did_you_mean
-from answerd.turns import slices
 
 name = "text"
 
@@ -69,7 +68,7 @@ def control(tree: str) -> tuple[RawControl, Layers]:
 
 def _directives(text: str) -> Iterator[re.Match[str]]:
     """Yield the lines of a text that are directives, in their order."""
-    # A regular expression that looks at every character of a text of 16 MB would block the service meanwhile.
+    # Searched for by a word: a regular expression would look at every character of the text.
     at = text.find(_OPENS)
     while at >= 0:
         found = _DIRECTIVE.match(text, text.rfind("\n", 0, at) + 1)
@@ -115,13 +114,12 @@ class _Directives:
         self.values["extends"] = RawValue(names[0], place)
 
     def take_members(self, rest: str, place: str) -> None:
-        """Read ``member A, B``: separated by commas or blanks; several lines add up."""
+        """Read ``member A, B``: words as a shell splits them, also at commas; several lines add up."""
         if not rest.strip(" ,\t"):
             raise ValueError("is empty: name a machine, or leave the line out")
         members = self.values.setdefault("members", RawValue([], place)).value
         assert isinstance(members, list)  # noqa: S101 - made here
-        for part in slices(rest.replace(",", " "), " "):
-            members += part.split()
+        members += shell_words(rest, _MEMBER_PIECE)
 
     def take_match(self, rest: str, place: str) -> None:
         """Read ``match label=pattern …`` with shell quoting; several lines add up, a repeated label means any of its
@@ -158,15 +156,21 @@ class _Directives:
         raise ValueError("has no meaning in a text document")
 
 
-_SHELL_PIECE = re.compile(
-    r"""(?P<blank>[ \t\r\n]+)|(?P<bare>[^ \t\r\n"'\\]+)|\\(?P<escaped>.)"""
-    r"""|'(?P<single>[^']*)'|"(?P<double>[^"\\]*(?:\\.[^"\\]*)*)\"""",
-    re.DOTALL,
-)
+def _pieces(blank: str) -> re.Pattern[str]:
+    """Return the pattern of a piece of a shell's words, which are separated by the characters in ``blank``."""
+    return re.compile(
+        rf"""(?P<blank>[{blank}]+)|(?P<bare>[^{blank}"'\\]+)|\\(?P<escaped>.)"""
+        r"""|'(?P<single>[^']*)'|"(?P<double>[^"\\]*(?:\\.[^"\\]*)*)\"""",
+        re.DOTALL,
+    )
+
+
+_SHELL_PIECE = _pieces(r" \t\r\n")
+_MEMBER_PIECE = _pieces(r"\s,")
 _ESCAPED_IN_QUOTES = re.compile(r"""\\(["\\])""")
 
 
-def shell_words(text: str) -> list[str]:
+def shell_words(text: str, piece: re.Pattern[str] = _SHELL_PIECE) -> list[str]:
     """Split a text by a shell's rules, like ``shlex.split``, whose time grows with the square of a word's length.
 
     Raises ValueError for a quotation that does not end.
@@ -175,7 +179,7 @@ def shell_words(text: str) -> list[str]:
     pieces: list[str] | None = None
     at = 0
     while at < len(text):
-        found = _SHELL_PIECE.match(text, at)
+        found = piece.match(text, at)
         if not found:
             raise ValueError("No escaped character" if text.endswith("\\") else "No closing quotation")
         at = found.end()

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, time
-from functools import partial
-from importlib.machinery import FileFinder, SourceFileLoader
-from importlib.util import find_spec, module_from_spec, spec_from_loader
 from typing import Any
 
 import tomli
@@ -20,7 +17,6 @@ from answerd.formats import plain
 from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, fragments, typed_slot_of
 from answerd.formats.template import Template
 from answerd.formats.template_reading import TemplateReader
-from answerd.turns import AT_ONCE, found_in_turns, replaced_in_turns, slices
 
 name = "toml"
 merge = plain.merge
@@ -28,62 +24,7 @@ unset = plain.unset
 not_arrays = plain.not_arrays
 
 _TO_ESCAPE = re.compile(r'["\\\x00-\x1f\x7f]')
-_LARGE = 32_768
-"""Characters up to which compiled code reads a text: 15 ms in which no other thread of the process can run."""
-
-LONGEST_NUMBER = _LARGE
-"""Characters of a number: no text that compiled code reads has a longer one."""
-
-
-def _parser_in_python() -> Any:
-    """Return tomli's parser as Python code, which other threads can interrupt; the compiled parser where there is no
-    other."""
-    compiled = find_spec("tomli._parser")
-    folder = (compiled.origin or "").rpartition("/")[0] if compiled else ""
-    source = FileFinder(folder, (SourceFileLoader, [".py"])).find_spec("_parser") if folder else None
-    if source is None or source.origin is None:
-        return tomli
-    # Under a different name, so that it does not replace the compiled parser.
-    spec = spec_from_loader("tomli._parser_in_python", SourceFileLoader("tomli._parser_in_python", source.origin))
-    if spec is None or spec.loader is None:
-        return tomli
-    parser: Any = module_from_spec(spec)
-    spec.loader.exec_module(parser)
-    parser.skip_until = partial(_skip_until, parser.skip_until)
-    parser.RE_NUMBER = _ShortNumber(parser.RE_NUMBER)
-    return parser
-
-
-def _skip_until(skip: Any, text: str, at: int, end: str, *, error_on: frozenset[str], error_on_eof: bool) -> int:
-    """Return where a literal string or a comment ends, as tomli's ``skip`` does, which looks at all of its characters
-    in a single call: here other threads may have turns."""
-    found = text.find(end, at)
-    until = len(text) if found < 0 else found
-    for part in slices(text[at:until]) if until - at > AT_ONCE else ():
-        if not error_on.isdisjoint(part):
-            break
-        at += len(part)
-    return int(skip(text, at, end, error_on=error_on, error_on_eof=error_on_eof))
-
-
-class _ShortNumber:
-    """tomli's pattern of a number, for numbers of up to `LONGEST_NUMBER` characters: more take it seconds."""
-
-    def __init__(self, pattern: re.Pattern[str]) -> None:
-        self._pattern = pattern
-
-    def match(self, text: str, at: int) -> re.Match[str] | None:
-        """Return the match at a position. Raises ValueError for a longer number."""
-        found = self._pattern.match(text, at, at + LONGEST_NUMBER)
-        if found and found.end() == at + LONGEST_NUMBER:
-            raise ValueError("a number is too long")
-        return found
-
-
-_in_python = _parser_in_python()
-
 _LONG_INTEGER = re.compile(r"(?<![0-9A-Za-z_])0[xob][0-9A-Fa-f_]{2000}")
-_LONG_INTEGER_LENGTH = 2_002
 _MOST_BITS = 12_000
 """Bits of an integer: Python writes no decimal number of more than 4,300 digits."""
 
@@ -96,8 +37,8 @@ _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n
 def parse(text: str) -> plain.Map:
     """Return a plain tree. Raises `ParseError` with line and column, also for input that only hostile texts contain."""
     try:
-        tree = _read(text) if len(text) <= _LARGE else _in_python.loads(text)
-    except (tomli.TOMLDecodeError, _in_python.TOMLDecodeError) as error:
+        tree = _read(text)
+    except tomli.TOMLDecodeError as error:
         raise ParseError(fixed_sentence(error.msg), error.lineno, error.colno) from None
     except RecursionError:
         raise ParseError("it is nested too deeply") from None
@@ -105,7 +46,7 @@ def parse(text: str) -> plain.Map:
         raise ParseError("it holds a number or a date that is out of range") from None
     if plain.is_too_deep(tree):
         raise ParseError(f"it is nested more than {DEEPEST} levels deep")
-    if found_in_turns(_LONG_INTEGER, text, _LONG_INTEGER_LENGTH) and _has_long_integer(tree):
+    if _LONG_INTEGER.search(text) and _has_long_integer(tree):
         raise ParseError("it holds an integer of more than 3,600 digits")
     return tree
 
@@ -257,7 +198,7 @@ def escape(text: str) -> str:
     """Return a text as it is written between the quotes of a TOML basic string."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return text
-    return replaced_in_turns(_TO_ESCAPE, _escaped, text)
+    return _TO_ESCAPE.sub(_escaped, text)
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -19,7 +19,6 @@ from answerd.formats.xml_control import META, elements_named, holding, read_meta
 from answerd.formats.xml_merge import is_list, merged
 from answerd.formats.xml_tree import Element, Instruction, Shape, Text, XmlDocument, read, shape
 from answerd.identity import brief
-from answerd.turns import translated_in_turns
 
 name = "xml"
 
@@ -148,7 +147,7 @@ def _item(item: Element | Text | Instruction, line: str, *, verbatim: bool) -> I
 def _value(value: str | Template, escapes: dict[int, str]) -> Iterator[str | Slot]:
     for part in (value,) if isinstance(value, str) else value.parts:
         if isinstance(part, str):
-            yield translated_in_turns(part, escapes)
+            yield part.translate(escapes)
         else:
             yield Slot(Template((part,)), partial(_fill, part, escapes))
 

@@ -21,7 +21,6 @@ from xml.parsers import expat
 
 from answerd.formats.family import DEEPEST, ParseError, line_and_column
 from answerd.formats.template import Template
-from answerd.turns import encoded_in_turns, is_only
 
 WHITE = " \t\r\n"
 """The white space of XML; a no-break space is text."""
@@ -61,16 +60,6 @@ class Element:
         return "".join(runs).strip(WHITE)
 
 
-_PARSED_AT_ONCE = 1_048_576
-"""Bytes that the parser is given at a time: 3 ms in which no other thread can run."""
-
-LONGEST_TAG = 2_097_152
-"""Bytes of a tag with its attributes."""
-
-LONGEST_PROLOG = 1_048_576
-"""Bytes before the root element: a pattern looks at them in a single call."""
-
-
 @dataclass(frozen=True, slots=True)
 class XmlDocument:
     """A root element with the declaration, doctype, instructions and comments around it.
@@ -102,7 +91,7 @@ def shape(element: Element) -> Shape:
             has_elements = True
         elif isinstance(item, Instruction):
             return Shape.MIXED
-        elif item.cdata or isinstance(item.value, Template) or not is_only(item.value, WHITE):
+        elif item.cdata or isinstance(item.value, Template) or item.value.strip(WHITE):
             has_text = True
     if has_elements:
         return Shape.MIXED if has_text else Shape.ELEMENTS
@@ -171,13 +160,9 @@ class _Reader:
     def read(self) -> XmlDocument:
         """Return the document; to be called once. Raises `ParseError`."""
         try:
-            if is_only(self.source, WHITE):
+            if not self.source.strip(WHITE):
                 raise ParseError("it is empty", 1, 1)
-            encoded = encoded_in_turns(self.source)
-            for at in range(0, len(encoded), _PARSED_AT_ONCE):  # between two parts other threads may run
-                self.parser.Parse(encoded[at : at + _PARSED_AT_ONCE], False)
-                self.limit_tag(encoded, at + _PARSED_AT_ONCE)
-            self.parser.Parse(b"", True)
+            self.parser.Parse(self.source.encode(), True)
         except expat.ExpatError as error:
             raise self.fault(error) from None
         except UnicodeEncodeError as error:
@@ -187,12 +172,6 @@ class _Reader:
             del self.parser  # its handlers refer to this reader: only the garbage collector would free that cycle
         assert self.root is not None  # noqa: S101 - expat finds a root, or it has raised
         return XmlDocument({kind: tuple(sources) for kind, sources in self.around.items()}, self.root)
-
-    def limit_tag(self, encoded: bytes, read: int) -> None:
-        """Refuse a tag that has not ended in the bytes that were read: expat looks at a whole tag in a single call."""
-        begin = self.parser.CurrentByteIndex
-        if read - begin > LONGEST_TAG and encoded[begin : begin + 2] not in (b"<!", b"<?"):
-            self.refuse(f"a tag or a doctype has more than {LONGEST_TAG} bytes")
 
     def fault(self, error: expat.ExpatError) -> ParseError:
         """Return the `ParseError` for expat's error. Names nothing but HTML's entities: a word that looks like a tag or
@@ -240,9 +219,7 @@ class _Reader:
         if self.open:
             self.close_run()
         elif self.root is None:
-            if self.parser.CurrentByteIndex > LONGEST_PROLOG:
-                self.refuse(f"more than {LONGEST_PROLOG} bytes are before its first element")
-            self.read_prolog(self.source[:LONGEST_PROLOG].encode()[: self.parser.CurrentByteIndex].decode())
+            self.read_prolog(self.source.encode()[: self.parser.CurrentByteIndex].decode())
         if len(self.open) == DEEPEST:
             self.refuse(f"it is nested more than {DEEPEST} levels deep")
         self.open.append((name, attributes, [], self.parser.CurrentLineNumber))

@@ -16,15 +16,11 @@ from yaml.reader import ReaderError
 
 from answerd.formats.family import DEEPEST, ParseError, line_and_column
 from answerd.formats.yaml_nodes import STANDARD, Identity, Mapping, Node, Scalar, Sequence, identity
-from answerd.turns import AT_ONCE, counted_in_turns
 
 MOST_ALIASED = 10_000
 """The most nodes that all aliases of a document together may represent."""
 _CHARACTERS_A_NODE = 100
 """A long text counts as a node for each of these and for each of its lines: aliases to it multiply it just as well."""
-
-_MOST_BYTES = 4
-"""Bytes of a character in UTF-8."""
 
 MOST_TAG_DIRECTIVES = 100
 """The most ``%TAG`` lines of a document: libyaml compares each with all before it."""
@@ -37,29 +33,8 @@ _QUOTE_IT = "write a value with a placeholder in quotes: '{{ label }}'"
 
 
 def events(text: str) -> Iterator[Any]:
-    """Yield libyaml's events of a text. Other threads may have turns while it reads a long text."""
-    source: Any = text if len(text) <= AT_ONCE else _Pieces(text)
-    return iter(yaml.parse(source, Loader=_LOADER))
-
-
-class _Pieces:
-    """A text for libyaml to read in pieces of 16 KB.
-
-    libyaml reads a scalar of any length in a single call, in which no other thread of the process can run: 16 MB take
-    some 70 ms. It asks for each piece by a call of Python code, which lets other threads have a turn.
-    """
-
-    name = "<text>"
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-
-    def read(self, size: int) -> bytes:
-        """Return the next piece as UTF-8, at most ``size`` bytes; nothing at the end."""
-        piece = self._text[self._at : self._at + max(1, size // _MOST_BYTES)]
-        self._at += len(piece)
-        return piece.encode()
+    """Yield libyaml's events of a text."""
+    return iter(yaml.parse(text, Loader=_LOADER))
 
 
 def is_scalar(event: Any) -> bool:
@@ -84,7 +59,7 @@ def ends_collection(event: Any) -> bool:
 
 def read(text: str) -> list[Node | None]:
     """Return the roots of a text's documents, None for an empty document. Raises `ParseError`."""
-    if text.startswith("%TAG") + counted_in_turns(text, "\n%TAG") > MOST_TAG_DIRECTIVES:
+    if text.startswith("%TAG") + text.count("\n%TAG") > MOST_TAG_DIRECTIVES:
         raise ParseError(f"it has more than {MOST_TAG_DIRECTIVES} %TAG directives")
     composer = _Composer(text)
     try:
@@ -175,8 +150,7 @@ class _Composer:
         value, mark = event.value, event.start_mark
         style = event.style if event.style in ("'", '"', "|", ">") else ""
         began = self.size
-        line_ends = value.count("\n") if len(value) <= AT_ONCE else counted_in_turns(value, "\n")
-        self.size += 1 + len(value) // _CHARACTERS_A_NODE + line_ends
+        self.size += 1 + len(value) // _CHARACTERS_A_NODE + value.count("\n")
         self._place(Scalar(value, style, event.tag, mark.line + 1, mark.column + 1), event.anchor, began, 0)
 
     def start_collection(self, event: Any) -> None:

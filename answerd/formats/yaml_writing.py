@@ -16,7 +16,6 @@ from urllib.parse import quote
 from answerd.formats.family import Slot, fragments, typed_slot_of
 from answerd.formats.template import Template
 from answerd.formats.yaml_nodes import Mapping, Node, Scalar, Sequence
-from answerd.turns import found_in_turns, parts_of_lines, replaced_in_turns
 
 _STEP = 2
 """Columns by which the content of a block is indented."""
@@ -193,10 +192,8 @@ def _tag(node: Node) -> str:
 def _scalar(text: str, style: str, indent: int) -> str:
     """Return a text in its style, or in double quotes where that style cannot represent it."""
     if style in _BLOCK_STYLES:
-        return (
-            _double_quoted(text) if not text or found_in_turns(_UNSAFE_IN_BLOCK, text) else _block(text, style, indent)
-        )
-    if style == '"' or found_in_turns(_UNSAFE_IN_LINE, text):
+        return _double_quoted(text) if not text or _UNSAFE_IN_BLOCK.search(text) else _block(text, style, indent)
+    if style == '"' or _UNSAFE_IN_LINE.search(text):
         return _double_quoted(text)
     if style == "'" or text.startswith(("---", "...")):  # a plain scalar could end the document
         return "'" + text.replace("'", "''") + "'"
@@ -205,7 +202,7 @@ def _scalar(text: str, style: str, indent: int) -> str:
 
 def escape(text: str) -> str:
     """Return a text as it is written between double quotes, under YAML 1.1 and 1.2."""
-    return replaced_in_turns(_TO_ESCAPE, _escaped, text)
+    return _TO_ESCAPE.sub(_escaped, text)
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -227,7 +224,7 @@ def _block(text: str, style: str, indent: int) -> str:
     margin = " " * (indent + _STEP)
     header = f"{style}{indicator}{chomping}\n"
     if style == "|":
-        return header + "\n".join([_indented(part.split("\n"), margin) for part in parts_of_lines(body)])
+        return header + _indented(body.split("\n"), margin)
     return header + _indented(_folded_lines(body), margin)
 
 

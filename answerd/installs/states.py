@@ -37,7 +37,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from answerd.formats.once import Once
+from answerd.formats.family import Once
 
 
 class State(StrEnum):

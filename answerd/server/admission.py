@@ -55,11 +55,10 @@ class Descriptors:
     warning: str
 
 
-def divide(files: int, max_connections: int, workers: int, *, with_admin: bool) -> Descriptors:
+def divide(files: int, max_connections: int, workers: int) -> Descriptors:
     """``files``: descriptors that a process may open; ``max_connections``: what is configured for all workers."""
     admin = min(ADMIN_CONNECTIONS, max(LEAST_ADMIN_CONNECTIONS, files // ADMIN_SHARE_OF_FILES))
-    beside = FILES_BESIDE_CONNECTIONS + (2 * admin if with_admin and workers == 1 else 0)
-    left = max(2, files - beside)
+    left = max(2, files - FILES_BESIDE_CONNECTIONS)
     possible = (left - left // LINGERING_SHARE_OF_FILES) * workers
     answers = min(max_connections, possible)
     lingering = max(1, min(LINGERING, left - math.ceil(answers / workers)))

@@ -41,21 +41,21 @@ class AnswerSet:
         digest: Preparation,
         *,
         reports: bool,
-        inherited: bool = False,
+        is_replacement: bool = False,
         prepares: bool = True,
         counters: Counters | None = None,
     ) -> None:
         """``digest`` is the background work that was done for the loader's set already. ``reports``: of several
-        workers, one logs problems, and that the store cannot be read. ``inherited``: the loader's set is the parent's,
-        as old as the service. ``prepares``: answers are prepared before they are asked for. ``counters``: where loads
-        and faults are counted.
+        workers, one logs problems, and that the store cannot be read. ``is_replacement``: the loader's set is
+        the parent's, as old as the service. ``prepares``: answers are prepared before they are asked for.
+        ``counters``: where loads and faults are counted.
 
         ``loaded`` is set once there is a set to answer from, ``warm`` once its answers are prepared.
         """
         self.follower = LiveAnswerSet(loader, generation, CooperativeYield())
         self.log = log
         self.reports = reports
-        self.inherited = inherited
+        self.is_replacement = is_replacement
         self.prepares = prepares
         self.loaded = Event()
         self.warm = Event()
@@ -69,8 +69,9 @@ class AnswerSet:
         self._nothing_yet = ""
 
     def readiness(self) -> str:
-        """Return why there is no set to answer from yet; empty where there is one, however old it is."""
-        return self._not_ready
+        """Return why there is no set to answer from yet, or why this node takes no writes; empty where there is a set,
+        however old it is."""
+        return self._not_ready or self.follower.loader.store.refusal()
 
     def current(self) -> Catalogue:
         """Return the answer set in force. Wait for the first load; the request's own deadline bounds the wait.
@@ -107,8 +108,10 @@ class AnswerSet:
         changes."""
         try:
             self.follower.refresh()
-            if self.inherited and not self.loaded.is_set():
-                # One look only notices a change: a worker that replaces another would answer from the state before it.
+            if self.is_replacement and not self.loaded.is_set():
+                # One look at files only notices a change: a worker that replaces another would answer from the state
+                # before it. Two looks at once would take a file that is half written.
+                gevent.sleep(self.follower.loader.store.poll_seconds)
                 self.follower.refresh()
             self._count_change()
             self._note_fault(None)

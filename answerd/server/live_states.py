@@ -284,6 +284,9 @@ class LiveStates:
 
     def _append(self, events: Sequence[Event]) -> None:
         """Insert events, and put them in force here. Raises `StoreError`."""
+        refusal = self.store.refusal()
+        if refusal:
+            raise StoreAway(refusal)
         try:
             log = self._log_of_events()
             stored = [identified(event, log.source) for event in events]

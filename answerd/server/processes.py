@@ -197,8 +197,9 @@ class Supervisor:
         children, log = self._children, self._log
         self._start_due()
         interim_worker.end(_RESPAWN_DELAY_SECONDS)
+        processes = "process" if len(self._names) == 1 else "processes"
+        log.service(f"{len(self._names)} {processes} started: {', '.join(self._names)}")
         children.announce()
-        log.service(f"{len(self._names)} processes started: {', '.join(self._names)}")
         while (received := self._next_signal()) not in _STOP_SIGNALS:
             interim_worker.has_ended()
             if received == signal.SIGHUP:

@@ -1,4 +1,4 @@
-"""The running service: try everything that can prevent a start, then answer in one process or in several.
+"""The running service: try everything that can prevent a start, then answer in several processes.
 
 Rules: docs/configuration.md, docs/running.md#the-log, docs/running.md#start-stop-reload.
 
@@ -51,28 +51,15 @@ def serve(config: Config, make_console: ConsoleFactory | None = None) -> int:
         gc.set_threshold(*gc_tuning.THRESHOLDS)
         sys.setswitchinterval(SWITCH_SECONDS)
         service = prepare(config, log, make_console)
-        needs_others = config.workers > 1 or isinstance(service.loader.store, ReplicatingStore)
-        return _Several(service).run() if needs_others else _run_alone(service)
+        return _Several(service).run()
     finally:
         log.close()
 
 
-def _run_alone(service: Service) -> int:
-    """Run one worker as one plain process."""
-    worker = Worker(service, reports=True)
-    worker.answer(0)
-    worker.administer()
-    # Freeze the objects of the start, which stay: otherwise the first collection of new objects would include them, in
-    # 30 ms.
-    gc.collect()
-    gc.freeze()
-    return worker.run(announce=service.announce)
-
-
 class _Several:
-    """Several processes: one for each worker, one for admin API and metrics. The `Children` of their supervisor. The
-    parent loads once, so that the children share read-only memory, and then forks them. An interim worker answers until
-    then.
+    """The processes: one for each worker, one for admin API, console and metrics where any is configured, and the
+    replicator of a shared database. The `Children` of their supervisor. The parent loads once, so that the children
+    share read-only memory, and then forks them. An interim worker answers until then.
     """
 
     def __init__(self, service: Service) -> None:
@@ -80,15 +67,18 @@ class _Several:
         self._parent_pipe, self._held_open = os.pipe()
         workers = [(f"worker {index + 1}", [listening]) for index, listening in enumerate(service.sockets)]
         self._sockets: dict[str, list[socket.socket]] = dict(workers)
+        self._reporter = 0  # the child that logs problems and faults of the store: not a worker, if there is another
         others = [service.admin_socket, service.console_socket, service.metrics_socket]
         administered = [listening for listening in others if listening is not None]
         if administered:
             names = ("admin API", "console", "metrics")
             name = next(name for name, listening in zip(names, others, strict=True) if listening is not None)
+            self._reporter = len(self._sockets)
             self._sockets[name] = administered
         if isinstance(service.loader.store, ReplicatingStore):
             self._sockets[REPLICATOR] = []
         self.names = list(self._sockets)
+        self._replaced: set[int] = set()
         self._is_announced = False
         self._watchdog = systemd.Watchdog()
         service.counters.attach(service.config.workers + 2)
@@ -123,7 +113,12 @@ class _Several:
                 inherited.close()
         if self.names[index] == REPLICATOR:
             return run_replicator(self.service, self._parent_pipe)
-        worker = Worker(self.service, reports=index == 0, parent_pipe=self._parent_pipe)
+        worker = Worker(
+            self.service,
+            reports=index == self._reporter,
+            parent_pipe=self._parent_pipe,
+            is_replacement=index in self._replaced,
+        )
         if index < self.service.config.workers:
             worker.answer(index)
         else:
@@ -132,6 +127,7 @@ class _Several:
 
     def forget_child(self, index: int) -> None:
         """Release a dead worker's part of the shared limits."""
+        self._replaced.add(index)
         self.service.counters.add("answerd_workers_replaced_total")
         if index < self.service.config.workers:
             self.service.admission.reset(index)

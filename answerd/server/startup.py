@@ -32,7 +32,7 @@ from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens, NamedToken, TokensError, read_tokens
 from answerd.server.sockets import bind, local_addresses
-from answerd.store import ReplicatingStore, Store, StoreError
+from answerd.store import NewerSchema, ReplicatingStore, Store, StoreError
 from answerd.store.loader import Loader
 from answerd.store.opening import open_states, open_store
 from answerd.store.secret_files import SecretFiles, sources_of
@@ -144,7 +144,7 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
     _catch_up(loader.store, log)
     states, state_warnings = open_states(config, loader.store)
     has_admin = config.admin is not None or config.console is not None
-    descriptors = divide(raise_file_limit(), config.max_connections, config.workers, with_admin=has_admin)
+    descriptors = divide(raise_file_limit(), config.max_connections, config.workers)
     certificate, named = _credentials(config)
     given = _given_sockets()
     sockets = _shared(given.get(systemd.ANSWERS), config.workers)
@@ -212,10 +212,12 @@ def _exposure(config: Config, listening: socket.socket) -> Iterator[str]:
 
 def _catch_up(store: Store, log: RequestLog) -> None:
     """Bring a replica up to date where the database can be reached, so that the first answers are those of the
-    database."""
+    database. Raises `NewerSchema`."""
     if isinstance(store, ReplicatingStore):
         try:
             store.catch_up(log.service)
+        except NewerSchema:  # it would judge installs by a replica that nobody keeps up to date
+            raise
         except StoreError as error:
             log.service(f"warning: {error}; starting with what this node's replica has")
 

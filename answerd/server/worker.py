@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
 from functools import partial
 
 import gevent
@@ -52,10 +51,16 @@ class Worker:
     """A process with a loop."""
 
     def __init__(
-        self, service: Service, *, reports: bool, parent_pipe: int | None = None, is_interim: bool = False
+        self,
+        service: Service,
+        *,
+        reports: bool,
+        parent_pipe: int,
+        is_interim: bool = False,
+        is_replacement: bool = False,
     ) -> None:
-        """``parent_pipe``: a pipe that ends with the parent; None where there is none. ``is_interim``: it runs until
-        the parent has prepared the answers, so it does not prepare them."""
+        """``parent_pipe``: a pipe that ends with the parent. ``is_interim``: it runs until the parent has prepared the
+        answers, so it does not prepare them. ``is_replacement``: it takes the place of one that died."""
         self.service = service
         self.is_interim = is_interim
         self.reports = reports
@@ -70,7 +75,7 @@ class Worker:
             service.log,
             service.digest,
             reports=reports,
-            inherited=parent_pipe is not None and not is_interim,
+            is_replacement=is_replacement,
             prepares=not is_interim,
             counters=service.counters,
         )
@@ -109,19 +114,16 @@ class Worker:
         )
 
     def administer(self) -> None:
-        """Serve the other listeners in this process, if any are configured (`answerd.server.administration`): in one
-        process of the service only."""
-        if not self.listeners:
-            self.service.counters.attach(self.service.config.workers + 1)
+        """Serve the other listeners (`answerd.server.administration`): in one process, which answers no machine."""
+        self.service.counters.attach(self.service.config.workers + 1)
         administration = Administration(self.service, self.answers, self.installs)
         self.guard = administration.guard
         self.listeners += administration.listeners()
         for listener in self.listeners:
             listener.siblings = [other for other in self.listeners if other is not listener]
 
-    def run(self, announce: Callable[[], None] | None = None) -> int:
-        """Serve until a signal ends it. Return the exit status. ``announce`` is called once connections are
-        accepted."""
+    def run(self) -> int:
+        """Serve until a signal or the end of the parent ends it. Return the exit status."""
         self._install_signal_handlers()
         self.service.long_work.begin()
         watch = gevent.spawn(self.answers.watch)
@@ -139,13 +141,7 @@ class Worker:
             if self.service.config.history_days is not None:
                 days, log = self.service.config.history_days, self.service.log.service
                 gevent.spawn(prune_for_ever, self.guard.store, days, log)
-        gevent.wait([self.answers.warm, self.stopping], timeout=WARM_SECONDS, count=1)
-        if announce:
-            announce()
         self.stopping.wait()
-        if announce:
-            self.service.log.service("stopping: what is in flight is finished")
-            systemd.notify(systemd.STOPPING)
         until = time.monotonic() + self.service.config.timeout_seconds
         hands_over = self.is_interim or self.service.is_activated
         drains = [gevent.spawn(listener.drain, until, hands_over=hands_over) for listener in self.listeners]
@@ -155,17 +151,13 @@ class Worker:
             gevent.spawn(self.installs.flush).join(LAST_WRITES_SECONDS)
         # Wait for threads that still write: captures of the last requests.
         gevent.spawn(gevent.get_hub().threadpool.join).join(LAST_WRITES_SECONDS)
-        if announce:
-            self.service.log.service("stopped")
         return 0
 
     def _beat_for_ever(self, worker: int) -> None:
-        """Report to the parent, or the service manager where there is no parent, that the loop runs."""
+        """Report to the parent that the loop runs."""
         watchdog = systemd.Watchdog()
         while True:
             self.service.heartbeats.beat(worker)
-            if self.parent_pipe is None:
-                watchdog.ping()
             gevent.sleep(BEAT_SECONDS if watchdog.seconds is None else min(BEAT_SECONDS, watchdog.seconds / 2))
 
     def _trim_for_ever(self) -> None:
@@ -205,22 +197,16 @@ class Worker:
         gevent.signal_handler(signal.SIGHUP, self._reload)
         # They have been blocked since the start; pending signals are delivered now.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD))
-        if self.parent_pipe is not None:
-            when_parent_exits(self.parent_pipe, self.stopping.set)
+        when_parent_exits(self.parent_pipe, self.stopping.set)
 
     def _reload(self) -> None:
         """Handle SIGHUP: read the log file, the settings, the certificate and the store again."""
         service = self.service
-        if self.parent_pipe is None:
-            systemd.notify_reloading()
-        service.reload(logs=self.parent_pipe is None)
+        service.reload(logs=False)
         for listener in self.listeners:
             if listener.tls is not None and service.certificate is not None:
                 listener.tls = service.certificate.context
         service.log.service("reloading")
-        if self.parent_pipe is None:
-            service.log_fingerprint()
-            systemd.notify(systemd.READY)
         self.answers.force_full_poll()
 
 

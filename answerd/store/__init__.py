@@ -40,6 +40,15 @@ class StoreLost(StoreAway):
     same may be tried again at once."""
 
 
+class NewerSchema(StoreAway):
+    """The database has the schema of a newer version of this program. Nothing is started with it; what runs answers
+    from what it has, and writes nothing until this program is upgraded."""
+
+
+class StoreFull(StoreAway):
+    """The disk is full. Nothing was stored; it may succeed once there is space again."""
+
+
 class NoSetYet(StoreError):
     """The store was never read, so it is not known which documents there are. Nothing can be answered: 503, not 404."""
 
@@ -183,6 +192,10 @@ class Store(Protocol):
     def wake_up_descriptor(self) -> int | None:
         """Return a file descriptor that can be read from when a call of `changes` is due before `poll_seconds` are
         over, None where the store has none."""
+
+    def refusal(self) -> str:
+        """Return why this node takes no write, order or report at this moment, and is not ready; empty where it does
+        and is."""
 
     def age_seconds(self) -> float:
         """Return for how long the set that was handed out may have been out of date: 0.0 where the store is on this

@@ -251,6 +251,10 @@ class FileStore:
         """Return None: a change counts after two scans only, so an early scan gains nothing."""
         return None
 
+    def refusal(self) -> str:
+        """Return nothing: a fault is met where something is written."""
+        return ""
+
     def age_seconds(self) -> float:
         """Return 0.0: the directory is on this machine."""
         return 0.0

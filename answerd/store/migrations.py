@@ -20,7 +20,7 @@ from typing import Any
 
 import peewee
 
-from answerd.store import WRITER_WAIT_SECONDS, StoreError
+from answerd.store import WRITER_WAIT_SECONDS, NewerSchema, StoreError
 from answerd.store.postgres_connection import patient
 
 SQLITE, POSTGRES = "sqlite", "postgres"
@@ -363,12 +363,22 @@ def require_postgres(
         )
     version: int = _run(database, "SELECT version FROM schema_version").fetchone()[0]
     if version > len(migrations):
-        raise StoreError(_newer(described, version, len(migrations)))
+        raise NewerSchema(_newer(described, version, len(migrations)))
     if version < len(migrations):
         raise StoreError(
             f"the database {described} has schema version {version}, this version of answerd reads {len(migrations)}: "
             "serve, import and apply bring it up to date"
         )
+
+
+def refuse_newer_postgres(database: peewee.PostgresqlDatabase, described: str) -> None:
+    """Raise `NewerSchema` where a newer version has migrated a PostgreSQL database. One without tables is none."""
+    try:
+        version: int = _run(database, "SELECT version FROM schema_version").fetchone()[0]
+    except (peewee.ProgrammingError, TypeError):  # there is no such table, or no row: `migrate_postgres` judges
+        return
+    if version > len(MIGRATIONS):
+        raise NewerSchema(_newer(described, version, len(MIGRATIONS)))
 
 
 def _migrate_postgres(database: peewee.PostgresqlDatabase, described: str, migrations: Sequence[Migration]) -> None:
@@ -383,7 +393,7 @@ def _migrate_postgres(database: peewee.PostgresqlDatabase, described: str, migra
             _run(database, "INSERT INTO schema_version (id, version) VALUES (1, 0)")
         version: int = _run(database, "SELECT version FROM schema_version FOR UPDATE").fetchone()[0]
         if version > len(migrations):
-            raise StoreError(_newer(described, version, len(migrations)))
+            raise NewerSchema(_newer(described, version, len(migrations)))
         if version == len(migrations):
             return
         with patient(database, MIGRATION_SECONDS):
@@ -410,7 +420,7 @@ def _checked_version(database: peewee.SqliteDatabase, newest: int, path: Path) -
     """Return the schema version. Raise `StoreError` where the database is not this service's, or is newer."""
     version: int = database.user_version
     if version > newest:
-        raise StoreError(_newer(path, version, newest))
+        raise NewerSchema(_newer(path, version, newest))
     if version == 0 and database.get_tables():
         raise StoreError(f"the database {path} belongs to another program: name a file of answerd's own")
     return version

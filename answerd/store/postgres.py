@@ -9,14 +9,13 @@ database and follows the node's replica. Decides nothing: the write guard decide
 from __future__ import annotations
 
 import math
-import sqlite3
+import mmap
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import peewee
 
 from answerd.documents import Key, RawDocument
 from answerd.installs.states import Rules
@@ -25,14 +24,16 @@ from answerd.store import (
     WRITER_WAIT_SECONDS,
     Author,
     Changes,
+    NewerSchema,
     NoSetYet,
+    StoreAway,
     StoredDocument,
     StoreError,
     Version,
     WriteResult,
 )
 from answerd.store.database_store import DatabaseStore, unknown_formats
-from answerd.store.migrations import migrate_postgres, require_postgres
+from answerd.store.migrations import migrate_postgres, refuse_newer_postgres, require_postgres
 from answerd.store.postgres_backup import copy_to_file
 from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import PostgresTransaction
@@ -121,6 +122,10 @@ class PostgresStore(DatabaseStore):
         """Return None: the replicator listens, not the store."""
         return None
 
+    def refusal(self) -> str:
+        """Return nothing: a command meets a fault where it writes."""
+        return ""
+
     def age_seconds(self) -> float:
         """Return the time since the database was last asked."""
         return time.monotonic() - self._asked
@@ -157,7 +162,7 @@ class _ReplicatedTransaction(PostgresTransaction):
         super().__init__(server, author, wait, within)
         self._replica = replica
         try:
-            with self._own_faults():
+            with replica.faults_beside(server, "written"):
                 replica.bring_up_to_date(self._database, has_lock=True)
         except BaseException:
             self.close()
@@ -174,22 +179,15 @@ class _ReplicatedTransaction(PostgresTransaction):
         self.number()
         is_stored = False
         try:
-            with self._own_faults(), self._replica.ahead_of(self._database):
+            with self._replica.faults_beside(self._server, "written"), self._replica.ahead_of(self._database):
                 self.end()
                 is_stored = True
         except StoreError:
             if not is_stored:
                 raise
 
-    @contextmanager
-    def _own_faults(self) -> Iterator[None]:
-        """Turn errors of either engine in the block into a `StoreError` that names the right one."""
-        try:
-            yield
-        except (peewee.PeeweeException, OSError) as error:
-            is_local = isinstance(getattr(error, "orig", error), sqlite3.Error | OSError)
-            with (self._replica.file if is_local else self).faults("written"):
-                raise
+
+_REFUSAL_BYTES = 1024
 
 
 class ReplicatedStore(PostgresStore):
@@ -203,9 +201,10 @@ class ReplicatedStore(PostgresStore):
         database is not needed."""
         super().__init__(url)
         self.replica = Replica(replica_path)
-        self.server = PostgresServer(url, self.replica)
+        self.server = PostgresServer(url, self.replica, partial(refuse_newer_postgres, described=self.described))
+        self._refusal = mmap.mmap(-1, _REFUSAL_BYTES)
         self._rules = rules or Rules()
-        self.states = NodeStates(states_path(replica_path), self.server, self._rules)
+        self.states = NodeStates(states_path(replica_path), self.server, self._rules, self.refusal)
         self._feed = ChangeReader(self.replica.file)
         self._not_reached: float | None = None
 
@@ -232,6 +231,14 @@ class ReplicatedStore(PostgresStore):
         except StoreError:
             return float("inf")
 
+    def refusal(self) -> str:
+        """Return why the replicator has this node take no write; empty where it takes them."""
+        return self._refusal[:].rstrip(b"\0").decode("utf-8", "replace")
+
+    def _refuse(self, reason: str) -> None:
+        """Have `refusal` return this in all processes that were forked from the one which made the store."""
+        self._refusal[:] = reason.encode()[:_REFUSAL_BYTES].ljust(_REFUSAL_BYTES, b"\0")
+
     def difference(self, written: WriteResult) -> Changes:
         """Return the changes by a write, compared with the documents that were handed out last."""
         return self._feed.difference(written)
@@ -247,20 +254,42 @@ class ReplicatedStore(PostgresStore):
         return _ReplicatedTransaction(self.replica, self.server, author, wait, within)
 
     def catch_up(self, log: Callable[[str], None]) -> None:
-        """Bring the replica and the states up to date once. Raises `StoreError` where the database is away."""
+        """Bring the replica and the states up to date once. Raises `StoreError` where the database is away, and
+        `NewerSchema` also where it is away and had one when this node last met it."""
         self._not_reached = time.time()
-        with self.server.connected() as database, self.server.faults("opened"):
+        try:
+            self._catch_up(log)
+        except NewerSchema as error:
+            self.replica.note_newer_schema(str(error))
+            raise
+        except StoreAway:
+            newer = self.replica.newer_schema()
+            if newer:
+                raise NewerSchema(newer) from None
+            raise
+        self.replica.note_newer_schema("")
+        self._not_reached = None
+
+    def _catch_up(self, log: Callable[[str], None]) -> None:
+        with self.server.connected() as database, self.replica.faults_beside(self.server, "opened"):
             migrate_postgres(database, self.described)
             exchange(self.states, database, log)
-            with self.replica.file.faults("written"):
-                self.replica.bring_up_to_date(database)
-        self._not_reached = None
+            self.replica.bring_up_to_date(database)
 
     def replicate(self, log: Callable[[str], None], changed: Callable[[], None], stop: int) -> None:
         """Keep replica and states up to date until the file descriptor ``stop`` can be read from."""
         # The start has logged that it is away; a replicator that takes the place of a dead one may find it long back.
         is_known_away = self._not_reached is not None and self.replica.position().asked < self._not_reached
-        Replicator(self.server, self.replica, log, changed, stop, states=self.states, is_known_away=is_known_away).run()
+        Replicator(
+            self.server,
+            self.replica,
+            log,
+            changed,
+            stop,
+            refuse=self._refuse,
+            states=self.states,
+            is_known_away=is_known_away,
+        ).run()
 
     def close_if_idle(self) -> None:
         """Close the connection to the replica, unless it is in use this moment. For the moment before a fork."""

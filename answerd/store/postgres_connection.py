@@ -10,7 +10,7 @@ is bounded. psycopg is imported when a connection is first made: it is an extra 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from time import monotonic
@@ -65,12 +65,19 @@ class CommitUnknown(StoreAway):
 class PostgresServer:
     """A database by its URL. Makes connections, each with one user at a time; holds none."""
 
-    def __init__(self, url: str, known: KnownLineage | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        known: KnownLineage | None = None,
+        check: Callable[[peewee.PostgresqlDatabase], None] = lambda _database: None,
+    ) -> None:
         """``url``: ``postgresql://user:password@host1,host2/name?target_session_attrs=read-write``. Opens nothing.
-        ``known`` is the newest server that this node has followed: none that is older is used."""
+        ``known`` is the newest server that this node has followed: none that is older is used. ``check`` gets each new
+        connection, and raises `StoreError` where it is not to be used."""
         self._url = url
         self.described = described(url)
         self.known = known
+        self._check = check
         self.refused = ""
         """Why the last connection did not use a server that could be reached; empty where it used the first."""
         self._tells_lineage = True
@@ -105,6 +112,7 @@ class PostgresServer:
         try:
             database.connect()
             self._judge(database)
+            self._check(database)
             _raw(database).wait_seconds = seconds
         except BaseException:
             with suppress(peewee.PeeweeException, OSError):

@@ -57,6 +57,10 @@ class ReadOnlyStore:
         """Return None."""
         return None
 
+    def refusal(self) -> str:
+        """Return nothing: a fault is met where something is written."""
+        return ""
+
     def age_seconds(self) -> float:
         """Return 0.0: the files are on this machine."""
         return 0.0

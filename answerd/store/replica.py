@@ -8,6 +8,7 @@ of its changes are the database's. Knows how a replica is brought up to date; mu
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -21,7 +22,8 @@ from answerd.identity import identity_of
 from answerd.store import WRITER_WAIT_SECONDS, StoreAway
 from answerd.store.lineage import Lineage, lineage
 from answerd.store.migrations import migrate
-from answerd.store.sqlite_file import SqliteFile
+from answerd.store.postgres_connection import PostgresServer
+from answerd.store.sqlite_file import SqliteFile, cause_of
 from answerd.store.tables import (
     BEFORE_ALL,
     ChangeRow,
@@ -45,6 +47,7 @@ _WITHOUT_TRIGGERS = (
     "DROP TRIGGER IF EXISTS document_deleted",
     "CREATE TABLE IF NOT EXISTS replica (id INTEGER PRIMARY KEY, revision INTEGER, token TEXT, asked REAL)",
     "CREATE TABLE IF NOT EXISTS followed (id INTEGER PRIMARY KEY, system TEXT, timeline INTEGER)",
+    "CREATE TABLE IF NOT EXISTS met (id INTEGER PRIMARY KEY, newer_schema TEXT)",
 )
 
 Snapshot = Callable[[], peewee.Database]
@@ -90,10 +93,32 @@ class Replica:
             if not lineage.is_before(_lineage(local)):
                 execute(local, "INSERT OR REPLACE INTO followed (id, system, timeline) VALUES (1, ?, ?)", lineage)
 
+    def newer_schema(self) -> str:
+        """Return what was said of the database when it had a schema newer than this node's program; empty where that is
+        not so, or no longer. Raises `StoreError`."""
+        with self.file.faults("read"), self.file.connected() as local:
+            row = execute(local, "SELECT newer_schema FROM met WHERE id = 1").fetchone()
+        return str(row[0]) if row else ""
+
+    def note_newer_schema(self, reason: str) -> None:
+        """Remember it for a start without the database; empty: it is not so. Raises `StoreError`."""
+        with self.file.faults("written"), self._exclusively() as local:
+            execute(local, "INSERT OR REPLACE INTO met (id, newer_schema) VALUES (1, ?)", (reason,))
+
     def require_newest(self, found: Lineage | None) -> None:
         """Raise `StoreAway` where a connection has a server from before a fail-over that this node has seen."""
         if found is not None:
             _require(found, self.newest())
+
+    @contextmanager
+    def faults_beside(self, server: PostgresServer, done: str) -> Iterator[None]:
+        """Turn errors of either engine in the block into a `StoreError` that names the right one."""
+        try:
+            yield
+        except (peewee.PeeweeException, sqlite3.Error, OSError) as error:
+            is_local = isinstance(cause_of(error), sqlite3.Error | OSError)
+            with self.file.faults("written") if is_local else server.faults(done):
+                raise
 
     def bring_up_to_date(self, database: peewee.Database, *, has_lock: bool = False) -> bool:
         """Copy the changes in the database since the replica's position; return whether there were any.

@@ -18,9 +18,9 @@ from typing import Any
 
 import peewee
 
-from answerd.store import StoreError
+from answerd.store import NewerSchema, StoreError, StoreFull
 from answerd.store.lineage import lineage
-from answerd.store.migrations import migrate_postgres
+from answerd.store.migrations import migrate_postgres, refuse_newer_postgres
 from answerd.store.postgres_connection import READ_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import CHANNEL
 from answerd.store.replica import Replica
@@ -47,11 +47,13 @@ class Replicator:
         changed: Callable[[], None],
         stop: int,
         *,
+        refuse: Callable[[str], None] = lambda _reason: None,
         states: NodeStates | None = None,
         is_known_away: bool = False,
     ) -> None:
         """``log`` takes a line about the service; ``changed`` is called when the replica has something new; the
-        replicator ends once the file descriptor ``stop`` can be read from. ``states`` are kept equal too.
+        replicator ends once the file descriptor ``stop`` can be read from. ``refuse`` takes why this node is to take no
+        write, empty where it is to take them. ``states`` are kept equal too.
         ``is_known_away``: the log says already that the database is away."""
         self._states = states
         self._server = server
@@ -59,6 +61,9 @@ class Replicator:
         self._log = log
         self._changed = changed
         self._stop = stop
+        self._refuse = refuse
+        self._newer_schema = ""
+        self._disk_fault = ""
         self._is_away = is_known_away
         self._is_prepared = False
         self._refused = ""
@@ -74,6 +79,7 @@ class Replicator:
             except _FAULTS as error:
                 was_connected = not self._is_away
                 self._note_away(error)
+                self._judge_fault(error)
                 self._note_refused()
                 grown = FIRST_RETRY_SECONDS if pause == 0.0 else min(pause * 2, LONGEST_RETRY_SECONDS)
                 pause = 0.0 if was_connected else grown
@@ -91,7 +97,8 @@ class Replicator:
                 self._is_prepared = True
             listens = self._listen(database)
             while True:
-                with self._server.faults("read"):
+                with self._replica.faults_beside(self._server, "read"):
+                    refuse_newer_postgres(database, self._server.described)
                     self._replica.require_newest(lineage(database))
                     if self._states is not None:  # first: a machine must not install twice
                         self._exchange(database)
@@ -152,6 +159,22 @@ class Replicator:
             self._log(f"warning: {error}; answers come from the replica {self._replica.file.path}")
         self._is_away = True
 
+    def _judge_fault(self, error: Exception) -> None:
+        """Have this node take no write while the database has a newer schema, or the disk is full.
+
+        The disk is tried here, because nothing else is written to it while the database is away.
+        """
+        if isinstance(error, NewerSchema):
+            self._newer_schema = f"{error}; until then this node answers from its replica and takes no write"
+        try:
+            self._replica.note_newer_schema(self._newer_schema)
+            self._disk_fault = ""
+        except StoreFull as full:
+            self._disk_fault = str(full)
+        except StoreError:
+            pass
+        self._refuse(self._newer_schema or self._disk_fault)
+
     def _note_refused(self) -> None:
         """Log a server that is not used because it is older, once."""
         refused = self._server.refused
@@ -163,6 +186,10 @@ class Replicator:
         if self._is_away:
             self._log(f"the database {self._server.described} can be reached again")
         self._is_away = False
+        if self._newer_schema or self._disk_fault:
+            self._newer_schema = self._disk_fault = ""
+            self._replica.note_newer_schema("")
+            self._refuse("")
 
 
 def _raw(database: peewee.PostgresqlDatabase) -> Any:

@@ -90,6 +90,10 @@ class SqliteStore(DatabaseStore):
         """Return None: SQLite has no notices, and a poll is cheap."""
         return None
 
+    def refusal(self) -> str:
+        """Return nothing: a fault is met where something is written."""
+        return ""
+
     def age_seconds(self) -> float:
         """Return 0.0: the file is on this machine."""
         return 0.0

@@ -5,6 +5,7 @@ Knows SQLite and the file system. Must not know tables.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from urllib.parse import quote
 
 import peewee
 
-from answerd.store import WRITER_WAIT_SECONDS, StoreError
+from answerd.store import WRITER_WAIT_SECONDS, StoreError, StoreFull
 from answerd.store.writing import give_to_owner_of, make_directories, sync_directory
 
 READER_WAIT_SECONDS = 1
@@ -102,13 +103,27 @@ class SqliteFile:
     def faults(self, done: str) -> Iterator[None]:
         """Turn errors of SQLite and the system in the block into a `StoreError` that says what could not be ``done``:
         "opened", "read", "written"."""
+        what = f"the database {self.path} cannot be {done}"
         try:
             yield
         except (peewee.PeeweeException, sqlite3.Error) as error:
-            raise StoreError(f"the database {self.path} cannot be {done}: {_reason(error)}") from None
+            cause = cause_of(error)
+            kind = StoreFull if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL else StoreError
+            raise kind(f"{what}: {_reason(cause)}") from None
         except OSError as error:
-            raise StoreError(f"the database {self.path} cannot be {done}: {error.strerror or error}") from None
+            kind = StoreFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
+            raise kind(f"{what}: {error.strerror or error}") from None
 
 
-def _reason(error: Exception) -> str:
+def cause_of(error: BaseException) -> BaseException:
+    """Return SQLite's error behind one of peewee's. Where the disk is full SQLite ends the transaction by itself, so
+    that the error of peewee's ROLLBACK comes last and tells nothing."""
+    while isinstance(before := error.__cause__ or error.__context__, peewee.PeeweeException | sqlite3.Error):
+        error = before
+    return error
+
+
+def _reason(error: BaseException) -> str:
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+        return "the disk is full"
     return " ".join(str(error).split()) or type(error).__name__

@@ -102,7 +102,9 @@ class NodeStates(StateFile):
 
     is_node = True
 
-    def __init__(self, path: Path, server: PostgresServer, rules: Rules, log: Callable[[str], None] = print) -> None:
+    def __init__(
+        self, path: Path, server: PostgresServer, rules: Rules, refusal: Callable[[], str] = lambda: ""
+    ) -> None:
         """Open the file; make it and its tables where missing. Raises `StoreError`."""
         file = SqliteFile(path)
         with file.faults("opened"):
@@ -110,11 +112,10 @@ class NodeStates(StateFile):
             with file.connected() as database:
                 migrate(database, file.path, STATE_MIGRATIONS)
         self._server = server
-        self._log = log
         self._is_filled = False
         self._away_until = 0.0
         self.wake_up_descriptor, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        super().__init__(file, rules)
+        super().__init__(file, rules, refusal)
 
     def _prepare(self, database: peewee.SqliteDatabase) -> None:
         had_key = setting(database, "key") is not None
@@ -179,7 +180,7 @@ class NodeStates(StateFile):
             return
         try:
             with self._server.connected(ORDER_SECONDS, ORDER_SECONDS) as database, self._server.faults("read"):
-                exchange(self, database, self._log)
+                exchange(self, database, lambda _line: None)
         except StoreError:
             self._away_until = time.monotonic() + AGAIN_SECONDS
 

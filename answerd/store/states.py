@@ -29,9 +29,9 @@ from answerd.installs.memory import InstallMemory
 from answerd.installs.shown import HistoryEvent, UnknownMachine
 from answerd.installs.states import Order, Rules
 from answerd.installs.tokens import KEY_LENGTH
-from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError
+from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError, StoreFull
 from answerd.store.migrations import STATE_MIGRATIONS, migrate
-from answerd.store.sqlite_file import SqliteFile
+from answerd.store.sqlite_file import SqliteFile, cause_of
 from answerd.store.state_tables import (
     INSERT,
     ROWS_AT_ONCE,
@@ -68,10 +68,6 @@ _FULL: Final = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
 
 class StateBusy(StoreAway):
     """Another program holds the file's write lock; trying again later may succeed."""
-
-
-class DiskFull(StoreAway):
-    """There is no room on the disk; trying again later may succeed."""
 
 
 class Position(NamedTuple):
@@ -113,9 +109,10 @@ class StateFile:
 
     is_node = False
 
-    def __init__(self, file: SqliteFile, rules: Rules) -> None:
-        """Take a file whose tables are there. Raises `StoreError`."""
+    def __init__(self, file: SqliteFile, rules: Rules, refusal: Callable[[], str] = lambda: "") -> None:
+        """Take a file whose tables are there. ``refusal`` is `answerd.store.Store.refusal`. Raises `StoreError`."""
         self.file = file
+        self.refusal = refusal
         self.rules = rules
         with file.faults("opened"):
             self._inode = _inode(file.path)
@@ -402,14 +399,14 @@ def ordered_in(
 
 def state_fault(path: Path, done: str, error: Exception) -> StoreError:
     """Return the `StoreError` of an error of SQLite or the system, which says what could not be ``done``."""
-    cause = getattr(error, "orig", None) or (error.__cause__ if isinstance(error, peewee.PeeweeException) else None)
-    name = getattr(cause or error, "sqlite_errorname", "")
-    number = getattr(cause or error, "errno", None)
+    cause = cause_of(error)
+    name = getattr(cause, "sqlite_errorname", "")
+    number = getattr(cause, "errno", None)
     if name in _FULL or number in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(f"the disk of {path} is full: make room, and everything goes on by itself")
+        return StoreFull(f"the database {path} cannot be {done}: the disk is full")
     if name.startswith(_BUSY):
         return StateBusy(f"the database {path} cannot be {done}: another program is writing to it")
-    reason = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
+    reason = getattr(cause, "strerror", None) or " ".join(str(cause).split()) or type(cause).__name__
     return StoreError(f"the database {path} cannot be {done}: {reason}")
 
 

@@ -21,6 +21,7 @@ from answerd.validators import (
     kickstart,
     preseed,
     toml_answer,
+    unattend,
     xml_document,
 )
 from answerd.validators.tools import ToolRequest, Tools
@@ -127,6 +128,8 @@ def _judge_json(answer: _JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
 
 def _judge_xml(answer: _JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
     is_harmless = xml_document.judge(answer.text, remarks)
+    if is_harmless and unattend.is_unattend(answer.text, answer.format):
+        unattend.judge(answer.text, remarks)
     return ToolRequest("xmllint", answer.text, answer.format) if is_harmless else None
 
 

@@ -7,30 +7,30 @@ _answerd() {
         return
     fi
     case ${COMP_WORDS[1]} in
-        serve) options='-h --help' ;;
-        render) options='--format --body --query --header --replay --dir --state --why --explain --json -h --help' ;;
-        check) options='--json -h --help' ;;
-        diff) options='--summary --show-secrets --no-pager --json -h --help' ;;
-        validate-answer) options='--format --release --product -h --help' ;;
-        captures) options='--machine --status --since --json -h --help' ;;
-        inventory) options='--to --dry-run --json -h --help' ;;
-        installs) options='--group --state --unknown --json -h --help' ;;
-        install) options='--json -h --help' ;;
-        arm) options='--group --state -h --help' ;;
-        disarm) options='--group --state -h --help' ;;
-        forget) options='--group --state -h --help' ;;
-        wait) options='--group --timeout -h --help' ;;
-        import) options='--prune --from-db -h --help' ;;
-        export) options='--force -h --help' ;;
-        apply) options='--to --ca --dry-run --prune --yes --note --json -h --help' ;;
-        history) options='--since --limit --show-secrets --json --no-pager -h --help' ;;
-        restore-document) options='--revision --note -h --help' ;;
-        backup) options='--force -h --help' ;;
-        restore) options='--force -h --help' ;;
-        token) options='--role -h --help' ;;
-        config) options='-h --help' ;;
-        boot-config) options='--url --proxy-dhcp -h --help' ;;
-        migrate) options='-h --help' ;;
+        serve) options='--help -h' ;;
+        render) options='--format --body --query --header --replay --dir --state --why --explain --json --help -h' ;;
+        check) options='--json --help -h' ;;
+        diff) options='--summary --show-secrets --no-pager --json --help -h' ;;
+        validate-answer) options='--format --release --product --help -h' ;;
+        captures) options='--machine --status --since --json --help -h' ;;
+        inventory) options='--to --dry-run --json --help -h' ;;
+        installs) options='--group --state --unknown --json --help -h' ;;
+        install) options='--json --help -h' ;;
+        arm) options='--group --state --help -h' ;;
+        disarm) options='--group --state --help -h' ;;
+        forget) options='--group --state --help -h' ;;
+        wait) options='--group --timeout --help -h' ;;
+        import) options='--prune --from-db --help -h' ;;
+        export) options='--force --help -h' ;;
+        apply) options='--to --ca --dry-run --prune --yes --note --json --help -h' ;;
+        history) options='--since --limit --show-secrets --json --no-pager --help -h' ;;
+        restore-document) options='--revision --note --help -h' ;;
+        backup) options='--force --help -h' ;;
+        restore) options='--force --help -h' ;;
+        token) options='--role --help -h' ;;
+        config) options='--help -h' ;;
+        boot-config) options='--url --proxy-dhcp --help -h' ;;
+        migrate) options='--help -h' ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

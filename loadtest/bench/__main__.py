@@ -19,7 +19,6 @@ Groups (all of them when none is named):
   console    answers while ten browsers follow the console
   pages      every page of the console with a large fleet, in both stores
   nodes      a node on PostgreSQL: answers against SQLite, changes, loading, catching up; needs PostgreSQL
-  rivals     the cost of an answer of other programs, each as its users run it (loadtest/rivals/)
   publish    measures nothing: writes the figures of the JSON file into docs/performance.md, draws docs/performance.svg
 
 ``compare`` checks a revision out next to this checkout, measures the answers of both in alternating rounds, and fails
@@ -61,8 +60,6 @@ from loadtest.bench import (
     nodes,
     pages,
     report,
-    rival_table,
-    rivals,
     servers,
     storm,
     throughput,
@@ -88,15 +85,12 @@ GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
     "console": consoles.console,
     "pages": pages.pages,
     "nodes": nodes.nodes,
-    "rivals": rivals.rivals,
 }
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 MILLION = 1_000_000
 AGAINST = "against"
 COMPARE = "compare"
-NOT_IN_ALL = frozenset({"rivals"})
-"""Groups that run only where they are named."""
 
 
 def main() -> int:
@@ -135,14 +129,9 @@ def main() -> int:
 
 
 def _publish(groups: Sequence[report.Group]) -> None:
-    """Write figures into the page: those of the rivals into a table of their own, those of another checkout nowhere."""
-    others = [
-        group
-        for group in groups
-        if not rival_table.is_about_rivals(group) and group.name.partition(",")[0] not in (COMPARE, AGAINST)
-    ]
+    """Write figures into the page, but those of another checkout."""
+    others = [group for group in groups if group.name.partition(",")[0] not in (COMPARE, AGAINST)]
     report.publish(others, PAGE)
-    PAGE.write_text(rival_table.published(groups, PAGE.read_text("utf-8")), "utf-8")
 
 
 def _named(name: str) -> str:
@@ -167,7 +156,7 @@ def _chosen(arguments: dict[str, Any]) -> list[str]:
     if arguments["compare"]:
         return [COMPARE]
     named: list[str] = arguments["<group>"]
-    return [*named, AGAINST] if arguments["--against"] else named or [name for name in GROUPS if name not in NOT_IN_ALL]
+    return [*named, AGAINST] if arguments["--against"] else named or list(GROUPS)
 
 
 def _effort(arguments: dict[str, Any]) -> Effort:

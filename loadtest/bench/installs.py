@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from answerd.formats.once import Once
+from answerd.formats.family import Once
 from answerd.identity import identity_of
 from answerd.installs.states import Asked, Gate, Rules
 from answerd.store.install_batch import PendingEvent

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from answerd.formats.once import Once
+from answerd.formats.family import Once
 from answerd.identity import identity_of
 from answerd.installs.states import Asked, Gate, Reported, ReportKind, Rules
 from answerd.store.install_batch import PendingEvent

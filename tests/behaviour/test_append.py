@@ -20,7 +20,7 @@ from answerd.documents import Document, RawDocument
 from answerd.errors import BrokenDocument
 from answerd.facts import Facts, Request
 from answerd.formats import json_family
-from answerd.formats.once import Once
+from answerd.formats.family import Once
 from answerd.identity import Kind
 from tests.support.fleet import Fleet, key_of
 

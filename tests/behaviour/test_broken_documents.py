@@ -351,3 +351,19 @@ def test_a_group_of_another_format_does_not_inherit_claims(fleet: Fleet) -> None
 def test_an_answer_of_white_space_is_none(fleet: Fleet, documents: Mapping[str, str], target: str) -> None:
     with pytest.raises(EmptyAnswer):
         fleet.write(documents).ask(target)
+
+
+@pytest.mark.parametrize("more", [0, 1], ids=["as large as allowed", "a byte larger"])
+@pytest.mark.parametrize("fill", ["#", "é"])
+def test_a_document_has_at_most_1_mb(fleet: Fleet, more: int, fill: str) -> None:
+    size = len(fill.encode())
+    rest = 1_048_576 - len("lang en\n")
+    text = "lang en\n" + fill * (rest // size) + " " * (rest % size + more)
+    fleet.write({"web-1.ks": text, "default.ks": "lang de\n"})
+    if not more:
+        assert fleet.text("/ks/web-1").startswith("lang en")
+        return
+    with pytest.raises(BrokenDocument, match=r'machine "web-1" .* is larger than 1,048,576 bytes'):
+        fleet.ask("/ks/web-1")
+    assert fleet.text("/ks/web-2") == "lang de\n"
+    assert len(fleet.problems()) == 1

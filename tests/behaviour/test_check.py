@@ -12,6 +12,7 @@ from answerd.check import check
 from answerd.store.secret_files import SecretFiles
 from answerd.validators import Tools
 from tests.support.fleet import Fleet
+from tests.support.installs import RememberedInstalls
 
 SETS: dict[str, tuple[Mapping[str, str], list[str], list[str]]] = {
     "a clean set": ({"node1.toml": "x = 1\n", "default.ks": "lang en_US\n"}, [], []),
@@ -143,3 +144,11 @@ def test_a_secret_that_many_machines_lack_has_one_reason(fleet: Fleet, tmp_path:
     report = check(fleet.loader.catalogue, Tools.none(), sources=Sources(secret=secrets.secret))
     assert [problem.partition(": ")[0] for problem in report.problems] == [f'machine "{name}" (ks)' for name in names]
     assert len({problem.partition(": ")[2] for problem in report.problems}) == 1
+
+
+def test_a_fact_that_is_missing_beside_a_report_is_what_is_said(fleet: Fleet) -> None:
+    lab = fleet.remembering(RememberedInstalls(url="http://answers.example.com"))
+    lab.write({"groups/g.ks": "# answer: member pc-31\n# answer: once\nhost {{ id }} {{ report }}\n"})
+    report = check(lab.loader.catalogue, Tools.none(), sources=lab.sources)
+    assert report.problems == ()
+    assert any("pc31" in note and "only a request has the fact 'id'" in note for note in report.notes)

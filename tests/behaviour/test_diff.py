@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from answerd.answers import differences as differences_module
+from answerd.answers.affected import Affected
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.differences import Comparison, Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.masking import CHANGED, SECRET, masked
+from answerd.answers.select import Question, Selection, select
 from answerd.documents import Document, RawDocument
 from answerd.formats import FORMATS
 from answerd.formats.family import Prepared
 from tests.support.fleet import key_of
+from tests.support.thorough import examples
 
 Files = dict[str, str]
 
@@ -315,3 +319,84 @@ def test_a_diff_leads_from_one_text_to_the_other(before: list[str], after: list[
             if line[0] == " ":
                 made.append(line[1:])
     assert [*made, *left] == after
+
+
+class Everything(Affected):
+    """All answers are compared."""
+
+    def __init__(self, before: Catalogue, after: Catalogue) -> None:
+        self.identities = None
+
+
+ROWS = ("n1,d1", "n2,d2", "n3,d1", "01-525400aa0001,d2", '"n 4",d1')
+
+
+@st.composite
+def some_files(draw: st.DrawFn) -> Files:
+    """Machines, groups that extend one another, claim by members or select rows, defaults and a table."""
+    files: Files = {}
+    some = st.sampled_from
+    for extension, extends in (("ks", "# answer: extends {}\n"), ("cfg", "# answer: extends {}\n")):
+        for name in draw(st.lists(some(["groups/a", "groups/b", "groups/c", "n1", "n2", "default"]), max_size=5)):
+            text = draw(some(["one\n", "two\n", "{{ id | default('x') }}\n", "{{ broken\n{{ }}\n"]))
+            text += extends.format(draw(some("abc"))) if draw(st.booleans()) else ""
+            if name.startswith("groups/"):
+                verbs = ["", "# answer: member n1, n5\n", "# answer: match dept=d1\n", "# answer: match dept=* id=n*\n"]
+                text += draw(some([*verbs, "# answer: match state=armed\n", "# answer: nonsense\n"]))
+                if draw(some([0, 0, 0, 1])):
+                    text += "# answer: match dept=d2\n"
+            files[f"{name}.{extension}"] = text
+    if draw(st.booleans()):
+        rows = draw(st.lists(some(ROWS), unique=True))
+        files["inventory.csv"] = "id,dept\n" + "\n".join([*rows, ""])
+    return files
+
+
+def brute_force(before: Catalogue, after: Catalogue, patch: pytest.MonkeyPatch) -> Comparison:
+    with patch.context() as patched:
+        patched.setattr(differences_module, "Affected", Everything)
+        return compare(before, after)
+
+
+@pytest.mark.patches
+@settings(max_examples=examples(300), suppress_health_check=list(HealthCheck), deadline=None)
+@given(files=some_files(), others=some_files(), kept=st.integers(0, 2**12 - 1), has_states=st.booleans())
+def test_only_what_can_differ_is_compared_and_nothing_is_overlooked(
+    monkeypatch: pytest.MonkeyPatch, files: Files, others: Files, kept: int, has_states: bool
+) -> None:
+    names = sorted(files.keys() | others.keys())
+    later = {name: (files if kept >> at & 1 and name in files else others).get(name) for at, name in enumerate(names)}
+    first = Catalogue(has_states=has_states).changed(
+        [RawDocument(key_of(name), text, name) for name, text in files.items()]
+    )
+    removed = [raw for raw in rows_and_documents(first) if later.get(raw.source) != raw.text]
+    new = {name: text for name, text in later.items() if text is not None and text != files.get(name)}
+    second = first.changed([RawDocument(key_of(name), text, name) for name, text in new.items()], removed)
+    assert compare(first, second) == brute_force(first, second, monkeypatch)
+    anew = Catalogue(has_states=has_states).changed(
+        [RawDocument(key_of(name), text, name) for name, text in later.items() if text is not None]
+    )
+    assert compare(first, anew) == brute_force(first, anew, monkeypatch)
+
+
+def rows_and_documents(catalogue: Catalogue) -> list[RawDocument]:
+    tables = catalogue.inventory.tables if catalogue.inventory is not None else ()
+    return [*catalogue.documents, *tables]
+
+
+def test_a_dry_run_of_many_machines_selects_only_what_a_change_can_touch(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {f"groups/g{group}.ks": "lang en\n" for group in range(4)}
+    files |= {f"m{at:03}.ks": f"# answer: extends g{at % 4}\nurl {at}\n" for at in range(200)}
+    before = catalogue(files)
+    old = next(raw for raw in before.documents if raw.key == key_of("groups/g1.ks"))
+    asked: list[object] = []
+
+    def noted(of: Catalogue, question: Question) -> Selection:
+        asked.append(of)
+        return select(of, question)
+
+    monkeypatch.setattr("answerd.answers.differences.select", noted)
+    same = compare(before, before)
+    assert (same.compared, same.differences, asked) == (200, (), [])
+    changed = compare(before, before.changed([RawDocument(old.key, "lang de\n", old.source)], [old]))
+    assert (changed.compared, len(changed.differences), len(asked)) == (200, 50, 2 * 50)

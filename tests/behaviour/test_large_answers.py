@@ -13,8 +13,15 @@ from tests.support.lookups import Said
 LINE = "x" * 1_023 + "\n"
 
 
+LAYERS = {
+    f"groups/g{number}.ks": (f"# answer: extends g{number - 1}\n" if number else "") + LINE * 1_023
+    for number in range(8)
+}
+"""Eight groups, each over the one before it, of 8 lines less than 8 MB."""
+
+
 def test_an_answer_of_8_megabytes_is_served(fleet: Fleet) -> None:
-    fleet.write({"default.ks": LINE * 8 * 1_024})
+    fleet.write(LAYERS | {"default.ks": "# answer: extends g7\n" + LINE * 8})
 
     assert len(fleet.ask("/ks").body) == LARGEST_ANSWER
 
@@ -22,19 +29,20 @@ def test_an_answer_of_8_megabytes_is_served(fleet: Fleet) -> None:
 @pytest.mark.parametrize(
     "documents",
     [
-        pytest.param({"default.ks": LINE * 8 * 1_024 + "x"}, id="as written"),
-        pytest.param(
-            {"groups/base.ks": LINE * 5 * 1_024, "default.ks": "# answer: extends base\n" + LINE * 4 * 1_024},
-            id="as merged",
-        ),
-        pytest.param({"default.ks": LINE * 8 * 1_024 + "{{ id }}"}, id="as filled"),
+        pytest.param(LAYERS | {"default.ks": "# answer: extends g7\n" + LINE * 8 + "x"}, id="as merged"),
+        pytest.param(LAYERS | {"default.ks": "# answer: extends g7\n" + LINE * 8 + "{{ id }}"}, id="as filled"),
+        pytest.param({"default.ks": "{{ text }}\n" * 9_000}, id="as filled many times"),
+        pytest.param({"default.toml": 'a = "' + "{{ text }}" * 9_000 + '"\n'}, id="as filled in one value"),
     ],
 )
 def test_a_larger_one_is_an_error_that_says_so(fleet: Fleet, documents: dict[str, str]) -> None:
     fleet.write(documents)
+    word = "toml" if "default.toml" in documents else "ks"
 
-    with pytest.raises(AnswerTooLarge, match=f"more than {LARGEST_ANSWER} bytes"):
-        fleet.ask("/ks?id=1")
+    with pytest.raises(
+        AnswerTooLarge, match=rf"the answer of default \({word}\).* has more than {LARGEST_ANSWER} bytes"
+    ):
+        fleet.ask(f"/{word}?id=1&text={'x' * 1_000}")
 
 
 @pytest.mark.patches

@@ -130,3 +130,21 @@ def test_an_instance_is_never_named_by_what_is_no_unicode(fleet: Fleet) -> None:
     fleet.write({"groups/g.yaml": 'members: ["web-01"]\na: 1\n'})
     assert fleet.text("/ubuntu/meta-data?h=Web-01") == 'instance-id: "Web-01"\n'
     assert fleet.text("/ubuntu/meta-data?h=Web-01%ff") == 'instance-id: "web01"\n'
+
+
+@pytest.mark.parametrize("name", ["meta-data", "vendor-data", "network-config"])
+def test_a_group_that_cannot_be_read_keeps_no_side_file_back_where_user_data_is_answered(
+    fleet: Fleet, name: str
+) -> None:
+    fleet.write(
+        {
+            "groups/zz.yaml": "a: [\n",
+            "groups/g.yaml": "members: [aa-1]\nx: 1\n",
+            "groups/net.yaml": "match: {file: network-config}\nversion: 2\n",
+        }
+    )
+    assert fleet.text("/ubuntu/user-data?id=aa-1") == "x: 1\n"
+    own = {"meta-data": {"instance-id": "aa-1"}, "vendor-data": None, "network-config": {"version": 2}}
+    assert yaml.safe_load(fleet.text(f"/ubuntu/{name}?id=aa-1")) == own[name]
+    with pytest.raises(BrokenDocument, match="zz"):  # user-data is a 500 too
+        fleet.ask(f"/ubuntu/{name}?id=aa-2")

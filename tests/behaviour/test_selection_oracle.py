@@ -85,6 +85,10 @@ class Refused(Exception):
     """500."""
 
 
+class MayBeClaimed(Refused):
+    """500, because a group that cannot be read might claim the request."""
+
+
 class Unclaimed(Exception):
     """404."""
 
@@ -150,8 +154,11 @@ def rank(doc: Doc, formats: Sequence[str]) -> tuple[int, str, int]:
 class Oracle:
     """The rules, step by step, by looking at every document."""
 
-    def __init__(self, docs: Sequence[Doc], asked: Asked, only_file: bool = False) -> None:
+    def __init__(
+        self, docs: Sequence[Doc], asked: Asked, only_file: bool = False, past_unreadable: bool = False
+    ) -> None:
         self.docs = docs
+        self.past_unreadable = past_unreadable
         self.asked = asked
         self.only_file = only_file
         autoyast = asked.word in ("suse", "opensuse", "autoyast")
@@ -207,8 +214,8 @@ class Oracle:
         ]
         if by_members:
             return min(by_members, key=lambda doc: rank(doc, formats))
-        if any(not doc.readable for doc in self.of("group", formats)):
-            raise Refused
+        if not self.past_unreadable and any(not doc.readable for doc in self.of("group", formats)):
+            raise MayBeClaimed
         by_match = [doc for doc in groups if doc.match and not doc.members and self.may_claim(doc)]
         return min(by_match, key=lambda doc: rank(doc, formats), default=None)
 
@@ -233,13 +240,17 @@ def expected(docs: Sequence[Doc], asked: Asked) -> str:
             return composition(Oracle(docs, asked).selected())
         try:
             return composition(Oracle(docs, asked, only_file=True).selected())
-        except Unclaimed:
+        except (Unclaimed, MayBeClaimed):
             path = [*asked.path[:-1], "user-data"] if asked.path[-1:] and asked.path[-1] in SIDE_FILES else asked.path
             query = {
                 label: "user-data" if label == "file" and value in SIDE_FILES else value
                 for label, value in asked.query.items()
             }
-            return f"{composition(Oracle(docs, Asked(path, query)).selected())}; made up {asked.side_file}"
+            user_data = Oracle(docs, Asked(path, query)).selected()
+            try:
+                return composition(Oracle(docs, asked, only_file=True, past_unreadable=True).selected())
+            except Unclaimed:
+                return f"{composition(user_data)}; made up {asked.side_file}"
     except Refused:
         return "500"
     except Unclaimed:

@@ -272,10 +272,9 @@ def test_idle_connections_to_the_admin_api_lock_nobody_out(
 @pytest.mark.parametrize("workers", [1, 4])
 @pytest.mark.parametrize("configured", [1, 100, 2_048, 500_000])
 def test_descriptors_are_divided_and_never_promised_twice(files: int, workers: int, configured: int) -> None:
-    divided = divide(files, configured, workers, with_admin=True)
+    divided = divide(files, configured, workers)
     of_answers = -(-divided.answers // workers) + divided.lingering
-    of_admin = 2 * divided.admin if workers == 1 else 0
-    assert of_answers + of_admin + 64 <= max(files, 64 + of_admin + 2)
+    assert of_answers + 64 <= max(files, 64 + 2)
     assert 1 <= divided.answers <= configured
     assert bool(divided.warning) == (divided.answers < configured)
     if files >= 65_536 and configured == 2_048:

@@ -6,15 +6,19 @@ import json
 import os
 import re
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from answerd.store.postgres_connection import PostgresServer
+from answerd.store.tables import execute
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.processes import children
-from tests.support.service import Service
+from tests.support.service import Service, run
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
@@ -204,3 +208,100 @@ def test_a_report_to_one_node_closes_the_machines_gates_at_every_node(
     cluster.start()
     wait_until(lambda: is_refused(second))
     wait_until(lambda: metric(again, "answerd_outbox_messages") == 0)
+
+
+def set_schema(url: str, difference: int) -> None:
+    """Have the database look as if another version of the program had migrated it."""
+    with PostgresServer(url).connected() as database:
+        execute(database, "UPDATE schema_version SET version = version + %s", (difference,))
+
+
+def test_a_node_does_not_start_on_a_schema_newer_than_its_program(
+    cluster: Cluster, node: Callable[..., Service], tmp_path: Path
+) -> None:
+    url = cluster.database()
+    with node("only", url) as before:
+        assert put(before, "aabbccddee01", "# old\n") == 200
+    set_schema(url, +1)
+    for database in (url, AWAY):  # without the database too: it is known from the start before
+        refused = run(
+            "serve",
+            SERVICE_STORE="postgres",
+            SERVICE_DB_URL=database,
+            SERVICE_REPLICA_PATH=tmp_path / "only.db",
+            SERVICE_LISTEN_ADDR="127.0.0.1:0",
+        )
+        assert refused.returncode == 1
+        assert b"use the newer version" in refused.stderr
+    set_schema(url, -1)
+    assert answer(node("only", url), "aabbccddee01") == (200, b"# old\n")
+
+
+def test_a_node_that_meets_a_newer_schema_while_it_runs_answers_and_takes_no_write(
+    cluster: Cluster, node: Callable[..., Service]
+) -> None:
+    url = cluster.database()
+    service = node("only", url, SERVICE_WORKERS=2)
+    put_script(service)
+    report = install(service)
+    set_schema(url, +1)
+    assert order(service, "disarm") == 503  # at once, before the replicator has looked
+    assert put(service, "aabbccddee02", "# new\n") == 503
+    wait_until(lambda: all(service.get("/ready").status == 503 for _ in range(6)))
+    assert "schema version" in service.get("/ready").text
+    assert service.get(MACHINE).status == 200
+    reported = service.post(f"{report}/installed", b"")
+    assert (reported.status, reported.headers["retry-after"]) == (503, "5")
+    assert not is_refused(service)
+    assert text_of(service).count("answers come from the replica") == 1
+    set_schema(url, -1)
+    wait_until(lambda: all(service.get("/ready").status == 200 for _ in range(6)))
+    assert service.post(f"{report}/installed", b"").status == 200
+    assert put(service, "aabbccddee02", "# new\n") == 200
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MB."""
+    place = tmp_path / "small"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=777", "none", place], check=False).returncode:
+        pytest.skip("this system lets nobody mount")
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def fill(disk: Path) -> Path:
+    """Leave no space on a disk. Return the file to remove."""
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(b"x" * 4096)
+    return ballast
+
+
+@pytest.mark.parametrize("is_away", [False, True], ids=["with the database", "while the database is away"])
+def test_a_full_disk_is_said_as_such_and_a_node_takes_no_write_until_there_is_space(
+    cluster: Cluster, node: Callable[..., Service], small_disk: Path, is_away: bool
+) -> None:
+    service = node("small/only", cluster.database(), SERVICE_WORKERS=2)
+    put_script(service)
+    report = install(service)
+    if is_away:
+        cluster.stop(signal.SIGQUIT)
+    ballast = fill(small_disk)
+    wait_until(lambda: all(service.get("/ready").status == 503 for _ in range(6)))
+    assert "only.db cannot be written: the disk is full" in service.get("/ready").text
+    reported = service.post(f"{report}/installed", b"")
+    assert (reported.status, reported.headers["retry-after"]) == (503, "5")
+    assert "the disk is full" in reported.text
+    if not is_away:
+        target = "/machines/aabbccddee02?format=ks"
+        refused = service.ask_admin("PUT", target, b"# " + b"x" * 99_999, Authorization=f"Bearer {TOKEN}")
+        assert (refused.status, refused.headers["retry-after"]) == (503, "5")
+        assert "the disk is full" in json.loads(refused.body)["error"]
+    assert "rollback" not in text_of(service)
+    ballast.unlink()
+    wait_until(lambda: all(service.get("/ready").status == 200 for _ in range(6)))
+    assert service.post(f"{report}/installed", b"").status == 200
+    assert is_refused(service)

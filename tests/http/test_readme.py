@@ -3,7 +3,7 @@
 A ```console block holds ``$ command`` lines, each followed by what it prints; ``...`` stands for anything, in a line or
 for whole lines. The blocks are one walk-through, in order, in a home of their own. Two things are not as in the
 README: ``scripts/serve`` is this interpreter's answerd on a free port instead of port 8000, without making an
-environment (tests/unit/test_scripts.py has that), and ``.venv/bin/answerd`` is the same.
+environment, and ``.venv/bin/answerd`` is the same.
 """
 
 from __future__ import annotations

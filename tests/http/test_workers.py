@@ -380,3 +380,67 @@ def test_an_address_that_is_not_ours_is_a_startup_error_in_one_line(tmp_path: Pa
     assert ended.returncode == 1
     assert "SERVICE_LISTEN_ADDR" in ended.stderr.decode()
     assert len(ended.stderr.decode().splitlines()) == 1
+
+
+# --- administration -------------------------------------------------------------------------------------------------
+
+TOKEN = "a-token-of-the-administration"
+AUTHORIZED = f"Bearer {TOKEN}"
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("admin API", {"SERVICE_ADMIN_ADDR": "127.0.0.1:0", "SERVICE_STORE": "sqlite"}),
+        ("console", {"SERVICE_CONSOLE_ADDR": "127.0.0.1:0"}),
+        ("metrics", {"SERVICE_METRICS_ADDR": "127.0.0.1:0"}),
+    ],
+)
+def test_one_worker_too_only_answers_where_anything_is_administered(
+    tmp_path: Path, name: str, settings: dict[str, str]
+) -> None:
+    database = {"SERVICE_DB_PATH": tmp_path / "answers.db"} if "SERVICE_STORE" in settings else {}
+    with Service(SERVICE_ANSWERS_DIR=tmp_path, SERVICE_ADMIN_TOKEN=TOKEN, **settings, **database) as service:
+        assert service.wait_for_log("processes started").endswith(f" 2 processes started: worker 1, {name}")
+        assert len(children(service.process.pid)) == 2
+
+
+def test_one_worker_and_nothing_to_administer_is_one_child(tmp_path: Path) -> None:
+    with Service(SERVICE_ANSWERS_DIR=tmp_path) as service:
+        assert service.wait_for_log("started").endswith(" 1 process started: worker 1")
+
+
+@pytest.fixture
+def administered(tmp_path: Path) -> Iterator[Service]:
+    with Service(
+        SERVICE_STORE="sqlite",
+        SERVICE_DB_PATH=tmp_path / "answers.db",
+        SERVICE_ADMIN_ADDR="127.0.0.1:0",
+        SERVICE_ADMIN_TOKEN=TOKEN,
+    ) as service:
+        yield service
+
+
+def test_an_acknowledged_write_is_in_force_in_the_process_that_answers(administered: Service) -> None:
+    for number in range(100):
+        text = f"#!ipxe\necho {number}\n"
+        assert (
+            administered.ask_admin("PUT", "/default?format=ipxe", text.encode(), Authorization=AUTHORIZED).status == 200
+        )
+        assert administered.get("/ipxe").text == text
+
+
+def test_an_administration_that_dies_is_replaced_and_no_acknowledged_write_is_lost(administered: Service) -> None:
+    for number in range(3):
+        text = f"#!ipxe\necho {number}\n"
+        assert (
+            administered.ask_admin("PUT", "/default?format=ipxe", text.encode(), Authorization=AUTHORIZED).status == 200
+        )
+        worker, administration = children(administered.process.pid)
+        kill(administration)
+        assert administered.get("/ipxe").text == text
+        wait_until(lambda: administration not in children(administered.process.pid))  # noqa: B023
+        # The listening socket outlives the process: a request waits for the one that takes its place.
+        assert administered.ask_admin("GET", "/default?format=ipxe", Authorization=AUTHORIZED).text == text
+        assert children(administered.process.pid)[0] == worker
+    administered.wait_for_log(r"admin API died \(signal 9\), replacing it")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import random
 import resource
-import signal
 import sqlite3
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from pathlib import Path
 from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.store.sqlite import SqliteStore
+from tests.support.processes import kill
 from tests.support.service import Service
 from tests.support.waiting import PATIENCE
 
@@ -138,7 +138,8 @@ def survive_kills(database: Path, kills: int, seed: int = 4) -> Outcome:
             before = sum(writer.acknowledged for writer in writers)
             time.sleep(moments.random() * LONGEST_LIFE_SECONDS)
             _acknowledges(writers, before)
-            service.process.send_signal(signal.SIGKILL)
+            for pid in service.pids:
+                kill(pid)
         service = service_on(database)
         found = faults_after(database, service, writers, problems)
         faults += [f"round {round_number + 1}: {fault}" for fault in found]
@@ -160,7 +161,8 @@ def survive_full_disk(database: Path, times: int) -> Outcome:
             with _writing(writers, service) as begun:
                 begun.wait(20)
                 before = sum(writer.acknowledged for writer in writers)
-                resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+                for pid in service.pids:
+                    resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
                 until, refused_before = time.monotonic() + FULL_SECONDS, _refusals(writers)
                 while time.monotonic() < until or (
                     _refusals(writers) == refused_before and time.monotonic() < until + PATIENCE
@@ -168,7 +170,8 @@ def survive_full_disk(database: Path, times: int) -> Outcome:
                     reply = service.get("/pve")
                     answered += 1
                     faults += [f"an answer while the disk was full: {reply.status}"] if reply.status != 200 else []
-                resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+                for pid in service.pids:
+                    resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
                 if not _acknowledges(writers, before):
                     faults.append("no write was accepted again when there was room")
             faults += faults_after(database, service, writers, problems)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tests.support.commands import ForkedProcess, run_forked, starts_alike
+from tests.support.processes import with_descendants
 from tests.support.replies import Reply, exchange, request_bytes
 from tests.support.waiting import PATIENCE
 
@@ -135,6 +136,11 @@ class Service:
         if self.process.poll() is None:
             self.process.send_signal(how)
         return self.process.wait(60)
+
+    @property
+    def pids(self) -> list[int]:
+        """Its processes: the parent, the workers, and the one that administers."""
+        return with_descendants(self.process.pid)
 
     def __enter__(self) -> Self:
         return self

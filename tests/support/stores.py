@@ -63,6 +63,9 @@ class FixedStore:
     def wake_up_descriptor(self) -> int | None:
         return None
 
+    def refusal(self) -> str:
+        return ""
+
     def age_seconds(self) -> float:
         return 0.0
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
-import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +15,6 @@ from types import ModuleType
 
 import pytest
 
-import answerd
 from tests.unit.test_packaging import DECLARED
 
 CHECKOUT = Path(__file__).parents[2]
@@ -41,39 +39,6 @@ def needed_for_a_wheel(**environ: str) -> set[str]:
         [sys.executable, "-c", code], env={"PYTHONPATH": path, **environ}, capture_output=True, text=True, check=True
     )
     return set(ran.stdout.split())
-
-
-@pytest.mark.parametrize("path", COMPILED)
-def test_what_is_compiled_is_there(path: str) -> None:
-    assert (CHECKOUT / path).is_file()
-
-
-def test_no_interpreted_class_extends_a_compiled_one() -> None:
-    names = [found.name for found in pkgutil.walk_packages(answerd.__path__, "answerd.")]
-    found = [
-        f"{name}.{value.__name__} extends {base.__module__}.{base.__name__}"
-        for name in names
-        if name not in MODULES and name != "answerd.__main__"
-        for value in vars(importlib.import_module(name)).values()
-        if isinstance(value, type) and value.__module__ == name
-        for base in value.__bases__
-        if base.__module__ in MODULES
-        and not getattr(base, "_is_protocol", False)
-        and not issubclass(base, BaseException)
-    ]
-    assert found == []
-
-
-@pytest.mark.parametrize("module", sorted(MODULES))
-def test_no_compiled_class_extends_a_builtin_container(module: str) -> None:
-    found = [
-        value.__name__
-        for value in vars(importlib.import_module(module)).values()
-        if isinstance(value, type)
-        and value.__module__ == module
-        and {str, bytes, list, dict, set} & set(value.__bases__)
-    ]
-    assert found == []
 
 
 @pytest.mark.skipif(importlib.util.find_spec("setuptools") is None, reason="the backend extends setuptools")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from answerd.cli import parse
 from answerd.commands import NAMES
-from answerd.usage import parse
 
 PAGE = (Path(__file__).parents[2] / "docs" / "troubleshooting.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", PAGE, re.MULTILINE))

@@ -14,7 +14,7 @@ from gevent.monkey import get_original
 
 from answerd.answers.gates import Asking
 from answerd.config import Config
-from answerd.formats.once import Once
+from answerd.formats.family import Once
 from answerd.identity import identity_of
 from answerd.installs.memory import MOST_ALIKE, Decision, Visitor
 from answerd.installs.states import (

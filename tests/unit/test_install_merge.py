@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.formats.once import Once
+from answerd.formats.family import Once
 from answerd.installs.merge import Evidence, News, Start, Strength, evidence_after, merge, record_of
 from answerd.installs.states import Asked, Event, Gate, Order, Ordered, Record, Reported, ReportKind, Rules, State, step
 from tests.support.thorough import examples

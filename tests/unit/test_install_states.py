@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.formats.once import Once
+from answerd.formats.family import Once
 from answerd.installs.states import (
     GATES,
     TRANSITIONS,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from answerd.formats.once import Once
+from answerd.formats.family import Once
 from answerd.installs.memory import InstallMemory, Remembered, Visitor, state_of
 from answerd.installs.states import Asked, Gate, Order, Ordered, Record, Refusal, Reported, ReportKind, Rules, State
 from answerd.store import StoreError

@@ -8,15 +8,18 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import resolve
+from answerd.answers.sources import Sources
 from answerd.answers.warming import warm_up
 from answerd.check import check
 from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError
-from answerd.facts import Facts, Request
+from answerd.facts import LARGE, Facts, Request
 from answerd.identity import Kind
 from answerd.inventory.records import no_pause
 from answerd.server.header_block import BadRequest
@@ -25,6 +28,8 @@ from answerd.server.live_set import in_thread
 from answerd.validators import Tools
 from tests.support.admin import Admin
 from tests.support.fleet import Fleet
+from tests.support.installs import RememberedInstalls
+from tests.support.thorough import examples
 
 HEAD = b"POST /proxmox HTTP/1.1\r\nHost: s\r\n"
 BODY = b'{"network_interfaces": [{"link": "eno1", "mac": "52:54:00:00:00:05"}], "serial": "A1"}'
@@ -123,18 +128,69 @@ def test_no_cycle_is_left_by(act: Callable[[], None]) -> None:
     assert cycles_left_by(act) == 0
 
 
-def cycles_left_by(act: Callable[[], object]) -> int:
-    """The objects in cycles that an action leaves when it is done ten times."""
+def cycles_left_by(act: Callable[[], object], times: int = 10) -> int:
+    """The objects in cycles that an action leaves when it is done so many times."""
     act()  # what is made once may stay
     act()
     gc.collect()
     gc.disable()
     try:
-        for _ in range(10):
+        for _ in range(times):
             act()
         return gc.collect()
     finally:
         gc.enable()
+
+
+# --- requests -------------------------------------------------------------------------------------------------------
+
+INVENTORY = "id,mac,serial\nweb-1,52:54:00:00:00:05,A1\n"
+FEATURES = {
+    "secrets": 'password: "{{ secret.root }}"\n',
+    "once": "once: true\n",
+    "report": 'url: "{{ report }}"\n',
+    "a fact": 'serial: "{{ serial }}"\n',
+}
+PIECES = {
+    "maps": "{}",
+    "serials": '{"system": {"serial": "S-%d"}}',
+    "addresses": '"02:00:00:%06d"',
+    "integers": "%d",
+    "floats": "%d.50",
+    "a key twice": '{"serial": %d, "serial": 2}',
+}
+"""Elements of a body's list. orjson keeps neither the spelling of floats nor both values of a key."""
+
+
+@pytest.mark.parametrize("has_row", [None, False, True], ids=["no inventory", "no row", "a row"])
+@settings(max_examples=examples(8))
+@given(
+    features=st.sets(st.sampled_from(sorted(FEATURES))),
+    piece=st.sampled_from(sorted(PIECES)),
+    size=st.sampled_from([0, 200, LARGE + 1, 200_000]),
+    file=st.sampled_from(["user-data", "meta-data"]),
+)
+def test_no_cycle_is_left_by_a_request(
+    has_row: bool | None, features: set[str], piece: str, size: int, file: str
+) -> None:
+    texts = {Key(Kind.DEFAULT, "", "yaml"): "#cloud-config\na: 1\n" + "".join(FEATURES[name] for name in features)}
+    if has_row is not None:
+        texts[Key(Kind.INVENTORY, "default", "csv")] = INVENTORY
+    catalogue = Catalogue(has_states=True).changed([RawDocument(key, text) for key, text in texts.items()])
+    parts = [PIECES[piece].replace("%d", str(number)) for number in range(size // len(PIECES[piece]))]
+    body = f'{{"list": [{", ".join(parts)}]}}'.encode() if size else b""
+    serial = "A1" if has_row else "B2"
+    sources = Sources(secret=lambda name, identifiers: "x", gates=RememberedInstalls().gates)
+
+    def act() -> None:
+        facts = Facts(Request(f"/ubuntu/{file}", f"serial={serial}", [("host", "s")], body, "127.0.0.1"))
+        if len(body) > LARGE:
+            facts.prepare()
+            catalogue.facts(facts).prepare()
+        answer = resolve(catalogue, facts, sources=sources)
+        assert (answer.row is not None) == bool(has_row)
+
+    assert cycles_left_by(act, times=2) == 0
 
 
 # --- documents ------------------------------------------------------------------------------------------------------

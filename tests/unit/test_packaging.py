@@ -130,18 +130,9 @@ def test_what_a_requirement_needs_is_pinned_too() -> None:
 )
 def test_every_third_party_import_is_declared(folder: str, groups: tuple[str, ...]) -> None:
     undeclared = [
-        (path, module)
-        for path, module in third_party_imports(folder)
-        if not distributions_of(module) & names(*groups) and not path.startswith("loadtest/rivals/")
+        (path, module) for path, module in third_party_imports(folder) if not distributions_of(module) & names(*groups)
     ]
     assert undeclared == []
-
-
-def test_what_the_rivals_import_is_in_their_requirements() -> None:
-    lines = (CHECKOUT / "loadtest" / "rivals" / "requirements.txt").read_text("utf-8").splitlines()
-    listed = {Requirement(line).name for line in lines if not line.startswith("#")}
-    imported = {module for path, module in third_party_imports("loadtest") if path.startswith("loadtest/rivals/")}
-    assert imported <= listed
 
 
 def test_nothing_of_an_extra_is_imported_at_the_top_of_a_module() -> None:

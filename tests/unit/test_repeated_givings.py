@@ -16,7 +16,7 @@ from answerd.answers.sources import Sources
 from answerd.documents import Key, RawDocument
 from answerd.errors import GateClosed
 from answerd.facts import Facts, Request
-from answerd.formats.once import Once
+from answerd.formats.family import Once
 from answerd.identity import Kind
 from answerd.installs.memory import Visitor
 from answerd.installs.states import (

@@ -9,8 +9,7 @@ import pytest
 
 from answerd import documents
 from answerd.answers.catalogue import Catalogue
-from answerd.content import Content
-from answerd.documents import Document, Key, RawDocument
+from answerd.documents import Content, Document, Key, RawDocument
 from answerd.identity import Kind
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from answerd.config import Config
 from answerd.errors import StatesUnknown
-from answerd.formats.once import Once
+from answerd.formats.family import Once
 from answerd.installs.memory import Remembered
 from answerd.installs.states import Asked, Gate, Order, Ordered, Reported, ReportKind, Rules, State
 from answerd.server.header_block import HeaderBlock

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerd.formats import text_family
-from answerd.formats.control import Control, read_control
-from answerd.formats.forms import Forms
+from answerd.formats.control import Control, NormalizedValues, read_control
 from answerd.identity import Kind
 
 
@@ -103,8 +102,8 @@ def test_match_is_read_with_shell_quoting(directive: str, criteria: dict[str, li
     assert {criterion.label for criterion in control.match} == criteria.keys()
     for criterion in control.match:
         for value in criteria[criterion.label]:
-            assert criterion.holds(Forms([value]))
-        assert not criterion.holds(Forms(["zz"]))
+            assert criterion.holds(NormalizedValues([value]))
+        assert not criterion.holds(NormalizedValues(["zz"]))
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ VALID: list[tuple[str, str, str]] = [
     ("XML", "xml", "<profile><a/></profile>"),
     ("XML with a bare doctype", "autoyast", '<?xml version="1.0"?><!DOCTYPE profile><profile/>'),
     ("XML with a prefix", "autoyast", '<profile xmlns:config="urn:c"><a config:type="list"/></profile>'),
-    ("XML with a character reference", "unattend", "<a>&#228;&amp;</a>"),
+    ("XML with a character reference", "xml", "<a>&#228;&amp;</a>"),
     ("a kickstart", "ks", KICKSTART),
     ("a kickstart for what is installed", "ks", "#version=RHEL9\n" + KICKSTART),
     ("a kickstart of RHEL only", "ks", KICKSTART + "rhsm --organization=1 --activation-key=2\n"),
@@ -205,7 +205,7 @@ DOUBTFUL: list[tuple[str, str, str, str]] = [
     ("an Ignition to come", "ign", ignition(ignition={"version": "3.99.0"}), "ignition.version"),
     ("an experimental Ignition", "ign", ignition(ignition={"version": "3.5.0-experimental"}), "ignition.version"),
     ("a prefix without a namespace", "autoyast", '<a config:type="list"/>', ""),
-    ("XML in another encoding", "unattend", '<?xml version="1.0" encoding="utf-16"?><a/>', ""),
+    ("XML in another encoding", "xml", '<?xml version="1.0" encoding="utf-16"?><a/>', ""),
     ("a kickstart command to be dropped", "ks", "#version=RHEL8\ninstall\n", ""),
     ("a kickstart for an unknown syntax", "ks", "#version=SUSE99\nlang en_US\n", ""),
 ]

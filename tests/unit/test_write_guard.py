@@ -15,8 +15,7 @@ from answerd import documents
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.resolve import resolve
-from answerd.content import Content
-from answerd.documents import Key
+from answerd.documents import Content, Key
 from answerd.facts import facts_of
 from answerd.formats.family import AnyFamily, Tree
 from answerd.identity import Kind

@@ -123,8 +123,8 @@ def program(scratch: Path, *, inputs: int = 40_000, seconds: float = 120.0, seed
         while outcomes.total() < inputs and time.monotonic() - began < seconds:
             outcomes[_sent(service.address, stream(rng))] += 1
             if outcomes.total() == inputs // 4:
-                grown_from = private_bytes(service.process.pid)
-        grown = private_bytes(service.process.pid) - grown_from
+                grown_from = private_bytes(*service.pids)
+        grown = private_bytes(*service.pids) - grown_from
         healthy = service.get("/health").status == 200
         complaints = [line for line in service.log if "failed" in line or "Traceback" in line]
     strange = {outcome for outcome in outcomes if outcome not in KNOWN_STATUSES | {"closed"}}

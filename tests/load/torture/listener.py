@@ -116,17 +116,17 @@ def _held(
 ) -> list[Figure]:
     with serving(scratch, SERVICE_MAX_CONNECTIONS=count + 500, SERVICE_TIMEOUT_SECS=timeout) as service:
         assert service.address
-        pid = service.process.pid
-        before = private_bytes(pid)
+        pids = service.pids
+        before = private_bytes(*pids)
         left, late, after = 0, 0.0, []
-        with Probes(service.address) as probes, _Peak(pid) as peak:
+        with Probes(service.address) as probes, _Peak(*pids) as peak:
             for _ in range(rounds.warm_up + rounds.measured):
                 crowd = Crowd(service.address, count)
                 behave(crowd, timeout)
                 late = max(late, time.monotonic() - crowd.opened - timeout)
                 left += len(crowd.open)
                 crowd.close()
-                after.append(private_bytes(pid))
+                after.append(private_bytes(*pids))
     return [
         exactly(proof, "requests of others that failed", probes.results.failures, 0),
         measured(proof, "requests of others", probes.results.outcomes.total()),
@@ -168,14 +168,14 @@ def stampede(scratch: Path, *, count: int = 19_900, limit: int = 500, rounds: in
     settled, outcomes, seconds = [], Counter[str](), []
     with serving(scratch, SERVICE_MAX_CONNECTIONS=limit, SERVICE_LOG="problems") as service:
         assert service.address
-        before = private_bytes(service.process.pid)
-        with _Peak(service.process.pid) as peak:
+        before = private_bytes(*service.pids)
+        with _Peak(*service.pids) as peak:
             for _ in range(rounds):
                 began = time.monotonic()
                 outcomes.update(_rush(service.address, count))
                 seconds.append(time.monotonic() - began)
                 time.sleep(3)  # beyond the time that a connection lingers
-                settled.append(private_bytes(service.process.pid))
+                settled.append(private_bytes(*service.pids))
         lines = len([line for line in service.log if "503" in line])
     proof = f"{rounds} stampedes of {count:,}, limit {limit}"
     return [
@@ -190,17 +190,17 @@ def stampede(scratch: Path, *, count: int = 19_900, limit: int = 500, rounds: in
 
 
 class _Peak:
-    """The most memory that a process has had meanwhile."""
+    """The most memory that some processes have had meanwhile."""
 
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
+    def __init__(self, *pids: int) -> None:
+        self.pids = pids
         self.bytes = 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch)
 
     def _watch(self) -> None:
         while not self._over.wait(0.1):
-            self.bytes = max(self.bytes, private_bytes(self.pid))
+            self.bytes = max(self.bytes, private_bytes(*self.pids))
 
     def __enter__(self) -> _Peak:
         self._thread.start()

@@ -1,0 +1,104 @@
+"""Let machines install again, or no more, or forget them.
+
+Usage:
+  answerd arm ID...
+  answerd arm --group G [--state S]
+  answerd arm --state S
+  answerd disarm ID...
+  answerd disarm --group G [--state S]
+  answerd disarm --state S
+  answerd forget ID...
+  answerd forget --group G [--state S]
+  answerd forget --state S
+
+`arm`: the machines may install from now on, whatever their state is. A new
+attempt begins: the URLs of reports of the last one change nothing any more.
+
+`disarm`: the machines count as installed from now on, and get nothing that
+installs them until they are armed.
+
+`forget`: their records and history are removed, and they are new; what they
+report late changes nothing. A machine that is new may install, unless its
+document waits for an operator.
+
+An ID is a name of a record, a row, a document or a member, any identity of a
+machine, or a MAC address.
+
+Options:
+  --group G  The machines of a group: its members, the machines that extend it,
+             and the rows that it claims.
+  --state S  The machines in a state: new, armed, installing, copied, installed,
+             failed, exhausted.
+  -h --help  This text.
+
+Exit status:
+  0  done
+  1  a name is unknown, and the others are done; or the states cannot be written
+  2  the command line is wrong
+
+Examples:
+  # Let a machine install at its next boot.
+  answerd arm web-01
+  # Keep the machines of a group as they are.
+  answerd disarm --group rack-a
+  # Remove the record of a machine that is gone.
+  answerd forget web-01
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from answerd.commands import FAILED, Arguments
+from answerd.commands.common import state_named
+from answerd.commands.machines import OpenInstalls, open_installs
+from answerd.commands.terminal import printable_line
+from answerd.installs.sentences import shown_name
+from answerd.installs.states import Order, State
+from answerd.store.states import OrderedMachine
+
+ORIGIN = "command line"
+DONE = {Order.ARM: "armed", Order.DISARM: "disarmed", Order.FORGET: "forgotten"}
+
+
+def run(arguments: Arguments) -> int:
+    """Order the machines that the command line names, and print each. Exit status 1 if a name is unknown."""
+    order = next(order for order in DONE if arguments[order])
+    state = state_named(arguments["--state"])
+    installs = open_installs()
+    names, unknown = _selected(installs, arguments, state)
+    machines = [machine for name in names for machine in ordered_machines(installs, name)]
+    ordered = installs.store.order(machines, order, installs.now, ORIGIN) if machines else []
+    for name in dict.fromkeys(ordered):
+        print(f"{shown_name(name)} {DONE[order]}")
+    for name in unknown:
+        why = "no record, row, document or member has this name, and it is no MAC address"
+        print(f"answerd: {printable_line(name)}: {why}", file=sys.stderr)
+    return FAILED if unknown else 0
+
+
+def ordered_machines(installs: OpenInstalls, name: str) -> list[OrderedMachine]:
+    """Return the records of a machine that an order is about; where it has none, the one that begins."""
+    machine = installs.named(name)
+    if machine is None:
+        return []
+    names = [remembered.record.name for remembered in machine.records] or [machine.name]
+    return [(record_name, machine.identities) for record_name in names]
+
+
+def _selected(installs: OpenInstalls, arguments: Arguments, state: State | None) -> tuple[list[str], list[str]]:
+    """Return the names that a command line selects, and those that are unknown."""
+    given: Sequence[str] = arguments["ID"]
+    if given:
+        unknown = [name for name in given if installs.named(name) is None]
+        return [name for name in given if name not in unknown], unknown
+    if arguments["--group"] is not None:
+        names = installs.of_group(arguments["--group"])
+    else:
+        names = sorted(remembered.record.name for remembered in installs.memory.by_name.values())
+    if state is None:
+        return names, []
+    return [
+        name for name in names if any(remembered.record.state is state for remembered in installs.remembered(name))
+    ], []

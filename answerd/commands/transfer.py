@@ -1,0 +1,131 @@
+"""Copy documents between a directory and the database.
+
+Usage:
+  answerd import [--prune] DIR
+  answerd import [--prune] --from-db FILE
+  answerd export [--force] DIR
+
+`import` copies the documents of a directory into the database in one
+transaction, and creates it where there is none. A document takes the place of
+the one of its identity and format; all others stay, unless --prune is given.
+Documents that are broken are taken and reported.
+
+FILE is the database of another service (SERVICE_DB_PATH there) or a backup. Its
+documents and inventories are taken; its history and its states of installs are
+not.
+
+`export` writes every document of the database as a file of the flat layout. DIR
+is created where it is missing; one that is not empty is refused, unless --force
+is given.
+
+Options:
+  --prune         Remove the documents of the database that DIR or FILE does not
+                  have.
+  --from-db FILE  Take the documents of a database file in place of a directory.
+  --force         Export into a directory that is not empty; files of the same
+                  names are replaced.
+  -h --help       This text.
+
+Exit status:
+  0  it worked
+  1  a document could not be taken, or nothing was done; the reason is on
+     standard error
+  2  the command line is wrong, or DIR or FILE is not there
+
+Examples:
+  # Move from files to a database.
+  answerd import ~/answers
+  # Make the database equal to the directory.
+  answerd import --prune ~/answers
+  # Write the documents into a new directory.
+  answerd export /tmp/answers
+  # Write them over those of a directory under version control.
+  answerd export --force ~/answers
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from answerd.commands import WRONG_USAGE, Arguments, CommandError
+from answerd.commands.common import announce_store, unread_env_file
+from answerd.commands.terminal import counted, printable_line, progress
+from answerd.config import read_config
+from answerd.identity import printable
+from answerd.store import StoreError, no_progress
+from answerd.store.backup import import_file
+from answerd.store.opening import open_database, open_existing_database
+from answerd.store.transfer import ImportSummary, export_directory, import_directory
+
+
+def run(arguments: Arguments) -> int:
+    """Run `import` or `export`."""
+    return import_documents(arguments) if arguments["import"] else export_documents(arguments)
+
+
+def import_documents(arguments: Arguments) -> int:
+    """Copy a directory or a database into the database. Exit status 1 where a document could not be taken."""
+    source = arguments["--from-db"] or arguments["DIR"]
+    is_file = arguments["--from-db"] is not None
+    if not (Path(source).is_file() if is_file else Path(source).is_dir()):
+        wanted = "file" if is_file else "directory"
+        state = f"is no {wanted}" if Path(source).exists() else "does not exist"
+        what = "database file or a backup" if is_file else "directory of documents"
+        raise CommandError(f"{source} {state}: name a {what}", WRONG_USAGE)
+    config = read_config(os.environ, to_serve=False)
+    if is_file and config.store != "postgres" and _is_same(source, config.db_path):
+        raise CommandError(f"{source} is the database of the settings itself", WRONG_USAGE)
+    store = open_database(config)
+    shown = store.described if config.store == "postgres" else config.db_path
+    report_progress, prune = progress("documents") or no_progress, bool(arguments["--prune"])
+    copied = import_file if is_file else import_directory
+    summary = copied(source, store, report_progress, prune=prune)
+    if summary.installs:
+        print(
+            f"warning: {printable(source)} has {counted(summary.installs, 'state')} of installs, which import does not "
+            "carry: a machine that is installed may install again. answerd restore carries them "
+            "(docs/many-nodes.md#moving-a-service)",
+            file=sys.stderr,
+        )
+    _print_summary(summary, shown, removed=prune)
+    return 1 if summary.unreadable else 0
+
+
+def _is_same(source: str, path: str) -> bool:
+    return Path(path).exists() and Path(source).samefile(path)
+
+
+def _print_summary(summary: ImportSummary, shown: str, *, removed: bool) -> None:
+    for name, why in summary.skipped:
+        print(printable_line(f"skipped: {name}: {why}"), file=sys.stderr)
+    for name, why in summary.unreadable:
+        print(printable_line(f"not imported: {name}: {why}"), file=sys.stderr)
+    for problem in summary.problems:
+        print(printable_line(f"problem: {problem}"), file=sys.stderr)
+    pruned = f", {summary.removed} removed" if removed else ""
+    print(
+        f"{counted(summary.taken, 'document')} imported into {printable(shown)}: {summary.new} new, "
+        f"{summary.changed} changed, {summary.unchanged} unchanged{pruned}; "
+        f"{len(summary.skipped) + len(summary.unreadable)} skipped, {counted(len(summary.problems), 'problem')}"
+    )
+
+
+def export_documents(arguments: Arguments) -> int:
+    """Write the database's documents as files of the flat layout."""
+    try:
+        store = open_existing_database(read_config(os.environ, to_serve=False))
+    except StoreError as error:
+        raise CommandError(f"{error}{unread_env_file()}") from None
+    announce_store(store, len(store.keys()))
+    summary = export_directory(
+        store, arguments["DIR"], force=arguments["--force"], progress=progress("documents") or no_progress
+    )
+    for name, why in summary.skipped:
+        print(printable_line(f"skipped: {name}: {why}"), file=sys.stderr)
+    print(
+        f"{counted(summary.written, 'document')} exported to {printable(arguments['DIR'])}, "
+        f"{len(summary.skipped)} skipped"
+    )
+    return 0

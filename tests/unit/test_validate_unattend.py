@@ -1,0 +1,155 @@
+"""Windows unattend answers: each mistake is named with its place and what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from answerd.validators import Tools, Verdict, validate
+
+NAMESPACES = 'xmlns="urn:schemas-microsoft-com:unattend" xmlns:wcm="http://schemas.microsoft.com/WMIConfig/2002/State"'
+SHELL = "Microsoft-Windows-Shell-Setup"
+ATTRIBUTES = 'processorArchitecture="amd64" publicKeyToken="31bf3856ad364e35" language="neutral"'
+
+
+def judged(text: str, extension: str = "unattend") -> Verdict:
+    return validate(text, extension, tools=Tools.none())
+
+
+def unattend(inside: str, *, component: str = SHELL, which: str = "specialize", namespaces: str = NAMESPACES) -> str:
+    return (
+        f'<unattend {namespaces}><settings pass="{which}"><component name="{component}" {ATTRIBUTES}>\n'
+        f"{inside}\n</component></settings></unattend>"
+    )
+
+
+def command(order: int, *, action: str = ' wcm:action="add"', kind: str = "RunSynchronousCommand") -> str:
+    return f"<{kind}{action}><Order>{order}</Order><Path>cmd</Path></{kind}>"
+
+
+GOOD = {
+    "a computer name of 15 characters": unattend("<ComputerName>ward-3-pc-00001</ComputerName>"),
+    "a computer name that Setup makes up": unattend("<ComputerName>*</ComputerName>"),
+    "a zone": unattend("<TimeZone>W. Europe Standard Time</TimeZone>"),
+    "a zone with a country": unattend("<TimeZone>Pacific Standard Time (Mexico)</TimeZone>"),
+    "a zone without daylight saving": unattend("<TimeZone>GMT Standard Time_dstoff</TimeZone>"),
+    "UTC": unattend("<TimeZone>UTC</TimeZone>"),
+    "a zone that is no standard time": unattend("<TimeZone>Russia Time Zone 3</TimeZone>"),
+    "two commands": unattend(
+        f"<RunSynchronous>{command(1)}{command(2)}</RunSynchronous>", component="Microsoft-Windows-Deployment"
+    ),
+    "a disk": unattend(
+        '<DiskConfiguration><Disk wcm:action="add"><DiskID>0</DiskID><CreatePartitions><CreatePartition '
+        'wcm:action="add"><Order>1</Order><Size>100</Size></CreatePartition></CreatePartitions></Disk>'
+        "</DiskConfiguration>",
+        component="Microsoft-Windows-Setup",
+        which="windowsPE",
+    ),
+    "another component": unattend("<DriverPaths/>", component="Microsoft-Windows-PnpCustomizationsWinPE"),
+    "a prefix": unattend(
+        "<u:TimeZone>UTC</u:TimeZone>", namespaces=f'{NAMESPACES} xmlns:u="urn:schemas-microsoft-com:unattend"'
+    ),
+    "an element of another schema": unattend("<x:note>a</x:note>", namespaces=f'{NAMESPACES} xmlns:x="urn:x"'),
+}
+
+BAD = {
+    "no namespace": ("<unattend/>", 'xmlns="urn:schemas-microsoft-com:unattend"'),
+    "another namespace": ('<unattend xmlns="urn:x"/>', "namespace is another"),
+    "another root": ("<answer/>", "root element must be 'unattend'"),
+    "a pass that there is not": (unattend("", which="oobesystem"), "did you mean 'oobeSystem'?"),
+    "a pass that the component has not": (
+        unattend("<Reseal/>", component="Microsoft-Windows-Deployment", which="windowsPE"),
+        "its passes are generalize, specialize",
+    ),
+    "the languages of WinPE by another name": (
+        unattend("", component="Microsoft-Windows-International-Core", which="windowsPE"),
+        "there it is Microsoft-Windows-International-Core-WinPE",
+    ),
+    "a setting in a pass that does not read it": (
+        unattend("<FirstLogonCommands/>"),
+        "has no effect in the pass specialize: move it to oobeSystem",
+    ),
+    "a misspelled setting": (unattend("<ComputerNam>a</ComputerNam>"), "did you mean 'ComputerName'?"),
+    "a misspelled setting further down": (
+        unattend("<AutoLogon><Enable>true</Enable></AutoLogon>"),
+        "AutoLogon/Enable: not a setting of Microsoft-Windows-Shell-Setup; did you mean 'Enabled'?",
+    ),
+    "a setting of another component": (
+        unattend("<DiskConfiguration/>"),
+        "it belongs to Microsoft-Windows-Setup",
+    ),
+    "a misspelled component": (unattend("", component="Microsoft-Windows-ShellSetup"), f"did you mean '{SHELL}'?"),
+    "a component outside a pass": (f'<unattend {NAMESPACES}><component name="a"/></unattend>', "outside 'settings'"),
+    "a component without attributes": (
+        f'<unattend {NAMESPACES}><settings pass="specialize"><component name="{SHELL}"/></settings></unattend>',
+        "'processorArchitecture', 'publicKeyToken', 'language'",
+    ),
+    "an architecture that there is not": (
+        unattend("").replace('"amd64"', '"amd46"'),
+        "did you mean 'amd64'?",
+    ),
+    "a long computer name": (unattend("<ComputerName>ward-3-pc-000001</ComputerName>"), "16 characters"),
+    "a computer name of digits": (unattend("<ComputerName>4711</ComputerName>"), "not digits alone"),
+    "single braces in the computer name": (unattend("<ComputerName>{ id }</ComputerName>"), "letters, digits"),
+    "an Olson zone": (unattend("<TimeZone>Europe/Berlin</TimeZone>"), "name of the Olson database"),
+    "a zone that lacks its end": (unattend("<TimeZone>W. Europe</TimeZone>"), "ends in 'Standard Time'"),
+    "a zone that there is not": (unattend("<TimeZone>Berlin Standard Time</TimeZone>"), "tzutil /l"),
+    "a command that is no item": (
+        unattend(f"<RunSynchronous>{command(1, action='')}</RunSynchronous>", component="Microsoft-Windows-Deployment"),
+        'needs wcm:action="add"',
+    ),
+    "an item of another namespace": (
+        unattend(f"<RunSynchronous>{command(1)}</RunSynchronous>", component="Microsoft-Windows-Deployment").replace(
+            "http://schemas.microsoft.com", "https://schemas.microsoft.com"
+        ),
+        'xmlns:wcm="http://schemas.microsoft.com/WMIConfig/2002/State"',
+    ),
+    "two commands of one order": (
+        unattend(
+            f"<RunSynchronous>{command(1)}{command(1)}</RunSynchronous>", component="Microsoft-Windows-Deployment"
+        ),
+        "have one Order",
+    ),
+}
+
+
+@pytest.mark.parametrize("text", GOOD.values(), ids=GOOD)
+def test_a_good_answer_has_no_remark(text: str) -> None:
+    verdict = judged(text)
+    assert verdict.findings == verdict.warnings == ()
+    assert verdict.valid
+
+
+@pytest.mark.parametrize(("text", "sentence"), BAD.values(), ids=BAD)
+def test_a_mistake_is_named_with_its_remedy(text: str, sentence: str) -> None:
+    [finding] = judged(text).findings
+    assert sentence in finding.message
+    assert finding.line in (1, 2)
+
+
+def test_a_setting_that_may_be_of_another_release_is_a_warning() -> None:
+    verdict = judged(unattend("<Holograms>on</Holograms>"))
+    assert verdict.valid
+    [warning] = verdict.warnings
+    assert warning.path == "Holograms"
+
+
+@pytest.mark.parametrize("extension", ["xml", "autoyast"])
+def test_other_xml_is_not_judged_as_unattend(extension: str) -> None:
+    assert judged("<profile/>", extension).judged_by == ("XML syntax",)
+
+
+def test_xml_with_the_root_unattend_is_judged() -> None:
+    assert judged("<unattend/>", "xml").findings
+
+
+@pytest.mark.parametrize("place", ["ComputerName", "TimeZone", "AutoLogon", "Nonsense"])
+def test_no_remark_quotes_a_text(place: str) -> None:
+    verdict = judged(unattend(f"<{place}>Tiger-77-secret-password</{place}>"))
+    assert "Tiger" not in str(verdict)
+
+
+def test_a_deep_and_a_wide_answer_are_judged() -> None:
+    deep = "<a>" * 100_000 + "</a>" * 100_000
+    assert judged(unattend(deep)).warnings
+    wide = "<ComputerName/>" * 60_000
+    assert judged(unattend(wide)).valid
